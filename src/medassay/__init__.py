@@ -1,0 +1,67 @@
+"""medassay: an assay for medical language models.
+
+    >>> import medassay
+    >>> medassay.extract_option("The answer is C.")
+    ('C', 'S2')
+
+Names are loaded when they are first used (PEP 562), so that importing the package costs nothing.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from medassay.core.plan import Plan
+    from medassay.storage.run import Run
+
+_WHERE = {
+    "Bank": "core.item",
+    "Estimate": "core.estimate",
+    "Item": "core.item",
+    "Leaderboard": "core.leaderboard",
+    "MedassayError": "errors",
+    "ModelSpec": "core.model",
+    "Plan": "core.plan",
+    "Run": "storage.run",
+    "bootstrap_mean": "statistic.interval.bootstrap",
+    "extract_option": "answer.option",
+    "import_predictions": "exchange.predictions",
+    "leaderboard": "pipeline",
+    "load_bank": "bank.folder",
+    "load_models": "model.spec",
+    "load_plan": "core.plan",
+    "open_run": "storage.run",
+    "paired_difference": "statistic.test.paired",
+    "publish": "audit.publish",
+    "rank": "statistic.ranking.shared",
+    "verify": "audit.verify",
+}
+__all__ = sorted([*_WHERE, "run"])
+
+
+def run(plan: "Plan | str | Path", *, secrets: "dict[str, str] | None" = None, workspace: Path | None = None) -> "Run":
+    """Ask all models of a plan and return the sealed run; see `medassay.pipeline.run`.
+
+    Parameters
+    ----------
+    plan : a `Plan`, or the path of its TOML file
+    secrets : keys by the names that models.json gives them; None reads the environment once
+    workspace : folder for runs/, responses/ and banks.lock; default: the plan's folder
+    """
+    import os
+
+    from medassay import pipeline
+
+    given = dict(os.environ) if secrets is None else secrets
+    return pipeline.run(plan, secrets=given, workspace=workspace)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

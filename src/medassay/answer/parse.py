@@ -1,0 +1,59 @@
+"""Completion → `Answer`: one parser for each form of item."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from medassay.answer.number import extract_number
+from medassay.answer.option import extract_option
+from medassay.core.item import Item
+from medassay.core.reading import strip_thoughts
+from medassay.core.trial import Answer, Completion, Prompt
+
+Extraction = Literal["standard", "paper"]
+Parser = Callable[[Item, Prompt, str, Extraction], tuple[str | None, str]]
+
+
+def read_choice(item: Item, prompt: Prompt, text: str, mode: Extraction) -> tuple[str | None, str]:
+    """Return the bank's letter of the option chosen, undoing the order in which it was shown."""
+    letters = prompt.letters or item.letters
+    letter, rule = extract_option(text, letters, mode, prompt.options or item.options)
+    if letter is None:
+        return None, "ambiguous" if rule else "no option found"
+    if prompt.order is not None:
+        letter = item.letters[prompt.order[letters.index(letter)]]
+    return letter, rule or ""
+
+
+def read_number(item: Item, prompt: Prompt, text: str, mode: Extraction) -> tuple[str | None, str]:
+    """Return the number stated, as text that Python reads back exactly."""
+    number, reason = extract_number(text, extract=item.extract, locale=item.locale)
+    return (None if number is None else repr(number)), reason
+
+
+def read_text(item: Item, prompt: Prompt, text: str, mode: Extraction) -> tuple[str | None, str]:
+    """Return the reply without thoughts and outer blanks."""
+    kept = strip_thoughts(text)[0].strip()
+    return (kept, "text") if kept else (None, "blank")
+
+
+def read_answer(
+    item: Item, prompt: Prompt, completion: Completion, parser: Parser, mode: Extraction = "standard"
+) -> Answer:
+    """Return the answer in a completion, with exactly one outcome.
+
+    `refused` is what the provider says; `truncated` is a reply cut off before an answer could be
+    read in it; everything else that cannot be read is `unparsed`, with the reason.
+    """
+    text = completion.text
+    if completion.finish == "refusal":
+        return Answer(item_id=item.id, outcome="refused", value=None, reason="provider")
+    if not text.strip():
+        cut = completion.finish == "length"
+        outcome: Literal["truncated", "unparsed"] = "truncated" if cut else "unparsed"
+        return Answer(item_id=item.id, outcome=outcome, value=None, reason="blank")
+    value, reason = parser(item, prompt, text, mode)
+    if value is not None:
+        return Answer(item_id=item.id, outcome="answered", value=value, reason=reason)
+    if completion.finish == "length" or strip_thoughts(text)[1]:
+        return Answer(item_id=item.id, outcome="truncated", value=None, reason=reason)
+    return Answer(item_id=item.id, outcome="unparsed", value=None, reason=reason)

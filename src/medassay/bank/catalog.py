@@ -1,0 +1,43 @@
+"""Every bank that medassay can load: one line each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from medassay.bank import (
+    careqa,
+    demo,
+    headqa,
+    healthbranches,
+    medcalc,
+    medmcqa,
+    medqa,
+    mmlu,
+    pubmedqa,
+)
+from medassay.core.item import Bank
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A loader, and whether it was checked on the real files or written from their documentation."""
+
+    load: Callable[[Path], Bank]
+    checked: Literal["verified on data", "from documentation", "shipped"]
+    says: str
+
+
+BANKS: dict[str, Entry] = {
+    "careqa_en": Entry(load=careqa.load_en, checked="from documentation", says="CareQA closed, English"),
+    "careqa_es": Entry(load=careqa.load_es, checked="from documentation", says="CareQA closed, Spanish"),
+    "demo": Entry(load=demo.load, checked="shipped", says="demo bank, CC0, not clinically validated"),
+    "headqa_en": Entry(load=headqa.load_en, checked="verified on data", says="HEAD-QA, English"),
+    "headqa_es": Entry(load=headqa.load_es, checked="verified on data", says="HEAD-QA, Spanish"),
+    "healthbranches": Entry(load=healthbranches.load, checked="verified on data", says="HealthBranches quiz"),
+    "medcalc": Entry(load=medcalc.load, checked="verified on data", says="MedCalc-Bench, numbers in a range"),
+    "medmcqa": Entry(load=medmcqa.load, checked="verified on data", says="MedMCQA"),
+    "medqa": Entry(load=medqa.load, checked="verified on data", says="MedQA, USMLE, four options"),
+    "mmlu_medical": Entry(load=mmlu.load, checked="verified on data", says="MMLU, six medical subjects"),
+    "pubmedqa": Entry(load=pubmedqa.load, checked="verified on data", says="PubMedQA, expert-labelled"),
+}

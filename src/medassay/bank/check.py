@@ -1,0 +1,186 @@
+"""One item of a bank file: from parsed JSON object to `Item`, or a refusal that names the place."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from medassay.core.item import LETTERS, Fact, Form, Item, Range
+from medassay.errors import InputError
+
+_TEXT = (
+    "question context expected regex extract locale reference rationale source licence category "
+    "condition path leaf difficulty cluster language split review_date"
+).split()
+ITEM_KEYS = frozenset(
+    [*_TEXT, "id", "revision", "kind", "domain", "answer_type", "options", "range", "facts", "year"]
+    + ["approval", "meta"]
+)
+_KINDS = ("public", "synthetic")
+_SPLITS = ("test", "dev")
+_MATCH_LIMIT = 1.0  # seconds; `spec` for closed items
+
+
+def read_item(record: Any, where: str, domains: Collection[str], *, imported: bool = False) -> Item:
+    """Return the item in `record`.
+
+    Parameters
+    ----------
+    record : parsed JSON value of one line
+    where : what to name in errors, e.g. "items.jsonl row 118"
+    domains : the card's domains
+    imported : whether `expected` alone is a target (finished predictions carry no options)
+
+    Raises
+    ------
+    InputError
+        With `where`, the field, what it holds and what was expected.
+    """
+    if not isinstance(record, dict):
+        raise InputError(f"{where}: expected a JSON object, found {type(record).__name__}")
+
+    def refuse(field: str, problem: str) -> InputError:
+        return InputError(f"{where}: field '{field}': {problem}")
+
+    _check_keys(record, refuse)
+    if record["domain"] not in domains:
+        listed = ", ".join(sorted(domains))
+        raise refuse("domain", f"'{record['domain']}' is not among the card's domains ({listed})")
+    kind = record.get("kind", "public")
+    if kind not in _KINDS:
+        raise refuse("kind", f"'{kind}'; expected one of {', '.join(_KINDS)}")
+    if record.get("split", "test") not in _SPLITS:
+        raise refuse("split", f"'{record['split']}'; expected one of {', '.join(_SPLITS)}")
+    form = _form(record, refuse, imported=imported)
+    if kind == "public" and not imported and not record.get("source"):
+        raise refuse("source", "absent; a public item needs the reference it was made from")
+    return Item(
+        id=record["id"],
+        domain=record["domain"],
+        question=record.get("question", ""),
+        form=form,
+        kind=kind,
+        revision=record.get("revision", 1),
+        options=tuple(record.get("options", ())),
+        range=_range(record, refuse) if form == "range" else None,
+        facts=_facts(record, refuse) if form == "open" else (),
+        year=record.get("year"),
+        **{key: record[key] for key in _TEXT if key in record and key not in ("question", "review_date")},
+    )
+
+
+_Refuse = Callable[[str, str], InputError]
+
+
+def _check_keys(record: Mapping[str, Any], refuse: _Refuse) -> None:
+    for key in record:
+        if key not in ITEM_KEYS:
+            raise refuse(key, f"unknown; known are {', '.join(sorted(ITEM_KEYS))} (own data: meta)")
+    for key in ("id", "domain"):
+        value = record.get(key)
+        if not isinstance(value, str) or not value.strip():
+            raise refuse(key, "absent or empty; expected text")
+    for key in _TEXT:
+        if key in record and not isinstance(record[key], str):
+            raise refuse(key, f"{record[key]!r}; expected text")
+    for key, kind in (("revision", int), ("year", int), ("meta", dict), ("approval", dict)):
+        if key in record and (not isinstance(record[key], kind) or isinstance(record[key], bool)):
+            raise refuse(key, f"{record[key]!r}; expected {kind.__name__}")
+
+
+def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form:
+    answer_type = record.get("answer_type", "closed")
+    if answer_type not in ("closed", "open"):
+        raise refuse("answer_type", f"'{answer_type}'; expected closed or open")
+    if not imported and not record.get("question", "").strip():
+        raise refuse("question", "absent or empty; expected text")
+    if answer_type == "open":
+        return "open"
+    forms = [key for key in ("options", "regex", "range") if key in record]
+    if imported and not forms:
+        return "key"
+    if len(forms) != 1:
+        found = " and ".join(forms) or "none"
+        raise refuse("options", f"a closed item has one of options, regex, range; found {found}")
+    if forms == ["options"]:
+        _check_choice(record, refuse)
+        return "choice"
+    if forms == ["regex"]:
+        check_pattern(record["regex"], lambda problem: refuse("regex", problem))
+        return "regex"
+    return "range"
+
+
+def _check_choice(record: Mapping[str, Any], refuse: _Refuse) -> None:
+    options = record["options"]
+    if not isinstance(options, list) or not all(isinstance(o, str) and o.strip() for o in options):
+        raise refuse("options", "expected a list of non-empty texts")
+    if not 2 <= len(options) <= len(LETTERS):
+        raise refuse("options", f"{len(options)} options; expected 2 to {len(LETTERS)}")
+    letters = LETTERS[: len(options)]
+    expected = record.get("expected")
+    if not isinstance(expected, str) or len(expected) != 1 or expected not in letters:
+        raise refuse(
+            "expected", f"target '{expected}' is not among options {letters[0]}–{letters[-1]}"
+        )
+
+
+def _range(record: Mapping[str, Any], refuse: _Refuse) -> Range:
+    given = record["range"]
+    if not isinstance(given, dict) or set(given) != {"lo", "hi"}:
+        raise refuse("range", f'{given!r}; expected {{"lo": number, "hi": number}}')
+    for end in given.values():
+        if isinstance(end, bool) or not isinstance(end, int | float):
+            raise refuse("range", f"{end!r} is not a number")
+    if given["lo"] > given["hi"]:
+        raise refuse("range", f"lo {given['lo']} > hi {given['hi']}; expected lo <= hi")
+    if record.get("locale", "en") not in ("en", "de"):
+        raise refuse("locale", f"'{record['locale']}'; expected en or de")
+    if "extract" in record:
+        pattern = check_pattern(record["extract"], lambda problem: refuse("extract", problem))
+        if pattern.groups != 1:
+            raise refuse("extract", f"{pattern.groups} groups; expected exactly one")
+    return Range(lo=float(given["lo"]), hi=float(given["hi"]))
+
+
+def _facts(record: Mapping[str, Any], refuse: _Refuse) -> tuple[Fact, ...]:
+    given = record.get("facts")
+    if not isinstance(given, list) or not given:
+        raise refuse("facts", "absent or empty; an open item needs target facts")
+    facts = []
+    for number, fact in enumerate(given, 1):
+        if isinstance(fact, str):
+            fact = {"id": f"f{number}", "text": fact}
+        if not isinstance(fact, dict) or not isinstance(fact.get("text"), str) or not fact["text"]:
+            raise refuse("facts", f"fact {number}: expected text or an object with a text")
+        weight = fact.get("weight", 1)
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
+            raise refuse("facts", f"fact {number}: weight {weight!r}; expected a number above 0")
+        facts.append(
+            Fact(id=str(fact.get("id", f"f{number}")), text=fact["text"], weight=float(weight))
+        )
+    if len({fact.id for fact in facts}) != len(facts):
+        raise refuse("facts", "two facts share an id")
+    return tuple(facts)
+
+
+def check_pattern(pattern: str, refuse: Callable[[str], InputError]) -> re.Pattern[str]:
+    """Return the compiled pattern, or raise what `refuse` makes of the problem.
+
+    A pattern must compile and must decide each of a set of awkward texts within one second: a
+    pattern with nested repeats would otherwise hang on a hostile model reply.
+    """
+    import regex
+
+    try:
+        compiled = re.compile(pattern)
+        timed = regex.compile(pattern)
+    except (re.error, regex.error) as error:
+        raise refuse(f"'{pattern}' is not a Python regular expression: {error}") from None
+    # A repeated run of each character that the pattern knows is what makes nested repeats explode.
+    known = sorted({c for c in pattern if c.isalnum()} | set("a1 -.,"))[:40]
+    try:
+        for character in known:
+            timed.search(character * 3000 + "!", timeout=_MATCH_LIMIT)
+    except TimeoutError:
+        raise refuse(f"'{pattern}' is slow: a text of 3,000 '{character}' takes over 1 s") from None
+    return compiled

@@ -1,0 +1,260 @@
+"""A bank on disk: `bank.toml`, `items.jsonl`, `CHANGES.md`; loading, hashing, writing.
+
+Items are read by streaming and kept as an index of offsets, so that a bank of a million items
+costs an index and no more.
+"""
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+from medassay.bank.check import read_item
+from medassay.bank.lock import registered_hash
+from medassay.bank.record import item_record
+from medassay.core.canonical import canonical, content_hash
+from medassay.core.item import Bank, Item
+from medassay.errors import InputError
+
+_CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")
+_CARD_KEYS = frozenset([*_CARD_TEXT, "domains", "may_leave", "content_sha256", "kept", "dropped"])
+_VERSION = re.compile(r"(?P<name>.+)-(?P<year>\d{4})\.(?P<number>\d+)\Z")
+
+
+class StoredItems(Sequence[Item]):
+    """Items of a file, each read when it is asked for. Safe across threads (`os.pread`)."""
+
+    def __init__(self, path: Path, domains: frozenset[str], *, imported: bool = False) -> None:
+        self._path = path
+        self._domains = domains
+        self._imported = imported
+        self._file = os.open(path, os.O_RDONLY)
+        self._starts = array("Q")
+        self._lengths = array("L")
+
+    def __del__(self) -> None:
+        os.close(self._file)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def record(self, position: int) -> dict[str, Any]:
+        """Return the parsed file object at `position`."""
+        line = os.pread(self._file, self._lengths[position], self._starts[position])
+        return parse_line(line, f"{self._path.name} item {position + 1}")
+
+    @overload
+    def __getitem__(self, position: int) -> Item: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Item]: ...
+    def __getitem__(self, position: int | slice) -> Item | Sequence[Item]:
+        if isinstance(position, slice):
+            return tuple(self[i] for i in range(*position.indices(len(self))))
+        if position < 0:
+            position += len(self)
+        if not 0 <= position < len(self):
+            raise IndexError(position)
+        record = self.record(position)
+        where = f"{self._path.name} item {position + 1}"
+        return read_item(record, where, self._domains, imported=self._imported)
+
+    def scan(self) -> Iterator[tuple[Item, dict[str, Any]]]:
+        """Yield every item with its file object while building the index; call once, first."""
+        seen: set[str] = set()
+        offset = 0
+        with self._path.open("rb") as file:
+            for row, line in enumerate(file, 1):
+                where = f"{self._path.name} row {row}"
+                if line.strip():
+                    record = parse_line(line, where)
+                    item = read_item(record, where, self._domains, imported=self._imported)
+                    if (item.domain, item.id) in seen if self._imported else item.id in seen:
+                        raise InputError(f"{where}: field 'id': '{item.id}' occurs twice")
+                    seen.add((item.domain, item.id) if self._imported else item.id)  # type: ignore[arg-type]  # one set, one kind of key a file
+                    self._starts.append(offset)
+                    self._lengths.append(len(line))
+                    yield item, record
+                offset += len(line)
+
+
+def parse_line(line: bytes, where: str) -> dict[str, Any]:
+    """Return the JSON object of one line; refuse broken UTF-8, broken JSON and NaN."""
+
+    def refuse(constant: str) -> None:
+        raise InputError(f"{where}: {constant} is not JSON; expected a finite number")
+
+    try:
+        value: dict[str, Any] = json.loads(line, parse_constant=refuse)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{where}: not valid JSON ({error}); expected one object a line") from None
+    return value
+
+
+def load_bank(path: str | Path, *, lock: Path | None = Path("banks.lock"), check: bool = True) -> Bank:
+    """Return the bank in a folder, validated from the first row to the last.
+
+    Parameters
+    ----------
+    path : folder with bank.toml and items.jsonl
+    lock : file of registered hashes (banks.lock of the workspace); None looks nowhere
+    check : whether a content hash that differs from the registered one refuses the bank
+
+    Raises
+    ------
+    InputError
+        Naming file, row, field and what was expected; also when this version of the bank is
+        registered with another content hash.
+    """
+    folder = Path(path)
+    card = read_card(folder)
+    items = StoredItems(_existing(folder / "items.jsonl"), frozenset(card["domains"]))
+    digest, in_order, last = hashlib.sha256(), True, ""
+    for item, record in items.scan():
+        in_order = in_order and last < item.id
+        last = item.id
+        if in_order:
+            digest.update(canonical(record) + b"\n")
+    if not len(items):
+        raise InputError(f"{folder.name}/items.jsonl: no items; expected one JSON object a line")
+    found = digest.hexdigest() if in_order else content_hash(_records(items))
+    if check:
+        _check_registered(folder, card, found, lock)
+    return Bank(
+        name=card["name"],
+        version=card["question_bank_version"],
+        domains=tuple(card["domains"]),
+        licence=card["licence"],
+        items=items,
+        content_hash=found,
+        title=card.get("title", ""),
+        limits=card.get("limits", ""),
+        created=card.get("created", ""),
+        may_leave=card.get("may_leave", True),
+        kept=len(items),
+        dropped=dict(card.get("dropped", {})),
+        card=card,
+    )
+
+
+def _records(items: StoredItems) -> Iterator[dict[str, Any]]:
+    return (items.record(position) for position in range(len(items)))
+
+
+def bank_records(bank: Bank) -> Iterator[tuple[Item, dict[str, Any]]]:
+    """Yield each item with the object its file holds (or would hold)."""
+    items = bank.items
+    for position, item in enumerate(items):
+        yield item, items.record(position) if isinstance(items, StoredItems) else item_record(item)
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise InputError(f"{path.parent.name}/{path.name}: no such file; a bank is a folder with "
+                         "bank.toml and items.jsonl")
+    return path
+
+
+def _check_registered(folder: Path, card: dict[str, Any], found: str, lock: Path | None) -> None:
+    version = card["question_bank_version"]
+    claims = {"bank.toml": card.get("content_sha256")}
+    if lock is not None:
+        claims[lock.name] = registered_hash(lock, version)
+    for source, claimed in claims.items():
+        if claimed is not None and claimed != found:
+            raise InputError(
+                f"bank '{card['name']}': items hash to {found[:16]}… but {source} registers "
+                f"{claimed[:16]}… for {version}; items of a released version never change: "
+                f"`medassay bank release {folder} --reason …` makes a new version"
+            )
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """Return the checked content of bank.toml."""
+    path = _existing(folder / "bank.toml")
+    where = f"{folder.name}/bank.toml"
+    try:
+        card = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{where}: not valid TOML: {error}") from None
+    for key in card:
+        if key not in _CARD_KEYS:
+            raise InputError(f"{where}: field '{key}': unknown; known are {', '.join(sorted(_CARD_KEYS))}")
+    for key in ("name", "question_bank_version", "licence"):
+        if not isinstance(card.get(key), str) or not card[key].strip():
+            raise InputError(f"{where}: field '{key}': absent or empty; expected text")
+    domains = card.get("domains")
+    if not isinstance(domains, list) or not domains or not all(isinstance(d, str) for d in domains):
+        raise InputError(f"{where}: field 'domains': expected a list of at least one name")
+    version = _VERSION.match(card["question_bank_version"])
+    if version is None or version["name"] != card["name"]:
+        raise InputError(
+            f"{where}: field 'question_bank_version': '{card['question_bank_version']}'; "
+            f"expected {card['name']}-<year>.<n>"
+        )
+    if not isinstance(card.get("may_leave", True), bool):
+        raise InputError(f"{where}: field 'may_leave': expected true or false")
+    return card
+
+
+def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, Any]]) -> str:
+    """Write a new bank folder, whole or not at all, and return its content hash.
+
+    Raises
+    ------
+    InputError
+        If the folder exists, or the items are not valid.
+    """
+    if folder.exists():
+        raise InputError(f"{folder}: exists; choose another folder, nothing was written")
+    draft = folder.with_name(folder.name + ".part")
+    draft.mkdir(parents=True)
+    try:
+        ordered = sorted(records, key=lambda record: str(record["id"]))
+        with (draft / "items.jsonl").open("wb") as file:
+            for record in ordered:
+                file.write(canonical(record) + b"\n")
+        (draft / "bank.toml").write_text(card_text(card), encoding="utf-8")
+        found = load_bank(draft, lock=None, check=False).content_hash
+        (draft / "bank.toml").write_text(card_text({**card, "content_sha256": found}), encoding="utf-8")
+        (draft / "CHANGES.md").write_text(
+            f"# Changes\n\n## {card['question_bank_version']}\n\nFirst version; content {found}.\n",
+            encoding="utf-8",
+        )
+        draft.rename(folder)
+    finally:
+        if draft.exists():
+            for leftover in draft.iterdir():
+                leftover.unlink()
+            draft.rmdir()
+    return found
+
+
+def card_text(card: dict[str, Any]) -> str:
+    """Return a flat card as TOML; JSON's strings, numbers and lists are TOML's."""
+    flat = {k: v for k, v in card.items() if not isinstance(v, dict)}
+    tables = {k: v for k, v in card.items() if isinstance(v, dict) and v}
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in flat.items()]
+    for name, table in tables.items():
+        lines += ["", f"[{name}]"]
+        lines += [f"{json.dumps(k, ensure_ascii=False)} = {json.dumps(v)}" for k, v in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def next_version(version: str, year: int) -> str:
+    """Return the version after `version`: `demo-2026.1` becomes `demo-2026.2`.
+
+    Examples
+    --------
+    >>> next_version("demo-2026.1", 2026), next_version("demo-2026.7", 2027)
+    ('demo-2026.2', 'demo-2027.1')
+    """
+    match = _VERSION.match(version)
+    if match is None:
+        raise InputError(f"version '{version}': expected <name>-<year>.<n>")
+    number = int(match["number"]) + 1 if int(match["year"]) == year else 1
+    return f"{match['name']}-{year}.{number}"

@@ -1,0 +1,32 @@
+"""banks.lock: which content hash each bank version of a workspace has."""
+
+import json
+from pathlib import Path
+
+from medassay.errors import InputError
+
+
+def _read(lock: Path) -> dict[str, str]:
+    if not lock.is_file():
+        return {}
+    try:
+        known: dict[str, str] = json.loads(lock.read_text(encoding="utf-8"))["banks"]
+    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+        raise InputError(f"{lock.name}: not a list of bank hashes ({error}); restore it") from None
+    return known
+
+
+def registered_hash(lock: Path, version: str) -> str | None:
+    """Return the content hash registered for a bank version, None if it is new here."""
+    return _read(lock).get(version)
+
+
+def register(lock: Path, version: str, content: str) -> None:
+    """Bind a bank version to its content hash; a version once bound is never bound anew."""
+    known = _read(lock)
+    if known.setdefault(version, content) != content:
+        raise InputError(f"{lock.name}: {version} is already registered with another content hash")
+    document = {"schema_version": 1, "banks": dict(sorted(known.items()))}
+    part = lock.with_name(lock.name + ".part")
+    part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    part.replace(lock)

@@ -1,0 +1,35 @@
+"""The way back: from `Item` to the JSON object of a bank file."""
+
+from typing import Any
+
+from medassay.core.item import Item
+
+_DEFAULTS = Item(id="", domain="", question="", form="open")
+_SAME = (
+    "language split context options expected regex extract locale reference rationale source "
+    "licence category condition path leaf year difficulty cluster"
+).split()
+
+
+def item_record(item: Item) -> dict[str, Any]:
+    """Return the object a bank file holds for `item`; what is absent stays absent."""
+    record: dict[str, Any] = {
+        "id": item.id,
+        "revision": item.revision,
+        "kind": item.kind,
+        "domain": item.domain,
+        "answer_type": item.answer_type,
+    }
+    if item.question:
+        record["question"] = item.question
+    for name in _SAME:
+        value = getattr(item, name)
+        if value != getattr(_DEFAULTS, name):
+            record[name] = list(value) if isinstance(value, tuple) else value
+    if item.range is not None:
+        record["range"] = {"lo": item.range.lo, "hi": item.range.hi}
+    if item.facts:
+        record["facts"] = [
+            {"id": fact.id, "text": fact.text, "weight": fact.weight} for fact in item.facts
+        ]
+    return record

@@ -1,0 +1,77 @@
+"""What changed between two banks, and a new version when anything did."""
+
+import datetime as dt
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.folder import bank_records, card_text, load_bank, next_version, read_card
+from medassay.bank.lock import register, registered_hash
+from medassay.core.canonical import canonical
+from medassay.core.item import Bank
+from medassay.errors import GateError, InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Ids of items added, removed and changed, the latter with the names of the changed fields."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: dict[str, tuple[str, ...]]
+
+    @property
+    def empty(self) -> bool:
+        """Return whether both banks hold the same items."""
+        return not (self.added or self.removed or self.changed)
+
+
+def diff_banks(old: Bank, new: Bank) -> Difference:
+    """Return what turns the items of `old` into those of `new`."""
+    before = {item.id: record for item, record in bank_records(old)}
+    after = {item.id: record for item, record in bank_records(new)}
+    changed: dict[str, tuple[str, ...]] = {}
+    for name in sorted(before.keys() & after.keys()):
+        if canonical(before[name]) != canonical(after[name]):
+            changed[name] = _changed_fields(before[name], after[name])
+    return Difference(
+        added=tuple(sorted(after.keys() - before.keys())),
+        removed=tuple(sorted(before.keys() - after.keys())),
+        changed=changed,
+    )
+
+
+def _changed_fields(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, ...]:
+    absent = object()
+    keys = sorted(before.keys() | after.keys())
+    return tuple(k for k in keys if before.get(k, absent) != after.get(k, absent))
+
+
+def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[str, str]:
+    """Register the bank's present items, under a new version if the present one is taken.
+
+    Returns
+    -------
+    (version, content hash)
+
+    Raises
+    ------
+    GateError
+        If nothing changed since the registered version.
+    """
+    if not reason.strip():
+        raise InputError("release: a reason is needed; it is written into CHANGES.md")
+    card = read_card(folder)
+    bank = load_bank(folder, lock=lock, check=False)
+    known = card.get("content_sha256") or registered_hash(lock, bank.version)
+    if known == bank.content_hash:
+        raise GateError(f"bank '{bank.name}': items equal those of {bank.version}; nothing to release")
+    version = bank.version if known is None else next_version(bank.version, today.year)
+    register(lock, version, bank.content_hash)
+    new_card = {**card, "question_bank_version": version, "content_sha256": bank.content_hash}
+    (folder / "bank.toml").write_text(card_text(new_card), encoding="utf-8")
+    changes = folder / "CHANGES.md"
+    before = changes.read_text(encoding="utf-8") if changes.exists() else "# Changes\n"
+    entry = f"\n## {version}\n\n{today.isoformat()}. {reason.strip()} Content {bank.content_hash}.\n"
+    changes.write_text(before + entry, encoding="utf-8")
+    return version, bank.content_hash

@@ -1,0 +1,95 @@
+"""Canonical JSON (RFC 8785) and the hashes built on it.
+
+`json.dumps` in C writes the canonical form for nearly every record we have; `_plain` finds the
+rest (floats whose Python form differs from ECMAScript's, keys outside the basic plane) and hands
+those to the package `rfc8785`, which is ten times slower. The tests compare the two.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import rfc8785
+
+from medassay.errors import InputError
+
+_SAFE_INTEGER = 2**53 - 1
+_encode = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+).encode
+
+
+class _NeedsSlowPath(Exception):  # noqa: N818 -- a signal, never an error that anyone sees
+    pass
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` with whole floats as integers; signal what C cannot write canonically."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return value
+    if kind is int:
+        if -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
+            return value
+        raise _NeedsSlowPath
+    if kind is float:
+        if value.is_integer() and abs(value) <= _SAFE_INTEGER:
+            return int(value)
+        if 1e-4 <= abs(value) < 1e16:  # where repr() and ECMAScript agree
+            return value
+        raise _NeedsSlowPath
+    if kind is dict:
+        if not all(type(key) is str and key.isascii() for key in value):
+            raise _NeedsSlowPath
+        return {key: _plain(inner) for key, inner in value.items()}
+    if kind is list or kind is tuple:
+        return [_plain(inner) for inner in value]
+    raise _NeedsSlowPath
+
+
+def canonical(value: Any) -> bytes:
+    """Return `value` as RFC 8785 canonical JSON, UTF-8, without a final newline.
+
+    Raises
+    ------
+    InputError
+        If `value` holds NaN, an infinity, an integer beyond 2^53-1 or a lone surrogate.
+
+    Examples
+    --------
+    >>> canonical({"b": 1.0, "a": "Größe"}).decode()
+    '{"a":"Größe","b":1}'
+    """
+    try:
+        return _encode(_plain(value)).encode()
+    except (_NeedsSlowPath, UnicodeEncodeError):
+        pass
+    try:
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
+        raise InputError(
+            f"cannot be written as canonical JSON: {error}; "
+            "use finite numbers, integers up to 2^53-1 (larger ones as text) and valid Unicode"
+        ) from error
+
+
+def sha256_hex(data: bytes) -> str:
+    """Return the SHA-256 of `data` as 64 lower-case hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def content_hash(records: Iterable[dict[str, Any]]) -> str:
+    """Return a bank's content hash: SHA-256 over its items, sorted by id, one canonical line each.
+
+    Source: `bank_versions` in the documentation; golden value in `tests/golden`.
+    """
+    digest = hashlib.sha256()
+    for record in sorted(records, key=lambda r: str(r["id"])):
+        digest.update(canonical(record) + b"\n")
+    return digest.hexdigest()
+
+
+def short_hash(value: Any) -> str:
+    """Return the first 12 digits of the SHA-256 of `value`'s canonical form."""
+    return sha256_hex(canonical(value))[:12]

@@ -1,0 +1,111 @@
+"""The question side of the path: `Item` and `Bank`.
+
+An item in a file is a JSON object with the keys of `ITEM_KEYS`; hashes are taken over that parsed
+object, so that a key which is absent stays absent. `Item` is the typed view of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["public", "synthetic"]
+Form = Literal["choice", "regex", "range", "key", "open"]
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """Accepted numbers, both ends included."""
+
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One statement that a complete open answer must contain."""
+
+    id: str
+    text: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """One question with its target.
+
+    `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
+    (`range`), a finished prediction equal to a key (`key`, imports only) or target facts (`open`).
+    """
+
+    id: str
+    domain: str
+    question: str
+    form: Form
+    kind: Kind = "public"
+    language: str = "en"
+    revision: int = 1
+    split: str = "test"
+    context: str | None = None
+    options: tuple[str, ...] = ()
+    expected: str | None = None
+    regex: str | None = None
+    range: Range | None = None
+    extract: str | None = None
+    locale: str = "en"
+    facts: tuple[Fact, ...] = ()
+    reference: str | None = None
+    rationale: str | None = None
+    source: str | None = None
+    licence: str | None = None
+    category: str | None = None
+    condition: str | None = None
+    path: str | None = None
+    leaf: str | None = None
+    year: int | None = None
+    difficulty: str | None = None
+    cluster: str | None = None
+
+    @property
+    def letters(self) -> str:
+        """Return the letters of the options, `ABCD` for four."""
+        return LETTERS[: len(self.options)]
+
+    @property
+    def answer_type(self) -> Literal["closed", "open"]:
+        """Return `open` for items scored by target facts, else `closed`."""
+        return "open" if self.form == "open" else "closed"
+
+    @property
+    def target(self) -> str:
+        """Return what counts as right, as one line of text."""
+        if self.form == "regex":
+            return f"/{self.regex}/"
+        if self.range is not None:
+            return f"{self.range.lo:g} to {self.range.hi:g}"
+        if self.form == "open":
+            return "; ".join(fact.text for fact in self.facts)
+        return self.expected or ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bank:
+    """A versioned set of items with its card.
+
+    `items` is any sequence: a tuple, or a view of a file that reads an item when it is asked for,
+    so that a bank of a million items costs an index and no more.
+    """
+
+    name: str
+    version: str
+    domains: tuple[str, ...]
+    licence: str
+    items: Sequence[Item]
+    content_hash: str
+    title: str = ""
+    limits: str = ""
+    created: str = ""
+    may_leave: bool = True
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    card: dict[str, Any] = field(default_factory=dict)

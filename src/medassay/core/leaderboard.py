@@ -1,0 +1,88 @@
+"""`Leaderboard`: the rankings of a run, for reading, printing and notebooks."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+_SHOWN = 20
+
+
+def rank_text(row: dict[str, Any], tied: bool) -> str:
+    """Return a rank with its range, "=" when shared: `7 = (3–38)`; a dash when there is none.
+
+    Examples
+    --------
+    >>> rank_text({"rank": 7, "rank_lo": 3, "rank_hi": 38}, True)
+    '7 = (3–38)'
+    """
+    if row["rank"] is None:
+        return "–"
+    return f"{row['rank']}{' =' if tied else ''} ({row['rank_lo']}–{row['rank_hi']})"
+
+
+def score_text(row: dict[str, Any]) -> str:
+    """Return a score with its interval and n, in percent: `61.2 [57.9, 64.4] n=330`."""
+    if row["score"] is None:
+        return "no interval"
+    score, lo, hi = (100 * row[key] for key in ("score", "lo", "hi"))
+    return f"{score:.1f} [{lo:.1f}, {hi:.1f}] n={row['n']}"
+
+
+def tied_groups(rows: list[dict[str, Any]]) -> set[tuple[str, int]]:
+    """Return the (mode, group) of every group with more than one member."""
+    seen: set[tuple[str, int]] = set()
+    tied: set[tuple[str, int]] = set()
+    for row in rows:
+        if row["group"] is not None:
+            key = (row["mode"], row["group"])
+            (tied if key in seen else seen).add(key)
+    return tied
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Rankings by domain, "overall" among them; `to_dict` is what `medassay report --json` prints."""
+
+    run: str
+    domains: dict[str, list[dict[str, Any]]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rankings as one JSON document."""
+        return {"schema_version": 1, "run": self.run, "domains": self.domains}
+
+    def lines(self, domain: str = "overall") -> list[tuple[str, str, str]]:
+        """Return (rank, model and setting, score with interval) of each row."""
+        rows = self.domains[domain]
+        tied = tied_groups(rows)
+        return [
+            (
+                rank_text(row, (row["mode"], row["group"]) in tied),
+                f"{row['model']} · {row['setting']}",
+                score_text(row),
+            )
+            for row in rows
+        ]
+
+    def __str__(self) -> str:
+        lines = self.lines()
+        shown = [f"{rank:>12}  {score:<28}  {name}" for rank, name, score in lines[:_SHOWN]]
+        if len(lines) > _SHOWN:
+            shown.append(f"… {len(lines) - _SHOWN} more")
+        return "\n".join(shown)
+
+    def _repr_html_(self) -> str:
+        lines = self.lines()
+        cells = "".join(
+            f"<tr><td>{escape(rank)}</td><td>{escape(name)}</td><td>{escape(score)}</td></tr>"
+            for rank, name, score in lines[:_SHOWN]
+        )
+        more = f"<p>… {len(lines) - _SHOWN} more</p>" if len(lines) > _SHOWN else ""
+        head = "<tr><th>rank</th><th>model · setting</th><th>score</th></tr>"
+        return f"<table>{head}{cells}</table>{more}"
+
+    def to_pandas(self) -> Any:
+        """Return all rows as a pandas DataFrame (needs pandas)."""
+        import pandas
+
+        rows = [{"domain": d, **row} for d, found in self.domains.items() for row in found]
+        return pandas.DataFrame(rows)

@@ -1,0 +1,111 @@
+"""`ModelSpec`, an entry of models.json, and `Chat`, what a provider offers."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from medassay.core.trial import Completion, Prompt
+
+Capability = Literal["chat", "logprobs", "likelihood", "tools", "no_temperature"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """Money per million tokens."""
+
+    input: float = 0.0
+    output: float = 0.0
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """One entry of models.json: what the model is, where it answers, and its oddities.
+
+    `model` is the name sent to the endpoint (default: `id`). `api_key_env` names an environment
+    variable; the secret itself is never written anywhere.
+    """
+
+    id: str
+    provider: str
+    model: str = ""
+    version: str = ""
+    family: str = "unknown"
+    location: Literal["local", "external"] = "external"
+    enabled: bool = True
+    api: bool = True
+    # where and how it is called
+    url: str = ""
+    api_key_env: str = ""
+    protocol: Literal["chat", "completions"] = "chat"
+    system_role: Literal["system", "developer", "user", "none"] = "system"
+    system_line: str = ""
+    token_parameter: str = "max_tokens"
+    sends_seed: bool = True
+    logprobs: bool = False
+    extra_body: dict[str, Any] = field(default_factory=dict)
+    headers_env: dict[str, str] = field(default_factory=dict)
+    # sampling and limits
+    max_tokens: int = 128
+    temperature: float = 0.0
+    top_p: float = 1.0
+    concurrency: int = 16
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    timeout: float = 120.0
+    # what it is
+    think_tags: bool = False
+    capabilities: tuple[Capability, ...] = ("chat",)
+    price: Price = Price()
+    licence: str = ""
+    context: int | None = None
+    size: float | None = None
+    quantisation: str = ""
+    engine: str = ""
+    engine_version: str = ""
+    weights_digest: str = ""
+    # local weights (provider transformers)
+    path: str = ""
+    device: str = "auto"
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    batch_size: int = 8
+    # scripted provider
+    script: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sent_name(self) -> str:
+        """Return the model name that the endpoint knows."""
+        return self.model or self.id
+
+    @property
+    def is_baseline(self) -> bool:
+        """Return whether this is a reference row that is never ranked."""
+        return self.provider == "baseline"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How tokens are drawn; part of the response key."""
+
+    temperature: float | None
+    top_p: float
+    max_tokens: int
+    seed: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sampling as plain JSON values."""
+        return {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_tokens": self.max_tokens,
+            "seed": self.seed,
+        }
+
+
+class Chat(Protocol):
+    """What the engine room asks of a provider."""
+
+    async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
+        """Return the completion; raise `Transient` or `Permanent` when there is none."""
+
+    async def close(self) -> None:
+        """Free connections and memory."""

@@ -1,0 +1,107 @@
+"""`Plan`: the frozen wish that a run fulfils. TOML in, record out, and back."""
+
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.trial import Mode, Setting
+from medassay.errors import InputError
+
+RankRule = Literal["leader", "arena", "closure"]
+Separation = Literal["both", "percentile"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Upper bounds on what a run may spend; None is no bound."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    money: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
+
+    `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed;
+    None takes all. `forms` restricts the run to items that it can score.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    name: str = "run"
+    banks: tuple[str, ...]
+    models: tuple[str, ...]
+    models_file: str = "models.json"
+    settings: tuple[Setting, ...] = ("zero_shot",)
+    modes: tuple[Mode, ...] = ("solo",)
+    repeats: int = 1
+    seed: int = 0
+    template: str = "closed"
+    sample: int | None = None
+    few_shot_k: int = 3
+    shuffle_options: bool = False
+    extraction: Literal["standard", "paper"] = "standard"
+    rank_rule: RankRule = "leader"
+    separation: Separation = "both"
+    n_resamples: int = 1000
+    budget: Budget = Budget()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
+        plain = asdict(self)
+        plain["seed"] = str(self.seed)
+        return plain
+
+    @property
+    def hash(self) -> str:
+        """Return the first 12 digits of the SHA-256 of the plan, name and budget left out."""
+        kept = {k: v for k, v in self.to_dict().items() if k not in ("name", "budget")}
+        return sha256_hex(canonical(kept))[:12]
+
+
+_PLAN = TypeAdapter(Plan)
+
+
+def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
+    """Return the plan in `data`; `where` names the file in errors."""
+    known = {f.name for f in fields(Plan)}
+    for key in data:
+        if key not in known:
+            raise InputError(
+                f"{where}: unknown key '{key}'; known are {', '.join(sorted(known))}"
+            )
+    try:
+        plan = _PLAN.validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "plan"
+        raise InputError(f"{where}: '{field}': {first['msg']}") from error
+    for field, least in (("repeats", 1), ("few_shot_k", 1), ("n_resamples", 100), ("seed", 0)):
+        if getattr(plan, field) < least:
+            raise InputError(f"{where}: '{field}' is {getattr(plan, field)}; at least {least} is needed")
+    for field in ("banks", "models", "settings", "modes"):
+        values = getattr(plan, field)
+        if not values:
+            raise InputError(f"{where}: '{field}' is empty; name at least one")
+        if len(set(values)) != len(values):
+            raise InputError(f"{where}: '{field}' names something twice: {', '.join(values)}")
+    if plan.sample is not None and plan.sample < 1:
+        raise InputError(f"{where}: 'sample' is {plan.sample}; at least 1, or leave it out for all")
+    return plan
+
+
+def load_plan(path: Path) -> Plan:
+    """Return the plan in a TOML file; paths in it are relative to the file's folder."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such plan file; `medassay init` writes one") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: not readable as TOML: {error}") from error
+    return plan_from_dict(data, str(path))

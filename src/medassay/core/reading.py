@@ -1,0 +1,92 @@
+"""Reading of model replies: what every parser does first.
+
+Replies are hostile: tags are found by one linear scan, since the obvious pattern
+`<think>.*?</think>` is quadratic on a long run of opening tags.
+"""
+
+import re
+
+_TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning|reflection)>", re.IGNORECASE)
+_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|[{}]")
+
+
+def strip_thoughts(text: str) -> tuple[str, bool]:
+    """Return `text` without its thoughts, and whether a thought was left unfinished.
+
+    Closed blocks are deleted; then text up to the last orphan closing tag; then everything from an
+    opening tag that is never closed. Linear in the length of `text`.
+
+    Examples
+    --------
+    >>> strip_thoughts("<think>A?</think> C")
+    (' C', False)
+    >>> strip_thoughts("so A.</think>B")
+    ('B', False)
+    >>> strip_thoughts("<think>still")
+    ('', True)
+    """
+    if "<" not in text:
+        return text, False
+    text = _without_closed_blocks(text)
+    opening: int | None = None
+    start = 0
+    for tag in _TAG.finditer(text):
+        if tag[1]:
+            start, opening = tag.end(), None
+        elif opening is None:
+            opening = tag.start()
+    return text[start:opening], opening is not None
+
+
+def _without_closed_blocks(text: str) -> str:
+    tags = list(_TAG.finditer(text))
+    partner: dict[int, int] = {}  # opening tag -> the next closing tag of its name
+    latest: dict[str, int] = {}
+    for at in range(len(tags) - 1, -1, -1):
+        name = tags[at][2].lower()
+        if tags[at][1]:
+            latest[name] = at
+        elif name in latest:
+            partner[at] = latest[name]
+    kept: list[str] = []
+    position = at = 0
+    while at < len(tags):
+        if at in partner:
+            kept.append(text[position : tags[at].start()])
+            at = partner[at]
+            position = tags[at].end()
+        at += 1
+    kept.append(text[position:])
+    return "".join(kept)
+
+
+def boxed(text: str) -> tuple[str | None, str]:
+    """Return the content of the last `\\boxed{}` or `\\fbox{}`, and the text without its boxes.
+
+    Braces may nest; a box that is never closed is none. Linear in the length of `text`.
+
+    Examples
+    --------
+    >>> boxed("so \\\\boxed{\\\\text{D}} it is")
+    ('\\\\text{D}', 'so  it is')
+    """
+    if "box" not in text:
+        return None, text
+    spans: list[tuple[int, int, int]] = []  # start of the box, start and end of its content
+    stack: list[tuple[int, int] | None] = []
+    for token in _BRACE.finditer(text):
+        if token[0] != "}":
+            stack.append((token.start(), token.end()) if len(token[0]) > 1 else None)
+        elif stack and (box := stack.pop()) is not None:
+            while spans and spans[-1][0] > box[0]:
+                spans.pop()
+            spans.append((*box, token.start()))
+    if not spans:
+        return None, text
+    kept: list[str] = []
+    position = 0
+    for start, _, end in spans:
+        kept.append(text[position:start])
+        position = end + 1
+    kept.append(text[position:])
+    return text[spans[-1][1] : spans[-1][2]], "".join(kept)

@@ -1,0 +1,103 @@
+"""The answer side of the path: prompt, completion, answer, score, trial."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Outcome = Literal["answered", "unparsed", "refused", "truncated", "failed"]
+OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated", "failed")
+Finish = Literal["stop", "length", "refusal", "tool_calls", "other"]
+Setting = Literal["zero_shot", "few_shot", "rag", "topline_path", "topline_text", "topline_all"]
+Mode = Literal["solo", "tools"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prompt:
+    """The messages of one item exactly as sent, and how its options were shown.
+
+    `order[i]` is the bank's position of the option shown at place i; None when as in the bank.
+    """
+
+    item_id: str
+    messages: tuple[dict[str, str], ...]
+    template: str
+    letters: str = ""
+    options: tuple[str, ...] = ()
+    order: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """Tokens read and written, as the provider counts them; 0 where it does not say."""
+
+    prompt: int = 0
+    completion: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """What a model returned. `seconds` is the time of generation, without waiting in a queue."""
+
+    text: str
+    finish: Finish = "stop"
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    logprobs: tuple[tuple[str, float], ...] | None = None
+    raw: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What was read from one completion; `value` is None unless the outcome is `answered`.
+
+    `reason` names the rule that read it, or why nothing could be read (`ambiguous` among them).
+    """
+
+    item_id: str
+    outcome: Outcome
+    value: str | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Score:
+    """Worth of one answer on its scorer's scale, or None when nobody can know it."""
+
+    item_id: str
+    value: float | None
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The declared range of a score and which end is better."""
+
+    lo: float = 0.0
+    hi: float = 1.0
+    better: Literal["high", "low"] = "high"
+
+    @property
+    def worst(self) -> float:
+        """Return the end that a missing answer gets."""
+        return self.lo if self.better == "high" else self.hi
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrialKey:
+    """One item in one cell in one repeat: the five names and the item that make a trial unique."""
+
+    domain: str
+    model: str
+    setting: str
+    mode: str
+    item: str
+    repeat: int = 0
+
+    @property
+    def cell(self) -> tuple[str, str, str, str]:
+        """Return (domain, model, setting, mode)."""
+        return (self.domain, self.model, self.setting, self.mode)
+
+    @property
+    def order(self) -> tuple[str, str, str, str, str, int]:
+        """Return the place of this trial in a sealed run: by cell, item, repeat."""
+        return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)

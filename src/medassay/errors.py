@@ -1,0 +1,94 @@
+"""Every error that medassay raises on purpose, as one tree.
+
+    MedassayError                  exit code
+    ├── UsageError                 2   the command line was wrong
+    ├── InputError                 3   a file or a setting is wrong; says what, where, what was expected
+    ├── StatisticError             3   data from which the number cannot be computed
+    │   └── ScaleError             3   a score outside the declared scale, or NaN (also a ValueError)
+    ├── GateError                  1   ran, and a check or gate said no
+    ├── ModelError                 5   a provider did not answer
+    │   ├── Transient              5   may pass: asked again a bounded number of times
+    │   └── Permanent              5   will not pass: never repeated
+    ├── IncompleteError            4   trials failed or were not reached; the same command resumes
+    ├── IntegrityError             6   stored bytes are not what they were
+    └── Interrupted              130   stopped by the user; the same command resumes
+
+A poor *answer* is data and never raises; see `core.trial.Outcome`.
+"""
+
+
+class MedassayError(Exception):
+    """Base of all; `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class UsageError(MedassayError):
+    """Say that the command line was wrong."""
+
+    exit_code = 2
+
+
+class InputError(MedassayError):
+    """Say what is wrong in a file or a setting, where, and what was expected."""
+
+    exit_code = 3
+
+
+class StatisticError(MedassayError):
+    """Say that no honest number can be computed from these data."""
+
+    exit_code = 3
+
+
+class ScaleError(StatisticError, ValueError):
+    """Say that a score is NaN, infinite or outside its declared scale."""
+
+
+class GateError(MedassayError):
+    """Say that a check ran and refused."""
+
+    exit_code = 1
+
+
+class ModelError(MedassayError):
+    """Say that a provider did not answer."""
+
+    exit_code = 5
+
+
+class Transient(ModelError):
+    """Say that the call may succeed later; `retry_after` holds the seconds the server asked for."""
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, overload: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.overload = overload
+
+
+class Permanent(ModelError):
+    """Say that repeating the call is pointless; `endpoint_wide` when every other call would fail too."""
+
+    def __init__(self, message: str, *, endpoint_wide: bool = False) -> None:
+        super().__init__(message)
+        self.endpoint_wide = endpoint_wide
+
+
+class IncompleteError(MedassayError):
+    """Say that some trials have no answer yet; the same command resumes."""
+
+    exit_code = 4
+
+
+class IntegrityError(MedassayError):
+    """Say which stored record is not what it was."""
+
+    exit_code = 6
+
+
+class Interrupted(MedassayError):
+    """Say that the user stopped the work, and how to go on."""
+
+    exit_code = 130

@@ -1,0 +1,24 @@
+"""Every provider: one line each."""
+
+from collections.abc import Callable
+
+from medassay.core.model import Chat, ModelSpec
+from medassay.model.baseline import Baseline
+from medassay.model.fake import Fake
+from medassay.model.local import Local
+from medassay.model.replay import Replay
+
+
+def _openai_compatible(spec: ModelSpec, secrets: dict[str, str]) -> Chat:
+    from medassay.model.openai_compatible import OpenAICompatible  # aiohttp is slow to import
+
+    return OpenAICompatible(spec, secrets)
+
+
+PROVIDERS: dict[str, Callable[[ModelSpec, dict[str, str]], Chat]] = {
+    "baseline": Baseline,
+    "fake": Fake,
+    "openai_compatible": _openai_compatible,
+    "replay": Replay,
+    "transformers": Local,
+}

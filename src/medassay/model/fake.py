@@ -1,0 +1,50 @@
+"""A scripted provider, for tests, demonstrations and users' own tests. Never ranked.
+
+The entry's `script` may hold: `reply` (text for every prompt), `replies` (item id → text),
+`letters` ("hash": a letter that depends on the prompt), `delay` (seconds), `fail_every` (each k-th
+call raises a transient error), `fail_items` (item ids that always fail), `refuse_items`,
+`malformed_items`, `finish`.
+"""
+
+import asyncio
+import hashlib
+from typing import Any
+
+from medassay.core.model import ModelSpec, Sampling
+from medassay.core.trial import Completion, Prompt, Usage
+from medassay.errors import Permanent, Transient
+
+
+class Fake:
+    """Answers from its script and counts its calls."""
+
+    def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
+        self._spec = spec
+        self._script: dict[str, Any] = spec.script
+        self.calls = 0
+
+    async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
+        """Return what the script says for this prompt."""
+        self.calls += 1
+        script = self._script
+        if script.get("delay"):
+            await asyncio.sleep(float(script["delay"]))
+        if prompt.item_id in script.get("fail_items", ()):
+            raise Permanent(f"{self._spec.id}: scripted failure")
+        if script.get("fail_every") and self.calls % int(script["fail_every"]) == 0:
+            raise Transient(f"{self._spec.id}: scripted overload", retry_after=0.0, overload=True)
+        if prompt.item_id in script.get("malformed_items", ()):
+            raise Transient(f"{self._spec.id}: not a reply of this protocol: '{{'")
+        if prompt.item_id in script.get("refuse_items", ()):
+            return Completion(text="I cannot help with that.", finish="refusal")
+        text = script.get("replies", {}).get(prompt.item_id, script.get("reply", ""))
+        if script.get("letters") == "hash" and prompt.letters:
+            seed = prompt.messages[-1]["content"] + str(repeat)
+            digest = hashlib.sha256(seed.encode()).digest()
+            text = prompt.letters[digest[0] % len(prompt.letters)]
+        words = sum(len(message["content"].split()) for message in prompt.messages)
+        usage = Usage(prompt=words, completion=max(1, len(text.split())))
+        return Completion(text=text, finish=script.get("finish", "stop"), usage=usage)
+
+    async def close(self) -> None:
+        """Nothing to free."""

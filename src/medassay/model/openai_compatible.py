@@ -1,0 +1,176 @@
+"""Every endpoint of the OpenAI protocol over one thin client.
+
+OpenAI, Mistral, Together, OpenRouter, Ollama, vLLM, llama.cpp's server …: an endpoint's oddities
+are fields of its entry in models.json. Replies are hostile: sizes are bounded and types checked.
+"""
+
+import json
+import time
+from typing import Any
+
+import aiohttp
+
+from medassay.core.model import ModelSpec, Sampling
+from medassay.core.trial import Completion, Finish, Prompt, Usage
+from medassay.errors import Permanent, Transient
+
+_FINISH: dict[str, Finish] = {
+    "stop": "stop",
+    "eos": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+_TRANSIENT = frozenset([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
+_ENDPOINT_WIDE = frozenset([401, 402, 403, 404])
+_LONGEST_REPLY = 8 * 2**20  # bytes; nothing a judge or a model should say is longer
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class OpenAICompatible:
+    """One endpoint; keeps one connection pool."""
+
+    def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
+        self._spec = spec
+        self._url = spec.url.rstrip("/") + (
+            "/chat/completions" if spec.protocol == "chat" else "/completions"
+        )
+        self._headers = {"Content-Type": "application/json"}
+        for header, variable in spec.headers_env.items():
+            self._headers[header] = _secret(secrets, variable, spec.id)
+        if spec.api_key_env:
+            key = _secret(secrets, spec.api_key_env, spec.id)
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._hidden = [value for value in secrets.values() if len(value) >= 6]
+        self._session: aiohttp.ClientSession | None = None
+
+    def body(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> dict[str, Any]:
+        """Return the request body; its oddities follow the entry."""
+        spec = self._spec
+        body: dict[str, Any] = {"model": spec.sent_name}
+        if spec.protocol == "chat":
+            body["messages"] = prompt.messages
+        else:
+            body["prompt"] = "\n\n".join(message["content"] for message in prompt.messages)
+        body[spec.token_parameter] = sampling.max_tokens
+        if sampling.temperature is not None:
+            body["temperature"] = sampling.temperature
+            if sampling.top_p != 1.0:
+                body["top_p"] = sampling.top_p
+        if sampling.seed is not None:
+            body["seed"] = (sampling.seed + repeat) % 2**31
+        if spec.logprobs:
+            body["logprobs"] = True if spec.protocol == "chat" else 1
+        body.update(spec.extra_body)
+        return body
+
+    async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
+        """Return the completion of one request; see `Chat.complete`."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                timeout=aiohttp.ClientTimeout(total=self._spec.timeout),
+                headers=self._headers,
+            )
+        body = _encode(self.body(prompt, sampling, repeat=repeat)).encode()
+        started = time.perf_counter()
+        try:
+            async with self._session.post(self._url, data=body) as response:
+                data = await response.content.read(_LONGEST_REPLY + 1)
+                while not response.content.at_eof() and len(data) <= _LONGEST_REPLY:
+                    data += await response.content.read(_LONGEST_REPLY + 1)
+                status, headers = response.status, response.headers
+        except TimeoutError:
+            raise Transient(f"{self._spec.id}: no reply within {self._spec.timeout:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Transient(self._safe(f"{self._spec.id}: {type(error).__name__}: {error}")) from None
+        seconds = time.perf_counter() - started
+        if status != 200:
+            raise self._refusal(status, data, headers.get("Retry-After"))
+        if len(data) > _LONGEST_REPLY:
+            raise Permanent(f"{self._spec.id}: the reply is longer than {_LONGEST_REPLY >> 20} MiB")
+        return self._completion(data, seconds)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    def _safe(self, text: str) -> str:
+        for secret in self._hidden:
+            text = text.replace(secret, "***")
+        return text[:300]
+
+    def _refusal(self, status: int, data: bytes, retry_after: str | None) -> Transient | Permanent:
+        detail = data[:200].decode("utf-8", "replace").replace("\n", " ")
+        message = self._safe(f"{self._spec.id}: HTTP {status}: {detail}")
+        if status in _TRANSIENT:
+            return Transient(
+                message, retry_after=_seconds(retry_after), overload=status in (429, 503, 529)
+            )
+        return Permanent(message, endpoint_wide=status in _ENDPOINT_WIDE)
+
+    def _completion(self, data: bytes, seconds: float) -> Completion:
+        try:
+            reply = json.loads(data)
+            choice = reply["choices"][0]
+            if self._spec.protocol == "chat":
+                message = choice["message"]
+                text, refusal = message.get("content"), message.get("refusal")
+            else:
+                text, refusal = choice.get("text"), None
+            usage = reply.get("usage") or {}
+            counted = Usage(
+                prompt=int(usage.get("prompt_tokens") or 0),
+                completion=int(usage.get("completion_tokens") or 0),
+            )
+            finish = _FINISH.get(str(choice.get("finish_reason") or "stop"), "other")
+            logprobs = _logprobs(choice.get("logprobs"))
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+            # Malformed once is often a proxy's hiccup; bounded retries decide.
+            shown = self._safe(data[:80].decode("utf-8", "replace"))
+            raise Transient(f"{self._spec.id}: not a reply of this protocol: {shown!r}") from None
+        if refusal:
+            return Completion(text=str(refusal), finish="refusal", usage=counted, seconds=seconds)
+        if isinstance(text, list):  # content parts
+            text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
+        return Completion(
+            text=text if isinstance(text, str) else "",
+            finish=finish,
+            usage=counted,
+            seconds=seconds,
+            logprobs=logprobs,
+        )
+
+
+def _secret(secrets: dict[str, str], variable: str, model: str) -> str:
+    value = secrets.get(variable)
+    if not value:
+        raise Permanent(
+            f"{model}: the environment variable {variable} is not set; it must hold the key",
+            endpoint_wide=True,
+        )
+    return value
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Return the seconds of a Retry-After header; a date form is left to the backoff."""
+    try:
+        seconds = float(retry_after or "")
+    except ValueError:
+        return None
+    return min(max(seconds, 0.0), 300.0) if seconds == seconds else None
+
+
+def _logprobs(given: Any) -> tuple[tuple[str, float], ...] | None:
+    if not isinstance(given, dict):
+        return None
+    if isinstance(given.get("content"), list):
+        return tuple((str(t["token"]), float(t["logprob"])) for t in given["content"])
+    if isinstance(given.get("tokens"), list) and isinstance(given.get("token_logprobs"), list):
+        pairs = zip(given["tokens"], given["token_logprobs"], strict=False)
+        return tuple((str(token), float(value)) for token, value in pairs if value is not None)
+    return None

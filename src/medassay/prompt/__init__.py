@@ -1,0 +1,12 @@
+"""Templates and rendering: item → messages."""
+
+from medassay.prompt.render import (
+    Template,
+    choose_examples,
+    example_turns,
+    load_template,
+    render,
+    shown_order,
+)
+
+__all__ = ["Template", "choose_examples", "example_turns", "load_template", "render", "shown_order"]

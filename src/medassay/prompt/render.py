@@ -1,0 +1,127 @@
+"""item → prompt: filling a template, showing options, adding examples."""
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import files
+
+import jinja2
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.item import Item
+from medassay.core.trial import Prompt
+from medassay.errors import InputError
+from medassay.prompt.catalog import TEMPLATES
+
+Order = tuple[int, ...]
+
+
+class Template:
+    """A template in its languages. `id` is `name@hash` over all its texts."""
+
+    def __init__(self, name: str) -> None:
+        if name not in TEMPLATES:
+            raise InputError(f"template '{name}' is unknown; known are {', '.join(sorted(TEMPLATES))}")
+        folder = files("medassay.prompt") / "templates"
+        texts = {
+            language: (folder / f"{name}.{language}.txt").read_text(encoding="utf-8")
+            for language in TEMPLATES[name]
+        }
+        # Names that a template asks for and nobody gives are errors before any call.
+        environment = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701 -- plain text, not HTML
+        self._texts = {lang: environment.from_string(text) for lang, text in texts.items()}
+        joined = "\x1f".join(f"{lang}\x1f{texts[lang]}" for lang in sorted(texts))
+        self.id = f"{name}@{sha256_hex(joined.encode())[:12]}"
+
+    def fill(self, item: Item, order: Order | None) -> str:
+        """Return the text of one item; English where the item's language has no template."""
+        shown = item.options if order is None else tuple(item.options[i] for i in order)
+        text = self._texts.get(item.language) or self._texts["en"]
+        try:
+            return text.render(
+                question=item.question,
+                context=item.context or "",
+                condition=item.condition or "",
+                options=tuple(zip(item.letters, shown, strict=True)),
+                form=item.form,
+            )
+        except jinja2.UndefinedError as error:
+            raise InputError(f"template '{self.id}', item '{item.id}': {error}") from None
+
+
+@lru_cache(maxsize=16)
+def load_template(name: str) -> Template:
+    """Return the compiled template."""
+    return Template(name)
+
+
+def shown_order(item: Item, seed: int) -> Order | None:
+    """Return a seeded order of the options, its own for each item; None for items without.
+
+    Per item, not per run: with one order for all, a model that likes "A" scores its habit.
+    """
+    if not item.options:
+        return None
+    order = list(range(len(item.options)))
+    random.Random(f"{seed}\x1f{item.domain}\x1f{item.id}").shuffle(order)
+    return tuple(order)
+
+
+def example_answer(item: Item) -> str | None:
+    """Return the reply that an example shows; None for items without one text that is right."""
+    return item.expected if item.form == "choice" else item.reference
+
+
+def choose_examples(dev: Sequence[Item], item: Item, k: int, seed: int) -> tuple[Item, ...]:
+    """Return k examples for `item` from the dev split, the same for its whole domain and form.
+
+    Examples of the item's domain come first, then its form, then its language; the seed decides
+    among equals.
+    """
+    rng = random.Random(f"{seed}\x1f{item.domain}\x1f{item.form}\x1f{item.language}")
+    usable = [d for d in dev if example_answer(d) is not None]
+    if len(usable) < k:
+        raise InputError(
+            f"setting few_shot: {k} examples asked for, the bank's dev split has {len(usable)} "
+            "usable ones; lower few_shot_k, or give the bank items with split \"dev\""
+        )
+    ranked = sorted(
+        ((d.domain != item.domain, d.form != item.form, d.language != item.language, rng.random()), d.id, d)
+        for d in sorted(usable, key=lambda d: d.id)
+    )
+    return tuple(d for *_, d in ranked[:k])
+
+
+def example_turns(template: Template, examples: Sequence[Item]) -> tuple[dict[str, str], ...]:
+    """Return the examples as turns of a conversation: question, answer, question, answer …"""
+    turns: list[dict[str, str]] = []
+    for example in examples:
+        turns.append({"role": "user", "content": template.fill(example, None)})
+        turns.append({"role": "assistant", "content": example_answer(example) or ""})
+    return tuple(turns)
+
+
+def render(
+    template: Template,
+    item: Item,
+    *,
+    examples: Sequence[dict[str, str]] = (),
+    order: Order | None = None,
+    system: str = "",
+    system_role: str = "system",
+) -> Prompt:
+    """Return the prompt of one item: system line, examples as turns, question."""
+    messages: list[dict[str, str]] = []
+    if system and system_role != "none":
+        messages.append({"role": system_role, "content": system})
+    messages.extend(examples)
+    messages.append({"role": "user", "content": template.fill(item, order)})
+    shown = item.options if order is None else tuple(item.options[i] for i in order)
+    return Prompt(
+        item_id=item.id,
+        messages=tuple(messages),
+        template=template.id,
+        letters=item.letters,
+        options=shown,
+        order=order,
+    )

@@ -1,0 +1,1 @@
+"""plan → cells → trials: concurrency, resume, budget."""

@@ -1,0 +1,146 @@
+"""What a run was made with: banks, models, templates, code, packages, machine."""
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from medassay.answer import option, parse
+from medassay.core.canonical import canonical, sha256_hex, short_hash
+from medassay.core.item import Bank
+from medassay.runner.engine import sampling_of
+from medassay.runner.schedule import Schedule
+from medassay.score.catalog import SCORERS
+
+_PACKAGES = ("aiohttp", "jinja2", "numpy", "pydantic", "regex", "rfc8785", "scipy", "torch", "transformers")
+
+
+def run_identity(schedule: Schedule, banks: Sequence[Bank]) -> dict[str, Any]:
+    """Return what must be equal for a run to be resumed: plan, banks, models, templates, task."""
+    plan = schedule.plan.to_dict()
+    plan.pop("budget")  # raising the budget resumes the same run
+    models = {name: asdict(spec) for name, spec in sorted(schedule.specs.items())}
+    return {
+        "kind": "run",
+        "plan": plan,
+        "task": schedule.task.name,
+        "banks": [bank_entry(bank) for bank in banks],
+        "domains": schedule.domains,
+        "models": models,
+        "models_sha256": sha256_hex(canonical(models)),
+        "template": schedule.template.id,
+        "methodology": methodology(schedule),
+    }
+
+
+def bank_entry(bank: Bank) -> dict[str, Any]:
+    """Return a bank's card as a run remembers it."""
+    return {
+        "name": bank.name,
+        "version": bank.version,
+        "content_sha256": bank.content_hash,
+        "title": bank.title,
+        "licence": bank.licence,
+        "limits": bank.limits,
+        "domains": list(bank.domains),
+        "may_leave": bank.may_leave,
+        "items": len(bank.items),
+    }
+
+
+def methodology(schedule: Schedule) -> str:
+    """Return the hash of everything but the bank that decides what a number means."""
+    plan = schedule.plan
+    return short_hash(
+        {
+            "task": schedule.task.name,
+            "metric": schedule.task.metric,
+            "template": schedule.template.id,
+            "extraction": plan.extraction,
+            "parsers": parser_ids(),
+            "scorers": scorer_ids(),
+            "shuffle_options": plan.shuffle_options,
+            "few_shot_k": plan.few_shot_k,
+            "sampling": {n: sampling_of(s, plan.seed).to_dict() for n, s in sorted(schedule.specs.items())},
+            "tools": [],
+            "judges": [],
+            "rank_rule": plan.rank_rule,
+            "separation": plan.separation,
+        }
+    )
+
+
+def parser_ids() -> dict[str, str]:
+    """Return name → hash of the modules that read answers."""
+    found = {"option": option, "parse": parse}
+    return {name: _source_hash(module.__file__) for name, module in found.items()}
+
+
+def scorer_ids() -> dict[str, str]:
+    """Return name → id of every scorer."""
+    return {name: scorer.id for name, scorer in SCORERS.items()}
+
+
+def _source_hash(path: str | None) -> str:
+    return sha256_hex(Path(path or "").read_bytes())[:12]
+
+
+def surroundings() -> dict[str, Any]:
+    """Return code version and commit, packages, and the machine."""
+    packages = {}
+    for name in _PACKAGES:
+        try:
+            packages[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "code": {"version": metadata.version("medassay"), "commit": _commit()},
+        "parsers": parser_ids(),
+        "scorers": scorer_ids(),
+        "python": platform.python_version(),
+        "packages": packages,
+        "machine": {
+            "system": f"{platform.system()} {platform.machine()}",
+            "cpu": _cpu(),
+            "cores": os.cpu_count(),
+            "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            "gpu": _gpu(),
+        },
+    }
+
+
+def _commit() -> str | None:
+    """Return the commit of a checkout, with "+" when files differ from it; None when installed."""
+    folder = Path(__file__).resolve().parents[3]
+    if not (folder / ".git").exists() or shutil.which("git") is None:
+        return None
+    head = _output(["git", "-C", str(folder), "rev-parse", "HEAD"])
+    changed = _output(["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"])
+    return None if not head else head + ("+" if changed else "")
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
+
+
+def _gpu() -> str | None:
+    if shutil.which("nvidia-smi") is None:
+        return None
+    return _output(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or None
+
+
+def _output(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,211 @@
+"""Plan → trials: which items in which cells, in the order in which a sealed run holds them.
+
+A trial is a number; its cell, item and repeat follow from it. So the state of a million trials is
+two machine numbers each (see `storage.journal`), and an item is read only when its turn comes.
+"""
+
+import random
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from medassay.core.item import Bank, Item
+from medassay.core.model import ModelSpec
+from medassay.core.plan import Plan
+from medassay.core.trial import Prompt, TrialKey
+from medassay.errors import InputError
+from medassay.prompt.render import (
+    Template,
+    choose_examples,
+    example_turns,
+    load_template,
+    render,
+    shown_order,
+)
+from medassay.task.task import Task
+
+SETTINGS_HERE = ("zero_shot", "few_shot")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an item lies: its id, and its position in its bank."""
+
+    name: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One domain × model × setting × mode; `base` is the number of its first trial."""
+
+    domain: str
+    model: str
+    setting: str
+    mode: str
+    base: int
+
+
+class Schedule:
+    """All trials of a plan, numbered by (domain, model, setting, mode, item, repeat)."""
+
+    def __init__(self, plan: Plan, banks: Sequence[Bank], specs: Mapping[str, ModelSpec], task: Task) -> None:
+        self.plan = plan
+        self.task = task
+        self.specs = {name: _spec(specs, name, plan) for name in plan.models}
+        self.template: Template = load_template(plan.template)
+        self._bank_of: dict[str, Bank] = {}
+        self._places: dict[str, list[Place]] = {}
+        self._dev: dict[str, list[Item]] = {}
+        for bank in banks:
+            self._take(bank)
+        if not self._places:
+            raise InputError(f"task '{task.name}': the banks hold no item that it can score")
+        self._check_settings()
+        self._turns: dict[tuple[str, str, str], tuple[dict[str, str], ...]] = {}
+        self._index = {d: {place.name: i for i, place in enumerate(p)} for d, p in self._places.items()}
+        self.cells = self._cells()
+        self._bases = [cell.base for cell in self.cells]
+        self._by_name = {(c.domain, c.model, c.setting, c.mode): c for c in self.cells}
+        last = self.cells[-1]
+        self.n_trials = last.base + len(self._places[last.domain]) * plan.repeats
+
+    def _take(self, bank: Bank) -> None:
+        places: dict[str, list[Place]] = {}
+        for position, item in enumerate(bank.items):
+            if item.split == "dev":
+                self._dev.setdefault(bank.name, []).append(item)
+            elif self.task.accepts(item):
+                places.setdefault(item.domain, []).append(Place(item.id, position))
+        for found in places.values():
+            found.sort(key=lambda place: place.name)
+        if self.plan.sample is not None:
+            places = sample_evenly(places, self.plan.sample, self.plan.seed, bank.name)
+        for domain, found in places.items():
+            if domain in self._places:
+                raise InputError(
+                    f"banks '{self._bank_of[domain].name}' and '{bank.name}' share the domain '{domain}'; "
+                    "run them apart, or rename one"
+                )
+            self._places[domain], self._bank_of[domain] = found, bank
+
+    def _check_settings(self) -> None:
+        for setting in self.plan.settings:
+            if setting not in SETTINGS_HERE:
+                raise InputError(f"plan: setting '{setting}' cannot be run yet; known are {', '.join(SETTINGS_HERE)}")
+        if self.plan.modes != ("solo",):
+            raise InputError("plan: mode 'tools' cannot be run yet; known is solo")
+
+    def _cells(self) -> list[Cell]:
+        wanted = []
+        for domain in sorted(self._places):
+            for model, spec in sorted(self.specs.items()):
+                # A baseline reads no prompt: one setting says all there is to say.
+                settings = self.plan.settings[:1] if spec.is_baseline else self.plan.settings
+                for setting in sorted(settings):
+                    wanted += [(domain, model, setting, mode) for mode in sorted(self.plan.modes)]
+        cells, base = [], 0
+        for domain, model, setting, mode in wanted:
+            cells.append(Cell(domain, model, setting, mode, base))
+            base += len(self._places[domain]) * self.plan.repeats
+        return cells
+
+    @property
+    def domains(self) -> dict[str, str]:
+        """Return domain → bank version."""
+        return {domain: self._bank_of[domain].version for domain in sorted(self._places)}
+
+    def items(self) -> Iterator[tuple[Bank, int]]:
+        """Yield (bank, position) of every item in the run, sorted by domain and id."""
+        for domain in sorted(self._places):
+            for place in self._places[domain]:
+                yield self._bank_of[domain], place.position
+
+    def size(self, cell: Cell) -> int:
+        """Return the number of trials in a cell."""
+        return len(self._places[cell.domain]) * self.plan.repeats
+
+    def numbers(self, model: str) -> Iterator[int]:
+        """Yield the numbers of a model's trials."""
+        for cell in self.cells:
+            if cell.model == model:
+                yield from range(cell.base, cell.base + self.size(cell))
+
+    def cell(self, number: int) -> Cell:
+        """Return the cell of a trial."""
+        return self.cells[bisect_right(self._bases, number) - 1]
+
+    def trial(self, number: int) -> tuple[Cell, Item, int]:
+        """Return cell, item and repeat of a trial."""
+        cell = self.cell(number)
+        at, repeat = divmod(number - cell.base, self.plan.repeats)
+        place = self._places[cell.domain][at]
+        return cell, self._bank_of[cell.domain].items[place.position], repeat
+
+    def number_of(self, trial: Mapping[str, Any]) -> int | None:
+        """Return the number of a stored trial, None if the plan does not want it."""
+        key = TrialKey(**{name: trial[name] for name in ("domain", "model", "setting", "mode", "item", "repeat")})
+        cell = self._by_name.get(key.cell)
+        at = None if cell is None else self._index[key.domain].get(key.item)
+        if cell is None or at is None or not 0 <= key.repeat < self.plan.repeats:
+            return None
+        return cell.base + at * self.plan.repeats + key.repeat
+
+    def bank(self, cell: Cell) -> Bank:
+        """Return the bank of a cell."""
+        return self._bank_of[cell.domain]
+
+    def prompt(self, cell: Cell, item: Item) -> Prompt:
+        """Return the prompt of an item in a cell."""
+        spec = self.specs[cell.model]
+        turns: tuple[dict[str, str], ...] = ()
+        if cell.setting == "few_shot":
+            alike = (item.domain, item.form, item.language)
+            if alike not in self._turns:
+                dev = self._dev.get(self._bank_of[cell.domain].name, [])
+                chosen = choose_examples(dev, item, self.plan.few_shot_k, self.plan.seed)
+                self._turns[alike] = example_turns(self.template, chosen)
+            turns = self._turns[alike]
+        return render(
+            self.template,
+            item,
+            examples=turns,
+            order=shown_order(item, self.plan.seed) if self.plan.shuffle_options else None,
+            system=spec.system_line,
+            system_role=spec.system_role,
+        )
+
+    def majority(self) -> dict[str, str]:
+        """Return, for each set of letters, the key most common among the run's items as shown."""
+        counts: dict[str, Counter[str]] = {}
+        for bank, position in self.items():
+            item = bank.items[position]
+            if item.form == "choice" and item.expected:
+                key = item.letters.index(item.expected)
+                if self.plan.shuffle_options and (order := shown_order(item, self.plan.seed)):
+                    key = order.index(key)
+                counts.setdefault(item.letters, Counter())[item.letters[key]] += 1
+        return {letters: min(c, key=lambda k: (-c[k], k)) for letters, c in counts.items()}
+
+
+def _spec(specs: Mapping[str, ModelSpec], name: str, plan: Plan) -> ModelSpec:
+    if name not in specs:
+        known = ", ".join(sorted(specs)) or "none"
+        raise InputError(f"plan: model '{name}' is not an enabled entry of {plan.models_file}; known are {known}")
+    return specs[name]
+
+
+def sample_evenly(places: Mapping[str, list[Place]], size: int, seed: int, bank: str) -> dict[str, list[Place]]:
+    """Return `size` items spread evenly over domains, fixed by the seed; all if there are fewer."""
+    left = {domain: list(found) for domain, found in sorted(places.items())}
+    for domain, found in left.items():
+        random.Random(f"{seed}\x1f{bank}\x1f{domain}").shuffle(found)
+    taken: dict[str, list[Place]] = {}
+    while size > 0 and any(left.values()):
+        for domain, found in left.items():
+            if size > 0 and found:
+                taken.setdefault(domain, []).append(found.pop())
+                size -= 1
+    return {domain: sorted(found, key=lambda place: place.name) for domain, found in taken.items()}

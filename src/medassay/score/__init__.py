@@ -1,0 +1,5 @@
+"""(item, answer) → score on a declared scale."""
+
+from medassay.score.scorer import Scorer, per_item
+
+__all__ = ["Scorer", "per_item"]

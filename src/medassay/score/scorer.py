@@ -1,0 +1,49 @@
+"""What a scorer is, and how a plain function becomes one."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.item import Item
+from medassay.core.trial import Answer, Scale, Score
+
+ScoreOne = Callable[[Item, Answer], tuple[float | None, str]]
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Turns answers into scores on a declared scale.
+
+    A failed trial is null: the provider's fault, unknown. Any other missing answer gets the worst
+    of the scale and says why: it stays in the denominator and can be counted apart.
+    """
+
+    name: str
+    score_one: ScoreOne
+    scale: Scale = Scale()
+
+    @cached_property
+    def id(self) -> str:
+        """Return `name@hash`, the hash over the source of the scorer's module."""
+        source = Path(inspect.getfile(self.score_one)).read_bytes()
+        return f"{self.name}@{sha256_hex(source)[:12]}"
+
+    def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Score]:
+        """Return one score for each answer, in order."""
+        return [self._one(item, answer) for item, answer in zip(items, answers, strict=True)]
+
+    def _one(self, item: Item, answer: Answer) -> Score:
+        if answer.outcome == "failed":
+            return Score(item_id=item.id, value=None, because="failed")
+        if answer.value is None:
+            return Score(item_id=item.id, value=self.scale.worst, because=answer.outcome)
+        value, because = self.score_one(item, answer)
+        return Score(item_id=item.id, value=value, because=because)
+
+
+def per_item(name: str, score_one: ScoreOne) -> Scorer:
+    """Return the scorer that applies a plain function to each answered item."""
+    return Scorer(name, score_one)

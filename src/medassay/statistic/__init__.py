@@ -1,0 +1,30 @@
+"""Arrays in, estimates out; knows numpy and scipy and nothing of models or medicine.
+
+Names are loaded when they are first used (PEP 562), so that importing the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_WHERE = {
+    "Field": "ranking.field",
+    "Stratum": "ranking.field",
+    "bootstrap_mean": "interval.bootstrap",
+    "clopper_pearson_upper": "interval.exact",
+    "field_of": "ranking.field",
+    "holm": "test.holm",
+    "mcnemar": "test.mcnemar",
+    "oracle": "ranking.oracle",
+    "paired_difference": "test.paired",
+    "rank": "ranking.shared",
+    "seed_of": "draws",
+    "wilson_interval": "interval.wilson",
+    "worst_five_percent_mean": "interval.exact",
+}
+__all__ = sorted(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

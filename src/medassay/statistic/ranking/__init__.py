@@ -1,0 +1,1 @@
+"""Ranks that never assert more than the evidence."""

@@ -1,0 +1,41 @@
+"""The best-per-question bound: what picking the right model for each item would reach."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from medassay.core.estimate import Estimate
+from medassay.errors import StatisticError
+from medassay.statistic.draws import Floats
+from medassay.statistic.interval.bootstrap import bootstrap_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Oracle:
+    """`estimate` rises with the number of models by luck alone; `wins` sum to the number of items."""
+
+    estimate: Estimate
+    best_single: float
+    headroom: float
+    wins: tuple[float, ...]
+    unsolved_share: float
+
+
+def oracle(scores: Floats, *, seed: int, n_resamples: int = 1000, clusters: list[str] | None = None) -> Oracle:
+    """Return the oracle of a complete matrix, shape (n_rows, n_items), higher is better.
+
+    Each item gives one win, split equally among the rows that score its maximum.
+    """
+    if scores.size == 0 or np.isnan(scores).any():
+        raise StatisticError("the oracle needs common items: no empty matrix, no null")
+    best = scores.max(axis=0)
+    maximal = scores >= best - 1e-12
+    estimate = bootstrap_mean(best, seed=seed, n_resamples=n_resamples, clusters=clusters)
+    best_single = float(scores.mean(axis=1).max())
+    return Oracle(
+        estimate=estimate,
+        best_single=best_single,
+        headroom=estimate.value - best_single,
+        wins=tuple(float(w) for w in (maximal / maximal.sum(axis=0)).sum(axis=1)),
+        unsolved_share=float(np.mean(best <= 1e-12)),
+    )

@@ -1,0 +1,1 @@
+"""Tests of one pair and of families of pairs."""

@@ -1,0 +1,27 @@
+"""JSON Lines, read as a stream."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from medassay.errors import IntegrityError
+
+
+def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file, one a line.
+
+    Raises
+    ------
+    IntegrityError
+        Naming the file and the line that is not a JSON object.
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                record = json.loads(line)
+            except (UnicodeDecodeError, json.JSONDecodeError) as error:
+                raise IntegrityError(f"{path.name} line {number}: not valid JSON: {error}") from None
+            if not isinstance(record, dict):
+                raise IntegrityError(f"{path.name} line {number}: not a JSON object")
+            yield record

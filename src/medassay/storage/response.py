@@ -1,0 +1,155 @@
+"""The response store: every reply that was ever paid for, found again by what was asked.
+
+The truth is in segments `responses/<hash>.jsonl.zst`, named by their content. While a process
+writes, its records are in a plain segment under a lock; a process that died leaves its segment for
+the next one to take over. `index.sqlite` only speeds up finding and can be deleted at any time.
+"""
+
+import fcntl
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.trial import Completion, Usage
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+
+def request_prefix(constant: dict[str, Any]) -> bytes:
+    """Return the part of the request that is equal for a whole cell, ready to be hashed."""
+    return canonical(constant)
+
+
+def request_key(prefix: bytes, messages: tuple[dict[str, str], ...], repeat: int, attempt: int = 0) -> str:
+    """Return the key under which the reply to this request is stored: a SHA-256."""
+    asked = [messages, repeat, attempt]
+    return sha256_hex(prefix + b"\x1f" + canonical(asked))
+
+
+class ResponseStore:
+    """Open for one process; a context manager. The first reply to a request is the one kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._index = sqlite3.connect(folder / "index.sqlite", check_same_thread=False)
+        self._index.execute("PRAGMA journal_mode=WAL")
+        self._index.execute("PRAGMA synchronous=OFF")  # it can be rebuilt
+        self._index.execute("CREATE TABLE IF NOT EXISTS segment (name TEXT PRIMARY KEY)")
+        self._index.execute(
+            "CREATE TABLE IF NOT EXISTS response (key TEXT PRIMARY KEY, body BLOB) WITHOUT ROWID"
+        )
+        self._adopt_orphans()
+        self._refresh_index()
+        self._empty = self._index.execute("SELECT 1 FROM response LIMIT 1").fetchone() is None
+        self._active: int | None = None
+        self._active_path = folder / f"active-{os.getpid()}.jsonl"
+
+    def __enter__(self) -> "ResponseStore":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def get(self, key: str) -> Completion | None:
+        """Return the stored completion, None if this was never answered."""
+        if self._empty:
+            return None
+        row = self._index.execute("SELECT body FROM response WHERE key = ?", (key,)).fetchone()
+        return None if row is None else completion_from_dict(json.loads(row[0]))
+
+    def put(self, key: str, completion: Completion, columns: dict[str, Any]) -> None:
+        """Append one reply; it is in the operating system's hands when this returns."""
+        if self._active is None:
+            self._active = os.open(self._active_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            fcntl.flock(self._active, fcntl.LOCK_EX)
+        record = {"key": key, **columns, "completion": completion_to_dict(completion)}
+        os.write(self._active, canonical(record) + b"\n")
+
+    def close(self) -> None:
+        """Seal this process's segment and free the index."""
+        if self._active is not None:
+            os.fsync(self._active)
+            self._compress(self._active_path)
+            os.close(self._active)
+            self._active = None
+            self._refresh_index()
+        self._index.close()
+
+    def _adopt_orphans(self) -> None:
+        for path in sorted(self._folder.glob("active-*.jsonl")):
+            with path.open("r+b") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    continue  # its process is alive
+                self._compress(path)
+
+    def _compress(self, path: Path) -> None:
+        lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+        data = b"".join(lines)  # a torn last line was never answered for
+        if data:
+            packed = zstd.compress(data, level=6)
+            target = self._folder / f"{sha256_hex(packed)[:32]}.jsonl.zst"
+            part = target.with_suffix(".part")
+            with part.open("wb") as file:
+                file.write(packed)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        path.unlink()
+
+    def _refresh_index(self) -> None:
+        known = {name for (name,) in self._index.execute("SELECT name FROM segment")}
+        present = {path.name for path in self._folder.glob("*.jsonl.zst")}
+        if known - present:  # a segment was removed: start over
+            self._index.execute("DELETE FROM response")
+            self._index.execute("DELETE FROM segment")
+            known = set()
+        for name in sorted(present - known):
+            rows = (
+                (record["key"], json.dumps(record["completion"]).encode())
+                for record in self._records(self._folder / name)
+            )
+            self._index.executemany("INSERT OR IGNORE INTO response VALUES (?, ?)", rows)
+            self._index.execute("INSERT INTO segment VALUES (?)", (name,))
+        self._index.commit()
+
+    @staticmethod
+    def _records(path: Path) -> Iterator[dict[str, Any]]:
+        with zstd.open(path, "rb") as file:
+            for line in file:
+                yield json.loads(line)
+
+
+def completion_to_dict(completion: Completion) -> dict[str, Any]:
+    """Return a completion as plain JSON values; what is empty is left out."""
+    plain: dict[str, Any] = {
+        "text": completion.text,
+        "finish": completion.finish,
+        "usage": {"prompt": completion.usage.prompt, "completion": completion.usage.completion},
+        "seconds": round(completion.seconds, 6),
+    }
+    if completion.logprobs is not None:
+        plain["logprobs"] = [[token, value] for token, value in completion.logprobs]
+    return plain
+
+
+def completion_from_dict(plain: dict[str, Any]) -> Completion:
+    """Return the completion that `completion_to_dict` wrote."""
+    logprobs = plain.get("logprobs")
+    return Completion(
+        text=plain["text"],
+        finish=plain["finish"],
+        usage=Usage(**plain["usage"]),
+        seconds=plain["seconds"],
+        logprobs=None if logprobs is None else tuple((t, v) for t, v in logprobs),
+    )

@@ -1,0 +1,165 @@
+"""A run on disk: its folder, its manifest, its seal."""
+
+import fcntl
+import json
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.errors import InputError, IntegrityError
+from medassay.storage.merkle import MerkleTree
+
+SEALED_RECORDS = ("trials.jsonl", "scores.jsonl")
+SUMS = "MANIFEST.sha256"
+SEAL = "seal.json"
+_RUN_ID = re.compile(r"(?P<plan>[0-9a-z][0-9a-z-]*)-(?P<counter>\d+)\Z")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a plan. Its files are read when asked for."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        """Return the run's id, plan hash and counter."""
+        return str(self.manifest["run"])
+
+    @property
+    def sealed(self) -> bool:
+        """Return whether the run is finished and sealed."""
+        return (self.path / SEAL).is_file()
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Return what the run was made with."""
+        return read_document(self.path / "manifest.json")
+
+    @cached_property
+    def seal(self) -> dict[str, Any]:
+        """Return the seal."""
+        return read_document(self.path / SEAL)
+
+    @cached_property
+    def statistics(self) -> dict[str, Any]:
+        """Return the sealed statistics."""
+        return read_document(self.path / "statistics.json")
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file of a run."""
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path.parent}: holds no {path.name}; expected the folder of a run") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise IntegrityError(f"{path.name}: not valid JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise IntegrityError(f"{path.name}: not a JSON object")
+    return document
+
+
+def open_run(path: Path) -> Run:
+    """Return the run in a folder, or fail saying what was expected."""
+    if not (path / "manifest.json").is_file():
+        raise InputError(f"{path}: not a run; expected a folder with manifest.json (see runs/)")
+    return Run(path)
+
+
+def latest(runs: Path, plan_hash: str) -> tuple[int, Run | None]:
+    """Return the highest counter used by a plan (0 if none) and that run."""
+    counters = {}
+    for folder in runs.glob(f"{plan_hash}-*"):
+        match = _RUN_ID.match(folder.name)
+        if match and match["plan"] == plan_hash and (folder / "manifest.json").is_file():
+            counters[int(match["counter"])] = folder
+    if not counters:
+        return 0, None
+    last = max(counters)
+    return last, Run(counters[last])
+
+
+def create_run(runs: Path, name: str, manifest: dict[str, Any]) -> Run:
+    """Create a run's folder with its manifest; refuse a name in use."""
+    folder = runs / name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_new(folder / "manifest.json", canonical({"schema_version": 1, "run": name, **manifest}) + b"\n")
+    return Run(folder)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that must not exist yet, whole or not at all."""
+    if path.exists():
+        raise InputError(f"{path.name}: exists already in {path.parent}; nothing was overwritten")
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    part.rename(path)
+
+
+def lock_run(run: Run) -> IO[bytes]:
+    """Return an open lock on a run; a second process is refused."""
+    file = (run.path / "lock").open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise InputError(f"run {run.id}: another process is working on it; wait for it") from None
+    return file
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, read in blocks."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def record_root(folder: Path) -> tuple[str, int]:
+    """Return the Merkle root over the lines of the sealed record files, and their number."""
+    tree = MerkleTree()
+    for name in SEALED_RECORDS:
+        with (folder / name).open("rb") as file:
+            for line in file:
+                tree.add(line.removesuffix(b"\n"))
+    return tree.root().hex(), tree.count
+
+
+def seal_run(run: Run, *, sealed_at: str, previous: str | None = None) -> None:
+    """Write sums and seal, remove the journal, and make every file read-only.
+
+    The seal is written last: a run without one is unfinished and resumes.
+    """
+    root, count = record_root(run.path)
+    names = sorted(p.name for p in run.path.iterdir() if p.is_file() and p.name not in (SUMS, SEAL, "lock"))
+    sums = "".join(f"{file_sha256(run.path / name)}  {name}\n" for name in names).encode()
+    (run.path / SUMS).unlink(missing_ok=True)
+    write_new(run.path / SUMS, sums)
+    body = {
+        "schema_version": 1,
+        "run": run.id,
+        "sealed_at": sealed_at,
+        "count": count,
+        "root": root,
+        "sums_sha256": sha256_hex(sums),
+        "previous": previous,
+    }
+    write_new(run.path / SEAL, canonical({**body, "hash": sha256_hex(canonical(body))}) + b"\n")
+    (run.path / "lock").unlink(missing_ok=True)
+    journal = run.path / "journal"
+    if journal.is_dir():
+        for segment in journal.iterdir():
+            segment.unlink()
+        journal.rmdir()
+    for path in run.path.iterdir():
+        path.chmod(0o444)

@@ -1,0 +1,1 @@
+"""Tasks as values, and what follows from them: scores and standings."""

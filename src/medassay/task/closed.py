@@ -1,0 +1,15 @@
+"""Closed questions: a letter, a pattern or a number decides; accuracy in [0, 1]."""
+
+from medassay.task.task import Task
+
+CLOSED = Task(
+    name="closed",
+    metric="accuracy",
+    split="test",
+    readers={
+        "choice": ("choice", "choice"),
+        "key": (None, "key"),
+        "range": ("number", "range"),
+        "regex": ("text", "regex"),
+    },
+)

@@ -1,0 +1,261 @@
+"""Scores → leaderboard: the matrices of a run, and every ranking over them as one document."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from medassay.core.trial import Score
+from medassay.errors import StatisticError
+from medassay.statistic.draws import Floats, seed_of
+from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Pair, Row, Standing, Stratum, field_of
+from medassay.task.scoring import RunItems
+from medassay.task.task import Task
+
+OVERALL = "overall"
+UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
+Cell = tuple[str, str, str, str]
+
+
+class Table:
+    """Collects scores as a stream; holds one number an item and row, whatever the repeats."""
+
+    def __init__(self, items: RunItems) -> None:
+        self._position: dict[str, dict[str, int]] = {}
+        names: dict[str, list[str]] = {}
+        clusters: dict[str, list[str]] = {}
+        for (domain, name), cluster in sorted(items.clusters.items()):
+            self._position.setdefault(domain, {})[name] = len(names.setdefault(domain, []))
+            names[domain].append(name)
+            clusters.setdefault(domain, []).append(cluster or f"item:{domain}\x1f{name}")
+        self.clusters = {domain: tuple(found) for domain, found in clusters.items()}
+        self.modes: set[str] = set()
+        self.outcomes: dict[Cell, Counter[str]] = {}
+        self._sums: dict[Cell, Floats] = {}
+        self._counts: dict[Cell, Floats] = {}
+
+    @property
+    def domains(self) -> list[str]:
+        """Return the domains, sorted."""
+        return sorted(self.clusters)
+
+    def add(self, trial: Mapping[str, Any], score: Score) -> None:
+        """Take one trial with its score; repeats are averaged, nulls left out."""
+        domain = trial["domain"]
+        cell = (domain, trial["model"], trial["setting"], trial["mode"])
+        if cell not in self.outcomes:
+            n = len(self.clusters[domain])
+            self._sums[cell], self._counts[cell] = np.zeros(n), np.zeros(n)
+            self.outcomes[cell] = Counter()
+            self.modes.add(trial["mode"])
+        counter = self.outcomes[cell]
+        counter[trial["outcome"]] += 1
+        counter["trials"] += 1
+        if trial["outcome"] == "unparsed" and trial.get("reason") == "ambiguous":
+            counter["ambiguous"] += 1
+        if score.value is not None:
+            position = self._position[domain][trial["item"]]
+            self._sums[cell][position] += score.value
+            self._counts[cell][position] += 1
+
+    def rows(self, mode: str) -> list[Row]:
+        """Return the (model, setting) rows of a mode, sorted."""
+        return sorted({(m, s) for _, m, s, found in self.outcomes if found == mode})
+
+    def matrix(self, domain: str, mode: str, rows: list[Row]) -> Floats:
+        """Return the scores, shape (n_rows, n_items), NaN where null."""
+        made = np.full((len(rows), len(self.clusters[domain])), np.nan)
+        for i, (model, setting) in enumerate(rows):
+            cell = (domain, model, setting, mode)
+            if cell in self._sums:
+                counts = self._counts[cell]
+                np.divide(self._sums[cell], counts, out=made[i], where=counts > 0)
+        return made
+
+    def counted(self, domains: list[str], row: Row, mode: str) -> Counter[str]:
+        """Return the outcomes of a row over some domains."""
+        total: Counter[str] = Counter()
+        for domain in domains:
+            total.update(self.outcomes.get((domain, *row, mode), Counter()))
+        return total
+
+
+def unranked_rows(models: Mapping[str, Any], rows: Iterable[Row]) -> dict[Row, str]:
+    """Return the rows that never rank, with the reason."""
+    reasons: dict[Row, str] = {}
+    for model, setting in rows:
+        provider = models.get(model, {}).get("provider")
+        if provider in ("baseline", "fake"):
+            reasons[model, setting] = provider
+        elif setting.startswith("topline"):
+            reasons[model, setting] = "topline"
+    return reasons
+
+
+def leaderboard_document(table: Table, manifest: Mapping[str, Any], task: Task) -> dict[str, Any]:
+    """Return every ranking of a run: `statistics.json`, of which the report is a part.
+
+    Keys: `domains` (name or "overall" → rows of all modes), `fields` (mode → name → what holds
+    between the rows: common items, pairs, oracle).
+    """
+    if not table.modes:
+        raise StatisticError("the run has no trials: no data is not a score of zero")
+    domains: dict[str, list[dict[str, Any]]] = {}
+    fields: dict[str, dict[str, Any]] = {}
+    for mode in sorted(table.modes):
+        rows = table.rows(mode)
+        groups = {name: [name] for name in table.domains}
+        names = [OVERALL, *groups] if len(groups) > 1 else list(groups)
+        for name in names:
+            members = groups.get(name, table.domains)
+            document, relations = _ranking(table, manifest, task, mode, rows, name, members)
+            domains.setdefault(name, []).extend(document)
+            fields.setdefault(mode, {})[name] = relations
+        if len(groups) == 1:  # one domain: it is the whole
+            only = names[0]
+            domains.setdefault(OVERALL, []).extend(domains[only][-len(rows) :])
+            fields[mode][OVERALL] = fields[mode][only]
+    plan = manifest["plan"]
+    return {
+        "schema_version": 1,
+        "run": manifest["run"],
+        "metric": task.metric,
+        "scale": {"lo": task.scale.lo, "hi": task.scale.hi, "better": task.scale.better},
+        "rank_rule": plan["rank_rule"],
+        "separation": plan["separation"],
+        "n_resamples": plan["n_resamples"],
+        "level": 0.95,
+        "domains": domains,
+        "fields": fields,
+    }
+
+
+def _ranking(
+    table: Table, manifest: Mapping[str, Any], task: Task, mode: str, rows: list[Row], name: str, members: list[str]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    versions, run, plan = manifest["domains"], manifest["run"], manifest["plan"]
+    strata = [
+        Stratum(
+            name=domain,
+            scores=table.matrix(domain, mode, rows),
+            clusters=table.clusters[domain],
+            seed=seed_of(versions[domain], run, domain, mode),
+        )
+        for domain in members
+    ]
+    joined = "+".join(sorted(set(versions.values())))
+    field = field_of(
+        rows,
+        strata,
+        pool_seed=seed_of(joined, run, OVERALL, mode),
+        unranked=unranked_rows(manifest["models"], rows),
+        scale=task.scale,
+        rule=plan["rank_rule"],
+        percentile_only=plan["separation"] == "percentile",
+        n_resamples=plan["n_resamples"],
+        all_pairs=name == OVERALL or len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
+    )
+    document = [_row(s, field, table.counted(members, s.row, mode), mode, task) for s in field.standings]
+    document.sort(key=lambda row: _place(row, task))
+    return document, _relations(field)
+
+
+def _place(row: dict[str, Any], task: Task) -> tuple[bool, int, float, str, str]:
+    score = 0.0 if row["score"] is None else row["score"]
+    sign = -1.0 if task.scale.better == "high" else 1.0
+    return (row["rank"] is None, row["rank"] or 0, sign * score, row["model"], row["setting"])
+
+
+def _row(standing: Standing, field: Field, counted: Counter[str], mode: str, task: Task) -> dict[str, Any]:
+    model, setting = standing.row
+    estimate, rank = standing.estimate, standing.rank
+    trials = counted["trials"]
+    unparsed = counted["unparsed"] / trials if trials else 0.0
+    flags = list(estimate.flags) if estimate else []
+    if rank.reason:
+        flags.append(f"not_ranked:{rank.reason}")
+    if field.not_common:
+        flags.append("not_common")
+    if field.leader_changes_with_nulls:
+        flags.append("leader_changes_with_nulls")
+    if unparsed > UNPARSED_MARK:
+        flags.append("unparsed")
+    if counted["failed"]:
+        flags.append("failed")
+    if rank.reason == "fake":
+        flags.append("scripted")
+    plain = estimate.to_dict() if estimate else {}
+    ranges = field.simultaneous_ranges.get(standing.row)
+    micro = standing.micro
+    return {
+        "model": model,
+        "setting": setting,
+        "mode": mode,
+        "metric": task.metric,
+        "scale": [task.scale.lo, task.scale.hi],
+        "score": plain.get("score"),
+        "lo": plain.get("lo"),
+        "hi": plain.get("hi"),
+        "second": plain.get("second"),
+        "n": plain.get("n", standing.n_own),
+        "n_clusters": plain.get("n_clusters"),
+        "n_common": field.n_common,
+        "coverage": standing.coverage,
+        "worst": plain.get("worst"),
+        "best": plain.get("best"),
+        "micro": None if micro is None else {"score": micro.value, "lo": micro.lo, "hi": micro.hi},
+        "rank": rank.rank,
+        "rank_lo": rank.lo,
+        "rank_hi": rank.hi,
+        "group": rank.group,
+        "simultaneous": None if ranges is None else list(ranges),
+        "unparsed_rate": unparsed,
+        "ambiguous_rate": counted["ambiguous"] / trials if trials else 0.0,
+        "outcomes": {k: v for k, v in sorted(counted.items()) if k not in ("trials", "ambiguous")},
+        "flags": flags,
+    }
+
+
+def _relations(field: Field) -> dict[str, Any]:
+    best = field.oracle
+    return {
+        "n_items": field.n_items,
+        "n_common": field.n_common,
+        "common_share": field.common_share,
+        "not_common": field.not_common,
+        "leader_changes_with_nulls": field.leader_changes_with_nulls,
+        "c": field.c,
+        "pairs": [_pair(pair) for pair in field.pairs],
+        "oracle": None
+        if best is None
+        else {
+            **best.estimate.to_dict(),
+            "best_single": best.best_single,
+            "headroom": best.headroom,
+            "unsolved_share": best.unsolved_share,
+            "wins": [
+                {"model": s.row[0], "setting": s.row[1], "wins": w}
+                for s, w in zip((s for s in field.standings if s.rank.rank), best.wins, strict=True)
+            ],
+        },
+    }
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    difference = pair.difference
+    return {
+        "first": list(pair.first),
+        "second": list(pair.second),
+        "difference": difference.value,
+        "lo": difference.lo,
+        "hi": difference.hi,
+        "test": difference.test,
+        "p": difference.p,
+        "p_holm": pair.p_holm,
+        "p_max_t": pair.p_max_t,
+        "different": difference.different,
+        "separated": pair.separated,
+        "ordered": pair.ordered,
+        "note": pair.note,
+    }
