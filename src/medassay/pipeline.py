@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.bank.catalog import BANKS
-from medassay.bank.folder import bank_records, load_bank
+from medassay.bank.folder import bank_record, load_bank
 from medassay.bank.lock import register
 from medassay.core.canonical import canonical
 from medassay.core.item import Bank
@@ -28,11 +28,12 @@ from medassay.runner.bridge import run_async
 from medassay.runner.engine import Engine, Tally
 from medassay.runner.finish import finish, write_trials
 from medassay.runner.manifest import run_identity, surroundings
+from medassay.runner.preview import preview_model
 from medassay.runner.progress import Progress, Silent
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal
 from medassay.storage.response import ResponseStore
-from medassay.storage.run import Run, create_run, latest, lock_run, open_run, write_new
+from medassay.storage.run import Run, create_run, latest, lock_run, open_run
 from medassay.task.catalog import TASKS
 
 Watch = Callable[[Schedule, Journal], AbstractContextManager[Progress]]
@@ -117,23 +118,12 @@ def _open(schedule: Schedule, banks: list[Bank], runs: Path, *, fresh: bool) -> 
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = f"{plan_hash}-{counter + 1}"
     manifest = {**identity, "name": schedule.plan.name, "created_at": created, **surroundings()}
-    lines = _items_lines(schedule)
-    (runs / name).mkdir(parents=True, exist_ok=True)
-    (runs / name / "items.jsonl").unlink(missing_ok=True)  # left by a start that was cut off
-    write_new(runs / name / "items.jsonl", b"".join(lines))
+    folder = runs / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "items.jsonl").open("wb") as file:  # rewritten if an earlier start was cut off
+        for bank, position in schedule.items():
+            file.write(canonical(bank_record(bank, position)) + b"\n")
     return create_run(runs, name, manifest)
-
-
-def _items_lines(schedule: Schedule) -> list[bytes]:
-    wanted: dict[str, set[int]] = {}
-    for bank, position in schedule.items():
-        wanted.setdefault(bank.name, set()).add(position)
-    lines = []
-    for bank in {bank.name: bank for bank, _ in schedule.items()}.values():
-        for position, (item, record) in enumerate(bank_records(bank)):
-            if position in wanted[bank.name]:
-                lines.append((item.domain, item.id, canonical(record) + b"\n"))
-    return [line for *_, line in sorted(lines)]
 
 
 def _ask(
@@ -193,3 +183,23 @@ def leaderboard(run: Run | str | Path) -> Leaderboard:
         raise IncompleteError(f"run {found.id}: not finished; run its plan again to resume it")
     statistics: dict[str, Any] = found.statistics
     return Leaderboard(run=found.id, domains=statistics["domains"])
+
+
+def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[str, Any]:
+    """Return what a run would ask: calls, replies already stored, upper bounds of tokens and money."""
+    base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
+    wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
+    workspace = workspace or base
+    schedule, _ = prepare(wanted, base, workspace)
+    with ResponseStore(workspace / "responses") as store:
+        rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
+    totals = {name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")}
+    return {"trials": schedule.n_trials, **totals, "models": rows}
+
+
+def has_prices(plan: Path) -> bool:
+    """Return whether any model of a plan has a price, so that a run may cost money."""
+    wanted = load_plan(plan)
+    specs = load_models(plan.resolve().parent / wanted.models_file)
+    prices = [specs[name].price for name in wanted.models if name in specs]
+    return any(price.input or price.output for price in prices)

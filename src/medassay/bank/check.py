@@ -8,13 +8,14 @@ from medassay.core.item import LETTERS, Fact, Form, Item, Range
 from medassay.errors import InputError
 
 _TEXT = (
-    "question context expected regex extract locale reference rationale source licence category "
+    "context expected regex extract locale reference rationale source licence category "
     "condition path leaf difficulty cluster language split review_date"
 ).split()
 ITEM_KEYS = frozenset(
-    [*_TEXT, "id", "revision", "kind", "domain", "answer_type", "options", "range", "facts", "year"]
+    [*_TEXT, "question", "id", "revision", "kind", "domain", "answer_type", "options", "range", "facts", "year"]
     + ["approval", "meta"]
 )
+_COPIED = tuple(key for key in _TEXT if key not in ("review_date",))
 _KINDS = ("public", "synthetic")
 _SPLITS = ("test", "dev")
 _MATCH_LIMIT = 1.0  # seconds; `spec` for closed items
@@ -51,21 +52,54 @@ def read_item(record: Any, where: str, domains: Collection[str], *, imported: bo
     if record.get("split", "test") not in _SPLITS:
         raise refuse("split", f"'{record['split']}'; expected one of {', '.join(_SPLITS)}")
     form = _form(record, refuse, imported=imported)
+    if form == "range":
+        _check_range(record, refuse)
+    if form == "open":
+        _check_facts(record, refuse)
     if kind == "public" and not imported and not record.get("source"):
         raise refuse("source", "absent; a public item needs the reference it was made from")
+    return build_item(record)
+
+
+def build_item(record: Mapping[str, Any]) -> Item:
+    """Return the item in a record that was checked before."""
+    given = record.get("range")
+    facts = [
+        fact if isinstance(fact, dict) else {"text": fact} for fact in record.get("facts", ())
+    ]
     return Item(
         id=record["id"],
         domain=record["domain"],
         question=record.get("question", ""),
-        form=form,
-        kind=kind,
+        form=form_of(record),
+        kind=record.get("kind", "public"),
         revision=record.get("revision", 1),
         options=tuple(record.get("options", ())),
-        range=_range(record, refuse) if form == "range" else None,
-        facts=_facts(record, refuse) if form == "open" else (),
+        range=None if given is None else Range(lo=float(given["lo"]), hi=float(given["hi"])),
+        facts=tuple(
+            Fact(
+                id=str(fact.get("id", f"f{number}")),
+                text=fact["text"],
+                weight=float(fact.get("weight", 1)),
+            )
+            for number, fact in enumerate(facts, 1)
+        ),
         year=record.get("year"),
-        **{key: record[key] for key in _TEXT if key in record and key not in ("question", "review_date")},
+        **{key: record[key] for key in _COPIED if key in record},
     )
+
+
+def form_of(record: Mapping[str, Any]) -> Form:
+    """Return the form of a record that was checked before."""
+    if record.get("answer_type") == "open":
+        return "open"
+    if "options" in record:
+        return "choice"
+    if "regex" in record:
+        return "regex"
+    if "range" in record:
+        return "range"
+    return "key" if "expected" in record else "given"
 
 
 _Refuse = Callable[[str, str], InputError]
@@ -79,7 +113,7 @@ def _check_keys(record: Mapping[str, Any], refuse: _Refuse) -> None:
         value = record.get(key)
         if not isinstance(value, str) or not value.strip():
             raise refuse(key, "absent or empty; expected text")
-    for key in _TEXT:
+    for key in (*_TEXT, "question"):
         if key in record and not isinstance(record[key], str):
             raise refuse(key, f"{record[key]!r}; expected text")
     for key, kind in (("revision", int), ("year", int), ("meta", dict), ("approval", dict)):
@@ -97,7 +131,7 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
         return "open"
     forms = [key for key in ("options", "regex", "range") if key in record]
     if imported and not forms:
-        return "key"
+        return form_of(record)
     if len(forms) != 1:
         found = " and ".join(forms) or "none"
         raise refuse("options", f"a closed item has one of options, regex, range; found {found}")
@@ -124,7 +158,7 @@ def _check_choice(record: Mapping[str, Any], refuse: _Refuse) -> None:
         )
 
 
-def _range(record: Mapping[str, Any], refuse: _Refuse) -> Range:
+def _check_range(record: Mapping[str, Any], refuse: _Refuse) -> None:
     given = record["range"]
     if not isinstance(given, dict) or set(given) != {"lo", "hi"}:
         raise refuse("range", f'{given!r}; expected {{"lo": number, "hi": number}}')
@@ -139,28 +173,24 @@ def _range(record: Mapping[str, Any], refuse: _Refuse) -> Range:
         pattern = check_pattern(record["extract"], lambda problem: refuse("extract", problem))
         if pattern.groups != 1:
             raise refuse("extract", f"{pattern.groups} groups; expected exactly one")
-    return Range(lo=float(given["lo"]), hi=float(given["hi"]))
 
 
-def _facts(record: Mapping[str, Any], refuse: _Refuse) -> tuple[Fact, ...]:
+def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
     given = record.get("facts")
     if not isinstance(given, list) or not given:
         raise refuse("facts", "absent or empty; an open item needs target facts")
-    facts = []
+    names = []
     for number, fact in enumerate(given, 1):
-        if isinstance(fact, str):
-            fact = {"id": f"f{number}", "text": fact}
-        if not isinstance(fact, dict) or not isinstance(fact.get("text"), str) or not fact["text"]:
+        # A fact given as text is {id: "f1", text, weight: 1}.
+        whole = {"text": fact} if isinstance(fact, str) else fact
+        if not isinstance(whole, dict) or not isinstance(whole.get("text"), str) or not whole["text"]:
             raise refuse("facts", f"fact {number}: expected text or an object with a text")
-        weight = fact.get("weight", 1)
+        weight = whole.get("weight", 1)
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
             raise refuse("facts", f"fact {number}: weight {weight!r}; expected a number above 0")
-        facts.append(
-            Fact(id=str(fact.get("id", f"f{number}")), text=fact["text"], weight=float(weight))
-        )
-    if len({fact.id for fact in facts}) != len(facts):
+        names.append(str(whole.get("id", f"f{number}")))
+    if len(set(names)) != len(names):
         raise refuse("facts", "two facts share an id")
-    return tuple(facts)
 
 
 def check_pattern(pattern: str, refuse: Callable[[str], InputError]) -> re.Pattern[str]:

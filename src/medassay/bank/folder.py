@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from medassay.bank.check import read_item
+from medassay.bank.check import build_item, read_item
 from medassay.bank.lock import registered_hash
 from medassay.bank.record import item_record
 from medassay.core.canonical import canonical, content_hash
-from medassay.core.item import Bank, Item
+from medassay.core.item import Bank, Form, Item
 from medassay.errors import InputError
 
 _CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")
@@ -26,8 +26,14 @@ _CARD_KEYS = frozenset([*_CARD_TEXT, "domains", "may_leave", "content_sha256", "
 _VERSION = re.compile(r"(?P<name>.+)-(?P<year>\d{4})\.(?P<number>\d+)\Z")
 
 
+Head = tuple[str, str, Form]  # domain, split, form: shared by many items
+
+
 class StoredItems(Sequence[Item]):
-    """Items of a file, each read when it is asked for. Safe across threads (`os.pread`)."""
+    """Items of a file, each read when it is asked for. Safe across threads (`os.pread`).
+
+    `scan` checks every row and builds the index; reading an item afterwards checks nothing again.
+    """
 
     def __init__(self, path: Path, domains: frozenset[str], *, imported: bool = False) -> None:
         self._path = path
@@ -36,6 +42,8 @@ class StoredItems(Sequence[Item]):
         self._file = os.open(path, os.O_RDONLY)
         self._starts = array("Q")
         self._lengths = array("L")
+        self.ids: list[str] = []
+        self.heads: list[Head] = []
 
     def __del__(self) -> None:
         os.close(self._file)
@@ -46,7 +54,7 @@ class StoredItems(Sequence[Item]):
     def record(self, position: int) -> dict[str, Any]:
         """Return the parsed file object at `position`."""
         line = os.pread(self._file, self._lengths[position], self._starts[position])
-        return parse_line(line, f"{self._path.name} item {position + 1}")
+        return parse_line(line, self._path.name, position + 1)
 
     @overload
     def __getitem__(self, position: int) -> Item: ...
@@ -59,39 +67,54 @@ class StoredItems(Sequence[Item]):
             position += len(self)
         if not 0 <= position < len(self):
             raise IndexError(position)
-        record = self.record(position)
-        where = f"{self._path.name} item {position + 1}"
-        return read_item(record, where, self._domains, imported=self._imported)
+        return build_item(self.record(position))
+
+    def _key_domain(self, position: int) -> str:
+        return self.heads[position][0] if self._imported else ""
 
     def scan(self) -> Iterator[tuple[Item, dict[str, Any]]]:
         """Yield every item with its file object while building the index; call once, first."""
-        seen: set[str] = set()
+        seen: set[tuple[str, str]] | None = None  # made when ids are not in order
+        last = ("", "")
+        heads: dict[Head, Head] = {}
         offset = 0
         with self._path.open("rb") as file:
             for row, line in enumerate(file, 1):
-                where = f"{self._path.name} row {row}"
                 if line.strip():
-                    record = parse_line(line, where)
+                    record = parse_line(line, self._path.name, row)
+                    where = f"{self._path.name} row {row}"
                     item = read_item(record, where, self._domains, imported=self._imported)
-                    if (item.domain, item.id) in seen if self._imported else item.id in seen:
-                        raise InputError(f"{where}: field 'id': '{item.id}' occurs twice")
-                    seen.add((item.domain, item.id) if self._imported else item.id)  # type: ignore[arg-type]  # one set, one kind of key a file
+                    # Ids are unique in a bank; a run may join banks, whose domains differ.
+                    key = (item.domain if self._imported else "", item.id)
+                    if seen is None and key <= last:
+                        seen = {(self._key_domain(i), self.ids[i]) for i in range(len(self))}
+                    if seen is not None:
+                        if key in seen:
+                            raise InputError(f"{where}: field 'id': '{item.id}' occurs twice")
+                        seen.add(key)
+                    last = key
+                    head = (item.domain, item.split, item.form)
+                    self.heads.append(heads.setdefault(head, head))
+                    self.ids.append(item.id)
                     self._starts.append(offset)
                     self._lengths.append(len(line))
                     yield item, record
                 offset += len(line)
 
 
-def parse_line(line: bytes, where: str) -> dict[str, Any]:
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON; expected a finite number")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
+def parse_line(line: bytes, name: str, row: int) -> dict[str, Any]:
     """Return the JSON object of one line; refuse broken UTF-8, broken JSON and NaN."""
-
-    def refuse(constant: str) -> None:
-        raise InputError(f"{where}: {constant} is not JSON; expected a finite number")
-
     try:
-        value: dict[str, Any] = json.loads(line, parse_constant=refuse)
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{where}: not valid JSON ({error}); expected one object a line") from None
+        value: dict[str, Any] = _decode(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} row {row}: not valid JSON ({error}); expected one object a line") from None
     return value
 
 
@@ -147,9 +170,23 @@ def _records(items: StoredItems) -> Iterator[dict[str, Any]]:
 
 def bank_records(bank: Bank) -> Iterator[tuple[Item, dict[str, Any]]]:
     """Yield each item with the object its file holds (or would hold)."""
+    for position, item in enumerate(bank.items):
+        yield item, bank_record(bank, position)
+
+
+def bank_record(bank: Bank, position: int) -> dict[str, Any]:
+    """Return the object that a bank's file holds (or would hold) for one item."""
     items = bank.items
-    for position, item in enumerate(items):
-        yield item, items.record(position) if isinstance(items, StoredItems) else item_record(item)
+    return items.record(position) if isinstance(items, StoredItems) else item_record(items[position])
+
+
+def bank_heads(bank: Bank) -> Iterator[tuple[str, Head]]:
+    """Yield (id, (domain, split, form)) of every item, without reading a stored item again."""
+    items = bank.items
+    if isinstance(items, StoredItems):
+        yield from zip(items.ids, items.heads, strict=True)
+    else:
+        yield from ((item.id, (item.domain, item.split, item.form)) for item in items)
 
 
 def _existing(path: Path) -> Path:
@@ -190,6 +227,8 @@ def read_card(folder: Path) -> dict[str, Any]:
     domains = card.get("domains")
     if not isinstance(domains, list) or not domains or not all(isinstance(d, str) for d in domains):
         raise InputError(f"{where}: field 'domains': expected a list of at least one name")
+    if "overall" in domains:
+        raise InputError(f"{where}: field 'domains': 'overall' names the ranking over all domains")
     version = _VERSION.match(card["question_bank_version"])
     if version is None or version["name"] != card["name"]:
         raise InputError(

@@ -27,24 +27,24 @@ class _NeedsSlowPath(Exception):  # noqa: N818 -- a signal, never an error that 
 def _plain(value: Any) -> Any:
     """Return `value` with whole floats as integers; signal what C cannot write canonically."""
     kind = type(value)
+    if kind is dict:
+        made = {}
+        for key, inner in value.items():
+            if type(key) is not str or not key.isascii():
+                raise _NeedsSlowPath
+            made[key] = inner if type(inner) is str else _plain(inner)
+        return made
+    if kind is list or kind is tuple:
+        return [inner if type(inner) is str else _plain(inner) for inner in value]
     if kind is str or value is None or kind is bool:
         return value
-    if kind is int:
-        if -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
-            return value
-        raise _NeedsSlowPath
+    if kind is int and -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
+        return value
     if kind is float:
         if value.is_integer() and abs(value) <= _SAFE_INTEGER:
             return int(value)
         if 1e-4 <= abs(value) < 1e16:  # where repr() and ECMAScript agree
             return value
-        raise _NeedsSlowPath
-    if kind is dict:
-        if not all(type(key) is str and key.isascii() for key in value):
-            raise _NeedsSlowPath
-        return {key: _plain(inner) for key, inner in value.items()}
-    if kind is list or kind is tuple:
-        return [_plain(inner) for inner in value]
     raise _NeedsSlowPath
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["public", "synthetic"]
-Form = Literal["choice", "regex", "range", "key", "open"]
+Form = Literal["choice", "regex", "range", "key", "given", "open"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -35,7 +35,8 @@ class Item:
     """One question with its target.
 
     `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
-    (`range`), a finished prediction equal to a key (`key`, imports only) or target facts (`open`).
+    (`range`), target facts (`open`), and in imports a finished prediction equal to a key (`key`) or a
+    score that came with it (`given`).
     """
 
     id: str

@@ -15,10 +15,12 @@ class Prompt:
     """The messages of one item exactly as sent, and how its options were shown.
 
     `order[i]` is the bank's position of the option shown at place i; None when as in the bank.
+    `encoded` is the canonical JSON of the messages: what is hashed, and what is sent.
     """
 
     item_id: str
     messages: tuple[dict[str, str], ...]
+    encoded: bytes
     template: str
     letters: str = ""
     options: tuple[str, ...] = ()

@@ -6,10 +6,12 @@ are fields of its entry in models.json. Replies are hostile: sizes are bounded a
 
 import json
 import time
+from functools import lru_cache
 from typing import Any
 
 import aiohttp
 
+from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec, Sampling
 from medassay.core.trial import Completion, Finish, Prompt, Usage
 from medassay.errors import Permanent, Transient
@@ -27,7 +29,6 @@ _FINISH: dict[str, Finish] = {
 _TRANSIENT = frozenset([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
 _ENDPOINT_WIDE = frozenset([401, 402, 403, 404])
 _LONGEST_REPLY = 8 * 2**20  # bytes; nothing a judge or a model should say is longer
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class OpenAICompatible:
@@ -47,25 +48,28 @@ class OpenAICompatible:
         self._hidden = [value for value in secrets.values() if len(value) >= 6]
         self._session: aiohttp.ClientSession | None = None
 
-    def body(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> dict[str, Any]:
+    def body(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> bytes:
         """Return the request body; its oddities follow the entry."""
+        rest = self._rest(sampling, repeat)
+        if self._spec.protocol == "chat":
+            return b'{"messages":' + prompt.encoded + b"," + rest[1:]
+        text = "\n\n".join(message["content"] for message in prompt.messages)
+        return b'{"prompt":' + canonical(text) + b"," + rest[1:]
+
+    @lru_cache(maxsize=64)  # noqa: B019 -- a provider lives as long as its run
+    def _rest(self, sampling: Sampling, repeat: int) -> bytes:
+        """Return everything of a body but its messages, the same for a whole run."""
         spec = self._spec
-        body: dict[str, Any] = {"model": spec.sent_name}
-        if spec.protocol == "chat":
-            body["messages"] = prompt.messages
-        else:
-            body["prompt"] = "\n\n".join(message["content"] for message in prompt.messages)
-        body[spec.token_parameter] = sampling.max_tokens
+        rest: dict[str, Any] = {"model": spec.sent_name, spec.token_parameter: sampling.max_tokens}
         if sampling.temperature is not None:
-            body["temperature"] = sampling.temperature
+            rest["temperature"] = sampling.temperature
             if sampling.top_p != 1.0:
-                body["top_p"] = sampling.top_p
+                rest["top_p"] = sampling.top_p
         if sampling.seed is not None:
-            body["seed"] = (sampling.seed + repeat) % 2**31
+            rest["seed"] = (sampling.seed + repeat) % 2**31
         if spec.logprobs:
-            body["logprobs"] = True if spec.protocol == "chat" else 1
-        body.update(spec.extra_body)
-        return body
+            rest["logprobs"] = True if spec.protocol == "chat" else 1
+        return canonical({**rest, **spec.extra_body})
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
         """Return the completion of one request; see `Chat.complete`."""
@@ -75,7 +79,7 @@ class OpenAICompatible:
                 timeout=aiohttp.ClientTimeout(total=self._spec.timeout),
                 headers=self._headers,
             )
-        body = _encode(self.body(prompt, sampling, repeat=repeat)).encode()
+        body = self.body(prompt, sampling, repeat=repeat)
         started = time.perf_counter()
         try:
             async with self._session.post(self._url, data=body) as response:

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import jinja2
 
-from medassay.core.canonical import sha256_hex
+from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.trial import Prompt
 from medassay.errors import InputError
@@ -120,6 +120,7 @@ def render(
     return Prompt(
         item_id=item.id,
         messages=tuple(messages),
+        encoded=canonical(messages),
         template=template.id,
         letters=item.letters,
         options=shown,

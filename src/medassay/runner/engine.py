@@ -26,7 +26,7 @@ from medassay.runner.gate import Gate
 from medassay.runner.progress import Progress
 from medassay.runner.schedule import Cell, Schedule
 from medassay.storage.journal import Journal
-from medassay.storage.response import ResponseStore, request_key, request_prefix
+from medassay.storage.response import ResponseStore, request_key
 
 # A retry is not news: progress counts what failed in the end.
 stamina.instrumentation.set_on_retry_hooks([])
@@ -72,7 +72,7 @@ class Engine:
         self.stop = Stop()
         self.tally = Tally()
         self._gates: dict[str, Gate] = {}
-        self._prefixes: dict[str, bytes] = {}
+        self._constants: dict[str, bytes] = {}
 
     async def run(self) -> Tally:
         """Ask until every trial is done, failed or out of budget, or until a stop is asked for."""
@@ -133,7 +133,7 @@ class Engine:
     ) -> tuple[str, Completion, bool] | None:
         plan = self._schedule.plan
         sampling = sampling_of(spec, plan.seed)
-        key = request_key(self._prefix(spec, sampling), prompt.messages, repeat)
+        key = request_key(self._constant(spec, sampling), prompt.encoded, repeat)
         chat = self._chats[spec.id]
         if spec.is_baseline:  # computed, not asked: no key could name what it depends on
             return key, await chat.complete(prompt, sampling, repeat=repeat), False
@@ -200,10 +200,10 @@ class Engine:
             self._gates[endpoint] = Gate(spec)
         return self._gates[endpoint]
 
-    def _prefix(self, spec: ModelSpec, sampling: Sampling) -> bytes:
-        if spec.id not in self._prefixes:
-            self._prefixes[spec.id] = request_prefix(request_constant(spec, sampling))
-        return self._prefixes[spec.id]
+    def _constant(self, spec: ModelSpec, sampling: Sampling) -> bytes:
+        if spec.id not in self._constants:
+            self._constants[spec.id] = canonical(request_constant(spec, sampling))
+        return self._constants[spec.id]
 
     def _record(
         self, cell: Cell, item: Item, repeat: int, prompt: Prompt, completion: Completion, answer: Answer, key: str
@@ -217,7 +217,7 @@ class Engine:
             "item": item.id,
             "repeat": repeat,
             "template": prompt.template,
-            "prompt_sha256": sha256_hex(canonical(prompt.messages)),
+            "prompt_sha256": sha256_hex(prompt.encoded),
             "response": key,
             "text": completion.text,
             "finish": completion.finish,

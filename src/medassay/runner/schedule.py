@@ -5,12 +5,14 @@ two machine numbers each (see `storage.journal`), and an item is read only when 
 """
 
 import random
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from medassay.bank.folder import bank_heads
 from medassay.core.item import Bank, Item
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Plan
@@ -27,14 +29,6 @@ from medassay.prompt.render import (
 from medassay.task.task import Task
 
 SETTINGS_HERE = ("zero_shot", "few_shot")
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an item lies: its id, and its position in its bank."""
-
-    name: str
-    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,8 @@ class Schedule:
         self.specs = {name: _spec(specs, name, plan) for name in plan.models}
         self.template: Template = load_template(plan.template)
         self._bank_of: dict[str, Bank] = {}
-        self._places: dict[str, list[Place]] = {}
+        self._places: dict[str, array[int]] = {}  # domain → positions in its bank, by item id
+        self._ids: dict[str, Sequence[str]] = {}  # bank → ids by position
         self._dev: dict[str, list[Item]] = {}
         for bank in banks:
             self._take(bank)
@@ -65,7 +60,7 @@ class Schedule:
             raise InputError(f"task '{task.name}': the banks hold no item that it can score")
         self._check_settings()
         self._turns: dict[tuple[str, str, str], tuple[dict[str, str], ...]] = {}
-        self._index = {d: {place.name: i for i, place in enumerate(p)} for d, p in self._places.items()}
+        self._index: dict[str, dict[str, int]] = {}  # made when a stored trial is looked up
         self.cells = self._cells()
         self._bases = [cell.base for cell in self.cells]
         self._by_name = {(c.domain, c.model, c.setting, c.mode): c for c in self.cells}
@@ -73,23 +68,26 @@ class Schedule:
         self.n_trials = last.base + len(self._places[last.domain]) * plan.repeats
 
     def _take(self, bank: Bank) -> None:
-        places: dict[str, list[Place]] = {}
-        for position, item in enumerate(bank.items):
-            if item.split == "dev":
-                self._dev.setdefault(bank.name, []).append(item)
-            elif self.task.accepts(item):
-                places.setdefault(item.domain, []).append(Place(item.id, position))
+        ids: list[str] = []
+        places: dict[str, list[int]] = {}
+        for position, (name, (domain, split, form)) in enumerate(bank_heads(bank)):
+            ids.append(name)
+            if split == "dev":
+                self._dev.setdefault(bank.name, []).append(bank.items[position])
+            elif self.task.accepts(split, form):
+                places.setdefault(domain, []).append(position)
         for found in places.values():
-            found.sort(key=lambda place: place.name)
+            found.sort(key=ids.__getitem__)
         if self.plan.sample is not None:
             places = sample_evenly(places, self.plan.sample, self.plan.seed, bank.name)
+        self._ids[bank.name] = ids
         for domain, found in places.items():
             if domain in self._places:
                 raise InputError(
                     f"banks '{self._bank_of[domain].name}' and '{bank.name}' share the domain '{domain}'; "
                     "run them apart, or rename one"
                 )
-            self._places[domain], self._bank_of[domain] = found, bank
+            self._places[domain], self._bank_of[domain] = array("Q", found), bank
 
     def _check_settings(self) -> None:
         for setting in self.plan.settings:
@@ -120,8 +118,8 @@ class Schedule:
     def items(self) -> Iterator[tuple[Bank, int]]:
         """Yield (bank, position) of every item in the run, sorted by domain and id."""
         for domain in sorted(self._places):
-            for place in self._places[domain]:
-                yield self._bank_of[domain], place.position
+            for position in self._places[domain]:
+                yield self._bank_of[domain], position
 
     def size(self, cell: Cell) -> int:
         """Return the number of trials in a cell."""
@@ -141,17 +139,22 @@ class Schedule:
         """Return cell, item and repeat of a trial."""
         cell = self.cell(number)
         at, repeat = divmod(number - cell.base, self.plan.repeats)
-        place = self._places[cell.domain][at]
-        return cell, self._bank_of[cell.domain].items[place.position], repeat
+        return cell, self._bank_of[cell.domain].items[self._places[cell.domain][at]], repeat
 
     def number_of(self, trial: Mapping[str, Any]) -> int | None:
         """Return the number of a stored trial, None if the plan does not want it."""
         key = TrialKey(**{name: trial[name] for name in ("domain", "model", "setting", "mode", "item", "repeat")})
         cell = self._by_name.get(key.cell)
-        at = None if cell is None else self._index[key.domain].get(key.item)
+        at = None if cell is None else self._positions(key.domain).get(key.item)
         if cell is None or at is None or not 0 <= key.repeat < self.plan.repeats:
             return None
         return cell.base + at * self.plan.repeats + key.repeat
+
+    def _positions(self, domain: str) -> dict[str, int]:
+        if domain not in self._index:
+            ids = self._ids[self._bank_of[domain].name]
+            self._index[domain] = {ids[p]: at for at, p in enumerate(self._places[domain])}
+        return self._index[domain]
 
     def bank(self, cell: Cell) -> Bank:
         """Return the bank of a cell."""
@@ -197,15 +200,18 @@ def _spec(specs: Mapping[str, ModelSpec], name: str, plan: Plan) -> ModelSpec:
     return specs[name]
 
 
-def sample_evenly(places: Mapping[str, list[Place]], size: int, seed: int, bank: str) -> dict[str, list[Place]]:
-    """Return `size` items spread evenly over domains, fixed by the seed; all if there are fewer."""
-    left = {domain: list(found) for domain, found in sorted(places.items())}
+def sample_evenly(places: Mapping[str, list[int]], size: int, seed: int, bank: str) -> dict[str, list[int]]:
+    """Return `size` places spread evenly over domains, fixed by the seed; all if there are fewer.
+
+    The order within a domain is kept.
+    """
+    left = {domain: list(range(len(found))) for domain, found in sorted(places.items())}
     for domain, found in left.items():
         random.Random(f"{seed}\x1f{bank}\x1f{domain}").shuffle(found)
-    taken: dict[str, list[Place]] = {}
+    taken: dict[str, list[int]] = {}
     while size > 0 and any(left.values()):
         for domain, found in left.items():
             if size > 0 and found:
                 taken.setdefault(domain, []).append(found.pop())
                 size -= 1
-    return {domain: sorted(found, key=lambda place: place.name) for domain, found in taken.items()}
+    return {domain: [places[domain][at] for at in sorted(found)] for domain, found in taken.items()}

@@ -6,6 +6,7 @@ the next one to take over. `index.sqlite` only speeds up finding and can be dele
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import sqlite3
@@ -23,15 +24,15 @@ else:
     from backports import zstd
 
 
-def request_prefix(constant: dict[str, Any]) -> bytes:
-    """Return the part of the request that is equal for a whole cell, ready to be hashed."""
-    return canonical(constant)
+def request_key(constant: bytes, messages: bytes, repeat: int, attempt: int = 0) -> str:
+    """Return the key under which the reply to a request is stored: a SHA-256.
 
-
-def request_key(prefix: bytes, messages: tuple[dict[str, str], ...], repeat: int, attempt: int = 0) -> str:
-    """Return the key under which the reply to this request is stored: a SHA-256."""
-    asked = [messages, repeat, attempt]
-    return sha256_hex(prefix + b"\x1f" + canonical(asked))
+    Parameters
+    ----------
+    constant : canonical JSON of what is equal for all requests of a model
+    messages : canonical JSON of the messages
+    """
+    return sha256_hex(b"\x1f".join((constant, messages, b"%d,%d" % (repeat, attempt))))
 
 
 class ResponseStore:
@@ -94,17 +95,19 @@ class ResponseStore:
                 self._compress(path)
 
     def _compress(self, path: Path) -> None:
-        lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
-        data = b"".join(lines)  # a torn last line was never answered for
-        if data:
-            packed = zstd.compress(data, level=6)
-            target = self._folder / f"{sha256_hex(packed)[:32]}.jsonl.zst"
-            part = target.with_suffix(".part")
-            with part.open("wb") as file:
-                file.write(packed)
-                file.flush()
+        part = path.with_suffix(".part")
+        kept = 0
+        with path.open("rb") as lines, zstd.open(part, "wb", level=3) as packed:
+            for line in lines:
+                if line.endswith(b"\n"):  # a torn last line was never answered for
+                    packed.write(line)
+                    kept += 1
+        if kept:
+            with part.open("rb") as file:
                 os.fsync(file.fileno())
-            part.replace(target)
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            part.replace(self._folder / f"{digest[:32]}.jsonl.zst")
+        part.unlink(missing_ok=True)
         path.unlink()
 
     def _refresh_index(self) -> None:

@@ -8,6 +8,7 @@ CLOSED = Task(
     split="test",
     readers={
         "choice": ("choice", "choice"),
+        "given": (None, "given"),
         "key": (None, "key"),
         "range": ("number", "range"),
         "regex": ("text", "regex"),

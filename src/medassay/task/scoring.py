@@ -1,5 +1,7 @@
 """Trials → scores: reading the stored answers of a run and scoring each, as a stream."""
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,25 +17,52 @@ from medassay.task.task import Task
 
 
 class RunItems:
-    """The items of a run, found by domain and id; read from its items.jsonl when asked for."""
+    """The items of a run, found by domain and id; read from its items.jsonl when asked for.
+
+    The file is sorted by domain and id, so an item's place in its domain is its place in the file
+    less that of the domain's first item.
+    """
 
     def __init__(self, folder: Path, domains: frozenset[str]) -> None:
         self._items = StoredItems(folder / "items.jsonl", domains, imported=True)
-        self._at: dict[tuple[str, str], int] = {}
-        self.clusters: dict[tuple[str, str], str | None] = {}
+        self._starts: dict[str, int] = {}
+        self.clusters: dict[str, array[int]] = {}
+        numbers: dict[str, int] = {}
+        alone, last = 0, ("", "")
         for position, (item, _) in enumerate(self._items.scan()):
-            self._at[item.domain, item.id] = position
-            self.clusters[item.domain, item.id] = item.cluster
+            if (item.domain, item.id) <= last:
+                raise IntegrityError(f"items.jsonl row {position + 1}: not sorted by domain and id")
+            last = (item.domain, item.id)
+            self._starts.setdefault(item.domain, position)
+            if item.cluster is None:
+                alone -= 1
+                number = alone
+            else:
+                number = numbers.setdefault(item.cluster, len(numbers))
+            self.clusters.setdefault(item.domain, array("q")).append(number)
+
+    def place(self, domain: str, name: str) -> int:
+        """Return the place of an item in its domain, counted from 0."""
+        if domain in self._starts:
+            start = self._starts[domain]
+            end = start + len(self.clusters[domain])
+            at = bisect_left(self._items.ids, name, start, end)
+            if at < end and self._items.ids[at] == name:
+                return at - start
+        raise IntegrityError(f"items.jsonl: no item '{name}' in domain '{domain}'")
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
 
+    def record(self, domain: str, name: str) -> dict[str, Any]:
+        """Return the file object of one item."""
+        place = self.place(domain, name)
+        return self._items.record(self._starts[domain] + place)
+
     def get(self, domain: str, name: str) -> Item:
         """Return one item."""
-        try:
-            return self._items[self._at[domain, name]]
-        except KeyError:
-            raise IntegrityError(f"items.jsonl: no item '{name}' in domain '{domain}'") from None
+        place = self.place(domain, name)
+        return self._items[self._starts[domain] + place]
 
 
 def answer_of(trial: dict[str, Any]) -> Answer:

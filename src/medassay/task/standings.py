@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.trial import Score
+from medassay.core.trial import OUTCOMES, Score
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Pair, Row, Standing, Stratum, field_of
@@ -22,14 +22,8 @@ class Table:
     """Collects scores as a stream; holds one number an item and row, whatever the repeats."""
 
     def __init__(self, items: RunItems) -> None:
-        self._position: dict[str, dict[str, int]] = {}
-        names: dict[str, list[str]] = {}
-        clusters: dict[str, list[str]] = {}
-        for (domain, name), cluster in sorted(items.clusters.items()):
-            self._position.setdefault(domain, {})[name] = len(names.setdefault(domain, []))
-            names[domain].append(name)
-            clusters.setdefault(domain, []).append(cluster or f"item:{domain}\x1f{name}")
-        self.clusters = {domain: tuple(found) for domain, found in clusters.items()}
+        self._items = items
+        self.clusters = {d: np.array(found, dtype=np.int64) for d, found in items.clusters.items()}
         self.modes: set[str] = set()
         self.outcomes: dict[Cell, Counter[str]] = {}
         self._sums: dict[Cell, Floats] = {}
@@ -55,7 +49,7 @@ class Table:
         if trial["outcome"] == "unparsed" and trial.get("reason") == "ambiguous":
             counter["ambiguous"] += 1
         if score.value is not None:
-            position = self._position[domain][trial["item"]]
+            position = self._items.place(domain, trial["item"])
             self._sums[cell][position] += score.value
             self._counts[cell][position] += 1
 
@@ -212,7 +206,7 @@ def _row(standing: Standing, field: Field, counted: Counter[str], mode: str, tas
         "simultaneous": None if ranges is None else list(ranges),
         "unparsed_rate": unparsed,
         "ambiguous_rate": counted["ambiguous"] / trials if trials else 0.0,
-        "outcomes": {k: v for k, v in sorted(counted.items()) if k not in ("trials", "ambiguous")},
+        "outcomes": {name: counted[name] for name in OUTCOMES},
         "flags": flags,
     }
 

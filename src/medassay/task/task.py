@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from medassay.core.item import Form, Item
+from medassay.core.item import Form
 from medassay.core.trial import Scale
 
 
@@ -20,6 +20,6 @@ class Task:
     readers: Mapping[Form, tuple[str | None, str]]
     scale: Scale = Scale()
 
-    def accepts(self, item: Item) -> bool:
-        """Return whether an item belongs to this task."""
-        return item.split == self.split and item.form in self.readers
+    def accepts(self, split: str, form: Form) -> bool:
+        """Return whether an item of this split and form belongs to this task."""
+        return split == self.split and form in self.readers

@@ -1,7 +1,5 @@
 """Percentile and BCa intervals from given draws, and the mean with both of its intervals."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -117,7 +115,7 @@ def bootstrap_mean(
     n_resamples: int = 1000,
     level: float = 0.95,
     seed: int,
-    clusters: Sequence[str] | None = None,
+    clusters: ArrayLike | None = None,
     scale: Scale = Scale(),  # noqa: B008 -- frozen
 ) -> Estimate:
     """Estimate a mean with its percentile interval and a second interval.
@@ -128,7 +126,7 @@ def bootstrap_mean(
     n_resamples : number of draws B
     level : in (0, 1)
     seed : a user's integer; bit 63 is set, so s and s + 2**63 are the same stream
-    clusters : name of each item's cluster; clusters are then drawn whole
+    clusters : name or number of each item's cluster; clusters are then drawn whole
 
     Returns
     -------
@@ -154,9 +152,9 @@ def bootstrap_mean(
         raise StatisticError(f"level {level}: expected a share between 0 and 1")
     if n_resamples < 1:
         raise StatisticError(f"n_resamples {n_resamples}: expected at least 1")
-    if clusters is not None and len(clusters) != len(array):
-        raise StatisticError(f"{len(clusters)} clusters for {len(array)} scores")
-    numbers = None if clusters is None else number_clusters(list(clusters))
+    if clusters is not None and np.shape(clusters) != array.shape:
+        raise StatisticError(f"{len(np.asarray(clusters))} clusters for {len(array)} scores")
+    numbers = None if clusters is None else number_clusters(clusters)
     draws = draw_means(array[:, None], numbers, n_resamples, seed)[:, 0]
     lo, hi = percentile(draws, level)
     second = second_interval(array, numbers, draws, scale=scale, level=level)

@@ -40,12 +40,13 @@ Row = tuple[str, str]
 class Stratum:
     """Scores of one domain: shape (n_rows, n_items), NaN where null; items sorted by id.
 
-    `clusters` names the cluster of each item; names are unique over the bank.
+    `clusters` numbers the cluster of each item; numbers are unique over all strata, and an item
+    without a cluster has a number of its own.
     """
 
     name: str
     scores: Floats
-    clusters: tuple[str, ...]
+    clusters: NDArray[np.int64]
     seed: int
 
 
@@ -180,7 +181,7 @@ def field_of(
         c=c,
         simultaneous_ranges=ranges,
         pairs=pairs,
-        oracle=_oracle(strata, ranked, common, options) if n_common and ranked else None,
+        oracle=_oracle(strata, ranked, common, options) if n_common and len(ranked) > 1 else None,
     )
 
 
@@ -210,7 +211,7 @@ def _estimates(
         bands = [percentile(d, options.level) for d in (means.draws, means.micro_draws)]
         for k, i in enumerate(members):
             kept = [s.scores[i][m] for s, m in zip(strata, mask, strict=True) if m.any()]
-            numbers = [number_clusters(_names(s, m)) for s, m in zip(strata, mask, strict=True) if m.any()]
+            numbers = [number_clusters(s.clusters[m]) for s, m in zip(strata, mask, strict=True) if m.any()]
             if len(kept) == 1:
                 second = second_interval(
                     kept[0], numbers[0], means.draws[:, k], scale=options.scale, level=options.level
@@ -230,23 +231,19 @@ def _estimates(
     return estimates, micros
 
 
-def _names(stratum: Stratum, mask: Bools) -> list[str]:
-    return [name for name, kept in zip(stratum.clusters, mask, strict=True) if kept]
-
-
 def _means(strata: Sequence[Stratum], members: list[int], masks: list[Bools], options: _Options) -> _Means:
     scores, numbers, seeds, labels = [], [], [], []
     for stratum, mask in zip(strata, masks, strict=True):
         if mask.any():
             scores.append(stratum.scores[members][:, mask].T)
-            labels.append(_names(stratum, mask))
+            labels.append(stratum.clusters[mask])
             numbers.append(number_clusters(labels[-1]))
             seeds.append(stratum.seed)
     sizes = np.array([len(s) for s in scores], dtype=np.float64)
-    groups = [len(set(names)) for names in labels]
+    groups = [len(np.unique(names)) for names in labels]
     domain_means = np.array([s.mean(axis=0) for s in scores])
     values, micro = domain_means.mean(axis=0), (sizes @ domain_means) / sizes.sum()
-    n, n_clusters = int(sizes.sum()), len({name for names in labels for name in names})
+    n, n_clusters = int(sizes.sum()), len(np.unique(np.concatenate(labels)))
     if len(scores) == 1:
         draws = draw_means(scores[0], numbers[0], options.n_resamples, seeds[0])
         return _Means(values, draws, micro, draws, n, n_clusters)
@@ -278,20 +275,22 @@ def stretch(draws: Floats, means: Floats, groups: int) -> Floats:
     return stretched
 
 
-def _unstratified(scores: list[Floats], labels: list[list[str]], options: _Options) -> tuple[Floats, Floats]:
-    numbers: dict[str, int] = {}
-    for names in labels:
-        for name in names:
-            numbers.setdefault(name, len(numbers))
+def _unstratified(
+    scores: list[Floats], labels: list[NDArray[np.int64]], options: _Options
+) -> tuple[Floats, Floats]:
+    joined = number_clusters(np.concatenate(labels))
+    if joined is None:
+        raise StatisticError("no cluster spans two domains")
+    indices = np.split(joined, np.cumsum([len(names) for names in labels])[:-1])
+    n_clusters = int(joined.max()) + 1
     sums, sizes = [], []
-    for part, names in zip(scores, labels, strict=True):
-        index = np.array([numbers[name] for name in names], dtype=np.int64)
-        made = np.zeros((len(numbers), part.shape[1]))
+    for part, index in zip(scores, indices, strict=True):
+        made = np.zeros((n_clusters, part.shape[1]))
         np.add.at(made, index, part)
         sums.append(made)
-        sizes.append(np.bincount(index, minlength=len(numbers)).astype(np.float64))
+        sizes.append(np.bincount(index, minlength=n_clusters).astype(np.float64))
     macro, micro = [], []
-    for counts in count_rows(len(numbers), options.n_resamples, options.pool_seed):
+    for counts in count_rows(n_clusters, options.n_resamples, options.pool_seed):
         tops = [counts @ s for s in sums]
         bottoms = [counts @ s for s in sizes]
         with np.errstate(invalid="ignore"):  # a domain may be empty in a draw: it is left out of that draw
@@ -300,24 +299,18 @@ def _unstratified(scores: list[Floats], labels: list[list[str]], options: _Optio
     return np.concatenate(macro), np.concatenate(micro)
 
 
-def stratified_t(
-    scores: Sequence[Floats],
-    clusters: Sequence[NDArray[np.int64] | None],
-    *,
-    scale: Scale,
-    level: float = 0.95,
-) -> Second | None:
-    """Return macro mean ± t·SE with Satterthwaite's degrees of freedom, clipped on [0, 1].
+def stratified_spread(
+    scores: Sequence[Floats], clusters: Sequence[NDArray[np.int64] | None]
+) -> tuple[float, float, float] | None:
+    """Return (macro mean, its variance, Satterthwaite's degrees of freedom).
 
-    Constant scores in every domain: Wilson on the sum where the scale is [0, 1], else None.
+    None when a domain has a single item or cluster. The degrees of freedom are infinite when the
+    variance is 0.
 
     References
     ----------
     Satterthwaite (1946), Biometrics Bulletin 2:110-114, doi:10.2307/3002019.
     """
-    from scipy.special import stdtrit
-
-    unit = scale.lo == 0 and scale.hi == 1
     parts = []
     for values, numbers in zip(scores, clusters, strict=True):
         groups = len(values) if numbers is None else int(numbers.max()) + 1
@@ -328,15 +321,49 @@ def stratified_t(
     variance = sum(part for part, _ in parts)
     mean = float(np.mean([values.mean() for values in scores]))
     if variance <= TIE**2:
-        if not unit:
-            return None
+        return mean, 0.0, np.inf
+    return mean, variance, variance**2 / sum(part**2 / (groups - 1) for part, groups in parts)
+
+
+def stratified_t(
+    scores: Sequence[Floats],
+    clusters: Sequence[NDArray[np.int64] | None],
+    *,
+    scale: Scale,
+    level: float = 0.95,
+) -> Second | None:
+    """Return macro mean ± t·SE, clipped on [0, 1].
+
+    Constant scores in every domain: Wilson on the sum where the scale is [0, 1], else None.
+    """
+    from scipy.special import stdtrit
+
+    spread = stratified_spread(scores, clusters)
+    unit = scale.lo == 0 and scale.hi == 1
+    if spread is None or (spread[1] == 0 and not unit):
+        return None
+    mean, variance, freedom = spread
+    if variance == 0:
         n = sum(len(values) for values in scores)
         lo, hi = wilson_interval(mean * n, n, level=level)
         return Second(method="wilson", lo=lo, hi=hi)
-    freedom = variance**2 / sum(part**2 / (groups - 1) for part, groups in parts)
     half = float(stdtrit(freedom, (1 + level) / 2)) * sqrt(variance)
     lo, hi = mean - half, mean + half
     return Second(method="stratified_t", lo=max(0.0, lo) if unit else lo, hi=min(1.0, hi) if unit else hi)
+
+
+def _pooled_difference(made: Difference, pairs: list[tuple[Floats, Floats]], clusters: list[NDArray[np.int64]]) -> Difference:
+    """Return a difference of macro means, tested by the stratified t: McNemar would test the micro mean."""
+    from scipy.special import stdtr
+
+    numbers = [number_clusters(names) for names in clusters]
+    spread = stratified_spread([a - b for a, b in pairs], numbers)
+    outside = not (made.lo <= TIE and made.hi >= -TIE)
+    if spread is None or spread[1] == 0:
+        p = 1.0 if abs(made.value) <= TIE else made.p
+    else:
+        p = float(2 * stdtr(spread[2], -abs(spread[0]) / sqrt(spread[1])))
+    return replace(made, p=p, test="stratified_t", different=outside and abs(made.value) > TIE)
 
 
 def _with_bounds(
@@ -405,7 +432,7 @@ def _pairs(
         for stratum, mask in zip(strata, common, strict=True):
             if mask.any():
                 part = stratum.scores[ranked][:, mask]
-                numbers = number_clusters(_names(stratum, mask))
+                numbers = number_clusters(stratum.clusters[mask])
                 sums = part if numbers is None else cluster_sums(part.T, numbers)[0].T
                 weights.append(sums / part.shape[1])
         norms = difference_norms(weights)
@@ -447,16 +474,19 @@ def _difference(
     kept = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
     first = np.concatenate([s.scores[ranked[a]][m] for s, m in kept])
     second = np.concatenate([s.scores[ranked[b]][m] for s, m in kept])
-    numbers = number_clusters([name for s, m in kept for name in _names(s, m)])
+    numbers = number_clusters(np.concatenate([s.clusters[m] for s, m in kept]))
     made = difference_from_draws(first, second, draws, clusters=numbers, level=options.level)
-    value = float(means.values[columns[0]] - means.values[columns[1]])
-    return replace(made, value=value)
+    made = replace(made, value=float(means.values[columns[0]] - means.values[columns[1]]))
+    if len(kept) == 1:
+        return made
+    parts = [(s.scores[ranked[a]][m], s.scores[ranked[b]][m]) for s, m in kept]
+    return _pooled_difference(made, parts, [s.clusters[m] for s, m in kept])
 
 
 def _oracle(strata: Sequence[Stratum], ranked: list[int], common: list[Bools], options: _Options) -> Oracle:
     scores = np.concatenate([s.scores[ranked][:, m] for s, m in zip(strata, common, strict=True)], axis=1)
-    names = [name for s, m in zip(strata, common, strict=True) for name in _names(s, m)]
+    numbers = np.concatenate([s.clusters[m] for s, m in zip(strata, common, strict=True)])
     if options.scale.better == "low":
         scores = -scores
     seed = strata[0].seed if len(strata) == 1 else options.pool_seed
-    return oracle(scores, seed=seed, n_resamples=options.n_resamples, clusters=names)
+    return oracle(scores, seed=seed, n_resamples=options.n_resamples, clusters=numbers)

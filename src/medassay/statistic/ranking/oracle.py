@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from medassay.core.estimate import Estimate
 from medassay.errors import StatisticError
@@ -21,7 +22,7 @@ class Oracle:
     unsolved_share: float
 
 
-def oracle(scores: Floats, *, seed: int, n_resamples: int = 1000, clusters: list[str] | None = None) -> Oracle:
+def oracle(scores: Floats, *, seed: int, n_resamples: int = 1000, clusters: ArrayLike | None = None) -> Oracle:
     """Return the oracle of a complete matrix, shape (n_rows, n_items), higher is better.
 
     Each item gives one win, split equally among the rows that score its maximum.

@@ -1,0 +1,5 @@
+"""`python -m medassay`."""
+
+from medassay.cli.main import main
+
+main()

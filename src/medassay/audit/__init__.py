@@ -1,0 +1,1 @@
+"""Publish a sealed run as a site, and verify runs and sites."""

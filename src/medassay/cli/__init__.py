@@ -1,0 +1,1 @@
+"""The command line: one file a command; the only reader of argv."""

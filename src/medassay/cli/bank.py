@@ -1,0 +1,193 @@
+"""`medassay bank …`: validate, show, diff, release, list, stats, import, fetch."""
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from medassay.cli.output import out
+from medassay.errors import GateError, InputError, UsageError
+
+if TYPE_CHECKING:
+    from medassay.core.item import Bank
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Question banks: check, compare, release, describe, import.")
+_BANK = typer.Argument(..., help="A bank's folder, or 'demo'.")
+
+
+def _load(bank: str, *, check: bool = True) -> "Bank":
+    from medassay.bank.folder import load_bank
+    from medassay.pipeline import find_bank
+
+    if (Path(bank) / "bank.toml").exists() or Path(bank).is_dir():
+        return load_bank(bank, check=check)
+    return find_bank(bank, Path.cwd(), Path("banks.lock"))
+
+
+@app.command()
+def validate(bank: str = _BANK) -> None:
+    """Check every row of a bank; exit 3 names the first that is wrong."""
+    found = _load(bank)
+    if out.json:
+        out.document({"ok": True, "bank": found.name, "version": found.version, "content_sha256": found.content_hash, "items": len(found.items)})
+    else:
+        out.result(f"ok: {found.version}, {len(found.items)} items, content {found.content_hash}")
+
+
+@app.command()
+def show(bank: str = _BANK, item: str = typer.Argument("", help="An item's id; without it, the card.")) -> None:
+    """Print a bank's card, or one item."""
+    from medassay.bank.folder import bank_records
+
+    found = _load(bank)
+    if not item:
+        card = {"bank": found.name, "title": found.title, "version": found.version, "licence": found.licence,
+                "domains": list(found.domains), "items": len(found.items), "limits": found.limits,
+                "created": found.created, "may_leave": found.may_leave, "content_sha256": found.content_hash}
+        if out.json:
+            out.document(card)
+        for key, value in {} if out.json else card.items():
+            out.result(f"{key}: {', '.join(value) if isinstance(value, list) else value}")
+        return
+    for candidate, record in bank_records(found):
+        if candidate.id == item:
+            if out.json:
+                out.document({"item": record})
+                return
+            for key, value in record.items():
+                out.result(f"{key}: {value}")
+            return
+    raise InputError(f"bank '{found.name}': no item '{item}'; `medassay bank stats` describes what there is")
+
+
+@app.command()
+def diff(old: str = _BANK, new: str = _BANK) -> None:
+    """Print which items were added, removed or changed; exit 1 if any."""
+    from medassay.bank.release import diff_banks
+
+    found = diff_banks(_load(old, check=False), _load(new, check=False))
+    if out.json:
+        out.document({"added": found.added, "removed": found.removed, "changed": found.changed})
+    else:
+        for sign, names in (("+", found.added), ("-", found.removed)):
+            for name in names:
+                out.result(f"{sign} {name}")
+        for name, fields in found.changed.items():
+            out.result(f"~ {name}: {', '.join(fields)}")
+    if not found.empty:
+        raise typer.Exit(1)
+
+
+@app.command()
+def release(
+    bank: Path = typer.Argument(..., help="The bank's folder."),
+    reason: str = typer.Option(..., help="Why; written into CHANGES.md."),
+) -> None:
+    """Bind the bank's items to a version, a new one if the present one is taken."""
+    from medassay.bank.release import release as make
+
+    today = dt.datetime.now(dt.UTC).date()
+    version, content = make(bank, reason=reason, lock=Path("banks.lock"), today=today)
+    if out.json:
+        out.document({"version": version, "content_sha256": content})
+    else:
+        out.result(f"{version} {content}")
+
+
+@app.command(name="list")
+def list_banks() -> None:
+    """Print the catalogue of banks that can be loaded or imported."""
+    from medassay.bank.catalog import BANKS
+    from medassay.bank.hub import HUB
+
+    rows = [{"name": n, "checked": e.checked, "says": e.says, "fetch": n in HUB} for n, e in BANKS.items()]
+    if out.json:
+        out.document({"banks": rows})
+    for row in [] if out.json else rows:
+        out.result(f"{row['name']:<16} {row['checked']:<20} {row['says']}{' (bank fetch)' if row['fetch'] else ''}")
+
+
+@app.command()
+def stats(bank: str = _BANK) -> None:
+    """Print what a bank holds: counts, lengths, vocabulary, keys, paths."""
+    from medassay.bank.stats import bank_stats
+
+    found = bank_stats(_load(bank))
+    if out.json:
+        out.document(found)
+        return
+    out.result(f"{found['version']}: {found['items']} items, licence {found['licence']}")
+    for name, counts in found["by"].items():
+        out.result(f"  by {name}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
+    tokens = found["tokens"]
+    for name in ("question", "answer"):
+        out.result(f"  {name}: longest {tokens[name]['longest']}, mean {tokens[name]['mean']} tokens")
+    out.result(f"  vocabulary {tokens['vocabulary']} (tokenizer: {tokens['tokenizer']})")
+    out.result("  keys: " + ", ".join(f"{key} {count}" for key, count in found["keys"].items()))
+    if found["clusters"]:
+        out.result(f"  {found['clustered_items']} items in {found['clusters']} clusters")
+    if found["paths"]:
+        out.result(f"  {found['conditions']} conditions, {found['leaves']} leaves, {found['paths']} paths")
+
+
+@app.command(name="import")
+def import_bank(
+    name: str = typer.Argument(..., help="A catalogued set (`bank list`), or csv, or xlsx."),
+    path: Path = typer.Argument(..., help="Its file or folder."),
+    to: Path | None = typer.Option(None, help="Folder to write; default: the bank's name."),
+    columns: str = typer.Option("", help="For csv and xlsx: question=Frage,A=a,B=b,expected=key,…"),
+    called: str = typer.Option("", "--name", help="For csv and xlsx: the bank's name."),
+    licence: str = typer.Option("unstated", help="For csv and xlsx."),
+    domain: str = typer.Option("general", help="For csv and xlsx without a domain column."),
+) -> None:
+    """Make a bank folder from a data set's files or from a spreadsheet."""
+    from medassay.bank.catalog import BANKS
+    from medassay.bank.folder import bank_records, write_bank
+    from medassay.bank.table import load_table
+
+    if name in ("csv", "xlsx"):
+        mapping = read_columns(columns)
+        bank = load_table(path, mapping, name=called or path.stem, licence=licence, domain=domain)
+    elif name in BANKS and BANKS[name].checked != "shipped":
+        bank = BANKS[name].load(path)
+    else:
+        raise InputError(f"bank import: '{name}' is unknown; known are csv, xlsx, {', '.join(n for n in BANKS if n != 'demo')}")
+    folder = to or Path(bank.name)
+    card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
+    content = write_bank(folder, card, (record for _, record in bank_records(bank)))
+    if out.json:
+        out.document({"path": str(folder), "kept": bank.kept, "dropped": bank.dropped, "content_sha256": content})
+        return
+    dropped = ", ".join(f"{count} × {reason}" for reason, count in bank.dropped.items()) or "none"
+    out.result(f"{folder}: {bank.kept} items kept; dropped: {dropped}; content {content}")
+
+
+@app.command()
+def fetch(
+    name: str = typer.Argument(..., help="A set of `bank list` marked (bank fetch)."),
+    to: Path = typer.Option(..., help="Folder for the downloaded files."),
+) -> None:
+    """Download a set's original files from its hub; nothing else ever downloads data."""
+    from medassay.bank.hub import fetch as download
+
+    files = download(name, to)
+    if not files:
+        raise GateError(f"bank fetch: {name} brought no file that its loader reads")
+    if out.json:
+        out.document({"files": [str(path) for path in files]})
+    else:
+        out.result(f"{len(files)} files in {to}; now: medassay bank import {name} {to}")
+
+
+def read_columns(text: str) -> dict[str, str]:
+    """Return `a=b,c=d` as a mapping."""
+    mapping: dict[str, str] = {}
+    for part in filter(None, text.split(",")):
+        key, sign, column = part.partition("=")
+        if not sign or not key.strip() or not column.strip():
+            raise UsageError(f"--columns: '{part}'; expected what=column, separated by commas")
+        if key.strip() in mapping:
+            raise UsageError(f"--columns: '{key.strip()}' is given twice")
+        mapping[key.strip()] = column.strip()
+    return mapping

@@ -1,0 +1,88 @@
+"""`medassay doctor`: what is installed, which models answer, which keys are missing."""
+
+import os
+import platform
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from medassay.cli.output import out
+
+_EXTRAS = {"local": "transformers", "data": "huggingface_hub", "figures": "altair", "torch": "torch"}
+
+
+def command(
+    models: Path = typer.Option(Path("models.json"), help="The models file."),
+    ask: bool = typer.Option(True, help="Send one short question to each enabled model."),
+) -> None:
+    """Print what is installed, which keys are missing and which models answer; exit 1 if one does not."""
+    installed = {name: find_spec(module) is not None for name, module in _EXTRAS.items()}
+    rows = _models(models, ask=ask) if models.exists() else []
+    report: dict[str, Any] = {
+        "version": metadata.version("medassay"),
+        "python": platform.python_version(),
+        "installed": installed,
+        "models_file": str(models) if models.exists() else None,
+        "models": rows,
+    }
+    if out.json:
+        out.document(report)
+    else:
+        out.result(f"medassay {report['version']}, Python {report['python']}")
+        for name, present in installed.items():
+            out.result(f"  {name}: {'installed' if present else 'not installed'}")
+        if not models.exists():
+            out.result(f"  {models}: not here; `medassay init` writes one")
+        for row in rows:
+            out.result(f"  {row['model']}: {row['state']}")
+    if any(not row["ok"] for row in rows):
+        raise typer.Exit(1)
+
+
+def _models(path: Path, *, ask: bool) -> list[dict[str, Any]]:
+    from medassay.model.spec import load_models
+
+    rows = []
+    for spec in load_models(path).values():
+        names = [spec.api_key_env, *spec.headers_env.values()]
+        missing = [name for name in names if name and not os.environ.get(name)]
+        if missing:
+            rows.append({"model": spec.id, "ok": False, "state": f"missing key: {', '.join(missing)} is not set"})
+        elif ask:
+            rows.append(_asked(spec))
+        else:
+            rows.append({"model": spec.id, "ok": True, "state": "not asked"})
+    return rows
+
+
+def _asked(spec: Any) -> dict[str, Any]:
+    from dataclasses import replace
+
+    from medassay.core.canonical import canonical
+    from medassay.core.trial import Prompt
+    from medassay.errors import MedassayError
+    from medassay.model.catalog import PROVIDERS
+    from medassay.pipeline import named_secrets
+    from medassay.runner.bridge import run_async
+    from medassay.runner.engine import sampling_of
+
+    messages = ({"role": "user", "content": "Reply with the letter A only."},)
+    prompt = Prompt(item_id="doctor", messages=messages, encoded=canonical(messages), template="doctor",
+                    letters="AB", options=("yes", "no"))
+
+    async def once() -> str:
+        chat = PROVIDERS[spec.provider](replace(spec, max_tokens=16), named_secrets(spec, os.environ))
+        try:
+            completion = await chat.complete(prompt, sampling_of(spec, 0), repeat=0)
+        finally:
+            await chat.close()
+        return completion.text
+
+    try:
+        text = run_async(once)
+    except MedassayError as error:
+        return {"model": spec.id, "ok": False, "state": f"does not answer: {error}"}
+    return {"model": spec.id, "ok": True, "state": f"answers {text[:40]!r}"}

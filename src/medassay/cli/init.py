@@ -1,0 +1,27 @@
+"""`medassay init FOLDER`: a starter folder."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import typer
+
+from medassay.cli.output import out
+from medassay.errors import InputError
+
+_FILES = ("plan.toml", "models.json")
+
+
+def command(folder: Path = typer.Argument(Path(), help="Where; made if need be.")) -> None:
+    """Write a plan and a models file with example entries for common endpoints."""
+    source = files("medassay.cli") / "starter"
+    taken = [name for name in _FILES if (folder / name).exists()]
+    if taken:
+        raise InputError(f"{folder}: {', '.join(taken)} exists; nothing was written")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _FILES:
+        (folder / name).write_text((source / name).read_text(encoding="utf-8"), encoding="utf-8")
+    if out.json:
+        out.document({"path": str(folder), "files": list(_FILES)})
+        return
+    out.result(f"{folder}: wrote {' and '.join(_FILES)}")
+    out.result("Set \"enabled\": true for the models you have, then: medassay run plan.toml --plan")

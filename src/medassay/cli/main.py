@@ -1,0 +1,123 @@
+"""The door: reads argv, prints results, turns errors into one line and an exit code."""
+
+import os
+import sys
+from typing import Any
+
+import typer
+
+from medassay.cli import bank, demo, doctor, imports, init, publish, report, run, show, verify
+from medassay.cli.output import out
+from medassay.errors import MedassayError
+
+COMMANDS = {
+    "demo": demo.command,
+    "doctor": doctor.command,
+    "init": init.command,
+    "publish": publish.command,
+    "report": report.command,
+    "run": run.command,
+    "show": show.command,
+    "verify": verify.command,
+}
+GROUPS = {
+    "bank": bank.app,
+    "import": imports.app,
+}
+_FLAGS = {"--json": "json", "--quiet": "quiet", "--debug": "debug"}
+
+# typer brings its own click, whose names are private; every usage error descends from this class.
+_ClickError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="medassay evaluates language models for medicine: banks, runs, honest intervals, shared "
+    "ranks, boards that anyone can check.",
+    epilog="Everywhere: --json (one JSON document), --quiet, --no-color, --debug (tracebacks). "
+    "Exit codes: 0 done, 1 a check failed, 2 usage, 3 invalid input, 4 unfinished (resumable), "
+    "5 provider, 6 integrity, 130 interrupted (resumable).",
+)
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
+for _name, _group in GROUPS.items():
+    app.add_typer(_group, name=_name)
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        out.result(f"medassay {installed('medassay')}")
+        raise typer.Exit
+
+
+def take_global_flags(arguments: list[str]) -> list[str]:
+    """Return the arguments without the flags that every command takes, which set `out`."""
+    kept: list[str] = []
+    out.json = out.quiet = out.debug = False
+    out.color = "NO_COLOR" not in os.environ
+    for at, argument in enumerate(arguments):
+        if argument == "--":
+            return kept + arguments[at:]
+        if argument in _FLAGS:
+            setattr(out, _FLAGS[argument], True)
+        elif argument == "--no-color":
+            out.color = False
+        else:
+            kept.append(argument)
+    return kept
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(call(sys.argv[1:] if arguments is None else arguments))
+
+
+def call(arguments: list[str]) -> int:
+    """Return the exit code of one call of the command line."""
+    kept = take_global_flags(arguments)
+    try:
+        result = app(args=kept, prog_name="medassay", standalone_mode=False)
+        return int(result or 0)
+    except typer.Exit as error:
+        return error.exit_code
+    except _ClickError as error:
+        return _usage(error)
+    except MedassayError as error:
+        if out.debug:
+            raise
+        return _failed(type(error).__name__, str(error), error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        return _failed("Interrupted", "stopped; everything answered is kept, the same command resumes", 130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except OSError as error:
+        if out.debug:
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        return _failed("OSError", f"{place}{error.strerror or error}", 3)
+
+
+def _usage(error: Any) -> int:
+    message = error.format_message().rstrip(".")
+    if message.startswith("Usage:"):  # a group without a command: its help is the message
+        sys.stderr.write(message + "\n")
+        return 2
+    return _failed("UsageError", f"{message}; see --help", 2)
+
+
+def _failed(kind: str, message: str, code: int) -> int:
+    if out.json:
+        out.document({"error": {"kind": kind, "message": message, "exit": code}})
+    else:
+        sys.stderr.write(f"error: {message}\n")
+    return code
+
+
+if __name__ == "__main__":
+    main()

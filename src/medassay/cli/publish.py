@@ -1,0 +1,26 @@
+"""`medassay publish RUN --to DIR`."""
+
+from pathlib import Path
+
+import typer
+
+from medassay.cli.output import out
+
+
+def command(
+    run: Path = typer.Argument(..., help="The folder of a sealed run."),
+    to: Path = typer.Option(..., help="The site folder; the publication goes to p/<id>/."),
+    called: str | None = typer.Option(None, "--id", help="Id of the publication; default: the run's id."),
+) -> None:
+    """Write a run's board as a static site; what is published never changes."""
+    from medassay.audit.publish import publish
+    from medassay.storage.run import open_run
+
+    found = open_run(run)
+    banks = ", ".join(bank["version"] for bank in found.manifest["banks"])
+    out.say(f"public become: all questions, targets, replies and scores of {banks} in run {found.id}")
+    page = publish(found, to, publication=called)
+    if out.json:
+        out.document({"path": str(page.parent), "page": str(page)})
+    else:
+        out.result(f"board {page}")

@@ -1,0 +1,91 @@
+"""`medassay run PLAN`."""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from medassay.cli.output import out
+from medassay.errors import UsageError
+
+if TYPE_CHECKING:
+    from medassay.runner.progress import Progress
+    from medassay.runner.schedule import Schedule
+    from medassay.storage.journal import Journal
+
+
+def command(
+    plan: Path = typer.Argument(..., help="The plan, a TOML file."),
+    preview: bool = typer.Option(False, "--plan", help="Say what the run would ask and cost; call nothing."),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask before paid calls."),
+    fresh: bool = typer.Option(False, "--fresh", help="Call the models again instead of replaying; differences become findings."),
+    accept_failures: bool = typer.Option(False, "--accept-failures", help="Seal although trials failed; they are null and counted."),
+    workspace: Path | None = typer.Option(None, help="Folder of runs/, responses/, banks.lock; default: the plan's."),
+) -> None:
+    """Ask all models of a plan; the same command resumes what was cut off."""
+    from medassay import pipeline
+    from medassay.cli.report import print_leaderboard
+
+    if preview:
+        _print_preview(pipeline.preview(plan, workspace=workspace))
+        return
+    if not yes and pipeline.has_prices(plan):
+        _confirm(pipeline.preview(plan, workspace=workspace))
+    found = pipeline.run(
+        plan, secrets=os.environ, workspace=workspace, watch=watch, fresh=fresh, accept_failures=accept_failures
+    )
+    board = pipeline.leaderboard(found)
+    if out.json:
+        out.document({"run": found.id, "path": str(found.path), "domains": board.domains})
+        return
+    print_leaderboard(board, found, "overall")
+    out.result(f"run {found.path}")
+
+
+def _confirm(cost: dict[str, Any]) -> None:
+    if cost["money"] == 0:
+        return
+    _print_preview(cost, to_stderr=True)
+    if not sys.stdin.isatty():
+        raise UsageError("this run costs money; --yes is needed where nobody can be asked")
+    typer.confirm("Go on?", abort=True, err=True)
+
+
+def _print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
+    if out.json and not to_stderr:
+        out.document(cost)
+        return
+    tell = out.say if to_stderr else out.result
+    for row in cost["models"]:
+        tell(
+            f"{row['model']}: {row['calls']} calls, {row['stored']} stored, at most "
+            f"{row['tokens']} tokens, {row['money']:.4f} {row['currency']}"
+        )
+    tell(f"in all: {cost['calls']} calls, at most {cost['tokens']} tokens, {cost['money']:.4f} in money")
+
+
+@contextmanager
+def watch(schedule: "Schedule", journal: "Journal") -> "Iterator[Progress]":
+    from medassay.runner.progress import Lines, Live, Silent
+
+    if journal.done:
+        out.say(f"resuming: {journal.done} of {schedule.n_trials} trials are answered")
+    if out.quiet:
+        yield Silent()
+        return
+    if not sys.stderr.isatty():
+        yield Lines(schedule.n_trials, journal.done)
+        return
+    sizes: dict[tuple[str, str], int] = {}
+    done: Counter[tuple[str, str]] = Counter()
+    for cell in schedule.cells:
+        key = (cell.model, cell.domain)
+        sizes[key] = sizes.get(key, 0) + schedule.size(cell)
+        done[key] += sum(journal.is_done(n) for n in range(cell.base, cell.base + schedule.size(cell)))
+    with Live(sizes, done) as progress:
+        yield progress

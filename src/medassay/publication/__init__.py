@@ -1,0 +1,1 @@
+"""Estimates → tables, figures, pages. Computes nothing."""

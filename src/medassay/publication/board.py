@@ -1,0 +1,128 @@
+"""What a publication shows. Nothing here computes: every number arrives with its interval."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from medassay.core.leaderboard import tied_groups
+
+OVERALL = "overall"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellKey:
+    """One domain × model × setting × mode."""
+
+    domain: str
+    model: str
+    setting: str
+    mode: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownAnswer:
+    """One trial as a cell page shows it."""
+
+    item: Mapping[str, Any]
+    trial: Mapping[str, Any]
+    score: float | None
+    because: str
+    sha256: str
+
+    @property
+    def anchor(self) -> str:
+        """Return the answer's id on its page."""
+        repeat = self.trial["repeat"]
+        return slug_text(self.trial["item"]) + (f"-r{repeat}" if repeat else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """A sealed run made ready for pages."""
+
+    publication: str
+    date: str
+    manifest: Mapping[str, Any]
+    statistics: Mapping[str, Any]
+    seal: Mapping[str, Any]
+    failures: Mapping[str, int]
+    seconds: Mapping[str, float]
+    answers: Callable[[], Iterator[tuple[CellKey, list[ShownAnswer]]]]
+    slugs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def modes(self) -> list[str]:
+        """Return the modes, solo first."""
+        return sorted(self.statistics["fields"], key=lambda mode: (mode != "solo", mode))
+
+    @property
+    def domains(self) -> list[str]:
+        """Return the domains without the overall ranking."""
+        return sorted(self.manifest["domains"])
+
+    @property
+    def models(self) -> list[str]:
+        """Return the models of the run."""
+        return sorted(self.manifest["models"])
+
+    def rows(self, domain: str, mode: str) -> list[dict[str, Any]]:
+        """Return the rows of one ranking."""
+        return [row for row in self.statistics["domains"][domain] if row["mode"] == mode]
+
+    def relations(self, domain: str, mode: str) -> Mapping[str, Any]:
+        """Return what holds between the rows of one ranking."""
+        found: Mapping[str, Any] = self.statistics["fields"][mode][domain]
+        return found
+
+    def slug(self, text: str) -> str:
+        """Return the part of an address for a name; names that would collide get a hash."""
+        if text not in self.slugs:
+            slug = slug_text(text)
+            if slug in self.slugs.values() or not slug:
+                slug = f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
+            self.slugs[text] = slug
+        return self.slugs[text]
+
+    def ranking_path(self, domain: str, mode: str) -> str:
+        """Return the folder of a ranking page, relative to the publication."""
+        track = "" if mode == self.modes[0] else f"{self.slug(mode)}/"
+        if domain == OVERALL:
+            return f"track/{track}" if track else ""
+        return f"domain/{self.slug(domain)}/{track}"
+
+    def cell_path(self, key: CellKey) -> str:
+        """Return the folder of a cell page, relative to the publication."""
+        place = f"{self.slug(key.setting)}-{self.slug(key.mode)}"
+        return f"cell/{self.slug(key.model)}/{self.slug(key.domain)}/{place}/"
+
+
+def slug_text(text: str) -> str:
+    """Return lower-case a-z, 0-9, dot and hyphen only; no leading or trailing mark.
+
+    Examples
+    --------
+    >>> slug_text("Meta/Llama 3.1 (8B)")
+    'meta-llama-3.1-8b'
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:80]
+
+
+def shown_rows(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
+    """Return the ranked rows with bar level and tie, and the others by reason.
+
+    Tied rows have equally long bars: that of their group's first row.
+    """
+    tied = tied_groups(rows)
+    levels: dict[int, float] = {}
+    ranked: list[dict[str, Any]] = []
+    others: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["rank"] is None:
+            reason = next((f.split(":", 1)[1] for f in row["flags"] if f.startswith("not_ranked:")), "")
+            others.setdefault(reason, []).append({**row, "level": row["score"], "tied": False})
+        else:
+            level = levels.setdefault(row["group"], row["score"])
+            ranked.append({**row, "level": level, "tied": (row["mode"], row["group"]) in tied})
+    return ranked, others

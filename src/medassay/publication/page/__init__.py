@@ -1,0 +1,1 @@
+"""Pages of the static site: one file and one template each."""

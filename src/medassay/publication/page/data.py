@@ -1,0 +1,26 @@
+"""The data behind the board, and how to check it."""
+
+from collections.abc import Iterator
+
+from medassay.publication.board import Board
+from medassay.publication.page.html import Page, render
+
+FILES = {
+    "leaderboard.csv": "every ranking as a table",
+    "pairs.csv": "every pair of ranked rows: difference, interval, tests",
+    "MANIFEST.sha256": "SHA-256 of every file of this publication",
+    "run/trials.jsonl": "every answer",
+    "run/scores.jsonl": "every score with its reason and scorer",
+    "run/items.jsonl": "the items with their targets",
+    "run/statistics.json": "estimates, ranks, pairs",
+    "run/manifest.json": "what the run was made with",
+    "run/findings.jsonl": "audit findings",
+    "run/timings.jsonl": "seconds of generation",
+    "run/MANIFEST.sha256": "SHA-256 of every file of the sealed run",
+    "run/seal.json": "the seal",
+}
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page."""
+    yield render("data.html", board, "data/", files=FILES)

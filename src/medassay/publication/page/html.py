@@ -1,0 +1,76 @@
+"""Templates, and how hostile text becomes visible and harmless."""
+
+import unicodedata
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+from medassay.core.leaderboard import rank_text
+from medassay.publication.board import Board
+
+Page = tuple[str, str]  # path relative to the publication, content
+
+
+def visible(text: object) -> Markup:
+    """Return text escaped, with control and bidirectional characters spelled out.
+
+    Examples
+    --------
+    >>> str(visible("<b>\\u202ex"))
+    '&lt;b&gt;<span class="control">U+202E</span>x'
+    """
+    parts: list[Markup] = []
+    plain: list[str] = []
+    for character in str(text):
+        # Cc, Cf: controls and format marks, among them all that turn the direction of text.
+        if unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs") and character not in "\n\t":
+            parts.append(escape("".join(plain)))
+            plain = []
+            parts.append(Markup('<span class="control">U+{:04X}</span>').format(ord(character)))
+        else:
+            plain.append(character)
+    parts.append(escape("".join(plain)))
+    return Markup("").join(parts)
+
+
+def percent(value: float | None) -> str:
+    """Return a share as percent with one decimal, a dash for None."""
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def short(value: float | None) -> str:
+    """Return a number with at most four digits, for data attributes; empty for None."""
+    return "" if value is None else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+@lru_cache(maxsize=1)
+def environment() -> jinja2.Environment:
+    """Return the environment of the site's templates; everything is escaped by default."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("medassay.publication.page", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(visible=visible, percent=percent, short=short)
+    made.globals.update(rank_text=rank_text)
+    return made
+
+
+def render(template: str, board: Board, path: str, *, up: str | None = None, **values: Any) -> Page:
+    """Return a page of a publication.
+
+    `path` is its folder ("" for the first page); all links are relative to it by `up`.
+    """
+    root = "../" * path.count("/") if up is None else up
+    content = environment().get_template(template).render(board=board, up=root or "./", path=path, **values)
+    return f"{path}index.html", content
+
+
+def asset(name: str) -> bytes:
+    """Return the bytes of a style sheet or script of the site."""
+    return (files("medassay.publication.page") / "templates" / name).read_bytes()

@@ -1,0 +1,48 @@
+"""The ranking: overall and for each domain, one page a mode."""
+
+from collections.abc import Iterator
+
+from medassay.publication.board import OVERALL, Board, shown_rows
+from medassay.publication.page.html import Page, render
+
+_PAIRS_SHOWN = 200  # more pairs are in data/pairs.csv
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield every ranking page."""
+    for mode in board.modes:
+        for domain in (OVERALL, *board.domains):
+            yield ranking(board, domain, mode)
+
+
+def ranking(board: Board, domain: str, mode: str, *, up: str | None = None) -> Page:
+    """Return one ranking page."""
+    ranked, others = shown_rows(board.rows(domain, mode))
+    relations = board.relations(domain, mode)
+    pairs = relations["pairs"] if len(relations["pairs"]) <= _PAIRS_SHOWN else []
+    return render(
+        "ranking.html",
+        board,
+        board.ranking_path(domain, mode),
+        up=up,
+        domain=domain,
+        mode=mode,
+        ranked=ranked,
+        others=others,
+        relations=relations,
+        pairs=pairs,
+        sentence=sentence(ranked),
+    )
+
+
+def sentence(ranked: list[dict[str, object]]) -> str:
+    """Return the answer to "who is best?" in one or two sentences."""
+    first = [row for row in ranked if row["rank"] == 1]
+    if not first:
+        return "No model is ranked here."
+    if len(first) == 1:
+        return f"{first[0]['model']} ({first[0]['setting']}) stands alone on rank 1."
+    return (
+        f"{len(first)} models share rank 1. The data cannot tell them apart; each is an equally well "
+        "supported choice."
+    )

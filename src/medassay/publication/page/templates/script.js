@@ -1,0 +1,73 @@
+"use strict";
+// Pages are complete without this: it adds sorting, filtering, and opening of linked sections.
+(function () {
+  var table = document.querySelector("table.ranking");
+  var form = document.querySelector("form.filter");
+  var query = new URLSearchParams(location.search);
+
+  function remember() {
+    var text = query.toString();
+    try { history.replaceState(null, "", location.pathname + (text ? "?" + text : "") + location.hash); } catch (e) { /* file:// in some browsers */ }
+  }
+  function rows() { return Array.prototype.slice.call(table.tBodies[0].rows).filter(function (r) { return r.dataset.model; }); }
+
+  function sort(key, down) {
+    var numeric = key !== "model";
+    rows().map(function (row, at) {
+      return { row: row, at: at, value: numeric ? Number(row.dataset[key]) : row.dataset[key].toLowerCase() };
+    }).sort(function (a, b) {
+      var order = a.value < b.value ? -1 : a.value > b.value ? 1 : a.at - b.at;
+      return down ? -order : order;
+    }).forEach(function (entry) { table.tBodies[0].appendChild(entry.row); });
+    table.querySelectorAll("th[data-sort]").forEach(function (head) {
+      if (head.dataset.sort === key) head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    query.set("sort", (down ? "-" : "") + key);
+    remember();
+  }
+
+  function filter(text) {
+    var wanted = text.trim().toLowerCase(), all = rows(), shown = 0;
+    all.forEach(function (row) {
+      row.hidden = wanted !== "" && (row.dataset.model + " " + row.dataset.setting).toLowerCase().indexOf(wanted) < 0;
+      if (!row.hidden) shown += 1;
+    });
+    form.querySelector("output").textContent = wanted ? shown + " of " + all.length + " shown; ranks are those of the whole field" : "";
+    document.querySelector("p.empty").hidden = shown > 0 || all.length === 0;
+    if (wanted) query.set("q", text); else query.delete("q");
+    remember();
+  }
+
+  if (table && form && table.tHead) {
+    form.hidden = false;
+    var input = form.querySelector("input");
+    form.addEventListener("submit", function (event) { event.preventDefault(); });
+    input.addEventListener("input", function () { filter(input.value); });
+    form.addEventListener("reset", function () { input.value = ""; filter(""); });
+    table.querySelectorAll("th[data-sort]").forEach(function (head) {
+      var button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      head.textContent = "";
+      head.appendChild(button);
+      button.addEventListener("click", function () {
+        var now = head.getAttribute("aria-sort");
+        sort(head.dataset.sort, now ? now === "ascending" : head.dataset.sort === "score");
+      });
+    });
+    if (query.get("sort")) sort(query.get("sort").replace(/^-/, ""), query.get("sort")[0] === "-");
+    if (query.get("q")) { input.value = query.get("q"); filter(input.value); }
+  }
+
+  function open() {
+    var target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    var details = target && target.closest("details");
+    if (details) { details.open = true; target.scrollIntoView(); }
+  }
+  window.addEventListener("hashchange", open);
+  window.addEventListener("beforeprint", function () {
+    document.querySelectorAll("details").forEach(function (d) { d.open = true; });
+  });
+  open();
+})();
