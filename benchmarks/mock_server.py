@@ -35,7 +35,11 @@ class Endpoint(asyncio.Protocol):
                 return
             head = self.buffer[:head_end]
             length = next(
-                (int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")),
+                (
+                    int(line.split(b":")[1])
+                    for line in head.split(b"\r\n")
+                    if line.lower().startswith(b"content-length:")
+                ),
                 0,
             )
             end = head_end + 4 + length
@@ -64,7 +68,11 @@ class Endpoint(asyncio.Protocol):
     def fail(self, number):
         kind = number % (5 if self.options.hang else 4)
         if kind == 0:
-            self.send(b'{"error":{"message":"slow down"}}', b"429 Too Many Requests", b"Retry-After: 0.05\r\n")
+            self.send(
+                b'{"error":{"message":"slow down"}}',
+                b"429 Too Many Requests",
+                b"Retry-After: 0.05\r\n",
+            )
         elif kind == 1:
             self.send(b'{"error":{"message":"broken"}}', b"500 Internal Server Error")
         elif kind == 2:
@@ -74,7 +82,9 @@ class Endpoint(asyncio.Protocol):
 
     def answer(self, body):
         request = json.loads(body)
-        prompt = request["messages"][-1]["content"] if "messages" in request else request["prompt"]
+        prompt = (
+            request["messages"][-1]["content"] if "messages" in request else request["prompt"]
+        )
         digest = hashlib.sha256(prompt.encode()).hexdigest()
         if self.options.log:
             self.options.log.write(digest + "\n")
@@ -82,17 +92,31 @@ class Endpoint(asyncio.Protocol):
         self.stats["answered"] += 1
         text = self.options.text or "ABCD"[int(digest[:2], 16) % 4]
         if "messages" in request:
-            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+            choice = {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": text},
+            }
         else:
             choice = {"index": 0, "finish_reason": "stop", "text": text}
         usage = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
-        self.send(json.dumps({"id": "mock", "model": "mock", "choices": [choice], "usage": usage}).encode())
+        self.send(
+            json.dumps(
+                {"id": "mock", "model": "mock", "choices": [choice], "usage": usage}
+            ).encode()
+        )
 
     def send(self, body, status=b"200 OK", extra=b""):
         if not self.transport.is_closing():
             self.transport.write(
-                b"HTTP/1.1 " + status + b"\r\nContent-Type: application/json\r\n" + extra
-                + b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
+                b"HTTP/1.1 "
+                + status
+                + b"\r\nContent-Type: application/json\r\n"
+                + extra
+                + b"Content-Length: "
+                + str(len(body)).encode()
+                + b"\r\n\r\n"
+                + body
             )
 
 
@@ -114,8 +138,10 @@ def main():
     parser.add_argument("--delay-ms", type=float, default=0)
     parser.add_argument("--fail", type=float, default=0, help="share of requests that fail")
     parser.add_argument("--hang", action="store_true", help="let some failures be silence")
-    parser.add_argument("--text", default="", help="the reply; default: a letter that depends on the prompt")
-    parser.add_argument("--log", type=lambda path: open(path, "a", encoding="ascii"), default=None)  # noqa: SIM115
+    parser.add_argument(
+        "--text", default="", help="the reply; default: a letter that depends on the prompt"
+    )
+    parser.add_argument("--log", type=argparse.FileType("a"), default=None)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     try:

@@ -1,6 +1,6 @@
 """A synthetic bank of four-option items (90-word stems), and a plan that runs it on a mock server.
 
-    python benchmarks/synthetic.py FOLDER --items 5000 --url http://127.0.0.1:8901/v1 --connections 64
+python benchmarks/synthetic.py FOLDER --items 5000 --url http://127.0.0.1:8901/v1 --connections 64
 """
 
 import argparse
@@ -36,11 +36,18 @@ def write(folder: Path, n_items: int, url: str, connections: int, seed: int = 1)
             }
             file.write(json.dumps(item) + "\n")
     model = {
-        "id": "mock", "provider": "openai_compatible", "url": url, "concurrency": connections,
-        "max_tokens": 16, "location": "local", "timeout": 30,
+        "id": "mock",
+        "provider": "openai_compatible",
+        "url": url,
+        "concurrency": connections,
+        "max_tokens": 16,
+        "location": "local",
+        "timeout": 30,
     }
     (folder / "models.json").write_text(json.dumps({"schema_version": 1, "models": [model]}))
-    (folder / "plan.toml").write_text('name = "bench"\nbanks = ["bank"]\nmodels = ["mock"]\nseed = 1\n')
+    (folder / "plan.toml").write_text(
+        'name = "bench"\nbanks = ["bank"]\nmodels = ["mock"]\nseed = 1\n'
+    )
     return folder / "plan.toml"
 
 

@@ -37,10 +37,37 @@ _WHERE = {
     "rank": "statistic.ranking.shared",
     "verify": "audit.verify",
 }
-__all__ = sorted([*_WHERE, "run"])
+__all__ = [
+    "Bank",
+    "Estimate",
+    "Item",
+    "Leaderboard",
+    "MedassayError",
+    "ModelSpec",
+    "Plan",
+    "Run",
+    "bootstrap_mean",
+    "extract_option",
+    "import_predictions",
+    "leaderboard",
+    "load_bank",
+    "load_models",
+    "load_plan",
+    "open_run",
+    "paired_difference",
+    "publish",
+    "rank",
+    "run",
+    "verify",
+]
 
 
-def run(plan: "Plan | str | Path", *, secrets: "dict[str, str] | None" = None, workspace: Path | None = None) -> "Run":
+def run(
+    plan: "Plan | str | Path",
+    *,
+    secrets: "dict[str, str] | None" = None,
+    workspace: Path | None = None,
+) -> "Run":
     """Ask all models of a plan and return the sealed run; see `medassay.pipeline.run`.
 
     Parameters

@@ -112,24 +112,37 @@ def _open(schedule: Schedule, banks: list[Bank], runs: Path, *, fresh: bool) -> 
     identity = run_identity(schedule, banks)
     plan_hash = schedule.plan.hash
     counter, last = latest(runs, plan_hash)
-    if last is not None and not last.sealed and not fresh:
-        if all(canonical(last.manifest.get(k)) == canonical(v) for k, v in identity.items()):
-            return last
+    if last is not None and not last.sealed and not fresh and _same(last, identity):
+        return last
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = f"{plan_hash}-{counter + 1}"
     manifest = {**identity, "name": schedule.plan.name, "created_at": created, **surroundings()}
     folder = runs / name
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "items.jsonl").open("wb") as file:  # rewritten if an earlier start was cut off
+    with (folder / "items.jsonl").open(
+        "wb"
+    ) as file:  # rewritten if an earlier start was cut off
         for bank, position in schedule.items():
             file.write(canonical(bank_record(bank, position)) + b"\n")
     return create_run(runs, name, manifest)
 
 
+def _same(run: Run, identity: Mapping[str, Any]) -> bool:
+    return all(canonical(run.manifest.get(k)) == canonical(v) for k, v in identity.items())
+
+
 def _ask(
-    schedule: Schedule, journal: Journal, workspace: Path, secrets: Mapping[str, str], watch: Watch | None, *, fresh: bool
+    schedule: Schedule,
+    journal: Journal,
+    workspace: Path,
+    secrets: Mapping[str, str],
+    watch: Watch | None,
+    *,
+    fresh: bool,
 ) -> Tally:
-    watching: AbstractContextManager[Progress] = watch(schedule, journal) if watch else nullcontext(Silent())
+    watching: AbstractContextManager[Progress] = (
+        watch(schedule, journal) if watch else nullcontext(Silent())
+    )
     with ResponseStore(workspace / "responses") as store, watching as progress:
         chats = make_chats(schedule, secrets)
         engine = Engine(schedule, chats, store, journal, progress, fresh=fresh)
@@ -193,7 +206,9 @@ def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[s
     schedule, _ = prepare(wanted, base, workspace)
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
-    totals = {name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")}
+    totals = {
+        name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")
+    }
     return {"trials": schedule.n_trials, **totals, "models": rows}
 
 

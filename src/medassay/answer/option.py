@@ -27,7 +27,9 @@ _STRONG = (
     rf"\s+(?:{_OPTION_WORD})|(?:{_OPTION_WORD})\s+correcta)\b" + _LINKS + _CHOSEN
 )
 _WEAK = (
-    rf"(?i:\b(?:(?:{_OPTION_WORD})|choose|select|pick|wähle|elijo|elegiría)\b" + _LINKS + _CHOSEN
+    rf"(?i:\b(?:(?:{_OPTION_WORD})|choose|select|pick|wähle|elijo|elegiría)\b"
+    + _LINKS
+    + _CHOSEN
 )
 _IS_CORRECT = (
     r"(?:^|(?<=[\s(\[]))[\(\[]?([{upper}])[\)\]]?\s+(?i:is\s+(?:the\s+)?(?:correct|right|best)"
@@ -68,10 +70,14 @@ class _Rules:
         self.s1 = rule(r"^[\(\[]?\s*([{both}])\s*[\)\].:,;]*$")
         self.strong, self.weak = rule(_STRONG), rule(_WEAK)
         self.is_correct, self.another = rule(_IS_CORRECT), rule(_ANOTHER)
-        self.s3 = rule(r"^(?:[\(\[]([{both}])[\)\]]|([{both}])[\).:](?=\s|$)|([{upper}]),(?=\s))")
+        self.s3 = rule(
+            r"^(?:[\(\[]([{both}])[\)\]]|([{both}])[\).:](?=\s|$)|([{upper}]),(?=\s))"
+        )
         self.s4 = rule(r"^([{upper}])\s*(?:\n|[-–—])")
         self.s5 = rule(rf"^(?:([{not_a}])\s+(?=\S)|(A)\s+(?=[A-Z]))")
-        self.one_of_two = rule(r"^([{upper}])(?=\s)")  # "A and C": S5 without the article's exception
+        self.one_of_two = rule(
+            r"^([{upper}])(?=\s)"
+        )  # "A and C": S5 without the article's exception
         self.s6 = rule(r"(?<!\w)\(([{both}])\)(?!\w)|(?<![\w(])([{upper}])\)(?!\w)")
         self.s7 = rule(r"(?:^|[\s:.,(\[])([{upper}])[\)\].]*$")
         self.paper = (
@@ -214,7 +220,9 @@ def _at_start(text: str, rules: _Rules) -> Found | None:
             if name != "S4" and rules.another.match(text[_letter_end(match) :][:40]):
                 return None, f"{name}:ambiguous"
             return letter, name
-    if (match := rules.one_of_two.match(text)) and rules.another.match(text[match.end() :][:40]):
+    if (match := rules.one_of_two.match(text)) and rules.another.match(
+        text[match.end() :][:40]
+    ):
         return None, "S5:ambiguous"
     return None
 

@@ -13,7 +13,9 @@ Extraction = Literal["standard", "paper"]
 Parser = Callable[[Item, Prompt, str, Extraction], tuple[str | None, str]]
 
 
-def read_choice(item: Item, prompt: Prompt, text: str, mode: Extraction) -> tuple[str | None, str]:
+def read_choice(
+    item: Item, prompt: Prompt, text: str, mode: Extraction
+) -> tuple[str | None, str]:
     """Return the bank's letter of the option chosen, undoing the order in which it was shown."""
     letters = prompt.letters or item.letters
     letter, rule = extract_option(text, letters, mode, prompt.options or item.options)
@@ -24,20 +26,28 @@ def read_choice(item: Item, prompt: Prompt, text: str, mode: Extraction) -> tupl
     return letter, rule or ""
 
 
-def read_number(item: Item, prompt: Prompt, text: str, mode: Extraction) -> tuple[str | None, str]:
+def read_number(
+    item: Item, prompt: Prompt, text: str, mode: Extraction
+) -> tuple[str | None, str]:
     """Return the number stated, as text that Python reads back exactly."""
     number, reason = extract_number(text, extract=item.extract, locale=item.locale)
     return (None if number is None else repr(number)), reason
 
 
-def read_text(item: Item, prompt: Prompt, text: str, mode: Extraction) -> tuple[str | None, str]:
+def read_text(
+    item: Item, prompt: Prompt, text: str, mode: Extraction
+) -> tuple[str | None, str]:
     """Return the reply without thoughts and outer blanks."""
     kept = strip_thoughts(text)[0].strip()
     return (kept, "text") if kept else (None, "blank")
 
 
 def read_answer(
-    item: Item, prompt: Prompt, completion: Completion, parser: Parser, mode: Extraction = "standard"
+    item: Item,
+    prompt: Prompt,
+    completion: Completion,
+    parser: Parser,
+    mode: Extraction = "standard",
 ) -> Answer:
     """Return the answer in a completion, with exactly one outcome.
 

@@ -24,7 +24,9 @@ from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import SUMS, Run, file_sha256
 from medassay.task.scoring import RunItems
 
-_ABSENT = dict.fromkeys(("context", "question", "options", "expected", "range", "regex", "language"))
+_ABSENT = dict.fromkeys(
+    ("context", "question", "options", "expected", "range", "regex", "language")
+)
 _ASSETS = ("style.css", "script.js")
 _SECRET = re.compile(
     rb"\b(sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}"
@@ -80,7 +82,9 @@ def publish(run: Run | str | Path, site: Path, *, publication: str | None = None
 def _refuse_private(run: Run, items: RunItems) -> None:
     for bank in run.manifest["banks"]:
         if not bank["may_leave"]:
-            raise GateError(f"bank '{bank['name']}' may not leave (may_leave = false): not published")
+            raise GateError(
+                f"bank '{bank['name']}' may not leave (may_leave = false): not published"
+            )
     for item in items:
         if item.kind != "public":
             raise GateError(
@@ -91,7 +95,9 @@ def _refuse_private(run: Run, items: RunItems) -> None:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if _SECRET.search(line):
-                    raise GateError(f"{path.name} line {number}: looks like a secret: not published")
+                    raise GateError(
+                        f"{path.name} line {number}: looks like a secret: not published"
+                    )
 
 
 def _board(run: Run, items: RunItems, name: str) -> Board:
@@ -119,7 +125,10 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
     with (run.path / "trials.jsonl").open("rb") as lines:
         digests = (sha256_hex(line.removesuffix(b"\n")) for line in lines)
         records = zip(
-            read_jsonl(run.path / "trials.jsonl"), read_jsonl(run.path / "scores.jsonl"), digests, strict=True
+            read_jsonl(run.path / "trials.jsonl"),
+            read_jsonl(run.path / "scores.jsonl"),
+            digests,
+            strict=True,
         )
         cell = lambda entry: tuple(entry[0][k] for k in ("domain", "model", "setting", "mode"))  # noqa: E731 -- a key
         for (domain, model, setting, mode), group in groupby(records, key=cell):
@@ -146,8 +155,8 @@ def _assemble(folder: Path, board: Board, run: Run) -> None:
     (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
     (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
     for pages in PAGES.values():
-        for path, content in pages(board):
-            target = folder / path
+        for address, content in pages(board):
+            target = folder / address
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(content, encoding="utf-8")
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
@@ -157,21 +166,42 @@ def _assemble(folder: Path, board: Board, run: Run) -> None:
 
 def _front(site: Path, board: Board) -> None:
     """Write the site's own first page: the newest ranking and the list of publications."""
-    names = sorted(path.name for path in (site / "p").iterdir() if not path.name.startswith("."))
+    names = sorted(
+        path.name for path in (site / "p").iterdir() if not path.name.startswith(".")
+    )
     _, content = ranking(board, OVERALL, board.modes[0], up=f"p/{board.publication}/")
     listed = "".join(f'<li><a href="p/{name}/index.html">{name}</a></li>' for name in names)
-    content = content.replace(f'p/{board.publication}/../../index.html"', 'index.html"').replace(
-        "</main>", f"<h2>Publications</h2>\n<ul>{listed}</ul>\n</main>"
-    )
+    content = content.replace(
+        f'p/{board.publication}/../../index.html"', 'index.html"'
+    ).replace("</main>", f"<h2>Publications</h2>\n<ul>{listed}</ul>\n</main>")
     part = site / "index.html.part"
     part.write_text(content, encoding="utf-8")
     part.replace(site / "index.html")
 
 
-_COLUMNS = (
-    "domain mode model setting metric score lo hi second_method second_lo second_hi n n_common coverage "
-    "rank rank_lo rank_hi group unparsed_rate ambiguous_rate flags"
-).split()
+_COLUMNS = [
+    "domain",
+    "mode",
+    "model",
+    "setting",
+    "metric",
+    "score",
+    "lo",
+    "hi",
+    "second_method",
+    "second_lo",
+    "second_hi",
+    "n",
+    "n_common",
+    "coverage",
+    "rank",
+    "rank_lo",
+    "rank_hi",
+    "group",
+    "unparsed_rate",
+    "ambiguous_rate",
+    "flags",
+]
 
 
 def _table(columns: list[str], rows: Iterator[dict[str, Any]]) -> str:
@@ -180,7 +210,12 @@ def _table(columns: list[str], rows: Iterator[dict[str, Any]]) -> str:
     writer.writeheader()
     for row in rows:
         # A cell that a spreadsheet would run as a formula is text: model names come from outside.
-        writer.writerow({k: f"'{v}" if isinstance(v, str) and v[:1] in "=+-@" else v for k, v in row.items()})
+        writer.writerow(
+            {
+                k: f"'{v}" if isinstance(v, str) and v[:1] in "=+-@" else v
+                for k, v in row.items()
+            }
+        )
     return text.getvalue()
 
 
@@ -199,17 +234,36 @@ def leaderboard_csv(board: Board) -> str:
 
 def pairs_csv(board: Board) -> str:
     """Return every pair of ranked rows as one table."""
-    columns = (
-        "domain mode first first_setting second second_setting difference lo hi test p p_holm p_max_t "
-        "different separated ordered note"
-    ).split()
+    columns = [
+        "domain",
+        "mode",
+        "first",
+        "first_setting",
+        "second",
+        "second_setting",
+        "difference",
+        "lo",
+        "hi",
+        "test",
+        "p",
+        "p_holm",
+        "p_max_t",
+        "different",
+        "separated",
+        "ordered",
+        "note",
+    ]
 
     def rows() -> Iterator[dict[str, Any]]:
         for mode, fields in board.statistics["fields"].items():
             for domain, field in fields.items():
                 for pair in field["pairs"]:
-                    names = {"first": pair["first"][0], "first_setting": pair["first"][1],
-                             "second": pair["second"][0], "second_setting": pair["second"][1]}
+                    names = {
+                        "first": pair["first"][0],
+                        "first_setting": pair["first"][1],
+                        "second": pair["second"][0],
+                        "second_setting": pair["second"][1],
+                    }
                     yield {**pair, **names, "domain": domain, "mode": mode}
 
     return _table(columns, rows())

@@ -19,7 +19,15 @@ from medassay.core.trial import Completion, Prompt, Score
 from medassay.errors import InputError, MedassayError
 from medassay.runner.manifest import parser_ids, scorer_ids
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import SEAL, SUMS, Run, file_sha256, open_run, read_document, record_root
+from medassay.storage.run import (
+    SEAL,
+    SUMS,
+    Run,
+    file_sha256,
+    open_run,
+    read_document,
+    record_root,
+)
 from medassay.task.catalog import TASKS
 from medassay.task.scoring import RunItems, score_record, score_trials
 from medassay.task.standings import Table, leaderboard_document
@@ -29,7 +37,7 @@ TOLERANCE = 1e-9
 _ABSENT = object()
 
 
-class Mismatch(Exception):  # noqa: N818 -- a finding, caught where it is reported
+class Mismatch(Exception):
     """Says which record differs."""
 
 
@@ -67,16 +75,24 @@ def verify(path: str | Path) -> Report:
     folder = Path(path)
     if (folder / "p").is_dir():
         report = Report()
-        for publication in sorted(p for p in (folder / "p").iterdir() if not p.name.startswith(".")):
+        for publication in sorted(
+            p for p in (folder / "p").iterdir() if not p.name.startswith(".")
+        ):
             _merge(report, _verify_publication(publication), publication.name)
         if report.checks:
             return report
         raise InputError(f"{folder}: a site without publications; nothing to verify")
     if (folder / "data" / "run").is_dir():
         return _verify_publication(folder)
-    if (folder / SEAL).exists() or (folder / "manifest.json").exists() or (folder / SUMS).exists():
+    if (
+        (folder / SEAL).exists()
+        or (folder / "manifest.json").exists()
+        or (folder / SUMS).exists()
+    ):
         return verify_run(folder)
-    raise InputError(f"{folder}: neither a run, nor a publication, nor a site; expected one of them")
+    raise InputError(
+        f"{folder}: neither a run, nor a publication, nor a site; expected one of them"
+    )
 
 
 def _merge(into: Report, report: Report, name: str) -> None:
@@ -94,11 +110,20 @@ def _verify_publication(folder: Path) -> Report:
 def verify_run(folder: Path) -> Report:
     """Return the report on one sealed run."""
     report = Report()
-    if not (folder / SEAL).exists() and (folder / "manifest.json").exists() and not (folder / SUMS).exists():
+    if (
+        not (folder / SEAL).exists()
+        and (folder / "manifest.json").exists()
+        and not (folder / SUMS).exists()
+    ):
         raise InputError(f"{folder}: the run is not finished; only sealed runs can be verified")
-    steps = (("seal", _check_seal), ("files", _check_run_sums), ("records", _check_root), ("content", _check_content))
+    steps = (
+        ("seal", _check_seal),
+        ("files", _check_run_sums),
+        ("records", _check_root),
+        ("content", _check_content),
+    )
     for name, step in steps:
-        if not _checked(report, name, lambda step=step: step(folder)):  # type: ignore[misc]  # mypy cannot type a default
+        if not _checked(report, name, lambda step=step: step(folder)):
             break
     return report
 
@@ -120,7 +145,10 @@ def _check_seal(folder: Path) -> str:
         raise Mismatch(f"{SEAL}: missing")
     seal = read_document(folder / SEAL)
     given = seal.pop("hash", None)
-    if sha256_hex(canonical(seal)) != given or (folder / SEAL).read_bytes() != canonical({**seal, "hash": given}) + b"\n":
+    if (
+        sha256_hex(canonical(seal)) != given
+        or (folder / SEAL).read_bytes() != canonical({**seal, "hash": given}) + b"\n"
+    ):
         raise Mismatch(f"{SEAL}: its content does not have its own hash")
     if not (folder / SUMS).is_file() or file_sha256(folder / SUMS) != seal["sums_sha256"]:
         raise Mismatch(f"{SUMS}: not the file that was sealed")
@@ -138,7 +166,11 @@ def _check_sums(folder: Path, sums: Path) -> str:
     for line in sums.read_text(encoding="utf-8").splitlines():
         digest, _, name = line.partition("  ")
         listed[name] = digest
-    own = {sums.relative_to(folder).as_posix(), SEAL} if (folder / SEAL).exists() else {sums.relative_to(folder).as_posix()}
+    own = (
+        {sums.relative_to(folder).as_posix(), SEAL}
+        if (folder / SEAL).exists()
+        else {sums.relative_to(folder).as_posix()}
+    )
     present = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - own
     for name in sorted(listed.keys() | present):
         if name not in present:
@@ -168,7 +200,9 @@ def _check_root(folder: Path) -> str:
     seal = read_document(folder / SEAL)
     root, count = record_root(folder)
     if (root, count) != (seal["root"], seal["count"]):
-        raise Mismatch(f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}")
+        raise Mismatch(
+            f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
+        )
     return f"{count} records, root {root[:16]}"
 
 
@@ -176,31 +210,46 @@ def _check_content(folder: Path) -> str:
     run = open_run(folder)
     task = TASKS[run.manifest["task"]]
     items = RunItems(folder, frozenset(run.manifest["domains"]))
-    same_code = run.manifest["scorers"] == scorer_ids() and run.manifest["parsers"] == parser_ids()
+    same_code = (
+        run.manifest["scorers"] == scorer_ids() and run.manifest["parsers"] == parser_ids()
+    )
     table = Table(items)
     for trial, score in _scores(run, items, task, same_code=same_code):
         table.add(trial, score)
     recomputed = leaderboard_document(table, run.manifest, task)
     _compare(json.loads(canonical(recomputed)), run.statistics, "statistics.json")
-    return "intervals, ranks and pairs recomputed; scores " + ("recomputed" if same_code else "not recomputed: other code")
+    return "intervals, ranks and pairs recomputed; scores " + (
+        "recomputed" if same_code else "not recomputed: other code"
+    )
 
 
-def _scores(run: Run, items: RunItems, task: Task, *, same_code: bool) -> Iterator[tuple[dict[str, Any], Score]]:
+def _scores(
+    run: Run, items: RunItems, task: Task, *, same_code: bool
+) -> Iterator[tuple[dict[str, Any], Score]]:
     stored = read_jsonl(run.path / "scores.jsonl")
     last: tuple[Any, ...] = ()
     for number, ((trial, score, scorer), record) in enumerate(
         zip(score_trials(run.path, items, task), stored, strict=True), 1
     ):
-        place = tuple(trial[k] for k in ("domain", "model", "setting", "mode", "item", "repeat"))
+        place = tuple(
+            trial[k] for k in ("domain", "model", "setting", "mode", "item", "repeat")
+        )
         if place <= last:
-            raise Mismatch(f"trials.jsonl line {number}: out of order, or a trial that occurs twice")
+            raise Mismatch(
+                f"trials.jsonl line {number}: out of order, or a trial that occurs twice"
+            )
         last = place
         if same_code:
             _reread(trial, items.get(trial["domain"], trial["item"]), task, run, number)
             expected = json.loads(canonical(score_record(trial, score, scorer)))
             if expected != record:
-                raise Mismatch(f"scores.jsonl line {number}: score {record.get('score')}, recomputed {expected['score']}")
-        yield trial, Score(item_id=record["item"], value=record["score"], because=record["because"])
+                raise Mismatch(
+                    f"scores.jsonl line {number}: score {record.get('score')}, recomputed {expected['score']}"
+                )
+        yield (
+            trial,
+            Score(item_id=record["item"], value=record["score"], because=record["because"]),
+        )
 
 
 def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int) -> None:
@@ -210,18 +259,38 @@ def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int
         return
     order = tuple(trial["order"]) if "order" in trial else None
     shown = item.options if order is None else tuple(item.options[i] for i in order)
-    prompt = Prompt(item_id=item.id, messages=(), encoded=b"", template="", letters=item.letters, options=shown, order=order)
+    prompt = Prompt(
+        item_id=item.id,
+        messages=(),
+        encoded=b"",
+        template="",
+        letters=item.letters,
+        options=shown,
+        order=order,
+    )
     completion = Completion(text=trial["text"], finish=trial["finish"])
-    answer = read_answer(item, prompt, completion, PARSERS[parser], run.manifest["plan"]["extraction"])
-    if (answer.outcome, answer.value, answer.reason) != (trial["outcome"], trial["value"], trial["reason"]):
-        raise Mismatch(f"trials.jsonl line {number}: read as {trial['value']!r}, reads as {answer.value!r}")
+    answer = read_answer(
+        item, prompt, completion, PARSERS[parser], run.manifest["plan"]["extraction"]
+    )
+    if (answer.outcome, answer.value, answer.reason) != (
+        trial["outcome"],
+        trial["value"],
+        trial["reason"],
+    ):
+        raise Mismatch(
+            f"trials.jsonl line {number}: read as {trial['value']!r}, reads as {answer.value!r}"
+        )
 
 
 def _compare(found: Any, sealed: Any, where: str) -> None:
     """Compare two documents; numbers may differ by 1e-9."""
     if isinstance(found, dict) and isinstance(sealed, dict):
         for key in sorted(found.keys() | sealed.keys()):
-            _compare(found.get(key, _ABSENT), sealed.get(key, _ABSENT), f"{where}: {key}" if ":" not in where else f"{where}.{key}")
+            _compare(
+                found.get(key, _ABSENT),
+                sealed.get(key, _ABSENT),
+                f"{where}: {key}" if ":" not in where else f"{where}.{key}",
+            )
     elif isinstance(found, list) and isinstance(sealed, list) and len(found) == len(sealed):
         for number, (one, other) in enumerate(zip(found, sealed, strict=True)):
             _compare(one, other, f"{where}[{number}]")

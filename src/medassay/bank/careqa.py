@@ -25,7 +25,9 @@ def _load(root: Path, language: str) -> Bank:
         source="CareQA, Spanish specialised health training exams 2020–2024",
         title=f"CareQA ({language})",
     )
-    path = find_file(root, f"CareQA_{language}.json*", f"*CareQA_{language}*.json*", f"*_{language}*.csv")
+    path = find_file(
+        root, f"CareQA_{language}.json*", f"*CareQA_{language}*.json*", f"*_{language}*.csv"
+    )
     for number, row in enumerate(read_records(path)):
         need_columns(path, row, _COLUMNS)
         key = whole_number(row["cop"])

@@ -29,15 +29,35 @@ class Entry:
 
 
 BANKS: dict[str, Entry] = {
-    "careqa_en": Entry(load=careqa.load_en, checked="from documentation", says="CareQA closed, English"),
-    "careqa_es": Entry(load=careqa.load_es, checked="from documentation", says="CareQA closed, Spanish"),
-    "demo": Entry(load=demo.load, checked="shipped", says="demo bank, CC0, not clinically validated"),
-    "headqa_en": Entry(load=headqa.load_en, checked="verified on data", says="HEAD-QA, English"),
-    "headqa_es": Entry(load=headqa.load_es, checked="verified on data", says="HEAD-QA, Spanish"),
-    "healthbranches": Entry(load=healthbranches.load, checked="verified on data", says="HealthBranches quiz"),
-    "medcalc": Entry(load=medcalc.load, checked="verified on data", says="MedCalc-Bench, numbers in a range"),
+    "careqa_en": Entry(
+        load=careqa.load_en, checked="from documentation", says="CareQA closed, English"
+    ),
+    "careqa_es": Entry(
+        load=careqa.load_es, checked="from documentation", says="CareQA closed, Spanish"
+    ),
+    "demo": Entry(
+        load=demo.load, checked="shipped", says="demo bank, CC0, not clinically validated"
+    ),
+    "headqa_en": Entry(
+        load=headqa.load_en, checked="verified on data", says="HEAD-QA, English"
+    ),
+    "headqa_es": Entry(
+        load=headqa.load_es, checked="verified on data", says="HEAD-QA, Spanish"
+    ),
+    "healthbranches": Entry(
+        load=healthbranches.load, checked="verified on data", says="HealthBranches quiz"
+    ),
+    "medcalc": Entry(
+        load=medcalc.load, checked="verified on data", says="MedCalc-Bench, numbers in a range"
+    ),
     "medmcqa": Entry(load=medmcqa.load, checked="verified on data", says="MedMCQA"),
-    "medqa": Entry(load=medqa.load, checked="verified on data", says="MedQA, USMLE, four options"),
-    "mmlu_medical": Entry(load=mmlu.load, checked="verified on data", says="MMLU, six medical subjects"),
-    "pubmedqa": Entry(load=pubmedqa.load, checked="verified on data", says="PubMedQA, expert-labelled"),
+    "medqa": Entry(
+        load=medqa.load, checked="verified on data", says="MedQA, USMLE, four options"
+    ),
+    "mmlu_medical": Entry(
+        load=mmlu.load, checked="verified on data", says="MMLU, six medical subjects"
+    ),
+    "pubmedqa": Entry(
+        load=pubmedqa.load, checked="verified on data", says="PubMedQA, expert-labelled"
+    ),
 }

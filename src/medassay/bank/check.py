@@ -7,13 +7,42 @@ from typing import Any
 from medassay.core.item import LETTERS, Fact, Form, Item, Range
 from medassay.errors import InputError
 
-_TEXT = (
-    "context expected regex extract locale reference rationale source licence category "
-    "condition path leaf difficulty cluster language split review_date"
-).split()
+_TEXT = [
+    "context",
+    "expected",
+    "regex",
+    "extract",
+    "locale",
+    "reference",
+    "rationale",
+    "source",
+    "licence",
+    "category",
+    "condition",
+    "path",
+    "leaf",
+    "difficulty",
+    "cluster",
+    "language",
+    "split",
+    "review_date",
+]
 ITEM_KEYS = frozenset(
-    [*_TEXT, "question", "id", "revision", "kind", "domain", "answer_type", "options", "range", "facts", "year"]
-    + ["approval", "meta"]
+    [
+        *_TEXT,
+        "question",
+        "id",
+        "revision",
+        "kind",
+        "domain",
+        "answer_type",
+        "options",
+        "range",
+        "facts",
+        "year",
+        "approval",
+        "meta",
+    ]
 )
 _COPIED = tuple(key for key in _TEXT if key not in ("review_date",))
 _KINDS = ("public", "synthetic")
@@ -21,7 +50,9 @@ _SPLITS = ("test", "dev")
 _MATCH_LIMIT = 1.0  # seconds; `spec` for closed items
 
 
-def read_item(record: Any, where: str, domains: Collection[str], *, imported: bool = False) -> Item:
+def read_item(
+    record: Any, where: str, domains: Collection[str], *, imported: bool = False
+) -> Item:
     """Return the item in `record`.
 
     Parameters
@@ -45,7 +76,9 @@ def read_item(record: Any, where: str, domains: Collection[str], *, imported: bo
     _check_keys(record, refuse)
     if record["domain"] not in domains:
         listed = ", ".join(sorted(domains))
-        raise refuse("domain", f"'{record['domain']}' is not among the card's domains ({listed})")
+        raise refuse(
+            "domain", f"'{record['domain']}' is not among the card's domains ({listed})"
+        )
     kind = record.get("kind", "public")
     if kind not in _KINDS:
         raise refuse("kind", f"'{kind}'; expected one of {', '.join(_KINDS)}")
@@ -108,7 +141,9 @@ _Refuse = Callable[[str, str], InputError]
 def _check_keys(record: Mapping[str, Any], refuse: _Refuse) -> None:
     for key in record:
         if key not in ITEM_KEYS:
-            raise refuse(key, f"unknown; known are {', '.join(sorted(ITEM_KEYS))} (own data: meta)")
+            raise refuse(
+                key, f"unknown; known are {', '.join(sorted(ITEM_KEYS))} (own data: meta)"
+            )
     for key in ("id", "domain"):
         value = record.get(key)
         if not isinstance(value, str) or not value.strip():
@@ -117,7 +152,9 @@ def _check_keys(record: Mapping[str, Any], refuse: _Refuse) -> None:
         if key in record and not isinstance(record[key], str):
             raise refuse(key, f"{record[key]!r}; expected text")
     for key, kind in (("revision", int), ("year", int), ("meta", dict), ("approval", dict)):
-        if key in record and (not isinstance(record[key], kind) or isinstance(record[key], bool)):
+        if key in record and (
+            not isinstance(record[key], kind) or isinstance(record[key], bool)
+        ):
             raise refuse(key, f"{record[key]!r}; expected {kind.__name__}")
 
 
@@ -134,7 +171,9 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
         return form_of(record)
     if len(forms) != 1:
         found = " and ".join(forms) or "none"
-        raise refuse("options", f"a closed item has one of options, regex, range; found {found}")
+        raise refuse(
+            "options", f"a closed item has one of options, regex, range; found {found}"
+        )
     if forms == ["options"]:
         _check_choice(record, refuse)
         return "choice"
@@ -146,7 +185,9 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
 
 def _check_choice(record: Mapping[str, Any], refuse: _Refuse) -> None:
     options = record["options"]
-    if not isinstance(options, list) or not all(isinstance(o, str) and o.strip() for o in options):
+    if not isinstance(options, list) or not all(
+        isinstance(o, str) and o.strip() for o in options
+    ):
         raise refuse("options", "expected a list of non-empty texts")
     if not 2 <= len(options) <= len(LETTERS):
         raise refuse("options", f"{len(options)} options; expected 2 to {len(LETTERS)}")
@@ -183,11 +224,17 @@ def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
     for number, fact in enumerate(given, 1):
         # A fact given as text is {id: "f1", text, weight: 1}.
         whole = {"text": fact} if isinstance(fact, str) else fact
-        if not isinstance(whole, dict) or not isinstance(whole.get("text"), str) or not whole["text"]:
+        if (
+            not isinstance(whole, dict)
+            or not isinstance(whole.get("text"), str)
+            or not whole["text"]
+        ):
             raise refuse("facts", f"fact {number}: expected text or an object with a text")
         weight = whole.get("weight", 1)
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
-            raise refuse("facts", f"fact {number}: weight {weight!r}; expected a number above 0")
+            raise refuse(
+                "facts", f"fact {number}: weight {weight!r}; expected a number above 0"
+            )
         names.append(str(whole.get("id", f"f{number}")))
     if len(set(names)) != len(names):
         raise refuse("facts", "two facts share an id")
@@ -212,5 +259,7 @@ def check_pattern(pattern: str, refuse: Callable[[str], InputError]) -> re.Patte
         for character in known:
             timed.search(character * 3000 + "!", timeout=_MATCH_LIMIT)
     except TimeoutError:
-        raise refuse(f"'{pattern}' is slow: a text of 3,000 '{character}' takes over 1 s") from None
+        raise refuse(
+            f"'{pattern}' is slow: a text of 3,000 '{character}' takes over 1 s"
+        ) from None
     return compiled

@@ -20,7 +20,9 @@ YEAR = 2026  # of the loaders; a loader whose items change gets a new number
 class Draft:
     """Collects records of one bank; `drop` counts what was left out, `bank` is the result."""
 
-    def __init__(self, name: str, *, licence: str, source: str, title: str, limits: str = "") -> None:
+    def __init__(
+        self, name: str, *, licence: str, source: str, title: str, limits: str = ""
+    ) -> None:
         self.name = name
         self.licence = licence
         self.source = source
@@ -45,7 +47,11 @@ class Draft:
         elif key is None or not 0 <= key < len(texts):
             self.drop("no valid key")
         else:
-            record = {"question": str(question).strip(), "options": texts, "expected": LETTERS[key]}
+            record = {
+                "question": str(question).strip(),
+                "options": texts,
+                "expected": LETTERS[key],
+            }
             self.add({"id": name, **record, **more})
 
     def add(self, record: dict[str, Any]) -> None:
@@ -62,7 +68,10 @@ class Draft:
     def bank(self) -> Bank:
         """Return the bank of all records kept."""
         if not self._items:
-            counts = "; ".join(f"{n} × {reason}" for reason, n in self.dropped.items()) or "none read"
+            counts = (
+                "; ".join(f"{n} × {reason}" for reason, n in self.dropped.items())
+                or "none read"
+            )
             raise InputError(f"{self.name}: no usable record ({counts})")
         items = tuple(self._items[name] for name in sorted(self._items))
         version = f"{self.name}-{YEAR}.1"
@@ -129,7 +138,9 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
                 try:
                     yield json.loads(line)
                 except (UnicodeDecodeError, json.JSONDecodeError) as error:
-                    raise InputError(f"{path.name} row {row}: not valid JSON: {error}") from None
+                    raise InputError(
+                        f"{path.name} row {row}: not valid JSON: {error}"
+                    ) from None
 
 
 def read_csv(path: Path, fieldnames: list[str] | None = None) -> Iterator[dict[str, str]]:
@@ -162,4 +173,6 @@ def need_columns(path: Path, record: dict[str, Any], *layouts: set[str]) -> int:
         if layout <= record.keys():
             return number
     wanted = " or ".join("{" + ", ".join(sorted(layout)) + "}" for layout in layouts)
-    raise InputError(f"{path.name}: columns {sorted(record)[:12]} fit no known layout; expected {wanted}")
+    raise InputError(
+        f"{path.name}: columns {sorted(record)[:12]} fit no known layout; expected {wanted}"
+    )

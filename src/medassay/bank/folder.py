@@ -22,7 +22,9 @@ from medassay.core.item import Bank, Form, Item
 from medassay.errors import InputError
 
 _CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")
-_CARD_KEYS = frozenset([*_CARD_TEXT, "domains", "may_leave", "content_sha256", "kept", "dropped"])
+_CARD_KEYS = frozenset(
+    [*_CARD_TEXT, "domains", "may_leave", "content_sha256", "kept", "dropped"]
+)
 _VERSION = re.compile(r"(?P<name>.+)-(?P<year>\d{4})\.(?P<number>\d+)\Z")
 
 
@@ -114,11 +116,15 @@ def parse_line(line: bytes, name: str, row: int) -> dict[str, Any]:
     try:
         value: dict[str, Any] = _decode(line.decode())
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} row {row}: not valid JSON ({error}); expected one object a line") from None
+        raise InputError(
+            f"{name} row {row}: not valid JSON ({error}); expected one object a line"
+        ) from None
     return value
 
 
-def load_bank(path: str | Path, *, lock: Path | None = Path("banks.lock"), check: bool = True) -> Bank:
+def load_bank(
+    path: str | Path, *, lock: Path | None = Path("banks.lock"), check: bool = True
+) -> Bank:
     """Return the bank in a folder, validated from the first row to the last.
 
     Parameters
@@ -143,7 +149,9 @@ def load_bank(path: str | Path, *, lock: Path | None = Path("banks.lock"), check
         if in_order:
             digest.update(canonical(record) + b"\n")
     if not len(items):
-        raise InputError(f"{folder.name}/items.jsonl: no items; expected one JSON object a line")
+        raise InputError(
+            f"{folder.name}/items.jsonl: no items; expected one JSON object a line"
+        )
     found = digest.hexdigest() if in_order else content_hash(_records(items))
     if check:
         _check_registered(folder, card, found, lock)
@@ -177,7 +185,11 @@ def bank_records(bank: Bank) -> Iterator[tuple[Item, dict[str, Any]]]:
 def bank_record(bank: Bank, position: int) -> dict[str, Any]:
     """Return the object that a bank's file holds (or would hold) for one item."""
     items = bank.items
-    return items.record(position) if isinstance(items, StoredItems) else item_record(items[position])
+    return (
+        items.record(position)
+        if isinstance(items, StoredItems)
+        else item_record(items[position])
+    )
 
 
 def bank_heads(bank: Bank) -> Iterator[tuple[str, Head]]:
@@ -191,12 +203,16 @@ def bank_heads(bank: Bank) -> Iterator[tuple[str, Head]]:
 
 def _existing(path: Path) -> Path:
     if not path.is_file():
-        raise InputError(f"{path.parent.name}/{path.name}: no such file; a bank is a folder with "
-                         "bank.toml and items.jsonl")
+        raise InputError(
+            f"{path.parent.name}/{path.name}: no such file; a bank is a folder with "
+            "bank.toml and items.jsonl"
+        )
     return path
 
 
-def _check_registered(folder: Path, card: dict[str, Any], found: str, lock: Path | None) -> None:
+def _check_registered(
+    folder: Path, card: dict[str, Any], found: str, lock: Path | None
+) -> None:
     version = card["question_bank_version"]
     claims = {"bank.toml": card.get("content_sha256")}
     if lock is not None:
@@ -220,15 +236,23 @@ def read_card(folder: Path) -> dict[str, Any]:
         raise InputError(f"{where}: not valid TOML: {error}") from None
     for key in card:
         if key not in _CARD_KEYS:
-            raise InputError(f"{where}: field '{key}': unknown; known are {', '.join(sorted(_CARD_KEYS))}")
+            raise InputError(
+                f"{where}: field '{key}': unknown; known are {', '.join(sorted(_CARD_KEYS))}"
+            )
     for key in ("name", "question_bank_version", "licence"):
         if not isinstance(card.get(key), str) or not card[key].strip():
             raise InputError(f"{where}: field '{key}': absent or empty; expected text")
     domains = card.get("domains")
-    if not isinstance(domains, list) or not domains or not all(isinstance(d, str) for d in domains):
+    if (
+        not isinstance(domains, list)
+        or not domains
+        or not all(isinstance(d, str) for d in domains)
+    ):
         raise InputError(f"{where}: field 'domains': expected a list of at least one name")
     if "overall" in domains:
-        raise InputError(f"{where}: field 'domains': 'overall' names the ranking over all domains")
+        raise InputError(
+            f"{where}: field 'domains': 'overall' names the ranking over all domains"
+        )
     version = _VERSION.match(card["question_bank_version"])
     if version is None or version["name"] != card["name"]:
         raise InputError(
@@ -259,7 +283,9 @@ def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, A
                 file.write(canonical(record) + b"\n")
         (draft / "bank.toml").write_text(card_text(card), encoding="utf-8")
         found = load_bank(draft, lock=None, check=False).content_hash
-        (draft / "bank.toml").write_text(card_text({**card, "content_sha256": found}), encoding="utf-8")
+        (draft / "bank.toml").write_text(
+            card_text({**card, "content_sha256": found}), encoding="utf-8"
+        )
         (draft / "CHANGES.md").write_text(
             f"# Changes\n\n## {card['question_bank_version']}\n\nFirst version; content {found}.\n",
             encoding="utf-8",
@@ -280,7 +306,9 @@ def card_text(card: dict[str, Any]) -> str:
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in flat.items()]
     for name, table in tables.items():
         lines += ["", f"[{name}]"]
-        lines += [f"{json.dumps(k, ensure_ascii=False)} = {json.dumps(v)}" for k, v in table.items()]
+        lines += [
+            f"{json.dumps(k, ensure_ascii=False)} = {json.dumps(v)}" for k, v in table.items()
+        ]
     return "\n".join(lines) + "\n"
 
 

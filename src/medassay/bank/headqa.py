@@ -30,7 +30,9 @@ def _load(root: Path, language: str, *names: str) -> Bank:
     if not isinstance(document, dict) or "exams" not in document:
         raise InputError(f"{path.name}: expected an object with 'exams'")
     if document.get("language", language) != language:
-        raise InputError(f"{path.name}: its language is '{document['language']}', expected '{language}'")
+        raise InputError(
+            f"{path.name}: its language is '{document['language']}', expected '{language}'"
+        )
     for name, exam in document["exams"].items():
         for question in exam["data"]:
             if question.get("image"):

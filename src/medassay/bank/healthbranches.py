@@ -42,7 +42,7 @@ def load(root: Path) -> Bank:
 
 
 def read_options(cell: str) -> list[str]:
-    """Return the options in a cell that holds a Python list, or one with unescaped apostrophes.
+    r"""Return the options in a cell that holds a Python list, or one with unescaped apostrophes.
 
     Examples
     --------

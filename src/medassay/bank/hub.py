@@ -16,15 +16,21 @@ HUB: dict[str, tuple[str, list[str]]] = {
 def fetch(name: str, folder: Path) -> list[Path]:
     """Download a catalogued set into `folder` and return its files; Parquet becomes JSON Lines."""
     if name not in HUB:
-        raise InputError(f"bank fetch: '{name}' is not on the hub list; known are {', '.join(sorted(HUB))}")
+        raise InputError(
+            f"bank fetch: '{name}' is not on the hub list; known are {', '.join(sorted(HUB))}"
+        )
     try:
         import duckdb
         from huggingface_hub import snapshot_download
     except ImportError:
-        raise InputError("bank fetch needs the extra [data]: pip install 'medassay[data]'") from None
+        raise InputError(
+            "bank fetch needs the extra [data]: pip install 'medassay[data]'"
+        ) from None
     repository, patterns = HUB[name]
     try:
-        snapshot_download(repository, repo_type="dataset", allow_patterns=patterns, local_dir=folder)
+        snapshot_download(
+            repository, repo_type="dataset", allow_patterns=patterns, local_dir=folder
+        )
     except Exception as error:  # noqa: BLE001 -- the client raises many kinds; all mean no data
         raise Transient(f"bank fetch: {repository} could not be downloaded: {error}") from None
     for parquet in sorted(folder.rglob("*.parquet")):

@@ -12,7 +12,9 @@ def _read(lock: Path) -> dict[str, str]:
     try:
         known: dict[str, str] = json.loads(lock.read_text(encoding="utf-8"))["banks"]
     except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
-        raise InputError(f"{lock.name}: not a list of bank hashes ({error}); restore it") from None
+        raise InputError(
+            f"{lock.name}: not a list of bank hashes ({error}); restore it"
+        ) from None
     return known
 
 
@@ -25,7 +27,9 @@ def register(lock: Path, version: str, content: str) -> None:
     """Bind a bank version to its content hash; a version once bound is never bound anew."""
     known = _read(lock)
     if known.setdefault(version, content) != content:
-        raise InputError(f"{lock.name}: {version} is already registered with another content hash")
+        raise InputError(
+            f"{lock.name}: {version} is already registered with another content hash"
+        )
     document = {"schema_version": 1, "banks": dict(sorted(known.items()))}
     part = lock.with_name(lock.name + ".part")
     part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

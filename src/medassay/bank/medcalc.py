@@ -5,7 +5,14 @@ from pathlib import Path
 from medassay.bank.draft import Draft, find_file, need_columns, read_csv
 from medassay.core.item import Bank
 
-_COLUMNS = {"Calculator Name", "Output Type", "Patient Note", "Question", "Lower Limit", "Upper Limit"}
+_COLUMNS = {
+    "Calculator Name",
+    "Output Type",
+    "Patient Note",
+    "Question",
+    "Lower Limit",
+    "Upper Limit",
+}
 
 
 def load(root: Path) -> Bank:

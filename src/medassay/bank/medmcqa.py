@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from medassay.bank.draft import Draft, find_file, letter_index, need_columns, read_records, whole_number
+from medassay.bank.draft import (
+    Draft,
+    find_file,
+    letter_index,
+    need_columns,
+    read_records,
+    whole_number,
+)
 from medassay.core.item import Bank
 from medassay.errors import InputError
 
@@ -47,4 +54,6 @@ def _first_option(path: Path, rows: list[dict[str, object]]) -> int:
         return 1
     if 0 in chosen:
         return 0
-    raise InputError(f"{path.name}: column 'cop' holds neither 0 nor 4, so its first option is unknown")
+    raise InputError(
+        f"{path.name}: column 'cop' holds neither 0 nor 4, so its first option is unknown"
+    )

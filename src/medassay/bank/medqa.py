@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from medassay.bank.draft import Draft, find_file, letter_index, need_columns, read_records, whole_number
+from medassay.bank.draft import (
+    Draft,
+    find_file,
+    letter_index,
+    need_columns,
+    read_records,
+    whole_number,
+)
 from medassay.core.item import Bank
 
 _LETTERED = {"question", "options", "answer_idx"}  # original, and copies with `realidx`
@@ -11,7 +18,9 @@ _HUB = {"sent1", "ending0", "ending1", "ending2", "ending3", "label"}
 
 def load(root: Path) -> Bank:
     """Return MedQA from JSON Lines in the original layout or the hub's `sent1`/`ending*` layout."""
-    draft = Draft("medqa", licence="MIT", source="MedQA, USMLE, four options", title="MedQA (USMLE)")
+    draft = Draft(
+        "medqa", licence="MIT", source="MedQA, USMLE, four options", title="MedQA (USMLE)"
+    )
     path = find_file(root, "test.jsonl", "*test*.jsonl", "*.jsonl", "*.json")
     for number, row in enumerate(read_records(path)):
         name = f"medqa-{row.get('realidx', row.get('id', number))}"

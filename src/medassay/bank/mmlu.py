@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from medassay.bank.draft import Draft, letter_index, need_columns, read_csv, read_records, whole_number
+from medassay.bank.draft import (
+    Draft,
+    letter_index,
+    need_columns,
+    read_csv,
+    read_records,
+    whole_number,
+)
 from medassay.core.item import Bank
 from medassay.errors import InputError
 
@@ -25,13 +32,18 @@ def load(root: Path) -> Bank:
     The original CSV has no header and letters A–D, the hub's has a header and 0–3; the first row
     tells them apart. 78 questions stand in two subjects: both stay, since each subject is scored.
     """
-    draft = Draft("mmlu_medical", licence="MIT", source="MMLU, test set", title="MMLU, medical subjects")
+    draft = Draft(
+        "mmlu_medical", licence="MIT", source="MMLU, test set", title="MMLU, medical subjects"
+    )
     if root.is_file():
         for row in read_records(root):
             need_columns(root, row, _LETTERED)
             draft.choice(
-                f"mmlu-{row.get('realidx')}", row["question"], list(row["options"].values()),
-                letter_index(row["answer_idx"]), domain=str(row["subject"]),
+                f"mmlu-{row.get('realidx')}",
+                row["question"],
+                list(row["options"].values()),
+                letter_index(row["answer_idx"]),
+                domain=str(row["subject"]),
             )
         return draft.bank()
     found = 0
@@ -42,7 +54,9 @@ def load(root: Path) -> Bank:
                 found += 1
                 _subject(draft, path, subject, split)
     if not found:
-        raise InputError(f"{root}: holds none of test/<subject>_test.csv for {', '.join(SUBJECTS)}")
+        raise InputError(
+            f"{root}: holds none of test/<subject>_test.csv for {', '.join(SUBJECTS)}"
+        )
     return draft.bank()
 
 
@@ -53,6 +67,10 @@ def _subject(draft: Draft, path: Path, subject: str, split: str) -> None:
         need_columns(path, row, _HUB)
         key = whole_number(row["answer"]) if headed else letter_index(row["answer"])
         draft.choice(
-            f"mmlu-{subject}-{split}-{number:04}", row["question"],
-            [row[f"choice{i}"] for i in range(4)], key, domain=subject, split=split,
+            f"mmlu-{subject}-{split}-{number:04}",
+            row["question"],
+            [row[f"choice{i}"] for i in range(4)],
+            key,
+            domain=subject,
+            split=split,
         )

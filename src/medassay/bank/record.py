@@ -5,10 +5,27 @@ from typing import Any
 from medassay.core.item import Item
 
 _DEFAULTS = Item(id="", domain="", question="", form="open")
-_SAME = (
-    "language split context options expected regex extract locale reference rationale source "
-    "licence category condition path leaf year difficulty cluster"
-).split()
+_SAME = [
+    "language",
+    "split",
+    "context",
+    "options",
+    "expected",
+    "regex",
+    "extract",
+    "locale",
+    "reference",
+    "rationale",
+    "source",
+    "licence",
+    "category",
+    "condition",
+    "path",
+    "leaf",
+    "year",
+    "difficulty",
+    "cluster",
+]
 
 
 def item_record(item: Item) -> dict[str, Any]:

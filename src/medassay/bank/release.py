@@ -65,7 +65,9 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
     bank = load_bank(folder, lock=lock, check=False)
     known = card.get("content_sha256") or registered_hash(lock, bank.version)
     if known == bank.content_hash:
-        raise GateError(f"bank '{bank.name}': items equal those of {bank.version}; nothing to release")
+        raise GateError(
+            f"bank '{bank.name}': items equal those of {bank.version}; nothing to release"
+        )
     version = bank.version if known is None else next_version(bank.version, today.year)
     register(lock, version, bank.content_hash)
     new_card = {**card, "question_bank_version": version, "content_sha256": bank.content_hash}

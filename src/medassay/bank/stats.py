@@ -32,7 +32,16 @@ def bank_stats(bank: Bank) -> dict[str, Any]:
     """
     by: dict[str, Counter[str]] = {
         name: Counter()
-        for name in ("domain", "category", "year", "language", "kind", "answer_type", "form", "split")
+        for name in (
+            "domain",
+            "category",
+            "year",
+            "language",
+            "kind",
+            "answer_type",
+            "form",
+            "split",
+        )
     }
     keys: Counter[str] = Counter()
     vocabulary: set[str] = set()

@@ -14,7 +14,9 @@ _TAKEN = ITEM_KEYS - {"options", "range", "facts", "approval", "meta", "answer_t
 TABLE_KEYS = tuple(sorted(_TAKEN | {"options", "lo", "hi"}))
 
 
-def load_table(path: Path, columns: Mapping[str, str], *, name: str, licence: str, domain: str) -> Bank:
+def load_table(
+    path: Path, columns: Mapping[str, str], *, name: str, licence: str, domain: str
+) -> Bank:
     """Return the bank in a table.
 
     Parameters
@@ -31,16 +33,24 @@ def load_table(path: Path, columns: Mapping[str, str], *, name: str, licence: st
     letters = [key for key in columns if len(key) == 1 and key in LETTERS]
     for key in columns:
         if key not in TABLE_KEYS and key not in letters:
-            raise InputError(f"--columns: unknown key '{key}'; known are {', '.join(TABLE_KEYS)}, A, B …")
+            raise InputError(
+                f"--columns: unknown key '{key}'; known are {', '.join(TABLE_KEYS)}, A, B …"
+            )
     if "question" not in columns:
-        raise InputError("--columns: 'question' is needed, e.g. --columns question=Frage,A=a,B=b,expected=key")
+        raise InputError(
+            "--columns: 'question' is needed, e.g. --columns question=Frage,A=a,B=b,expected=key"
+        )
     draft = Draft(name, licence=licence, source=f"table {path.name}", title=name)
     for row, cells in _rows(path):
         where = f"{path.name} row {row}"
         for key, column in columns.items():
             if column not in cells:
-                raise InputError(f"{where}: no column '{column}' (for {key}); found {', '.join(map(str, cells))}")
-        record = _record({key: cells[column] for key, column in columns.items()}, where, sorted(letters))
+                raise InputError(
+                    f"{where}: no column '{column}' (for {key}); found {', '.join(map(str, cells))}"
+                )
+        record = _record(
+            {key: cells[column] for key, column in columns.items()}, where, sorted(letters)
+        )
         record.setdefault("id", f"{name}-{row:05}")
         record.setdefault("domain", domain)
         try:
@@ -48,7 +58,9 @@ def load_table(path: Path, columns: Mapping[str, str], *, name: str, licence: st
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
     if draft.dropped:
-        raise InputError(f"{path.name}: {sum(draft.dropped.values())} rows repeat an id; expected one row an item")
+        raise InputError(
+            f"{path.name}: {sum(draft.dropped.values())} rows repeat an id; expected one row an item"
+        )
     return draft.bank()
 
 
@@ -58,26 +70,42 @@ def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> dict[st
         record["options"] = [cells[letter] for letter in letters if cells[letter]]
     elif cells.get("options"):
         given = cells["options"].strip()
-        record["options"] = json.loads(given) if given.startswith("[") else [p.strip() for p in given.split("|")]
+        record["options"] = (
+            json.loads(given)
+            if given.startswith("[")
+            else [p.strip() for p in given.split("|")]
+        )
     options = record.get("options")
-    if options and "expected" in record and letter_index(record["expected"]) is None:
-        if record["expected"] not in options:
-            raise InputError(f"{where}: field 'expected': '{record['expected']}' is neither a letter nor an option")
-        record["expected"] = LETTERS[options.index(record["expected"])]
-    elif options and "expected" in record:
-        record["expected"] = record["expected"].strip().upper()
+    if options and "expected" in record:
+        record["expected"] = _key(record["expected"], options, where)
     if cells.get("lo") or cells.get("hi"):
         try:
             record["range"] = {"lo": float(cells["lo"]), "hi": float(cells["hi"])}
         except (KeyError, ValueError):
-            raise InputError(f"{where}: fields 'lo', 'hi': expected two numbers with a point") from None
+            raise InputError(
+                f"{where}: fields 'lo', 'hi': expected two numbers with a point"
+            ) from None
     for key in ("year", "revision"):
         if key in record:
             try:
                 record[key] = int(record[key])
             except ValueError:
-                raise InputError(f"{where}: field '{key}': '{record[key]}'; expected a whole number") from None
+                raise InputError(
+                    f"{where}: field '{key}': '{record[key]}'; expected a whole number"
+                ) from None
     return record
+
+
+def _key(given: str, options: list[str], where: str) -> str:
+    """Return the key's letter; a table may give the letter or the option's text."""
+    at = letter_index(given)
+    if at is not None and at < len(options):
+        return LETTERS[at]
+    if given in options:
+        return LETTERS[options.index(given)]
+    raise InputError(
+        f"{where}: field 'expected': '{given}' is neither a letter of its {len(options)} options nor one of them"
+    )
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -89,7 +117,9 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         import openpyxl
     except ImportError:
-        raise InputError("reading .xlsx needs the extra [data]: pip install 'medassay[data]'") from None
+        raise InputError(
+            "reading .xlsx needs the extra [data]: pip install 'medassay[data]'"
+        ) from None
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except Exception as error:  # noqa: BLE001 -- openpyxl raises whatever zip and XML raise

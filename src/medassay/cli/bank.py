@@ -12,7 +12,11 @@ from medassay.errors import GateError, InputError, UsageError
 if TYPE_CHECKING:
     from medassay.core.item import Bank
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Question banks: check, compare, release, describe, import.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Question banks: check, compare, release, describe, import.",
+)
 _BANK = typer.Argument(..., help="A bank's folder, or 'demo'.")
 
 
@@ -30,21 +34,43 @@ def validate(bank: str = _BANK) -> None:
     """Check every row of a bank; exit 3 names the first that is wrong."""
     found = _load(bank)
     if out.json:
-        out.document({"ok": True, "bank": found.name, "version": found.version, "content_sha256": found.content_hash, "items": len(found.items)})
+        out.document(
+            {
+                "ok": True,
+                "bank": found.name,
+                "version": found.version,
+                "content_sha256": found.content_hash,
+                "items": len(found.items),
+            }
+        )
     else:
-        out.result(f"ok: {found.version}, {len(found.items)} items, content {found.content_hash}")
+        out.result(
+            f"ok: {found.version}, {len(found.items)} items, content {found.content_hash}"
+        )
 
 
 @app.command()
-def show(bank: str = _BANK, item: str = typer.Argument("", help="An item's id; without it, the card.")) -> None:
+def show(
+    bank: str = _BANK,
+    item: str = typer.Argument("", help="An item's id; without it, the card."),
+) -> None:
     """Print a bank's card, or one item."""
     from medassay.bank.folder import bank_records
 
     found = _load(bank)
     if not item:
-        card = {"bank": found.name, "title": found.title, "version": found.version, "licence": found.licence,
-                "domains": list(found.domains), "items": len(found.items), "limits": found.limits,
-                "created": found.created, "may_leave": found.may_leave, "content_sha256": found.content_hash}
+        card = {
+            "bank": found.name,
+            "title": found.title,
+            "version": found.version,
+            "licence": found.licence,
+            "domains": list(found.domains),
+            "items": len(found.items),
+            "limits": found.limits,
+            "created": found.created,
+            "may_leave": found.may_leave,
+            "content_sha256": found.content_hash,
+        }
         if out.json:
             out.document(card)
         for key, value in {} if out.json else card.items():
@@ -58,7 +84,9 @@ def show(bank: str = _BANK, item: str = typer.Argument("", help="An item's id; w
             for key, value in record.items():
                 out.result(f"{key}: {value}")
             return
-    raise InputError(f"bank '{found.name}': no item '{item}'; `medassay bank stats` describes what there is")
+    raise InputError(
+        f"bank '{found.name}': no item '{item}'; `medassay bank stats` describes what there is"
+    )
 
 
 @app.command()
@@ -101,11 +129,16 @@ def list_banks() -> None:
     from medassay.bank.catalog import BANKS
     from medassay.bank.hub import HUB
 
-    rows = [{"name": n, "checked": e.checked, "says": e.says, "fetch": n in HUB} for n, e in BANKS.items()]
+    rows = [
+        {"name": n, "checked": e.checked, "says": e.says, "fetch": n in HUB}
+        for n, e in BANKS.items()
+    ]
     if out.json:
         out.document({"banks": rows})
     for row in [] if out.json else rows:
-        out.result(f"{row['name']:<16} {row['checked']:<20} {row['says']}{' (bank fetch)' if row['fetch'] else ''}")
+        out.result(
+            f"{row['name']:<16} {row['checked']:<20} {row['says']}{' (bank fetch)' if row['fetch'] else ''}"
+        )
 
 
 @app.command()
@@ -119,16 +152,22 @@ def stats(bank: str = _BANK) -> None:
         return
     out.result(f"{found['version']}: {found['items']} items, licence {found['licence']}")
     for name, counts in found["by"].items():
-        out.result(f"  by {name}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
+        out.result(
+            f"  by {name}: " + ", ".join(f"{value} {count}" for value, count in counts.items())
+        )
     tokens = found["tokens"]
     for name in ("question", "answer"):
-        out.result(f"  {name}: longest {tokens[name]['longest']}, mean {tokens[name]['mean']} tokens")
+        out.result(
+            f"  {name}: longest {tokens[name]['longest']}, mean {tokens[name]['mean']} tokens"
+        )
     out.result(f"  vocabulary {tokens['vocabulary']} (tokenizer: {tokens['tokenizer']})")
     out.result("  keys: " + ", ".join(f"{key} {count}" for key, count in found["keys"].items()))
     if found["clusters"]:
         out.result(f"  {found['clustered_items']} items in {found['clusters']} clusters")
     if found["paths"]:
-        out.result(f"  {found['conditions']} conditions, {found['leaves']} leaves, {found['paths']} paths")
+        out.result(
+            f"  {found['conditions']} conditions, {found['leaves']} leaves, {found['paths']} paths"
+        )
 
 
 @app.command(name="import")
@@ -136,7 +175,9 @@ def import_bank(
     name: str = typer.Argument(..., help="A catalogued set (`bank list`), or csv, or xlsx."),
     path: Path = typer.Argument(..., help="Its file or folder."),
     to: Path | None = typer.Option(None, help="Folder to write; default: the bank's name."),
-    columns: str = typer.Option("", help="For csv and xlsx: question=Frage,A=a,B=b,expected=key,…"),
+    columns: str = typer.Option(
+        "", help="For csv and xlsx: question=Frage,A=a,B=b,expected=key,…"
+    ),
     called: str = typer.Option("", "--name", help="For csv and xlsx: the bank's name."),
     licence: str = typer.Option("unstated", help="For csv and xlsx."),
     domain: str = typer.Option("general", help="For csv and xlsx without a domain column."),
@@ -148,18 +189,31 @@ def import_bank(
 
     if name in ("csv", "xlsx"):
         mapping = read_columns(columns)
-        bank = load_table(path, mapping, name=called or path.stem, licence=licence, domain=domain)
+        bank = load_table(
+            path, mapping, name=called or path.stem, licence=licence, domain=domain
+        )
     elif name in BANKS and BANKS[name].checked != "shipped":
         bank = BANKS[name].load(path)
     else:
-        raise InputError(f"bank import: '{name}' is unknown; known are csv, xlsx, {', '.join(n for n in BANKS if n != 'demo')}")
+        raise InputError(
+            f"bank import: '{name}' is unknown; known are csv, xlsx, {', '.join(n for n in BANKS if n != 'demo')}"
+        )
     folder = to or Path(bank.name)
     card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
     content = write_bank(folder, card, (record for _, record in bank_records(bank)))
     if out.json:
-        out.document({"path": str(folder), "kept": bank.kept, "dropped": bank.dropped, "content_sha256": content})
+        out.document(
+            {
+                "path": str(folder),
+                "kept": bank.kept,
+                "dropped": bank.dropped,
+                "content_sha256": content,
+            }
+        )
         return
-    dropped = ", ".join(f"{count} × {reason}" for reason, count in bank.dropped.items()) or "none"
+    dropped = (
+        ", ".join(f"{count} × {reason}" for reason, count in bank.dropped.items()) or "none"
+    )
     out.result(f"{folder}: {bank.kept} items kept; dropped: {dropped}; content {content}")
 
 

@@ -11,7 +11,12 @@ import typer
 
 from medassay.cli.output import out
 
-_EXTRAS = {"local": "transformers", "data": "huggingface_hub", "figures": "altair", "torch": "torch"}
+_EXTRAS = {
+    "local": "transformers",
+    "data": "huggingface_hub",
+    "figures": "altair",
+    "torch": "torch",
+}
 
 
 def command(
@@ -50,7 +55,13 @@ def _models(path: Path, *, ask: bool) -> list[dict[str, Any]]:
         names = [spec.api_key_env, *spec.headers_env.values()]
         missing = [name for name in names if name and not os.environ.get(name)]
         if missing:
-            rows.append({"model": spec.id, "ok": False, "state": f"missing key: {', '.join(missing)} is not set"})
+            rows.append(
+                {
+                    "model": spec.id,
+                    "ok": False,
+                    "state": f"missing key: {', '.join(missing)} is not set",
+                }
+            )
         elif ask:
             rows.append(_asked(spec))
         else:
@@ -70,11 +81,19 @@ def _asked(spec: Any) -> dict[str, Any]:
     from medassay.runner.engine import sampling_of
 
     messages = ({"role": "user", "content": "Reply with the letter A only."},)
-    prompt = Prompt(item_id="doctor", messages=messages, encoded=canonical(messages), template="doctor",
-                    letters="AB", options=("yes", "no"))
+    prompt = Prompt(
+        item_id="doctor",
+        messages=messages,
+        encoded=canonical(messages),
+        template="doctor",
+        letters="AB",
+        options=("yes", "no"),
+    )
 
     async def once() -> str:
-        chat = PROVIDERS[spec.provider](replace(spec, max_tokens=16), named_secrets(spec, os.environ))
+        chat = PROVIDERS[spec.provider](
+            replace(spec, max_tokens=16), named_secrets(spec, os.environ)
+        )
         try:
             completion = await chat.complete(prompt, sampling_of(spec, 0), repeat=0)
         finally:

@@ -7,7 +7,11 @@ import typer
 from medassay.cli.bank import read_columns
 from medassay.cli.output import out
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make a run from finished predictions of others.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Make a run from finished predictions of others.",
+)
 
 
 @app.callback()
@@ -18,8 +22,13 @@ def _group() -> None:
 @app.command()
 def csv(
     table: Path = typer.Argument(..., help="A CSV table, one row a prediction."),
-    columns: str = typer.Option(..., help="item=…,model=…,domain=… and prediction=…,key=… or score=…; also setting, mode, repeat, cluster."),
-    to: Path | None = typer.Option(None, help="The run's folder; default: runs/import-<hash>-<n>."),
+    columns: str = typer.Option(
+        ...,
+        help="item=…,model=…,domain=… and prediction=…,key=… or score=…; also setting, mode, repeat, cluster.",
+    ),
+    to: Path | None = typer.Option(
+        None, help="The run's folder; default: runs/import-<hash>-<n>."
+    ),
 ) -> None:
     """Import a table of predictions: intervals, ranks and boards then work on it."""
     from medassay import pipeline

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -10,7 +11,7 @@ from medassay.cli import bank, demo, doctor, imports, init, publish, report, run
 from medassay.cli.output import out
 from medassay.errors import MedassayError
 
-COMMANDS = {
+COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.command,
     "doctor": doctor.command,
     "init": init.command,
@@ -27,7 +28,9 @@ GROUPS = {
 _FLAGS = {"--json": "json", "--quiet": "quiet", "--debug": "debug"}
 
 # typer brings its own click, whose names are private; every usage error descends from this class.
-_ClickError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+_ClickError: type[Exception] = next(
+    c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,7 +50,9 @@ for _name, _group in GROUPS.items():
 
 
 @app.callback(invoke_without_command=True)
-def _options(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+def _options(
+    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+) -> None:
     if version:
         from importlib.metadata import version as installed
 
@@ -87,20 +92,26 @@ def call(arguments: list[str]) -> int:
         return error.exit_code
     except _ClickError as error:
         return _usage(error)
-    except MedassayError as error:
+    except (MedassayError, OSError) as error:
         if out.debug:
             raise
-        return _failed(type(error).__name__, str(error), error.exit_code)
+        return _told(error)
     except (KeyboardInterrupt, typer.Abort):
-        return _failed("Interrupted", "stopped; everything answered is kept, the same command resumes", 130)
-    except BrokenPipeError:
+        return _failed(
+            "Interrupted", "stopped; everything answered is kept, the same command resumes", 130
+        )
+
+
+def _told(error: Exception) -> int:
+    """Print one line for an error, and return its exit code."""
+    if isinstance(error, MedassayError):
+        return _failed(type(error).__name__, str(error), error.exit_code)
+    if isinstance(error, BrokenPipeError):  # the reader of our output has left
         sys.stderr.close()
         return 1
-    except OSError as error:
-        if out.debug:
-            raise
-        place = f"{error.filename}: " if error.filename else ""
-        return _failed("OSError", f"{place}{error.strerror or error}", 3)
+    place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return _failed("OSError", f"{place}{reason}", 3)
 
 
 def _usage(error: Any) -> int:

@@ -36,7 +36,9 @@ class Output:
         """Return a console for tables on standard output."""
         from rich.console import Console
 
-        return Console(no_color=not self.color, highlight=False, width=None if sys.stdout.isatty() else 140)
+        return Console(
+            no_color=not self.color, highlight=False, width=None if sys.stdout.isatty() else 140
+        )
 
 
 out = Output()

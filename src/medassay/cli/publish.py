@@ -10,7 +10,9 @@ from medassay.cli.output import out
 def command(
     run: Path = typer.Argument(..., help="The folder of a sealed run."),
     to: Path = typer.Option(..., help="The site folder; the publication goes to p/<id>/."),
-    called: str | None = typer.Option(None, "--id", help="Id of the publication; default: the run's id."),
+    called: str | None = typer.Option(
+        None, "--id", help="Id of the publication; default: the run's id."
+    ),
 ) -> None:
     """Write a run's board as a static site; what is published never changes."""
     from medassay.audit.publish import publish
@@ -18,7 +20,9 @@ def command(
 
     found = open_run(run)
     banks = ", ".join(bank["version"] for bank in found.manifest["banks"])
-    out.say(f"public become: all questions, targets, replies and scores of {banks} in run {found.id}")
+    out.say(
+        f"public become: all questions, targets, replies and scores of {banks} in run {found.id}"
+    )
     page = publish(found, to, publication=called)
     if out.json:
         out.document({"path": str(page.parent), "page": str(page)})

@@ -15,15 +15,21 @@ if TYPE_CHECKING:
 
 def command(
     run: Path = typer.Argument(..., help="The folder of a run."),
-    domain: str = typer.Option("overall", help="The domain to show as text; 'all' for every one."),
-    by: str = typer.Option("", help="Break down by category, year, language, answer_type or kind (comma-separated)."),
+    domain: str = typer.Option(
+        "overall", help="The domain to show as text; 'all' for every one."
+    ),
+    by: str = typer.Option(
+        "",
+        help="Break down by category, year, language, answer_type or kind (comma-separated).",
+    ),
 ) -> None:
     """Print the leaderboard of a run, with intervals and shared ranks."""
     from medassay import pipeline
+    from medassay.storage.run import open_run
     from medassay.task.breakdown import breakdown
 
     board = pipeline.leaderboard(run)
-    found = pipeline.open_run(run)
+    found = open_run(run)
     groups = breakdown(found, by.split(",")) if by else None
     if out.json:
         document: dict[str, Any] = board.to_dict()
@@ -32,7 +38,9 @@ def command(
         out.document(document)
         return
     if domain != "all" and domain not in board.domains:
-        raise InputError(f"--domain: '{domain}' is not in this run; known are {', '.join(board.domains)}")
+        raise InputError(
+            f"--domain: '{domain}' is not in this run; known are {', '.join(board.domains)}"
+        )
     for name in board.domains if domain == "all" else [domain]:
         print_leaderboard(board, found, name)
     for field, rows in (groups or {}).items():
@@ -45,15 +53,41 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     from rich.table import Table
 
     rows = board.domains[domain]
-    table = Table(title=f"{domain}: {rows[0]['metric']}, %, 95 % interval", title_justify="left")
-    for heading in ("rank", "model", "setting", "score", "second interval", "coverage", "unparsed", "notes"):
+    table = Table(
+        title=f"{domain}: {rows[0]['metric']}, %, 95 % interval", title_justify="left"
+    )
+    for heading in (
+        "rank",
+        "model",
+        "setting",
+        "score",
+        "second interval",
+        "coverage",
+        "unparsed",
+        "notes",
+    ):
         table.add_column(heading, no_wrap=heading != "notes")
     for (rank, _, score), row in zip(board.lines(domain), rows, strict=True):
         second = row["second"]
-        band = f"[{100 * second['lo']:.1f}, {100 * second['hi']:.1f}] {second['method']}" if second else "–"
-        notes = ", ".join(flag.replace("not_ranked:", "not ranked: ").replace("_", " ") for flag in row["flags"])
-        cells = [rank, row["model"], row["setting"], score, band, f"{row['coverage']:.2f}",
-                 f"{100 * row['unparsed_rate']:.1f} %", notes]
+        band = (
+            f"[{100 * second['lo']:.1f}, {100 * second['hi']:.1f}] {second['method']}"
+            if second
+            else "–"
+        )
+        notes = ", ".join(
+            flag.replace("not_ranked:", "not ranked: ").replace("_", " ")
+            for flag in row["flags"]
+        )
+        cells = [
+            rank,
+            row["model"],
+            row["setting"],
+            score,
+            band,
+            f"{row['coverage']:.2f}",
+            f"{100 * row['unparsed_rate']:.1f} %",
+            notes,
+        ]
         table.add_row(*map(escape, cells))
     out.console().print(table)
     relations = next(iter(run.statistics["fields"].values()))[domain]
@@ -72,6 +106,12 @@ def _print_groups(field: str, rows: list[dict[str, Any]]) -> None:
         table.add_column(heading)
     for row in rows:
         score = f"{100 * row['score']:.1f} [{100 * row['lo']:.1f}, {100 * row['hi']:.1f}] n={row['n']}"
-        cells = [row["value"], row["model"], row["setting"], score, ", ".join(row["flags"]).replace("_", " ")]
+        cells = [
+            row["value"],
+            row["model"],
+            row["setting"],
+            score,
+            ", ".join(row["flags"]).replace("_", " "),
+        ]
         table.add_row(*map(escape, cells))
     out.console().print(table)

@@ -21,11 +21,23 @@ if TYPE_CHECKING:
 
 def command(
     plan: Path = typer.Argument(..., help="The plan, a TOML file."),
-    preview: bool = typer.Option(False, "--plan", help="Say what the run would ask and cost; call nothing."),
+    preview: bool = typer.Option(
+        False, "--plan", help="Say what the run would ask and cost; call nothing."
+    ),
     yes: bool = typer.Option(False, "--yes", help="Do not ask before paid calls."),
-    fresh: bool = typer.Option(False, "--fresh", help="Call the models again instead of replaying; differences become findings."),
-    accept_failures: bool = typer.Option(False, "--accept-failures", help="Seal although trials failed; they are null and counted."),
-    workspace: Path | None = typer.Option(None, help="Folder of runs/, responses/, banks.lock; default: the plan's."),
+    fresh: bool = typer.Option(
+        False,
+        "--fresh",
+        help="Call the models again instead of replaying; differences become findings.",
+    ),
+    accept_failures: bool = typer.Option(
+        False,
+        "--accept-failures",
+        help="Seal although trials failed; they are null and counted.",
+    ),
+    workspace: Path | None = typer.Option(
+        None, help="Folder of runs/, responses/, banks.lock; default: the plan's."
+    ),
 ) -> None:
     """Ask all models of a plan; the same command resumes what was cut off."""
     from medassay import pipeline
@@ -37,7 +49,12 @@ def command(
     if not yes and pipeline.has_prices(plan):
         _confirm(pipeline.preview(plan, workspace=workspace))
     found = pipeline.run(
-        plan, secrets=os.environ, workspace=workspace, watch=watch, fresh=fresh, accept_failures=accept_failures
+        plan,
+        secrets=os.environ,
+        workspace=workspace,
+        watch=watch,
+        fresh=fresh,
+        accept_failures=accept_failures,
     )
     board = pipeline.leaderboard(found)
     if out.json:
@@ -66,11 +83,14 @@ def _print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
             f"{row['model']}: {row['calls']} calls, {row['stored']} stored, at most "
             f"{row['tokens']} tokens, {row['money']:.4f} {row['currency']}"
         )
-    tell(f"in all: {cost['calls']} calls, at most {cost['tokens']} tokens, {cost['money']:.4f} in money")
+    tell(
+        f"in all: {cost['calls']} calls, at most {cost['tokens']} tokens, {cost['money']:.4f} in money"
+    )
 
 
 @contextmanager
 def watch(schedule: "Schedule", journal: "Journal") -> "Iterator[Progress]":
+    """Yield what shows the progress of a run on standard error."""
     from medassay.runner.progress import Lines, Live, Silent
 
     if journal.done:
@@ -86,6 +106,8 @@ def watch(schedule: "Schedule", journal: "Journal") -> "Iterator[Progress]":
     for cell in schedule.cells:
         key = (cell.model, cell.domain)
         sizes[key] = sizes.get(key, 0) + schedule.size(cell)
-        done[key] += sum(journal.is_done(n) for n in range(cell.base, cell.base + schedule.size(cell)))
+        done[key] += sum(
+            journal.is_done(n) for n in range(cell.base, cell.base + schedule.size(cell))
+        )
     with Live(sizes, done) as progress:
         yield progress

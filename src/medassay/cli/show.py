@@ -10,17 +10,21 @@ from medassay.errors import InputError
 
 
 def command(
-    name: str = typer.Argument(..., metavar="ID", help="An item's id, or the first digits of a trial's SHA-256."),
-    run: Path | None = typer.Option(None, help="The run's folder; default: the newest in runs/."),
+    name: str = typer.Argument(
+        ..., metavar="ID", help="An item's id, or the first digits of a trial's SHA-256."
+    ),
+    run: Path | None = typer.Option(
+        None, help="The run's folder; default: the newest in runs/."
+    ),
 ) -> None:
     """Print an item with every model's answer, or one trial."""
-    from medassay import pipeline
     from medassay.core.canonical import canonical, sha256_hex
     from medassay.storage.jsonl import read_jsonl
+    from medassay.storage.run import open_run
     from medassay.task.scoring import RunItems
 
     folder = run or _newest()
-    found = pipeline.open_run(folder)
+    found = open_run(folder)
     if not found.sealed:
         raise InputError(f"run {found.id}: not finished; run its plan again to resume it")
     scores = read_jsonl(found.path / "scores.jsonl")
@@ -28,13 +32,26 @@ def command(
     for trial, score in zip(read_jsonl(found.path / "trials.jsonl"), scores, strict=True):
         digest = sha256_hex(canonical(trial))
         if trial["item"] == name or (len(name) >= 8 and digest.startswith(name.lower())):
-            hits.append({"sha256": digest, "trial": trial, "score": score["score"], "because": score["because"]})
+            hits.append(
+                {
+                    "sha256": digest,
+                    "trial": trial,
+                    "score": score["score"],
+                    "because": score["because"],
+                }
+            )
     if not hits:
         raise InputError(f"run {found.id}: no item '{name}', and no trial whose hash starts so")
     items = RunItems(found.path, frozenset(found.manifest["domains"]))
     item = items.get(hits[0]["trial"]["domain"], hits[0]["trial"]["item"])
     if out.json:
-        out.document({"run": found.id, "item": {"id": item.id, "question": item.question, "target": item.target}, "trials": hits})
+        out.document(
+            {
+                "run": found.id,
+                "item": {"id": item.id, "question": item.question, "target": item.target},
+                "trials": hits,
+            }
+        )
         return
     out.result(f"{item.id} · {item.domain} · target {item.target}")
     for text in filter(None, (item.context, item.question)):

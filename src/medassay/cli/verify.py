@@ -19,6 +19,8 @@ def command(path: Path = typer.Argument(..., help="A run, a publication or a sit
             raise typer.Exit(IntegrityError.exit_code)
         return
     for check in report.checks:
-        out.result(f"{'ok      ' if check['ok'] else 'MISMATCH'} {check['name']}: {check['detail']}")
+        out.result(
+            f"{'ok      ' if check['ok'] else 'MISMATCH'} {check['name']}: {check['detail']}"
+        )
     if not report.ok:
         raise IntegrityError(f"{path}: {report.first_mismatch}")

@@ -20,7 +20,7 @@ _encode = json.JSONEncoder(
 ).encode
 
 
-class _NeedsSlowPath(Exception):  # noqa: N818 -- a signal, never an error that anyone sees
+class _NeedsSlowPath(Exception):
     pass
 
 

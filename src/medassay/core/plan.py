@@ -84,7 +84,9 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
         raise InputError(f"{where}: '{field}': {first['msg']}") from error
     for field, least in (("repeats", 1), ("few_shot_k", 1), ("n_resamples", 100), ("seed", 0)):
         if getattr(plan, field) < least:
-            raise InputError(f"{where}: '{field}' is {getattr(plan, field)}; at least {least} is needed")
+            raise InputError(
+                f"{where}: '{field}' is {getattr(plan, field)}; at least {least} is needed"
+            )
     for field in ("banks", "models", "settings", "modes"):
         values = getattr(plan, field)
         if not values:
@@ -92,7 +94,9 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
         if len(set(values)) != len(values):
             raise InputError(f"{where}: '{field}' names something twice: {', '.join(values)}")
     if plan.sample is not None and plan.sample < 1:
-        raise InputError(f"{where}: 'sample' is {plan.sample}; at least 1, or leave it out for all")
+        raise InputError(
+            f"{where}: 'sample' is {plan.sample}; at least 1, or leave it out for all"
+        )
     return plan
 
 

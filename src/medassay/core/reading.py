@@ -61,7 +61,7 @@ def _without_closed_blocks(text: str) -> str:
 
 
 def boxed(text: str) -> tuple[str | None, str]:
-    """Return the content of the last `\\boxed{}` or `\\fbox{}`, and the text without its boxes.
+    r"""Return the content of the last `\\boxed{}` or `\\fbox{}`, and the text without its boxes.
 
     Braces may nest; a box that is never closed is none. Linear in the length of `text`.
 

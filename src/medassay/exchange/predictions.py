@@ -85,7 +85,9 @@ def _check_columns(columns: Mapping[str, str]) -> None:
             raise InputError(f"--columns: '{name}' is unknown; known are {', '.join(KNOWN)}")
     for name in REQUIRED:
         if name not in columns:
-            raise InputError(f"--columns: '{name}' is missing; e.g. item=id,model=model,domain=task")
+            raise InputError(
+                f"--columns: '{name}' is missing; e.g. item=id,model=model,domain=task"
+            )
     if "score" not in columns and not {"prediction", "key"} <= columns.keys():
         raise InputError("--columns: give prediction=… and key=…, or score=…")
 
@@ -105,15 +107,23 @@ def _rows(table: Path, columns: Mapping[str, str]) -> Iterator[_Row]:
         found = reader.fieldnames or []
         for name, column in columns.items():
             if column not in found:
-                raise InputError(f"{table.name}: no column '{column}' (for {name}); found {', '.join(found)}")
+                raise InputError(
+                    f"{table.name}: no column '{column}' (for {name}); found {', '.join(found)}"
+                )
         try:
             for cells in reader:
-                yield _Row(reader.line_num, {name: cells[column] for name, column in columns.items()})
+                yield _Row(
+                    reader.line_num, {name: cells[column] for name, column in columns.items()}
+                )
         except (UnicodeDecodeError, csv.Error) as error:
-            raise InputError(f"{table.name} row {reader.line_num}: not readable as CSV in UTF-8: {error}") from None
+            raise InputError(
+                f"{table.name} row {reader.line_num}: not readable as CSV in UTF-8: {error}"
+            ) from None
 
 
-def _fill(folder: Path, table: Path, columns: Mapping[str, str], digest: str, name: str) -> None:
+def _fill(
+    folder: Path, table: Path, columns: Mapping[str, str], digest: str, name: str
+) -> None:
     scratch = folder / "scratch.sqlite"
     base = sqlite3.connect(scratch)
     try:
@@ -127,7 +137,10 @@ def _fill(folder: Path, table: Path, columns: Mapping[str, str], digest: str, na
         manifest = _manifest(base, table, columns, digest)
         with (folder / "items.jsonl").open("wb") as items:
             _write_items(base, items)
-        with (folder / "trials.jsonl").open("wb") as trials, (folder / "timings.jsonl").open("wb") as timings:
+        with (
+            (folder / "trials.jsonl").open("wb") as trials,
+            (folder / "timings.jsonl").open("wb") as timings,
+        ):
             for trial in _trials(base, scored="score" in columns):
                 trials.write(canonical(trial) + b"\n")
                 timings.write(b"{}\n")
@@ -145,17 +158,32 @@ def _take(base: sqlite3.Connection, row: _Row, table: str, *, scored: bool) -> N
         if not row.get(name):
             raise InputError(f"{where}: '{name}' is empty; expected text")
     if row.get("domain") == "overall":
-        raise InputError(f"{where}: 'domain' is 'overall', which names the ranking over all domains")
+        raise InputError(
+            f"{where}: 'domain' is 'overall', which names the ranking over all domains"
+        )
     key = None if scored else row.get("key")
     if key == "":
         raise InputError(f"{where}: 'key' is empty; expected the right answer")
     domain, item = row.get("domain"), row.get("item")
-    known = base.execute("SELECT key FROM item WHERE domain = ? AND item = ?", (domain, item)).fetchone()
+    known = base.execute(
+        "SELECT key FROM item WHERE domain = ? AND item = ?", (domain, item)
+    ).fetchone()
     if known is None:
-        base.execute("INSERT INTO item VALUES (?, ?, ?, ?)", (domain, item, key, row.get("cluster") or None))
+        base.execute(
+            "INSERT INTO item VALUES (?, ?, ?, ?)",
+            (domain, item, key, row.get("cluster") or None),
+        )
     elif known[0] != key:
-        raise InputError(f"{where}: item '{item}' has key '{key}' here and '{known[0]}' in an earlier row")
-    place = (domain, row.get("model"), row.get("setting", "zero_shot"), row.get("mode", "solo"), item)
+        raise InputError(
+            f"{where}: item '{item}' has key '{key}' here and '{known[0]}' in an earlier row"
+        )
+    place = (
+        domain,
+        row.get("model"),
+        row.get("setting", "zero_shot"),
+        row.get("mode", "solo"),
+        item,
+    )
     repeat = row.get("repeat", "0")
     if not repeat.isdecimal():
         raise InputError(f"{where}: 'repeat' is '{repeat}'; expected a whole number from 0")
@@ -180,37 +208,58 @@ def _score(text: str, where: str) -> float | None:
     except ValueError:
         score = math.nan
     if not 0 <= score <= 1:
-        raise InputError(f"{where}: 'score' is '{text}'; expected a number from 0 to 1, or nothing")
+        raise InputError(
+            f"{where}: 'score' is '{text}'; expected a number from 0 to 1, or nothing"
+        )
     return score
 
 
 def _write_items(base: sqlite3.Connection, file: IO[bytes]) -> None:
     for domain, item, key, cluster in base.execute("SELECT * FROM item ORDER BY domain, item"):
         record = {"id": item, "domain": domain, "kind": "public", "answer_type": "closed"}
-        record.update({k: v for k, v in (("expected", key), ("cluster", cluster)) if v is not None})
+        record.update(
+            {k: v for k, v in (("expected", key), ("cluster", cluster)) if v is not None}
+        )
         file.write(canonical(record) + b"\n")
 
 
 def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any]]:
     order = "domain, model, setting, mode, item, repeat"
     for domain, model, setting, mode, item, repeat, prediction, score in base.execute(
-        f"SELECT * FROM trial ORDER BY {order}"  # noqa: S608 -- a constant
+        f"SELECT * FROM trial ORDER BY {order}"
     ):
         value = (None if score is None else repr(score)) if scored else (prediction or None)
         missing = ("failed", "no score given") if scored else ("unparsed", "blank")
         outcome, reason = ("answered", "imported") if value is not None else missing
         yield {
-            "schema_version": 1, "domain": domain, "model": model, "setting": setting, "mode": mode,
-            "item": item, "repeat": repeat, "text": prediction or "", "finish": "stop",
-            "outcome": outcome, "value": value, "reason": reason,
+            "schema_version": 1,
+            "domain": domain,
+            "model": model,
+            "setting": setting,
+            "mode": mode,
+            "item": item,
+            "repeat": repeat,
+            "text": prediction or "",
+            "finish": "stop",
+            "outcome": outcome,
+            "value": value,
+            "reason": reason,
         }
 
 
-def _manifest(base: sqlite3.Connection, table: Path, columns: Mapping[str, str], digest: str) -> dict[str, Any]:
+def _manifest(
+    base: sqlite3.Connection, table: Path, columns: Mapping[str, str], digest: str
+) -> dict[str, Any]:
     version = f"import-{digest[:12]}"
-    domains = [domain for (domain,) in base.execute("SELECT DISTINCT domain FROM item ORDER BY domain")]
-    models = [model for (model,) in base.execute("SELECT DISTINCT model FROM trial ORDER BY model")]
-    settings = [s for (s,) in base.execute("SELECT DISTINCT setting FROM trial ORDER BY setting")]
+    domains = [
+        domain for (domain,) in base.execute("SELECT DISTINCT domain FROM item ORDER BY domain")
+    ]
+    models = [
+        model for (model,) in base.execute("SELECT DISTINCT model FROM trial ORDER BY model")
+    ]
+    settings = [
+        s for (s,) in base.execute("SELECT DISTINCT setting FROM trial ORDER BY setting")
+    ]
     n_items = base.execute("SELECT COUNT(*) FROM item").fetchone()[0]
     plan = Plan(banks=(version,), models=tuple(models)).to_dict()
     plan["settings"] = settings
@@ -222,16 +271,32 @@ def _manifest(base: sqlite3.Connection, table: Path, columns: Mapping[str, str],
         "source": {"file": table.name, "sha256": digest, "columns": dict(columns)},
         "banks": [
             {
-                "name": table.stem, "version": version, "content_sha256": digest, "title": table.name,
-                "licence": "as of the imported file", "limits": "Imported predictions: the questions are not here.",
-                "domains": domains, "may_leave": True, "items": n_items,
+                "name": table.stem,
+                "version": version,
+                "content_sha256": digest,
+                "title": table.name,
+                "licence": "as of the imported file",
+                "limits": "Imported predictions: the questions are not here.",
+                "domains": domains,
+                "may_leave": True,
+                "items": n_items,
             }
         ],
         "domains": dict.fromkeys(domains, version),
-        "models": {model: {"id": model, "provider": "import", "location": "external"} for model in models},
+        "models": {
+            model: {"id": model, "provider": "import", "location": "external"}
+            for model in models
+        },
         "template": "none",
-        "methodology": short_hash({"task": "closed", "import": True, "scorers": scorer_ids(),
-                                   "rank_rule": plan["rank_rule"], "separation": plan["separation"]}),
+        "methodology": short_hash(
+            {
+                "task": "closed",
+                "import": True,
+                "scorers": scorer_ids(),
+                "rank_rule": plan["rank_rule"],
+                "separation": plan["separation"],
+            }
+        ),
         "created_at": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **surroundings(),
     }

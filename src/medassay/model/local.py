@@ -49,14 +49,22 @@ class Local:
             # Longest first: like lengths share a batch, so little is spent on padding.
             self._waiting.sort(key=lambda job: job[:2])
             sampling = self._waiting[0][3]
-            batch = [job for job in self._waiting if job[3] == sampling][: self._spec.batch_size]
+            batch = [job for job in self._waiting if job[3] == sampling][
+                : self._spec.batch_size
+            ]
             for job in batch:
                 self._waiting.remove(job)
             try:
-                done = await asyncio.to_thread(self._generate, [job[2] for job in batch], sampling)
+                done = await asyncio.to_thread(
+                    self._generate, [job[2] for job in batch], sampling
+                )
             except Exception as error:  # noqa: BLE001 -- torch raises many kinds; each prompt of the batch must hear of it
                 known = isinstance(error, Permanent)
-                told = error if known else Permanent(f"{self._spec.id}: {type(error).__name__}: {error}")
+                told = (
+                    error
+                    if known
+                    else Permanent(f"{self._spec.id}: {type(error).__name__}: {error}")
+                )
                 for job in batch:
                     if not job[4].done():
                         job[4].set_exception(told)
@@ -95,7 +103,11 @@ class Local:
             )
         drawn: dict[str, Any] = {"do_sample": False}
         if sampling.temperature:
-            drawn = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p}
+            drawn = {
+                "do_sample": True,
+                "temperature": sampling.temperature,
+                "top_p": sampling.top_p,
+            }
             torch.manual_seed((sampling.seed or 0) % 2**63)
         with torch.inference_mode():
             output = model.generate(
@@ -129,7 +141,8 @@ def load_weights(spec: ModelSpec) -> tuple[Any, Any]:
         import transformers
     except ImportError:
         raise Permanent(
-            f"{spec.id}: needs the extra [local]: pip install 'medassay[local]'", endpoint_wide=True
+            f"{spec.id}: needs the extra [local]: pip install 'medassay[local]'",
+            endpoint_wide=True,
         ) from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
@@ -143,7 +156,9 @@ def load_weights(spec: ModelSpec) -> tuple[Any, Any]:
         )
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0][:200]
-        raise Permanent(f"{spec.id}: no weights at '{spec.path}': {reason}", endpoint_wide=True) from None
+        raise Permanent(
+            f"{spec.id}: no weights at '{spec.path}': {reason}", endpoint_wide=True
+        ) from None
     tokenizer.padding_side = "left"
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token_id = tokenizer.eos_token_id

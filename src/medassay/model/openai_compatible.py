@@ -5,6 +5,7 @@ are fields of its entry in models.json. Replies are hostile: sizes are bounded a
 """
 
 import json
+import math
 import time
 from functools import lru_cache
 from typing import Any
@@ -60,7 +61,10 @@ class OpenAICompatible:
     def _rest(self, sampling: Sampling, repeat: int) -> bytes:
         """Return everything of a body but its messages, the same for a whole run."""
         spec = self._spec
-        rest: dict[str, Any] = {"model": spec.sent_name, spec.token_parameter: sampling.max_tokens}
+        rest: dict[str, Any] = {
+            "model": spec.sent_name,
+            spec.token_parameter: sampling.max_tokens,
+        }
         if sampling.temperature is not None:
             rest["temperature"] = sampling.temperature
             if sampling.top_p != 1.0:
@@ -88,14 +92,20 @@ class OpenAICompatible:
                     data += await response.content.read(_LONGEST_REPLY + 1)
                 status, headers = response.status, response.headers
         except TimeoutError:
-            raise Transient(f"{self._spec.id}: no reply within {self._spec.timeout:g} s") from None
+            raise Transient(
+                f"{self._spec.id}: no reply within {self._spec.timeout:g} s"
+            ) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise Transient(self._safe(f"{self._spec.id}: {type(error).__name__}: {error}")) from None
+            raise Transient(
+                self._safe(f"{self._spec.id}: {type(error).__name__}: {error}")
+            ) from None
         seconds = time.perf_counter() - started
         if status != 200:
             raise self._refusal(status, data, headers.get("Retry-After"))
         if len(data) > _LONGEST_REPLY:
-            raise Permanent(f"{self._spec.id}: the reply is longer than {_LONGEST_REPLY >> 20} MiB")
+            raise Permanent(
+                f"{self._spec.id}: the reply is longer than {_LONGEST_REPLY >> 20} MiB"
+            )
         return self._completion(data, seconds)
 
     async def close(self) -> None:
@@ -108,7 +118,9 @@ class OpenAICompatible:
             text = text.replace(secret, "***")
         return text[:300]
 
-    def _refusal(self, status: int, data: bytes, retry_after: str | None) -> Transient | Permanent:
+    def _refusal(
+        self, status: int, data: bytes, retry_after: str | None
+    ) -> Transient | Permanent:
         detail = data[:200].decode("utf-8", "replace").replace("\n", " ")
         message = self._safe(f"{self._spec.id}: HTTP {status}: {detail}")
         if status in _TRANSIENT:
@@ -136,9 +148,13 @@ class OpenAICompatible:
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
             # Malformed once is often a proxy's hiccup; bounded retries decide.
             shown = self._safe(data[:80].decode("utf-8", "replace"))
-            raise Transient(f"{self._spec.id}: not a reply of this protocol: {shown!r}") from None
+            raise Transient(
+                f"{self._spec.id}: not a reply of this protocol: {shown!r}"
+            ) from None
         if refusal:
-            return Completion(text=str(refusal), finish="refusal", usage=counted, seconds=seconds)
+            return Completion(
+                text=str(refusal), finish="refusal", usage=counted, seconds=seconds
+            )
         if isinstance(text, list):  # content parts
             text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
         return Completion(
@@ -166,7 +182,7 @@ def _seconds(retry_after: str | None) -> float | None:
         seconds = float(retry_after or "")
     except ValueError:
         return None
-    return min(max(seconds, 0.0), 300.0) if seconds == seconds else None
+    return min(max(seconds, 0.0), 300.0) if math.isfinite(seconds) else None
 
 
 def _logprobs(given: Any) -> tuple[tuple[str, float], ...] | None:

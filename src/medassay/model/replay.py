@@ -13,7 +13,9 @@ class Replay:
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
         """Refuse: replay never asks anybody."""
-        raise Permanent(f"{self._spec.id}: no stored response for item '{prompt.item_id}' to replay")
+        raise Permanent(
+            f"{self._spec.id}: no stored response for item '{prompt.item_id}' to replay"
+        )
 
     async def close(self) -> None:
         """Nothing to free."""

@@ -36,7 +36,9 @@ def load_models(path: Path) -> dict[str, ModelSpec]:
     for number, entry in enumerate(document["models"]):
         spec = _entry(entry, f"{path.name}: models[{number}]")
         if spec.id in specs:
-            raise InputError(f"{path.name}: models[{number}]: field 'id': '{spec.id}' occurs twice")
+            raise InputError(
+                f"{path.name}: models[{number}]: field 'id': '{spec.id}' occurs twice"
+            )
         specs[spec.id] = spec
     return {name: spec for name, spec in specs.items() if spec.enabled}
 
@@ -64,9 +66,18 @@ def _entry(entry: Any, where: str) -> ModelSpec:
         raise InputError(f"{where}: field 'provider': '{spec.provider}'; known are {known}")
     if not re.fullmatch(r"\S(.*\S)?", spec.id) or "\x1f" in spec.id:
         raise InputError(f"{where}: field 'id': expected text without outer blanks")
-    if spec.provider == "openai_compatible" and not spec.url.startswith(("http://", "https://")):
+    if spec.provider == "openai_compatible" and not spec.url.startswith(
+        ("http://", "https://")
+    ):
         raise InputError(f"{where}: field 'url': '{spec.url}'; expected http://… or https://…")
-    for field, least in (("concurrency", 1), ("max_tokens", 1), ("batch_size", 1), ("timeout", 0.001)):
+    for field, least in (
+        ("concurrency", 1),
+        ("max_tokens", 1),
+        ("batch_size", 1),
+        ("timeout", 0.001),
+    ):
         if getattr(spec, field) < least:
-            raise InputError(f"{where}: field '{field}': {getattr(spec, field)}; at least {least}")
+            raise InputError(
+                f"{where}: field '{field}': {getattr(spec, field)}; at least {least}"
+            )
     return spec

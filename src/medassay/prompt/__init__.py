@@ -9,4 +9,11 @@ from medassay.prompt.render import (
     shown_order,
 )
 
-__all__ = ["Template", "choose_examples", "example_turns", "load_template", "render", "shown_order"]
+__all__ = [
+    "Template",
+    "choose_examples",
+    "example_turns",
+    "load_template",
+    "render",
+    "shown_order",
+]

@@ -21,14 +21,16 @@ class Template:
 
     def __init__(self, name: str) -> None:
         if name not in TEMPLATES:
-            raise InputError(f"template '{name}' is unknown; known are {', '.join(sorted(TEMPLATES))}")
+            raise InputError(
+                f"template '{name}' is unknown; known are {', '.join(sorted(TEMPLATES))}"
+            )
         folder = files("medassay.prompt") / "templates"
         texts = {
             language: (folder / f"{name}.{language}.txt").read_text(encoding="utf-8")
             for language in TEMPLATES[name]
         }
         # Names that a template asks for and nobody gives are errors before any call.
-        environment = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701 -- plain text, not HTML
+        environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
         self._texts = {lang: environment.from_string(text) for lang, text in texts.items()}
         joined = "\x1f".join(f"{lang}\x1f{texts[lang]}" for lang in sorted(texts))
         self.id = f"{name}@{sha256_hex(joined.encode())[:12]}"
@@ -83,17 +85,26 @@ def choose_examples(dev: Sequence[Item], item: Item, k: int, seed: int) -> tuple
     if len(usable) < k:
         raise InputError(
             f"setting few_shot: {k} examples asked for, the bank's dev split has {len(usable)} "
-            "usable ones; lower few_shot_k, or give the bank items with split \"dev\""
+            'usable ones; lower few_shot_k, or give the bank items with split "dev"'
         )
     ranked = sorted(
-        ((d.domain != item.domain, d.form != item.form, d.language != item.language, rng.random()), d.id, d)
+        (
+            (
+                d.domain != item.domain,
+                d.form != item.form,
+                d.language != item.language,
+                rng.random(),
+            ),
+            d.id,
+            d,
+        )
         for d in sorted(usable, key=lambda d: d.id)
     )
     return tuple(d for *_, d in ranked[:k])
 
 
 def example_turns(template: Template, examples: Sequence[Item]) -> tuple[dict[str, str], ...]:
-    """Return the examples as turns of a conversation: question, answer, question, answer …"""
+    """Return the examples as turns of a conversation: question, answer, question, answer …."""
     turns: list[dict[str, str]] = []
     for example in examples:
         turns.append({"role": "user", "content": template.fill(example, None)})

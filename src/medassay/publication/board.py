@@ -109,7 +109,9 @@ def slug_text(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:80]
 
 
-def shown_rows(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
+def shown_rows(
+    rows: list[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
     """Return the ranked rows with bar level and tie, and the others by reason.
 
     Tied rows have equally long bars: that of their group's first row.
@@ -120,7 +122,9 @@ def shown_rows(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[s
     others: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row["rank"] is None:
-            reason = next((f.split(":", 1)[1] for f in row["flags"] if f.startswith("not_ranked:")), "")
+            reason = next(
+                (f.split(":", 1)[1] for f in row["flags"] if f.startswith("not_ranked:")), ""
+            )
             others.setdefault(reason, []).append({**row, "level": row["score"], "tied": False})
         else:
             level = levels.setdefault(row["group"], row["score"])

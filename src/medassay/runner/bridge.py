@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def run_async(make: Callable[[], Coroutine[Any, Any, T]], on_interrupt: Callable[[], None] = lambda: None) -> T:
+def run_async(
+    make: Callable[[], Coroutine[Any, Any, T]], on_interrupt: Callable[[], None] = lambda: None
+) -> T:
     """Return the coroutine's result.
 
     The first Ctrl-C calls `on_interrupt`, which should let it end soon; the second cancels it.

@@ -58,8 +58,14 @@ class Engine:
     """One pass over the trials of a schedule that have no answer yet."""
 
     def __init__(
-        self, schedule: Schedule, chats: dict[str, Chat], store: ResponseStore, journal: Journal,
-        progress: Progress, *, fresh: bool = False,
+        self,
+        schedule: Schedule,
+        chats: dict[str, Chat],
+        store: ResponseStore,
+        journal: Journal,
+        progress: Progress,
+        *,
+        fresh: bool = False,
     ) -> None:
         self._schedule = schedule
         self._chats = chats
@@ -80,7 +86,9 @@ class Engine:
         try:
             async with asyncio.TaskGroup() as group:
                 for name, spec in self._schedule.specs.items():
-                    waiting = (n for n in self._schedule.numbers(name) if not self._journal.is_done(n))
+                    waiting = (
+                        n for n in self._schedule.numbers(name) if not self._journal.is_done(n)
+                    )
                     for _ in range(spec.concurrency):
                         group.create_task(self._work(spec, waiting))
         finally:
@@ -96,12 +104,10 @@ class Engine:
             await asyncio.to_thread(self._journal.sync)
 
     async def _work(self, spec: ModelSpec, numbers: Iterator[int]) -> None:
-        done = 0
-        for number in numbers:
+        for done, number in enumerate(numbers, 1):
             if self.stop.soon or self.tally.over_budget:
                 return
             await self._trial(number, spec)
-            done += 1
             if done % 64 == 0:  # replays never wait; let others have their turn
                 await asyncio.sleep(0)
 
@@ -116,7 +122,9 @@ class Engine:
             self._fail(cell, item, repeat, str(error))
             return
         except Exception as error:  # noqa: BLE001 -- the one place that catches everything: a trial fails, the run goes on
-            self._fail(cell, item, repeat, f"{type(error).__name__}: {error}", traceback.format_exc())
+            self._fail(
+                cell, item, repeat, f"{type(error).__name__}: {error}", traceback.format_exc()
+            )
             return
         if found is None:
             return
@@ -188,7 +196,12 @@ class Engine:
         if first.retry_after is None:
             await asyncio.sleep(0.2)
         async for attempt in stamina.retry_context(
-            on=_backoff, attempts=ATTEMPTS - 1, timeout=None, wait_initial=0.4, wait_max=30.0, wait_jitter=0.4
+            on=_backoff,
+            attempts=ATTEMPTS - 1,
+            timeout=None,
+            wait_initial=0.4,
+            wait_max=30.0,
+            wait_jitter=0.4,
         ):
             with attempt:
                 return await once()
@@ -206,7 +219,14 @@ class Engine:
         return self._constants[spec.id]
 
     def _record(
-        self, cell: Cell, item: Item, repeat: int, prompt: Prompt, completion: Completion, answer: Answer, key: str
+        self,
+        cell: Cell,
+        item: Item,
+        repeat: int,
+        prompt: Prompt,
+        completion: Completion,
+        answer: Answer,
+        key: str,
     ) -> dict[str, Any]:
         record: dict[str, Any] = {
             "schema_version": 1,
@@ -231,7 +251,9 @@ class Engine:
             record["order"] = list(prompt.order)
         return record
 
-    def _fail(self, cell: Cell, item: Item, repeat: int, reason: str, trace: str | None = None) -> None:
+    def _fail(
+        self, cell: Cell, item: Item, repeat: int, reason: str, trace: str | None = None
+    ) -> None:
         self.tally.failed += 1
         self.tally.failures[reason] = self.tally.failures.get(reason, 0) + 1
         record = failed_record(cell, item.id, repeat, reason)
@@ -239,7 +261,9 @@ class Engine:
         self._journal.append(None, canonical(record), timing)
         self._progress.advance(cell, "failed")
 
-    def _find(self, cell: Cell, item: Item, repeat: int, old: Completion, new: Completion) -> None:
+    def _find(
+        self, cell: Cell, item: Item, repeat: int, old: Completion, new: Completion
+    ) -> None:
         self.tally.findings.append(
             {
                 "schema_version": 1,
@@ -293,7 +317,9 @@ def request_constant(spec: ModelSpec, sampling: Sampling) -> dict[str, Any]:
         "tools": [],
     }
     if spec.provider == "transformers":
-        constant.update(dtype=spec.dtype, weights=spec.weights_digest, quantisation=spec.quantisation)
+        constant.update(
+            dtype=spec.dtype, weights=spec.weights_digest, quantisation=spec.quantisation
+        )
     if spec.provider == "fake":
         constant["script"] = spec.script
     return constant

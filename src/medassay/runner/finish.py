@@ -15,7 +15,10 @@ from medassay.task.task import Task
 
 def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
     """Write trials.jsonl and timings.jsonl in sealed order; what never succeeded is `failed`."""
-    with _rewrite(run.path / "trials.jsonl") as trials, _rewrite(run.path / "timings.jsonl") as timings:
+    with (
+        _rewrite(run.path / "trials.jsonl") as trials,
+        _rewrite(run.path / "timings.jsonl") as timings,
+    ):
         done = journal.lines(iter(range(schedule.n_trials)))
         following = next(done, None)
         for number in range(schedule.n_trials):
@@ -51,5 +54,3 @@ def _rewrite(path: Path) -> Any:
     """Open a file of an unsealed run afresh: an attempt to seal that was cut off is redone."""
     path.unlink(missing_ok=True)
     return path.open("xb")
-
-

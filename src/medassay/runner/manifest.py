@@ -17,7 +17,17 @@ from medassay.runner.engine import sampling_of
 from medassay.runner.schedule import Schedule
 from medassay.score.catalog import SCORERS
 
-_PACKAGES = ("aiohttp", "jinja2", "numpy", "pydantic", "regex", "rfc8785", "scipy", "torch", "transformers")
+_PACKAGES = (
+    "aiohttp",
+    "jinja2",
+    "numpy",
+    "pydantic",
+    "regex",
+    "rfc8785",
+    "scipy",
+    "torch",
+    "transformers",
+)
 
 
 def run_identity(schedule: Schedule, banks: Sequence[Bank]) -> dict[str, Any]:
@@ -66,7 +76,10 @@ def methodology(schedule: Schedule) -> str:
             "scorers": scorer_ids(),
             "shuffle_options": plan.shuffle_options,
             "few_shot_k": plan.few_shot_k,
-            "sampling": {n: sampling_of(s, plan.seed).to_dict() for n, s in sorted(schedule.specs.items())},
+            "sampling": {
+                n: sampling_of(s, plan.seed).to_dict()
+                for n, s in sorted(schedule.specs.items())
+            },
             "tools": [],
             "judges": [],
             "rank_rule": plan.rank_rule,
@@ -120,7 +133,9 @@ def _commit() -> str | None:
     if not (folder / ".git").exists() or shutil.which("git") is None:
         return None
     head = _output(["git", "-C", str(folder), "rev-parse", "HEAD"])
-    changed = _output(["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"])
+    changed = _output(
+        ["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
+    )
     return None if not head else head + ("+" if changed else "")
 
 
@@ -129,13 +144,18 @@ def _cpu() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), ""
+    )
 
 
 def _gpu() -> str | None:
     if shutil.which("nvidia-smi") is None:
         return None
-    return _output(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or None
+    return (
+        _output(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
+        or None
+    )
 
 
 def _output(command: list[str]) -> str:

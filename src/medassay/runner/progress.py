@@ -50,7 +50,9 @@ class Lines:
 class Live:
     """A bar for each model and domain, drawn with rich; a context manager."""
 
-    def __init__(self, sizes: dict[tuple[str, str], int], done: Counter[tuple[str, str]]) -> None:
+    def __init__(
+        self, sizes: dict[tuple[str, str], int], done: Counter[tuple[str, str]]
+    ) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bars
@@ -73,7 +75,9 @@ class Live:
             totals[self._key(*key)] += size
             dones[self._key(*key)] += done[key]
         self._tasks = {
-            key: self._bars.add_task(" · ".join(filter(None, key)), total=size, completed=dones[key], failed="")
+            key: self._bars.add_task(
+                " · ".join(filter(None, key)), total=size, completed=dones[key], failed=""
+            )
             for key, size in totals.items()
         }
 

@@ -45,7 +45,9 @@ class Cell:
 class Schedule:
     """All trials of a plan, numbered by (domain, model, setting, mode, item, repeat)."""
 
-    def __init__(self, plan: Plan, banks: Sequence[Bank], specs: Mapping[str, ModelSpec], task: Task) -> None:
+    def __init__(
+        self, plan: Plan, banks: Sequence[Bank], specs: Mapping[str, ModelSpec], task: Task
+    ) -> None:
         self.plan = plan
         self.task = task
         self.specs = {name: _spec(specs, name, plan) for name in plan.models}
@@ -92,7 +94,9 @@ class Schedule:
     def _check_settings(self) -> None:
         for setting in self.plan.settings:
             if setting not in SETTINGS_HERE:
-                raise InputError(f"plan: setting '{setting}' cannot be run yet; known are {', '.join(SETTINGS_HERE)}")
+                raise InputError(
+                    f"plan: setting '{setting}' cannot be run yet; known are {', '.join(SETTINGS_HERE)}"
+                )
         if self.plan.modes != ("solo",):
             raise InputError("plan: mode 'tools' cannot be run yet; known is solo")
 
@@ -103,7 +107,9 @@ class Schedule:
                 # A baseline reads no prompt: one setting says all there is to say.
                 settings = self.plan.settings[:1] if spec.is_baseline else self.plan.settings
                 for setting in sorted(settings):
-                    wanted += [(domain, model, setting, mode) for mode in sorted(self.plan.modes)]
+                    wanted += [
+                        (domain, model, setting, mode) for mode in sorted(self.plan.modes)
+                    ]
         cells, base = [], 0
         for domain, model, setting, mode in wanted:
             cells.append(Cell(domain, model, setting, mode, base))
@@ -143,7 +149,12 @@ class Schedule:
 
     def number_of(self, trial: Mapping[str, Any]) -> int | None:
         """Return the number of a stored trial, None if the plan does not want it."""
-        key = TrialKey(**{name: trial[name] for name in ("domain", "model", "setting", "mode", "item", "repeat")})
+        key = TrialKey(
+            **{
+                name: trial[name]
+                for name in ("domain", "model", "setting", "mode", "item", "repeat")
+            }
+        )
         cell = self._by_name.get(key.cell)
         at = None if cell is None else self._positions(key.domain).get(key.item)
         if cell is None or at is None or not 0 <= key.repeat < self.plan.repeats:
@@ -196,11 +207,15 @@ class Schedule:
 def _spec(specs: Mapping[str, ModelSpec], name: str, plan: Plan) -> ModelSpec:
     if name not in specs:
         known = ", ".join(sorted(specs)) or "none"
-        raise InputError(f"plan: model '{name}' is not an enabled entry of {plan.models_file}; known are {known}")
+        raise InputError(
+            f"plan: model '{name}' is not an enabled entry of {plan.models_file}; known are {known}"
+        )
     return specs[name]
 
 
-def sample_evenly(places: Mapping[str, list[int]], size: int, seed: int, bank: str) -> dict[str, list[int]]:
+def sample_evenly(
+    places: Mapping[str, list[int]], size: int, seed: int, bank: str
+) -> dict[str, list[int]]:
     """Return `size` places spread evenly over domains, fixed by the seed; all if there are fewer.
 
     The order within a domain is kept.
@@ -214,4 +229,6 @@ def sample_evenly(places: Mapping[str, list[int]], size: int, seed: int, bank: s
             if size > 0 and found:
                 taken.setdefault(domain, []).append(found.pop())
                 size -= 1
-    return {domain: [places[domain][at] for at in sorted(found)] for domain, found in taken.items()}
+    return {
+        domain: [places[domain][at] for at in sorted(found)] for domain, found in taken.items()
+    }

@@ -8,7 +8,8 @@ from typing import Any
 
 _WHERE = {
     "Field": "ranking.field",
-    "Stratum": "ranking.field",
+    "Options": "ranking.pool",
+    "Stratum": "ranking.pool",
     "bootstrap_mean": "interval.bootstrap",
     "clopper_pearson_upper": "interval.exact",
     "field_of": "ranking.field",
@@ -21,7 +22,22 @@ _WHERE = {
     "wilson_interval": "interval.wilson",
     "worst_five_percent_mean": "interval.exact",
 }
-__all__ = sorted(_WHERE)
+__all__ = [
+    "Field",
+    "Options",
+    "Stratum",
+    "bootstrap_mean",
+    "clopper_pearson_upper",
+    "field_of",
+    "holm",
+    "mcnemar",
+    "oracle",
+    "paired_difference",
+    "rank",
+    "seed_of",
+    "wilson_interval",
+    "worst_five_percent_mean",
+]
 
 
 def __getattr__(name: str) -> Any:

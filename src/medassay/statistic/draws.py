@@ -33,7 +33,7 @@ def stream(seed: int) -> np.random.RandomState:
     full = seed | 2**63
     words = np.array([full & 0xFFFFFFFF, full >> 32], dtype=np.uint32)
     # The legacy class is frozen by numpy's promise of reproducibility, which is what we need here.
-    return np.random.RandomState(words)  # noqa: NPY002 -- a portable stream is the point
+    return np.random.RandomState(words)
 
 
 def count_rows(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
@@ -47,7 +47,9 @@ def count_rows(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(index, minlength=size * n).reshape(size, n).astype(np.float64)
 
 
-def draw_means(scores: Floats, clusters: NDArray[np.int64] | None, n_resamples: int, seed: int) -> Floats:
+def draw_means(
+    scores: Floats, clusters: NDArray[np.int64] | None, n_resamples: int, seed: int
+) -> Floats:
     """Return the mean of every model in every draw.
 
     Parameters

@@ -43,12 +43,19 @@ class Journal:
                     offset += len(line)
 
     def _take(
-        self, segment: int, offset: int, line: bytes, path: Path, number_of: Callable[[dict[str, Any]], int | None]
+        self,
+        segment: int,
+        offset: int,
+        line: bytes,
+        path: Path,
+        number_of: Callable[[dict[str, Any]], int | None],
     ) -> None:
         try:
             trial = json.loads(line)["trial"]
         except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
-            raise IntegrityError(f"{path.name} at byte {offset}: not a journal line; restore the file") from None
+            raise IntegrityError(
+                f"{path.name} at byte {offset}: not a journal line; restore the file"
+            ) from None
         number = number_of(trial)
         if number is not None and trial["outcome"] != "failed":
             self._note(number, segment, offset, len(line))
@@ -67,7 +74,9 @@ class Journal:
         """Write one trial; with number None it is kept but not done (a failure)."""
         if self._file is None:
             path = self._folder / f"{self._number:05}.jsonl"
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+            self._file = os.open(
+                path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644
+            )
             self._segments.append(path)
         line = b'{"timing":' + canonical(timing) + _BETWEEN + trial + b"}\n"
         written = os.write(self._file, line)
@@ -98,7 +107,11 @@ class Journal:
                 if at >= 0:
                     line = os.pread(files[at >> 44], self._length[number], at & ((1 << 44) - 1))
                     split = line.index(_BETWEEN)
-                    yield number, line[split + len(_BETWEEN) : -2], line[len(b'{"timing":') : split]
+                    yield (
+                        number,
+                        line[split + len(_BETWEEN) : -2],
+                        line[len(b'{"timing":') : split],
+                    )
         finally:
             for file in files:
                 os.close(file)

@@ -21,7 +21,9 @@ def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 record = json.loads(line)
             except (UnicodeDecodeError, json.JSONDecodeError) as error:
-                raise IntegrityError(f"{path.name} line {number}: not valid JSON: {error}") from None
+                raise IntegrityError(
+                    f"{path.name} line {number}: not valid JSON: {error}"
+                ) from None
             if not isinstance(record, dict):
                 raise IntegrityError(f"{path.name} line {number}: not a JSON object")
             yield record

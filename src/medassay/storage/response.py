@@ -70,7 +70,9 @@ class ResponseStore:
     def put(self, key: str, completion: Completion, columns: dict[str, Any]) -> None:
         """Append one reply; it is in the operating system's hands when this returns."""
         if self._active is None:
-            self._active = os.open(self._active_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            self._active = os.open(
+                self._active_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+            )
             fcntl.flock(self._active, fcntl.LOCK_EX)
         record = {"key": key, **columns, "completion": completion_to_dict(completion)}
         os.write(self._active, canonical(record) + b"\n")

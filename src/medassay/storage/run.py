@@ -57,7 +57,9 @@ def read_document(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise InputError(f"{path.parent}: holds no {path.name}; expected the folder of a run") from None
+        raise InputError(
+            f"{path.parent}: holds no {path.name}; expected the folder of a run"
+        ) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise IntegrityError(f"{path.name}: not valid JSON: {error}") from None
     if not isinstance(document, dict):
@@ -89,14 +91,19 @@ def create_run(runs: Path, name: str, manifest: dict[str, Any]) -> Run:
     """Create a run's folder with its manifest; refuse a name in use."""
     folder = runs / name
     folder.mkdir(parents=True, exist_ok=True)
-    write_new(folder / "manifest.json", canonical({"schema_version": 1, "run": name, **manifest}) + b"\n")
+    write_new(
+        folder / "manifest.json",
+        canonical({"schema_version": 1, "run": name, **manifest}) + b"\n",
+    )
     return Run(folder)
 
 
 def write_new(path: Path, data: bytes) -> None:
     """Write a file that must not exist yet, whole or not at all."""
     if path.exists():
-        raise InputError(f"{path.name}: exists already in {path.parent}; nothing was overwritten")
+        raise InputError(
+            f"{path.name}: exists already in {path.parent}; nothing was overwritten"
+        )
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
         file.write(data)
@@ -112,7 +119,9 @@ def lock_run(run: Run) -> IO[bytes]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         file.close()
-        raise InputError(f"run {run.id}: another process is working on it; wait for it") from None
+        raise InputError(
+            f"run {run.id}: another process is working on it; wait for it"
+        ) from None
     return file
 
 
@@ -141,7 +150,9 @@ def seal_run(run: Run, *, sealed_at: str, previous: str | None = None) -> None:
     The seal is written last: a run without one is unfinished and resumes.
     """
     root, count = record_root(run.path)
-    names = sorted(p.name for p in run.path.iterdir() if p.is_file() and p.name not in (SUMS, SEAL, "lock"))
+    names = sorted(
+        p.name for p in run.path.iterdir() if p.is_file() and p.name not in (SUMS, SEAL, "lock")
+    )
     sums = "".join(f"{file_sha256(run.path / name)}  {name}\n" for name in names).encode()
     (run.path / SUMS).unlink(missing_ok=True)
     write_new(run.path / SUMS, sums)

@@ -58,6 +58,8 @@ def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]
                     seed=seed_of(version, run.id, f"{field}={value}", mode),
                     clusters=[clusters[k] for k in keys],
                 )
-                row = {"value": value, "model": model, "setting": setting, "mode": mode}
-                made[field].append({**row, **estimate.to_dict()})
+                made[field].append(
+                    {"value": value, "model": model, "setting": setting, "mode": mode}
+                    | estimate.to_dict()
+                )
     return made

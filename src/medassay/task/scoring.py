@@ -31,7 +31,9 @@ class RunItems:
         alone, last = 0, ("", "")
         for position, (item, _) in enumerate(self._items.scan()):
             if (item.domain, item.id) <= last:
-                raise IntegrityError(f"items.jsonl row {position + 1}: not sorted by domain and id")
+                raise IntegrityError(
+                    f"items.jsonl row {position + 1}: not sorted by domain and id"
+                )
             last = (item.domain, item.id)
             self._starts.setdefault(item.domain, position)
             if item.cluster is None:
@@ -75,7 +77,9 @@ def answer_of(trial: dict[str, Any]) -> Answer:
     )
 
 
-def score_trials(folder: Path, items: RunItems, task: Task) -> Iterator[tuple[dict[str, Any], Score, Scorer]]:
+def score_trials(
+    folder: Path, items: RunItems, task: Task
+) -> Iterator[tuple[dict[str, Any], Score, Scorer]]:
     """Yield every trial of a run with its score and scorer, in the order of trials.jsonl."""
     scorers = {form: SCORERS[name] for form, (_, name) in task.readers.items()}
     for trial in read_jsonl(folder / "trials.jsonl"):

@@ -9,7 +9,9 @@ import numpy as np
 from medassay.core.trial import OUTCOMES, Score
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, seed_of
-from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Pair, Row, Standing, Stratum, field_of
+from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
+from medassay.statistic.ranking.pairs import Pair, Row
+from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
 
@@ -23,7 +25,9 @@ class Table:
 
     def __init__(self, items: RunItems) -> None:
         self._items = items
-        self.clusters = {d: np.array(found, dtype=np.int64) for d, found in items.clusters.items()}
+        self.clusters = {
+            d: np.array(found, dtype=np.int64) for d, found in items.clusters.items()
+        }
         self.modes: set[str] = set()
         self.outcomes: dict[Cell, Counter[str]] = {}
         self._sums: dict[Cell, Floats] = {}
@@ -87,7 +91,9 @@ def unranked_rows(models: Mapping[str, Any], rows: Iterable[Row]) -> dict[Row, s
     return reasons
 
 
-def leaderboard_document(table: Table, manifest: Mapping[str, Any], task: Task) -> dict[str, Any]:
+def leaderboard_document(
+    table: Table, manifest: Mapping[str, Any], task: Task
+) -> dict[str, Any]:
     """Return every ranking of a run: `statistics.json`, of which the report is a part.
 
     Keys: `domains` (name or "overall" → rows of all modes), `fields` (mode → name → what holds
@@ -126,7 +132,13 @@ def leaderboard_document(table: Table, manifest: Mapping[str, Any], task: Task) 
 
 
 def _ranking(
-    table: Table, manifest: Mapping[str, Any], task: Task, mode: str, rows: list[Row], name: str, members: list[str]
+    table: Table,
+    manifest: Mapping[str, Any],
+    task: Task,
+    mode: str,
+    rows: list[Row],
+    name: str,
+    members: list[str],
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     versions, run, plan = manifest["domains"], manifest["run"], manifest["plan"]
     strata = [
@@ -142,15 +154,19 @@ def _ranking(
     field = field_of(
         rows,
         strata,
-        pool_seed=seed_of(joined, run, OVERALL, mode),
+        Options(
+            pool_seed=seed_of(joined, run, OVERALL, mode),
+            scale=task.scale,
+            n_resamples=plan["n_resamples"],
+            rule=plan["rank_rule"],
+            percentile_only=plan["separation"] == "percentile",
+        ),
         unranked=unranked_rows(manifest["models"], rows),
-        scale=task.scale,
-        rule=plan["rank_rule"],
-        percentile_only=plan["separation"] == "percentile",
-        n_resamples=plan["n_resamples"],
-        all_pairs=name == OVERALL or len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
+        all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
-    document = [_row(s, field, table.counted(members, s.row, mode), mode, task) for s in field.standings]
+    document = [
+        _row(s, field, table.counted(members, s.row, mode), mode, task) for s in field.standings
+    ]
     document.sort(key=lambda row: _place(row, task))
     return document, _relations(field)
 
@@ -161,7 +177,9 @@ def _place(row: dict[str, Any], task: Task) -> tuple[bool, int, float, str, str]
     return (row["rank"] is None, row["rank"] or 0, sign * score, row["model"], row["setting"])
 
 
-def _row(standing: Standing, field: Field, counted: Counter[str], mode: str, task: Task) -> dict[str, Any]:
+def _row(
+    standing: Standing, field: Field, counted: Counter[str], mode: str, task: Task
+) -> dict[str, Any]:
     model, setting = standing.row
     estimate, rank = standing.estimate, standing.rank
     trials = counted["trials"]
@@ -198,7 +216,9 @@ def _row(standing: Standing, field: Field, counted: Counter[str], mode: str, tas
         "coverage": standing.coverage,
         "worst": plain.get("worst"),
         "best": plain.get("best"),
-        "micro": None if micro is None else {"score": micro.value, "lo": micro.lo, "hi": micro.hi},
+        "micro": None
+        if micro is None
+        else {"score": micro.value, "lo": micro.lo, "hi": micro.hi},
         "rank": rank.rank,
         "rank_lo": rank.lo,
         "rank_hi": rank.hi,
@@ -230,7 +250,9 @@ def _relations(field: Field) -> dict[str, Any]:
             "unsolved_share": best.unsolved_share,
             "wins": [
                 {"model": s.row[0], "setting": s.row[1], "wins": w}
-                for s, w in zip((s for s in field.standings if s.rank.rank), best.wins, strict=True)
+                for s, w in zip(
+                    (s for s in field.standings if s.rank.rank), best.wins, strict=True
+                )
             ],
         },
     }

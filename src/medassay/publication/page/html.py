@@ -15,7 +15,7 @@ Page = tuple[str, str]  # path relative to the publication, content
 
 
 def visible(text: object) -> Markup:
-    """Return text escaped, with control and bidirectional characters spelled out.
+    r"""Return text escaped, with control and bidirectional characters spelled out.
 
     Examples
     --------
@@ -26,7 +26,10 @@ def visible(text: object) -> Markup:
     plain: list[str] = []
     for character in str(text):
         # Cc, Cf: controls and format marks, among them all that turn the direction of text.
-        if unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs") and character not in "\n\t":
+        if (
+            unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs")
+            and character not in "\n\t"
+        ):
             parts.append(escape("".join(plain)))
             plain = []
             parts.append(Markup('<span class="control">U+{:04X}</span>').format(ord(character)))
@@ -61,13 +64,19 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def render(template: str, board: Board, path: str, *, up: str | None = None, **values: Any) -> Page:
+def render(
+    template: str, board: Board, path: str, *, up: str | None = None, **values: Any
+) -> Page:
     """Return a page of a publication.
 
     `path` is its folder ("" for the first page); all links are relative to it by `up`.
     """
     root = "../" * path.count("/") if up is None else up
-    content = environment().get_template(template).render(board=board, up=root or "./", path=path, **values)
+    content = (
+        environment()
+        .get_template(template)
+        .render(board=board, up=root or "./", path=path, **values)
+    )
     return f"{path}index.html", content
 
 

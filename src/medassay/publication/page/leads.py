@@ -12,7 +12,14 @@ def pages(board: Board) -> Iterator[Page]:
     for mode in board.modes:
         for domain in (OVERALL, *board.domains):
             oracle = board.relations(domain, mode)["oracle"]
-            tables.append({"domain": domain, "mode": mode, "oracle": oracle, "n": board.relations(domain, mode)["n_common"]})
+            tables.append(
+                {
+                    "domain": domain,
+                    "mode": mode,
+                    "oracle": oracle,
+                    "n": board.relations(domain, mode)["n_common"],
+                }
+            )
     leaders = {
         row["model"]
         for domain in board.domains

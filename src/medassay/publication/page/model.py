@@ -13,8 +13,17 @@ def pages(board: Board) -> Iterator[Page]:
         for domain in (OVERALL, *board.domains):
             for row in board.statistics["domains"][domain]:
                 if row["model"] == model:
-                    key = CellKey(domain=domain, model=model, setting=row["setting"], mode=row["mode"])
+                    key = CellKey(
+                        domain=domain, model=model, setting=row["setting"], mode=row["mode"]
+                    )
                     cell = None if domain == OVERALL else board.cell_path(key)
                     rows.append({**row, "domain": domain, "cell": cell})
         spec = board.manifest["models"][model]
-        yield render("model.html", board, f"model/{board.slug(model)}/", model=model, rows=rows, spec=spec)
+        yield render(
+            "model.html",
+            board,
+            f"model/{board.slug(model)}/",
+            model=model,
+            rows=rows,
+            spec=spec,
+        )

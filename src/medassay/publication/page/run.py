@@ -5,8 +5,22 @@ from collections.abc import Iterator
 from medassay.publication.board import Board
 from medassay.publication.page.html import Page, render
 
-_SHOWN = ("provider", "model", "version", "family", "location", "licence", "size", "quantisation", "engine",
-          "engine_version", "weights_digest", "max_tokens", "temperature", "top_p")
+_SHOWN = (
+    "provider",
+    "model",
+    "version",
+    "family",
+    "location",
+    "licence",
+    "size",
+    "quantisation",
+    "engine",
+    "engine_version",
+    "weights_digest",
+    "max_tokens",
+    "temperature",
+    "top_p",
+)
 
 
 def pages(board: Board) -> Iterator[Page]:

@@ -63,7 +63,9 @@ def second_interval(
     """Return the second interval of one mean: cluster t, Wilson or BCa, as the data ask for."""
     unit = scale.lo == 0 and scale.hi == 1
     if clusters is not None:
-        ends = cluster_t(scores, clusters, level=level, clip=(scale.lo, scale.hi) if unit else None)
+        ends = cluster_t(
+            scores, clusters, level=level, clip=(scale.lo, scale.hi) if unit else None
+        )
         return None if ends is None else Second(method="cluster_t", lo=ends[0], hi=ends[1])
     if unit and np.all((scores == 0) | (scores == 1)):
         lo, hi = wilson_interval(float(scores.sum()), len(scores), level=level)
@@ -77,7 +79,9 @@ def second_interval(
     return None
 
 
-def interval_flags(lo: float, hi: float, second: Second | None, n: int, scale: Scale) -> list[str]:
+def interval_flags(
+    lo: float, hi: float, second: Second | None, n: int, scale: Scale
+) -> list[str]:
     """Return the flags of one interval: `degenerate`, `small_n`, `intervals_differ`."""
     flags = []
     if hi - lo <= TIE:
@@ -116,7 +120,7 @@ def bootstrap_mean(
     level: float = 0.95,
     seed: int,
     clusters: ArrayLike | None = None,
-    scale: Scale = Scale(),  # noqa: B008 -- frozen
+    scale: Scale = Scale(),
 ) -> Estimate:
     """Estimate a mean with its percentile interval and a second interval.
 

@@ -27,7 +27,7 @@ def clopper_pearson_upper(events: int, n: int, *, level: float = 0.95) -> float:
     return 1.0 if events == n else float(betaincinv(events + 1, n - events, level))
 
 
-def worst_five_percent_mean(scores: ArrayLike, *, scale: Scale = Scale()) -> float:  # noqa: B008 -- frozen
+def worst_five_percent_mean(scores: ArrayLike, *, scale: Scale = Scale()) -> float:
     """Return the mean of the lowest ⌈n/20⌉ scores.
 
     Examples

@@ -22,7 +22,9 @@ class Oracle:
     unsolved_share: float
 
 
-def oracle(scores: Floats, *, seed: int, n_resamples: int = 1000, clusters: ArrayLike | None = None) -> Oracle:
+def oracle(
+    scores: Floats, *, seed: int, n_resamples: int = 1000, clusters: ArrayLike | None = None
+) -> Oracle:
     """Return the oracle of a complete matrix, shape (n_rows, n_items), higher is better.
 
     Each item gives one win, split equally among the rows that score its maximum.

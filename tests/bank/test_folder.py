@@ -1,0 +1,196 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medassay.bank import bank_records, item_record, load_bank, write_bank
+from medassay.bank.check import build_item, read_item
+from medassay.errors import InputError
+from tests import makers
+
+GOOD = {
+    "id": "x",
+    "domain": "law",
+    "question": "Q?",
+    "options": ["a", "b"],
+    "expected": "A",
+    "source": "s",
+}
+
+
+def bank_with(tmp_path, *items):
+    return makers.write_bank(tmp_path / "nephro", items)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"expected": "F"}, "target 'F' is not among options A–B"),
+        ({"options": ["a"]}, "1 options; expected 2 to 26"),
+        ({"options": ["a", ""]}, "non-empty texts"),
+        ({"question": " "}, "'question': absent or empty"),
+        ({"domain": "tax"}, "'tax' is not among the card's domains (law)"),
+        ({"kind": "secret"}, "expected one of public, synthetic"),
+        ({"source": None}, "'source'"),
+        ({"colour": "red"}, "field 'colour': unknown"),
+        ({"options": None, "expected": None, "regex": "("}, "field 'expected'"),
+        ({"year": "2020"}, "expected int"),
+        ({"range": {"lo": 1, "hi": 2}}, "found options and range"),
+        ({"answer_type": "open"}, "'facts': absent"),
+        (
+            {
+                "answer_type": "open",
+                "facts": [{"id": "f", "text": "a"}, {"id": "f", "text": "b"}],
+            },
+            "share an id",
+        ),
+        ({"split": "train"}, "expected one of test, dev"),
+    ],
+)
+def test_a_bad_item_is_refused_with_file_row_field_and_expectation(tmp_path, change, says):
+    item = {**GOOD, **change}
+    with pytest.raises(InputError, match=r"items.jsonl row 2") as caught:
+        load_bank(bank_with(tmp_path, {**GOOD, "id": "first"}, item))
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ({"regex": "("}, "not a Python regular expression"),
+        ({"regex": "(a+)+$"}, "is slow"),
+        ({"range": {"lo": 5, "hi": 4}}, "lo 5 > hi 4"),
+        ({"range": {"lo": "5", "hi": 4}}, "is not a number"),
+        ({"range": {"lo": 1, "hi": 4}, "extract": "a"}, "0 groups; expected exactly one"),
+        ({"range": {"lo": 1, "hi": 4}, "locale": "fr"}, "expected en or de"),
+    ],
+)
+def test_bad_patterns_and_ranges_are_refused(tmp_path, item, says):
+    base = {k: v for k, v in GOOD.items() if k not in ("options", "expected")}
+    with pytest.raises(InputError) as caught:
+        load_bank(bank_with(tmp_path, {**base, **item}))
+    assert says in str(caught.value)
+    assert "row 1" in str(caught.value)
+
+
+def test_duplicate_ids_are_refused_in_any_order(tmp_path):
+    for ids in (["a", "b", "a"], ["a", "a"], ["b", "a", "b"]):
+        with pytest.raises(InputError, match="occurs twice"):
+            load_bank(bank_with(tmp_path, *({**GOOD, "id": i} for i in ids)))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no items"),
+        ("[1]\n", "expected a JSON object"),
+        ('{"id": NaN}\n', "not valid JSON"),
+        ("{\n", "not valid JSON"),
+        ("[" * 100_000 + "\n", "not valid JSON"),
+    ],
+)
+def test_broken_files_are_refused_with_the_row(tmp_path, text, says):
+    folder = bank_with(tmp_path, GOOD)
+    (folder / "items.jsonl").write_text(text)
+    with pytest.raises(InputError, match="items.jsonl") as caught:
+        load_bank(folder)
+    assert says in str(caught.value)
+
+
+def test_invalid_utf8_is_refused(tmp_path):
+    folder = bank_with(tmp_path, GOOD)
+    (folder / "items.jsonl").write_bytes(b'{"id": "\xff"}\n')
+    with pytest.raises(InputError, match="row 1: not valid JSON"):
+        load_bank(folder)
+
+
+@pytest.mark.parametrize(
+    ("card", "says"),
+    [
+        ({"licence": ""}, "'licence': absent"),
+        ({"question_bank_version": "law-1"}, "expected law-<year>.<n>"),
+        ({"domains": []}, "'domains'"),
+        ({"domains": ["overall"]}, "'overall' names the ranking"),
+        ({"may_leave": "no"}, "'may_leave'"),
+        ({"owner": "x"}, "'owner': unknown"),
+    ],
+)
+def test_a_bad_card_is_refused(tmp_path, card, says):
+    folder = makers.write_bank(tmp_path / "nephro", [GOOD], **card)
+    with pytest.raises(InputError, match=r"nephro/bank.toml") as caught:
+        load_bank(folder)
+    assert says in str(caught.value)
+
+
+def test_an_item_changed_after_its_release_is_refused(tmp_path):
+    bank = load_bank(bank_with(tmp_path, GOOD))
+    folder = makers.write_bank(
+        tmp_path / "nephro", [{**GOOD, "expected": "B"}], content_sha256=bank.content_hash
+    )
+    with pytest.raises(InputError, match="items of a released version never change"):
+        load_bank(folder)
+    (tmp_path / "banks.lock").write_text(
+        json.dumps({"banks": {"law-2026.1": bank.content_hash}})
+    )
+    folder = makers.write_bank(tmp_path / "nephro", [{**GOOD, "expected": "B"}])
+    with pytest.raises(InputError, match="banks.lock registers"):
+        load_bank(folder, lock=tmp_path / "banks.lock")
+
+
+def test_the_hash_does_not_depend_on_the_order_of_rows(tmp_path):
+    items = makers.law_items()
+    first = load_bank(makers.write_bank(tmp_path / "a", items))
+    second = load_bank(makers.write_bank(tmp_path / "b", reversed(items)))
+    assert first.content_hash == second.content_hash
+
+
+def test_what_is_written_is_what_is_read(tmp_path):
+    bank = load_bank(makers.write_bank(tmp_path / "a", makers.law_items()))
+    content = write_bank(tmp_path / "b", {**bank.card}, (r for _, r in bank_records(bank)))
+    again = load_bank(tmp_path / "b")
+    assert content == again.content_hash == bank.content_hash
+    assert list(again.items) == list(bank.items)
+    with pytest.raises(InputError, match="exists"):
+        write_bank(tmp_path / "b", bank.card, [])
+
+
+def test_a_refused_bank_leaves_nothing_behind(tmp_path):
+    card = {
+        "name": "law",
+        "question_bank_version": "law-2026.1",
+        "licence": "CC0-1.0",
+        "domains": ["law"],
+    }
+    with pytest.raises(InputError):
+        write_bank(tmp_path / "new", card, [{**GOOD, "expected": "Z"}])
+    assert list(tmp_path.iterdir()) == []
+
+
+texts = st.text(min_size=1).filter(str.strip)
+
+
+@given(
+    st.lists(texts, min_size=2, max_size=6),
+    texts,
+    st.sampled_from(["en", "de", "xx"]),
+    st.data(),
+)
+def test_an_item_survives_the_way_to_its_record_and_back(options, question, language, data):
+    key = data.draw(st.sampled_from("ABCDEF"[: len(options)]))
+    record = {
+        **GOOD,
+        "options": options,
+        "question": question,
+        "language": language,
+        "expected": key,
+    }
+    item = read_item(record, "here", {"law"})
+    assert build_item(item_record(item)) == item
+
+
+def test_reading_one_item_reads_that_row(tmp_path):
+    bank = load_bank(makers.write_bank(tmp_path / "a", makers.law_items()))
+    assert bank.items[3].id == "law-03"
+    assert bank.items[-1].id == "law-09"
+    assert [i.id for i in bank.items[2:4]] == ["law-02", "law-03"]

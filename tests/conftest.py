@@ -1,0 +1,72 @@
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_configure(config):
+    # A key of the developer's must never reach a test.
+    for name in list(os.environ):
+        if name.endswith("_API_KEY"):
+            del os.environ[name]
+
+
+def absent(reason):
+    """Skip, or fail where everything must be there (MEDASSAY_STRICT=1, as in CI)."""
+    if os.environ.get("MEDASSAY_STRICT") == "1":
+        pytest.fail(f"MEDASSAY_STRICT: {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def golden():
+    return lambda name: json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def data():
+    folder = Path(os.environ.get("MEDASSAY_DATA", "../shared/data"))
+    folder = folder if folder.is_absolute() else ROOT / folder
+    if not folder.is_dir():
+        absent("the public data sets of MEDASSAY_DATA are not here")
+    return folder
+
+
+@pytest.fixture
+def mock_server(tmp_path):
+    """Start mock servers; returns a function of options that gives the base url."""
+    started = []
+
+    def start(*options):
+        process = subprocess.Popen(
+            [sys.executable, str(ROOT / "benchmarks" / "mock_server.py"), *map(str, options)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        port = re.search(r"\d+", process.stdout.readline())[0]
+        return f"http://127.0.0.1:{port}/v1"
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    path = Path("/usr/bin/chromium")
+    if not path.exists():
+        absent("no browser: install Debian's chromium")
+    return str(path)

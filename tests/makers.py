@@ -1,0 +1,104 @@
+"""Small banks, models files and plans, written to a folder."""
+
+import json
+
+LAW = [
+    (
+        "Which court hears appeals on points of law?",
+        ["A first court", "A cassation court", "A jury"],
+        "B",
+    ),
+    ("A contract made under threat is …", ["voidable", "binding", "a tort"], "A"),
+    (
+        "Who bears the burden of proof in a civil claim?",
+        ["The court", "The claimant", "The state"],
+        "B",
+    ),
+    ("A statute of limitations limits …", ["time to sue", "damages", "witnesses"], "A"),
+    ("Hearsay is …", ["a written oath", "a plea", "a statement reported by another"], "C"),
+    (
+        "Double jeopardy forbids …",
+        ["two judges", "a second trial for one act", "two lawyers"],
+        "B",
+    ),
+    ("An injunction is …", ["an order to act or refrain", "a fine", "a tax"], "A"),
+    ("Mens rea means …", ["the act", "the place", "the guilty mind"], "C"),
+    ("A will takes effect …", ["at death", "when signed", "when read"], "A"),
+    ("Ultra vires describes acts …", ["in secret", "beyond one's powers", "of war"], "B"),
+]
+
+
+def law_items():
+    return [
+        {
+            "id": f"law-{n:02}",
+            "domain": "law",
+            "question": q,
+            "options": o,
+            "expected": k,
+            "source": "written for a test",
+        }
+        for n, (q, o, k) in enumerate(LAW)
+    ]
+
+
+def write_bank(folder, items, *, name="law", domains=("law",), **card):
+    folder.mkdir(parents=True, exist_ok=True)
+    text = {
+        "name": name,
+        "question_bank_version": f"{name}-2026.1",
+        "licence": "CC0-1.0",
+        "domains": list(domains),
+        **card,
+    }
+    (folder / "bank.toml").write_text(
+        "".join(f"{k} = {json.dumps(v)}\n" for k, v in text.items())
+    )
+    (folder / "items.jsonl").write_text(
+        "".join(json.dumps(item) + "\n" for item in items), encoding="utf-8"
+    )
+    return folder
+
+
+def write_models(folder, *models):
+    (folder / "models.json").write_text(
+        json.dumps({"schema_version": 1, "models": list(models)})
+    )
+
+
+def write_plan(folder, **values):
+    wanted = {"banks": ["bank"], "models": ["m"], "seed": 1, **values}
+    budget = wanted.pop("budget", None)
+    lines = [f"{k} = {json.dumps(v)}" for k, v in wanted.items()]
+    if budget:
+        lines += ["[budget]", *(f"{k} = {json.dumps(v)}" for k, v in budget.items())]
+    (folder / "plan.toml").write_text("\n".join(lines) + "\n")
+    return folder / "plan.toml"
+
+
+def fake(name="m", **script):
+    return {"id": name, "provider": "fake", "script": script}
+
+
+def endpoint(url, name="m", **more):
+    return {
+        "id": name,
+        "provider": "openai_compatible",
+        "url": url,
+        "location": "local",
+        **more,
+    }
+
+
+def many_items(n, domain="law"):
+    return [
+        {
+            "id": f"q{i:05}",
+            "domain": domain,
+            "question": f"Question number {i}?",
+            "options": ["one", "two", "three", "four"],
+            "expected": "ABCD"[i % 4],
+            "source": "test",
+        }
+        for i in range(n)
+    ]
