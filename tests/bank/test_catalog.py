@@ -40,7 +40,9 @@ def test_the_real_files_load_with_counts_kept_and_dropped(name, data, tmp_path):
 @pytest.mark.real_data
 def test_known_facts_of_the_real_files_hold(data):
     medqa = BANKS["medqa"].load(data / "medqa")
-    first = json.loads((data / "medqa" / "test.jsonl").open(encoding="utf-8").readline())
+    first = json.loads(
+        (data / "medqa" / "test.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    )
     item = next(i for i in medqa.items if i.id == f"medqa-{first['realidx']}")
     assert item.options[item.letters.index(item.expected)] == first["answer"]
     mmlu = BANKS["mmlu_medical"].load(data / "mmlu_medical")

@@ -3,11 +3,11 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import makers
 
 from medassay.bank import bank_records, item_record, load_bank, write_bank
 from medassay.bank.check import build_item, read_item
 from medassay.errors import InputError
-from tests import makers
 
 GOOD = {
     "id": "x",
@@ -50,7 +50,7 @@ def bank_with(tmp_path, *items):
 )
 def test_a_bad_item_is_refused_with_file_row_field_and_expectation(tmp_path, change, says):
     item = {**GOOD, **change}
-    with pytest.raises(InputError, match=r"items.jsonl row 2") as caught:
+    with pytest.raises(InputError, match=r"items\.jsonl row 2") as caught:
         load_bank(bank_with(tmp_path, {**GOOD, "id": "first"}, item))
     assert says in str(caught.value)
 
@@ -93,7 +93,7 @@ def test_duplicate_ids_are_refused_in_any_order(tmp_path):
 def test_broken_files_are_refused_with_the_row(tmp_path, text, says):
     folder = bank_with(tmp_path, GOOD)
     (folder / "items.jsonl").write_text(text)
-    with pytest.raises(InputError, match="items.jsonl") as caught:
+    with pytest.raises(InputError, match=r"items\.jsonl") as caught:
         load_bank(folder)
     assert says in str(caught.value)
 
@@ -118,7 +118,7 @@ def test_invalid_utf8_is_refused(tmp_path):
 )
 def test_a_bad_card_is_refused(tmp_path, card, says):
     folder = makers.write_bank(tmp_path / "nephro", [GOOD], **card)
-    with pytest.raises(InputError, match=r"nephro/bank.toml") as caught:
+    with pytest.raises(InputError, match=r"nephro/bank\.toml") as caught:
         load_bank(folder)
     assert says in str(caught.value)
 
@@ -134,7 +134,7 @@ def test_an_item_changed_after_its_release_is_refused(tmp_path):
         json.dumps({"banks": {"law-2026.1": bank.content_hash}})
     )
     folder = makers.write_bank(tmp_path / "nephro", [{**GOOD, "expected": "B"}])
-    with pytest.raises(InputError, match="banks.lock registers"):
+    with pytest.raises(InputError, match=r"banks\.lock registers"):
         load_bank(folder, lock=tmp_path / "banks.lock")
 
 

@@ -1,10 +1,10 @@
 import datetime as dt
 
 import pytest
+from tests import makers
 
 from medassay.bank import diff_banks, load_bank, release
 from medassay.errors import GateError, InputError
-from tests import makers
 
 TODAY = dt.date(2026, 11, 20)
 

@@ -1,8 +1,8 @@
 import pytest
+from tests.makers import write_plan
 
 from medassay.core.plan import load_plan
 from medassay.errors import InputError
-from tests.makers import write_plan
 
 
 def test_the_hash_ignores_name_and_budget_only(tmp_path):
@@ -24,7 +24,7 @@ def test_the_hash_ignores_name_and_budget_only(tmp_path):
     ],
 )
 def test_a_bad_plan_names_file_field_and_expectation(tmp_path, values, says):
-    with pytest.raises(InputError, match="plan.toml") as caught:
+    with pytest.raises(InputError, match=r"plan\.toml") as caught:
         load_plan(write_plan(tmp_path, **values))
     assert says in str(caught.value)
 

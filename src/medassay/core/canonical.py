@@ -41,9 +41,10 @@ def _plain(value: Any) -> Any:
     if kind is int and -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
         return value
     if kind is float:
-        if value.is_integer() and abs(value) <= _SAFE_INTEGER:
-            return int(value)
-        if 1e-4 <= abs(value) < 1e16:  # where repr() and ECMAScript agree
+        if value.is_integer():
+            if abs(value) <= _SAFE_INTEGER:
+                return int(value)
+        elif 1e-4 <= abs(value) < 1e16:  # where repr() and ECMAScript agree
             return value
     raise _NeedsSlowPath
 

@@ -209,8 +209,8 @@ def _with_bounds(
     present: list[Bools],
     scale: Scale,
 ) -> Estimate | None:
-    """Return the estimate with its coverage and its bounds, nulls taken as worst and as best."""
-    if estimate is None or all(p[i].all() for p in present):
+    """Return the estimate with its coverage and, if any row has a null, its bounds over all items."""
+    if estimate is None or all(p.all() for p in present):
         return estimate
     bounds = []
     for fill in (scale.lo, scale.hi):

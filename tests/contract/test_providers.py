@@ -1,0 +1,280 @@
+"""Whatever enters PROVIDERS inherits this: it answers, counts, fails in the two known ways, closes."""
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from medassay.core.canonical import canonical
+from medassay.core.model import ModelSpec, Sampling
+from medassay.core.trial import Completion, Prompt
+from medassay.errors import ModelError, Permanent, Transient
+from medassay.model.catalog import PROVIDERS
+
+MESSAGES = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "A or B?"})
+PROMPT = Prompt(
+    item_id="q",
+    messages=MESSAGES,
+    encoded=canonical(MESSAGES),
+    template="t",
+    letters="AB",
+    options=("one", "longer"),
+)
+SAMPLING = Sampling(temperature=0.0, top_p=1.0, max_tokens=5, seed=7)
+
+
+class Endpoint:
+    """A real HTTP server that replies what it is told and remembers what it was asked."""
+
+    def __init__(self):
+        self.replies, self.asked, self.headers = [], [], []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.asked.append((self.path, json.loads(body)))
+                outer.headers.append(dict(self.headers))
+                status, headers, reply = (
+                    outer.replies.pop(0) if outer.replies else (200, {}, chat("A"))
+                )
+                if status == 0:
+                    self.connection.close()
+                    return
+                data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": str(len(data))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def endpoint():
+    made = Endpoint()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def chat(text, finish="stop", **message):
+    return {
+        "choices": [
+            {
+                "finish_reason": finish,
+                "message": {"role": "assistant", "content": text, **message},
+            }
+        ],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 2},
+    }
+
+
+def ask(spec, secrets=None, prompt=PROMPT, sampling=SAMPLING, provider=None):
+    async def once():
+        chat_ = PROVIDERS[provider or spec.provider](spec, secrets or {})
+        try:
+            return await chat_.complete(prompt, sampling, repeat=0)
+        finally:
+            await chat_.close()
+
+    return asyncio.run(once())
+
+
+def spec_for(name, endpoint):
+    if name == "openai_compatible":
+        return ModelSpec(id="m", provider=name, url=endpoint.url)
+    if name == "baseline":
+        return ModelSpec(id="m", provider=name, model="longest")
+    if name == "fake":
+        return ModelSpec(id="m", provider=name, script={"reply": "B"})
+    return ModelSpec(id="m", provider=name, path="no/such/weights")
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_it_returns_a_completion_or_one_of_the_two_errors(name, endpoint):
+    if name == "transformers":
+        pytest.importorskip("torch")
+    try:
+        found = ask(spec_for(name, endpoint))
+    except ModelError as error:
+        assert "m" in str(error)
+        assert name in ("replay", "transformers")
+        return
+    assert isinstance(found, Completion)
+    assert found.text in ("A", "B")
+    assert found.seconds >= 0
+
+
+def openai(endpoint, **more):
+    return ModelSpec(id="m", provider="openai_compatible", url=endpoint.url, **more)
+
+
+def test_chat_sends_the_messages_exactly_and_reads_usage(endpoint):
+    found = ask(openai(endpoint, model="the-model"))
+    path, body = endpoint.asked[0]
+    assert path == "/v1/chat/completions"
+    assert body == {
+        "messages": list(MESSAGES),
+        "model": "the-model",
+        "max_tokens": 5,
+        "temperature": 0,
+        "seed": 7,
+    }
+    assert (found.usage.prompt, found.usage.completion, found.finish) == (11, 2, "stop")
+
+
+def test_oddities_of_an_endpoint_are_fields_of_its_entry(endpoint):
+    odd = openai(
+        endpoint,
+        token_parameter="max_completion_tokens",
+        sends_seed=False,
+        logprobs=True,
+        extra_body={"reasoning_effort": "low"},
+    )
+    ask(odd, sampling=Sampling(temperature=None, top_p=1.0, max_tokens=5, seed=None))
+    body = endpoint.asked[0][1]
+    assert "temperature" not in body
+    assert "seed" not in body
+    assert body["max_completion_tokens"] == 5
+    assert body["reasoning_effort"] == "low"
+    assert body["logprobs"] is True
+
+
+def test_completions_protocol_joins_the_messages(endpoint):
+    endpoint.replies.append(
+        (
+            200,
+            {},
+            {
+                "choices": [
+                    {
+                        "text": " B",
+                        "finish_reason": "length",
+                        "logprobs": {"tokens": [" B"], "token_logprobs": [-0.5]},
+                    }
+                ]
+            },
+        )
+    )
+    found = ask(openai(endpoint, protocol="completions"))
+    assert endpoint.asked[0][0] == "/v1/completions"
+    assert endpoint.asked[0][1]["prompt"] == "Be brief.\n\nA or B?"
+    assert (found.text, found.finish, found.logprobs) == (" B", "length", ((" B", -0.5),))
+
+
+@pytest.mark.parametrize(
+    ("reply", "finish", "text"),
+    [
+        (chat("cut", "length"), "length", "cut"),
+        (chat(None, "content_filter"), "refusal", ""),
+        (chat(None, refusal="I will not."), "refusal", "I will not."),
+        (chat(None, "tool_calls", tool_calls=[{"id": "x"}]), "tool_calls", ""),
+        (chat([{"type": "text", "text": "A"}]), "stop", "A"),
+        ({"choices": [{"message": {"content": "B"}}]}, "stop", "B"),
+    ],
+)
+def test_replies_of_every_kind_are_read(endpoint, reply, finish, text):
+    endpoint.replies.append((200, {}, reply))
+    found = ask(openai(endpoint))
+    assert (found.finish, found.text) == (finish, text)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"choices": []}',
+        b'{"choices": [{}]}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"choices":[{"message":{"content":"A"}}],"usage":{"prompt_tokens":"x"}}',
+    ],
+)
+def test_malformed_replies_are_transient(endpoint, reply):
+    endpoint.replies.append((200, {}, reply))
+    with pytest.raises(Transient, match="not a reply of this protocol"):
+        ask(openai(endpoint))
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 529])
+def test_overload_and_server_errors_are_transient(endpoint, status):
+    endpoint.replies.append((status, {"Retry-After": "2.5"}, {"error": {"message": "busy"}}))
+    with pytest.raises(Transient) as caught:
+        ask(openai(endpoint))
+    assert caught.value.retry_after == 2.5
+    assert caught.value.overload == (status in (429, 503, 529))
+
+
+@pytest.mark.parametrize("header", ["Wed, 21 Oct 2026 07:28:00 GMT", "nan", "soon", ""])
+def test_an_odd_retry_after_is_left_to_the_backoff(endpoint, header):
+    endpoint.replies.append((429, {"Retry-After": header}, {}))
+    with pytest.raises(Transient) as caught:
+        ask(openai(endpoint))
+    assert caught.value.retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("status", "wide"), [(400, False), (401, True), (404, True), (422, False)]
+)
+def test_other_refusals_are_permanent(endpoint, status, wide):
+    endpoint.replies.append((status, {}, {"error": {"message": "no"}}))
+    with pytest.raises(Permanent) as caught:
+        ask(openai(endpoint))
+    assert caught.value.endpoint_wide == wide
+
+
+def test_a_cut_connection_a_closed_port_and_silence_are_transient(endpoint):
+    endpoint.replies.append((0, {}, b""))
+    with pytest.raises(Transient):
+        ask(openai(endpoint))
+    with pytest.raises(Transient):
+        ask(ModelSpec(id="m", provider="openai_compatible", url="http://127.0.0.1:9/v1"))
+    with pytest.raises(Transient, match="no reply within"):
+        ask(openai(endpoint, timeout=0.001))
+
+
+def test_keys_come_from_the_environment_and_never_reach_an_error(endpoint):
+    spec = openai(endpoint, api_key_env="MY_KEY")
+    with pytest.raises(Permanent, match="MY_KEY is not set"):
+        ask(spec)
+    endpoint.replies.append((401, {}, {"error": {"message": "bad key very-secret-value"}}))
+    with pytest.raises(Permanent) as caught:
+        ask(spec, {"MY_KEY": "very-secret-value"})
+    assert "very-secret-value" not in str(caught.value)
+    assert endpoint.headers[-1]["Authorization"] == "Bearer very-secret-value"
+
+
+def test_the_script_of_a_fake_can_fail_refuse_and_delay():
+    base = {"id": "m", "provider": "fake"}
+    with pytest.raises(Permanent):
+        ask(ModelSpec(**base, script={"fail_items": ["q"]}))
+    with pytest.raises(Transient):
+        ask(ModelSpec(**base, script={"fail_every": 1}))
+    with pytest.raises(Transient):
+        ask(ModelSpec(**base, script={"malformed_items": ["q"]}))
+    assert ask(ModelSpec(**base, script={"refuse_items": ["q"]})).finish == "refusal"
+    assert ask(ModelSpec(**base, script={"letters": "hash", "delay": 0.001})).text in "AB"
+
+
+def test_baselines_answer_without_reading():
+    for kind in ("random", "majority", "longest"):
+        spec = ModelSpec(id="m", provider="baseline", model=kind)
+        assert ask(spec).text in "AB"
+        assert (
+            ask(spec, prompt=Prompt(item_id="q", messages=(), encoded=b"", template="t")).text
+            == ""
+        )
+    assert ask(ModelSpec(id="m", provider="baseline", model="longest")).text == "B"

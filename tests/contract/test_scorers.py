@@ -1,0 +1,74 @@
+"""Whatever enters SCORERS inherits this."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medassay.core.item import Item, Range
+from medassay.core.trial import Answer
+from medassay.score.catalog import SCORERS
+from medassay.task.catalog import TASKS
+
+BASE = {"id": "q1", "domain": "d", "question": "?"}
+ITEMS = {
+    "choice": Item(**BASE, form="choice", options=("a", "b"), expected="A"),
+    "key": Item(**BASE, form="key", expected="A"),
+    "given": Item(**BASE, form="given"),
+    "range": Item(**BASE, form="range", range=Range(lo=1, hi=2)),
+    "regex": Item(**BASE, form="regex", regex="(?i)asp"),
+}
+RIGHT = {"choice": "A", "key": "a ", "given": "1.0", "range": "2", "regex": "Aspirin"}
+WRONG = {"choice": "B", "key": "b", "given": "0.0", "range": "2.0001", "regex": "none"}
+each = pytest.mark.parametrize("name", SCORERS)
+
+
+def score(name, outcome, value):
+    answer = Answer(item_id="q1", outcome=outcome, value=value, reason="")
+    [found] = SCORERS[name].score([ITEMS[name]], [answer])
+    return found
+
+
+@each
+def test_right_scores_the_best_and_wrong_the_worst(name):
+    assert score(name, "answered", RIGHT[name]).value == SCORERS[name].scale.hi
+    assert score(name, "answered", WRONG[name]).value == SCORERS[name].scale.lo
+
+
+@each
+@pytest.mark.parametrize("outcome", ["unparsed", "refused", "truncated"])
+def test_missing_answer_scores_the_worst_and_says_why(name, outcome):
+    found = score(name, outcome, None)
+    assert (found.value, found.because) == (SCORERS[name].scale.worst, outcome)
+
+
+@each
+def test_a_failed_trial_is_null_not_wrong(name):
+    assert (score(name, "failed", None).value, score(name, "failed", None).because) == (
+        None,
+        "failed",
+    )
+
+
+@each
+def test_its_id_names_its_source(name):
+    assert re.fullmatch(rf"{name}@[0-9a-f]{{12}}", SCORERS[name].id)
+
+
+@each
+def test_a_task_uses_it(name):
+    assert any(name == scorer for task in TASKS.values() for _, scorer in task.readers.values())
+
+
+@given(st.text(min_size=1))
+def test_text_scorers_stay_on_their_scale_for_any_reply(text):
+    for name in ("choice", "key", "regex"):
+        assert score(name, "answered", text).value in (0.0, 1.0)
+
+
+def test_a_pattern_that_takes_too_long_is_null():
+    slow = Item(**BASE, form="regex", regex="(a|aa)+$")
+    answer = Answer(item_id="q1", outcome="answered", value="a" * 60 + "!", reason="")
+    [found] = SCORERS["regex"].score([slow], [answer])
+    assert found.value in (None, 0.0)

@@ -1,0 +1,104 @@
+import asyncio
+
+import pytest
+from tests.conftest import absent
+
+from medassay.core.canonical import canonical
+from medassay.core.model import ModelSpec, Sampling
+from medassay.core.trial import Prompt
+from medassay.model.local import Local
+
+pytestmark = pytest.mark.local_model
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """A tiny random Llama with a byte-level tokenizer: real code, no download."""
+    try:
+        import tokenizers
+        import torch
+        import transformers
+    except ImportError:
+        absent("the extra [local] is not installed")
+    folder = tmp_path_factory.mktemp("tiny")
+    base = tokenizers.Tokenizer(
+        tokenizers.models.BPE(
+            {c: i for i, c in enumerate(tokenizers.pre_tokenizers.ByteLevel.alphabet())}, []
+        )
+    )
+    base.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    base.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=base, eos_token="<e>", pad_token="<p>"
+    )
+    tokenizer.chat_template = (
+        "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[assistant]"
+    )
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def prompt(text):
+    messages = ({"role": "user", "content": text},)
+    return Prompt(item_id=text, messages=messages, encoded=canonical(messages), template="t")
+
+
+def generate(spec, texts, temperature=0.0):
+    async def all_at_once():
+        model = Local(spec, {})
+        sampling = Sampling(temperature=temperature, top_p=0.9, max_tokens=6, seed=3)
+        try:
+            return await asyncio.gather(
+                *(model.complete(prompt(t), sampling, repeat=0) for t in texts)
+            )
+        finally:
+            await model.close()
+
+    return asyncio.run(all_at_once())
+
+
+def spec(weights, **more):
+    return ModelSpec(id="tiny", provider="transformers", path=weights, **more)
+
+
+def test_a_batch_of_unlike_lengths_gives_what_each_prompt_gives_alone(weights):
+    texts = ["A?", "A much longer question about something else entirely?", "B or C?"]
+    together = generate(spec(weights, batch_size=3), texts)
+    alone = [generate(spec(weights, batch_size=1), [t])[0] for t in texts]
+    assert [c.text for c in together] == [c.text for c in alone]
+    assert [c.usage.prompt for c in together] == [c.usage.prompt for c in alone]
+    assert all(c.seconds > 0 and c.finish in ("stop", "length") for c in together)
+
+
+def test_plain_generation_needs_no_chat_template(weights):
+    chat, plain = (
+        generate(spec(weights), ["A?"])[0],
+        generate(spec(weights, protocol="completions"), ["A?"])[0],
+    )
+    assert plain.usage.prompt == 2
+    assert chat.usage.prompt > plain.usage.prompt
+
+
+def test_bfloat16_and_sampling_run(weights):
+    assert (
+        generate(spec(weights, dtype="bfloat16"), ["A?"], temperature=1.0)[0].usage.completion
+        >= 0
+    )
+
+
+def test_a_prompt_beyond_the_context_fails_with_its_length(weights):
+    from medassay.errors import Permanent
+
+    with pytest.raises(Permanent, match="exceed the context of 512"):
+        generate(spec(weights), ["x" * 600])

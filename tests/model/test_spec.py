@@ -1,0 +1,70 @@
+import json
+from importlib.resources import files
+
+import pytest
+
+from medassay.errors import InputError
+from medassay.model import load_models
+
+
+def load(tmp_path, *entries):
+    path = tmp_path / "models.json"
+    path.write_text(json.dumps({"schema_version": 1, "models": list(entries)}))
+    return load_models(path)
+
+
+GOOD = {"id": "m", "provider": "openai_compatible", "url": "http://localhost:1/v1"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({**GOOD, "colour": 1}, "'colour'"),
+        ({**GOOD, "provider": "nope"}, "known are baseline"),
+        ({**GOOD, "url": "ftp://x"}, "expected http://"),
+        ({**GOOD, "max_tokens": "many"}, "'max_tokens'"),
+        ({**GOOD, "concurrency": 0}, "'concurrency': 0; at least 1"),
+        ({"provider": "fake"}, "'id'"),
+        ({**GOOD, "location": "moon"}, "'location'"),
+        ({**GOOD, "api_key_env": "sk-abcdefghijklmnop"}, "looks like a secret"),
+        ({**GOOD, "id": " m "}, "'id'"),
+        ("text", "expected an object"),
+    ],
+)
+def test_a_bad_entry_names_file_entry_and_field(tmp_path, entry, says):
+    with pytest.raises(InputError, match=r"models\.json: models\[0\]") as caught:
+        load(tmp_path, entry)
+    assert says in str(caught.value)
+
+
+def test_ids_are_unique_and_disabled_entries_left_out(tmp_path):
+    with pytest.raises(InputError, match="occurs twice"):
+        load(tmp_path, GOOD, GOOD)
+    assert list(load(tmp_path, GOOD, {**GOOD, "id": "off", "enabled": False})) == ["m"]
+
+
+def test_broken_files_are_one_line(tmp_path):
+    (tmp_path / "m.json").write_text("{")
+    with pytest.raises(InputError, match="not valid JSON"):
+        load_models(tmp_path / "m.json")
+    (tmp_path / "m.json").write_text("[]")
+    with pytest.raises(InputError, match="expected"):
+        load_models(tmp_path / "m.json")
+    with pytest.raises(InputError, match="no such models file"):
+        load_models(tmp_path / "none.json")
+
+
+def test_every_example_entry_of_init_is_valid(tmp_path):
+    document = json.loads((files("medassay.cli") / "starter" / "models.json").read_text())
+    for entry in document["models"]:
+        entry["enabled"] = True
+    found = load(tmp_path, *document["models"])
+    assert {
+        "openai",
+        "mistral",
+        "together",
+        "openrouter",
+        "ollama",
+        "vllm",
+        "llama-cpp",
+    } <= found.keys()

@@ -1,0 +1,85 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medassay.core.canonical import canonical
+from medassay.core.item import Item
+from medassay.errors import InputError
+from medassay.prompt import choose_examples, example_turns, load_template, render, shown_order
+from medassay.prompt.catalog import TEMPLATES
+
+
+def item(n=0, **more):
+    base = {
+        "id": f"q{n}",
+        "domain": "d",
+        "question": "Which?",
+        "form": "choice",
+        "options": ("one", "two"),
+        "expected": "A",
+    }
+    return Item(**{**base, **more})
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_template_fills_all_holes_and_has_a_hash(name):
+    template = load_template(name)
+    for language in (*TEMPLATES[name], "xx"):
+        text = template.fill(item(language=language, condition="gout", context="A case."), None)
+        assert "Which?" in text
+        assert "A. one" in text
+        assert "{" not in text
+    assert template.id.startswith(f"{name}@")
+
+
+def test_the_closed_template_asks_for_what_the_specification_demands():
+    text = load_template("closed").fill(item(), None)
+    for part in ("Question", "Choices", "A. one", "B. two", "Answer:"):
+        assert part in text
+    assert "Frage" in load_template("closed").fill(item(language="de"), None)
+    assert "Pregunta" in load_template("closed").fill(item(language="es"), None)
+
+
+def test_text_in_an_item_is_never_a_template():
+    assert "{{ 7 * 7 }}" in load_template("closed").fill(item(question="{{ 7 * 7 }}"), None)
+
+
+def test_the_system_line_and_the_encoding():
+    prompt = render(
+        load_template("closed"), item(), system="No reasoning.", system_role="developer"
+    )
+    assert prompt.messages[0] == {"role": "developer", "content": "No reasoning."}
+    assert prompt.encoded == canonical(prompt.messages)
+
+
+def test_examples_come_from_the_domain_first_and_do_not_change():
+    dev = [item(n, domain="d" if n % 2 else "e", split="dev") for n in range(8)]
+    chosen = choose_examples(dev, item(99), 3, seed=5)
+    assert [d.domain for d in chosen] == ["d"] * 3
+    assert chosen == choose_examples(list(reversed(dev)), item(98), 3, seed=5)
+    turns = example_turns(load_template("closed"), chosen)
+    assert [t["role"] for t in turns] == ["user", "assistant"] * 3
+    assert turns[1]["content"] == "A"
+
+
+def test_too_few_examples_are_an_error_before_any_call():
+    with pytest.raises(InputError, match="few_shot"):
+        choose_examples([item(1, split="dev")], item(), 2, seed=1)
+
+
+def test_an_unknown_template_lists_the_known():
+    with pytest.raises(InputError, match="closed"):
+        load_template("nope")
+
+
+@given(st.integers(0, 2**32), st.integers(2, 10))
+def test_the_shown_order_is_a_permutation_fixed_by_seed_and_item(seed, n):
+    one = item(options=tuple(map(str, range(n))))
+    order = shown_order(one, seed)
+    assert sorted(order) == list(range(n))
+    assert order == shown_order(one, seed)
+
+
+def test_orders_differ_between_items():
+    orders = {shown_order(item(n, options=("a", "b", "c", "d")), 1) for n in range(50)}
+    assert len(orders) > 10

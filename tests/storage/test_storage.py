@@ -1,0 +1,174 @@
+import json
+import os
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medassay.core.canonical import canonical
+from medassay.core.trial import Completion, Usage
+from medassay.errors import InputError, IntegrityError
+from medassay.storage.journal import Journal
+from medassay.storage.merkle import MerkleTree
+from medassay.storage.response import (
+    ResponseStore,
+    completion_from_dict,
+    completion_to_dict,
+    request_key,
+)
+from medassay.storage.run import create_run, lock_run, write_new
+
+
+def naive_root(leaves):
+    """RFC 6962, section 2.1, word for word."""
+    if not leaves:
+        return sha256(b"").digest()
+    if len(leaves) == 1:
+        return sha256(b"\x00" + leaves[0]).digest()
+    k = 1
+    while k * 2 < len(leaves):
+        k *= 2
+    return sha256(b"\x01" + naive_root(leaves[:k]) + naive_root(leaves[k:])).digest()
+
+
+@given(st.lists(st.binary(max_size=8), max_size=40))
+def test_the_streamed_tree_is_the_rfc_tree(leaves):
+    tree = MerkleTree()
+    for leaf in leaves:
+        tree.add(leaf)
+    assert (tree.root(), tree.count) == (naive_root(leaves), len(leaves))
+
+
+completions = st.builds(
+    Completion,
+    text=st.text(st.characters(exclude_categories=["Cs"])),
+    finish=st.sampled_from(["stop", "length", "refusal"]),
+    usage=st.builds(Usage, prompt=st.integers(0, 9**9), completion=st.integers(0, 9**9)),
+    seconds=st.integers(0, 10**9).map(lambda n: n / 1e6),
+    logprobs=st.none()
+    | st.lists(
+        st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.floats(-9, 0))
+    ).map(tuple),
+)
+
+
+@given(completions)
+def test_a_completion_survives_the_store(completion):
+    assert (
+        completion_from_dict(json.loads(canonical(completion_to_dict(completion))))
+        == completion
+    )
+
+
+def stored(folder, *keys):
+    with ResponseStore(folder) as store:
+        return [store.get(key) for key in keys]
+
+
+def test_a_reply_is_found_again_and_the_first_one_is_kept(tmp_path):
+    with ResponseStore(tmp_path) as store:
+        store.put("k", Completion(text="first"), {"model": "m"})
+    with ResponseStore(tmp_path) as store:
+        assert store.get("k").text == "first"
+        store.put("k", Completion(text="second"), {"model": "m"})
+    assert stored(tmp_path, "k", "none") == [Completion(text="first"), None]
+
+
+def test_the_index_can_be_deleted_and_a_segment_removed(tmp_path):
+    with ResponseStore(tmp_path) as store:
+        store.put("k", Completion(text="x"), {})
+    for path in tmp_path.glob("index.sqlite*"):
+        path.unlink()
+    assert stored(tmp_path, "k")[0].text == "x"
+    next(tmp_path.glob("*.zst")).unlink()
+    assert stored(tmp_path, "k") == [None]
+
+
+def test_a_segment_of_a_dead_process_is_taken_over_without_its_torn_line(tmp_path):
+    store = ResponseStore(tmp_path)
+    store.put("k", Completion(text="kept"), {})
+    os.write(store._active, b'{"key":"torn","comp')
+    os.close(store._active)  # what the kernel does to a killed process
+    assert [c and c.text for c in stored(tmp_path, "k", "torn")] == ["kept", None]
+    assert not list(tmp_path.glob("active-*"))
+
+
+def test_a_segment_of_a_living_process_is_left_alone(tmp_path):
+    with ResponseStore(tmp_path) as one:
+        one.put("k", Completion(text="x"), {})
+        with ResponseStore(tmp_path) as other:
+            assert other.get("k") is None
+        assert list(tmp_path.glob("active-*"))
+    assert stored(tmp_path, "k")[0].text == "x"
+
+
+def test_the_key_depends_on_every_part():
+    base = (b"c", b"m", 0, 0)
+    keys = {
+        request_key(*base),
+        request_key(b"d", *base[1:]),
+        request_key(b"c", b"n", 0),
+        request_key(b"c", b"m", 1),
+        request_key(b"c", b"m", 0, 1),
+    }
+    assert len(keys) == 5
+
+
+def trial(n, outcome="answered"):
+    return canonical({"n": n, "outcome": outcome})
+
+
+def reopened(folder, n=10):
+    journal = Journal(folder, n)
+    journal.resume(lambda t: t["n"] if t["n"] < n else None)
+    return journal
+
+
+def test_a_journal_survives_reopening_and_failures_are_never_done(tmp_path):
+    journal = Journal(tmp_path, 10)
+    journal.append(3, trial(3), {"seconds": 1})
+    journal.append(None, trial(4, "failed"), {})
+    journal.close()
+    again = reopened(tmp_path)
+    again.append(4, trial(4), {})
+    assert (again.done, again.is_done(3), again.is_done(5)) == (2, True, False)
+    again.close()
+    last = reopened(tmp_path)
+    assert [(n, json.loads(t)["n"]) for n, t, _ in last.lines(iter(range(10)))] == [
+        (3, 3),
+        (4, 4),
+    ]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@given(cut=st.integers(1, 200))
+def test_wherever_a_kill_cuts_the_journal_whole_lines_are_kept(tmp_path_factory, cut):
+    folder = tmp_path_factory.mktemp("j")
+    journal = Journal(folder, 10)
+    for n in range(5):
+        journal.append(n, trial(n), {"seconds": 0})
+    journal.close()
+    [path] = folder.iterdir()
+    data = path.read_bytes()[: -cut or None]
+    path.write_bytes(data)
+    assert reopened(folder).done == data.count(b"\n")
+
+
+def test_a_damaged_journal_line_is_named(tmp_path):
+    (tmp_path / "00000.jsonl").write_bytes(b'{"timing":{},"tri\n')
+    with pytest.raises(IntegrityError, match=r"00000\.jsonl at byte 0"):
+        reopened(tmp_path)
+
+
+def test_files_are_written_whole_and_never_over_another(tmp_path):
+    write_new(tmp_path / "a", b"1")
+    with pytest.raises(InputError, match="exists"):
+        write_new(tmp_path / "a", b"2")
+    assert (tmp_path / "a").read_bytes() == b"1"
+
+
+def test_two_processes_cannot_work_on_one_run(tmp_path):
+    run = create_run(tmp_path, "x-1", {})
+    with lock_run(run), pytest.raises(InputError, match="another process"):
+        lock_run(run)
