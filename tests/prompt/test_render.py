@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 from medassay.core.canonical import canonical
 from medassay.core.item import Item
 from medassay.errors import InputError
-from medassay.prompt import choose_examples, example_turns, load_template, render, shown_order
+from medassay.prompt import (
+    check_examples,
+    choose_examples,
+    example_turns,
+    load_template,
+    render,
+    shown_order,
+)
 from medassay.prompt.catalog import TEMPLATES
 
 
@@ -64,7 +71,7 @@ def test_examples_come_from_the_domain_first_and_do_not_change():
 
 def test_too_few_examples_are_an_error_before_any_call():
     with pytest.raises(InputError, match="few_shot"):
-        choose_examples([item(1, split="dev")], item(), 2, seed=1)
+        check_examples([item(1, split="dev")], 2, "bank")
 
 
 def test_an_unknown_template_lists_the_known():

@@ -2,6 +2,7 @@
 
 from medassay.prompt.render import (
     Template,
+    check_examples,
     choose_examples,
     example_turns,
     load_template,
@@ -11,6 +12,7 @@ from medassay.prompt.render import (
 
 __all__ = [
     "Template",
+    "check_examples",
     "choose_examples",
     "example_turns",
     "load_template",

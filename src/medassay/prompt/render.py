@@ -74,6 +74,16 @@ def example_answer(item: Item) -> str | None:
     return item.expected if item.form == "choice" else item.reference
 
 
+def check_examples(dev: Sequence[Item], k: int, bank: str) -> None:
+    """Refuse a bank whose dev split is too small for k examples."""
+    usable = sum(example_answer(d) is not None for d in dev)
+    if usable < k:
+        raise InputError(
+            f"setting few_shot: {k} examples asked for, the dev split of bank '{bank}' has {usable} "
+            'usable ones; lower few_shot_k, or give the bank items with split "dev"'
+        )
+
+
 def choose_examples(dev: Sequence[Item], item: Item, k: int, seed: int) -> tuple[Item, ...]:
     """Return k examples for `item` from the dev split, the same for its whole domain and form.
 
@@ -82,11 +92,6 @@ def choose_examples(dev: Sequence[Item], item: Item, k: int, seed: int) -> tuple
     """
     rng = random.Random(f"{seed}\x1f{item.domain}\x1f{item.form}\x1f{item.language}")
     usable = [d for d in dev if example_answer(d) is not None]
-    if len(usable) < k:
-        raise InputError(
-            f"setting few_shot: {k} examples asked for, the bank's dev split has {len(usable)} "
-            'usable ones; lower few_shot_k, or give the bank items with split "dev"'
-        )
     ranked = sorted(
         (
             (

@@ -22,6 +22,8 @@ def run_async(
     result: list[T] = []
     errors: list[BaseException] = []
     loop = asyncio.new_event_loop()
+    # Not thread.join: before Python 3.13 an interrupted join takes the thread for ended.
+    done = threading.Event()
     task: list[asyncio.Task[T]] = []
 
     def work() -> None:
@@ -35,13 +37,14 @@ def run_async(
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
             loop.close()
+            done.set()
 
     thread = threading.Thread(target=work, name="medassay-runner", daemon=True)
     thread.start()
     interrupts = 0
-    while thread.is_alive():
+    while not done.is_set():
         try:
-            thread.join(0.2)
+            done.wait(0.2)
         except KeyboardInterrupt:
             interrupts += 1
             if interrupts == 1:

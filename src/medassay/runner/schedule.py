@@ -20,6 +20,7 @@ from medassay.core.trial import Prompt, TrialKey
 from medassay.errors import InputError
 from medassay.prompt.render import (
     Template,
+    check_examples,
     choose_examples,
     example_turns,
     load_template,
@@ -97,6 +98,9 @@ class Schedule:
                 raise InputError(
                     f"plan: setting '{setting}' cannot be run yet; known are {', '.join(SETTINGS_HERE)}"
                 )
+        if "few_shot" in self.plan.settings:
+            for bank in {bank.name for bank in self._bank_of.values()}:
+                check_examples(self._dev.get(bank, []), self.plan.few_shot_k, bank)
         if self.plan.modes != ("solo",):
             raise InputError("plan: mode 'tools' cannot be run yet; known is solo")
 

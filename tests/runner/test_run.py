@@ -1,0 +1,371 @@
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from hashlib import sha256
+
+import pytest
+from backports import zstd
+from tests import makers
+
+import medassay
+from medassay import pipeline
+from medassay.bank import load_bank
+from medassay.errors import IncompleteError, InputError
+from medassay.prompt import load_template
+
+
+def workspace(tmp_path, items, *models, **plan):
+    makers.write_bank(tmp_path / "bank", items)
+    makers.write_models(tmp_path, *models)
+    return makers.write_plan(tmp_path, models=[m["id"] for m in models], **plan)
+
+
+def trials(run):
+    return [json.loads(line) for line in (run.path / "trials.jsonl").read_text().splitlines()]
+
+
+def test_a_bank_of_law_passes_the_whole_path(tmp_path):
+    keys = {item["id"]: item["expected"] for item in makers.law_items()}
+    plan = workspace(
+        tmp_path,
+        makers.law_items(),
+        makers.fake(replies=keys),
+        makers.fake("wrong", reply="<think>A?</think> Z"),
+    )
+    run = medassay.run(plan, secrets={})
+    rows = {row["model"]: row for row in medassay.leaderboard(run).domains["law"]}
+    assert rows["m"]["score"] == 1.0
+    assert rows["wrong"]["score"] == 0.0
+    assert rows["wrong"]["unparsed_rate"] == 1.0
+    assert "not_ranked:fake" in rows["m"]["flags"]
+    assert medassay.verify(run.path).ok
+    page = medassay.publish(run, tmp_path / "site")
+    assert "cassation" in (page.parent / "cell/m/law/zero-shot-solo/index.html").read_text()
+    assert medassay.verify(tmp_path / "site").ok
+
+
+def test_the_same_plan_again_replays_byte_for_byte_without_a_call(tmp_path, mock_server):
+    log = tmp_path / "asked"
+    url = mock_server("--log", log)
+    plan = workspace(
+        tmp_path, makers.many_items(40), makers.endpoint(url), repeats=2, shuffle_options=True
+    )
+    first, second = medassay.run(plan, secrets={}), medassay.run(plan, secrets={})
+    assert len(log.read_text().split()) == 80
+    assert first.id != second.id
+    assert (first.path / "trials.jsonl").read_bytes() == (
+        second.path / "trials.jsonl"
+    ).read_bytes()
+
+
+def test_a_fresh_run_calls_again_and_its_differences_are_findings(tmp_path, mock_server):
+    plan = workspace(
+        tmp_path, makers.many_items(12), makers.endpoint(mock_server("--text", "A"))
+    )
+    medassay.run(plan, secrets={})
+    stored = next((tmp_path / "responses").glob("*.zst"))
+    run = pipeline.run(plan, secrets={}, fresh=True)
+    assert (run.path / "findings.jsonl").read_text() == ""
+    # An endpoint whose model was changed: the same request, another reply.
+    text = zstd.decompress(stored.read_bytes()).replace(b'"text":"A"', b'"text":"B"')
+    stored.write_bytes(zstd.compress(text))
+    for path in (tmp_path / "responses").glob("index.sqlite*"):
+        path.unlink()
+    run = pipeline.run(plan, secrets={}, fresh=True)
+    findings = [
+        json.loads(line) for line in (run.path / "findings.jsonl").read_text().splitlines()
+    ]
+    assert [(f["old"], f["new"]) for f in findings] == [("B", "A")] * 12
+    assert medassay.verify(run.path).ok
+
+
+def test_outcomes_of_every_kind_are_scored_and_counted(tmp_path):
+    ids = [item["id"] for item in makers.law_items()]
+    script = {
+        "reply": "A",
+        "replies": {ids[0]: "A or B"},
+        "refuse_items": [ids[1]],
+        "fail_items": [ids[2]],
+    }
+    plan = workspace(tmp_path, makers.law_items(), makers.fake(**script))
+    with pytest.raises(IncompleteError, match="1 failed .1 × m: scripted failure"):
+        medassay.run(plan, secrets={})
+    with pytest.raises(IncompleteError):
+        medassay.leaderboard(next((tmp_path / "runs").iterdir()))
+    run = pipeline.run(plan, secrets={}, accept_failures=True)
+    row = medassay.leaderboard(run).domains["overall"][0]
+    assert row["outcomes"] == {
+        "answered": 7,
+        "unparsed": 1,
+        "refused": 1,
+        "truncated": 0,
+        "failed": 1,
+    }
+    assert (row["n"], row["coverage"], row["ambiguous_rate"]) == (9, 0.9, 0.1)
+    assert row["worst"] < row["score"] < row["best"]
+    scores = [
+        json.loads(line)["score"]
+        for line in (run.path / "scores.jsonl").read_text().splitlines()
+    ]
+    assert scores.count(None) == 1
+    assert medassay.verify(run.path).ok
+
+
+def test_resuming_asks_only_what_failed(tmp_path):
+    items = makers.law_items()
+    plan = workspace(tmp_path, items, makers.fake(reply="A", fail_items=[items[4]["id"]]))
+    with pytest.raises(IncompleteError):
+        medassay.run(plan, secrets={})
+    # An unfinished run of other models is not resumed: a new one starts.
+    makers.write_models(tmp_path, makers.fake(reply="B"))
+    run = medassay.run(plan, secrets={})
+    assert run.id.endswith("-2")
+    assert {t["value"] for t in trials(run)} == {"B"}
+
+
+def test_faults_of_twenty_percent_are_survived_by_retries(tmp_path, mock_server):
+    url = mock_server("--fail", 0.2, "--hang", "--seed", 3)
+    plan = workspace(
+        tmp_path, makers.many_items(200), makers.endpoint(url, concurrency=16, timeout=1)
+    )
+    run = medassay.run(plan, secrets={})
+    assert Counter(t["outcome"] for t in trials(run)) == {"answered": 200}
+
+
+def test_what_still_fails_is_counted_never_scored_and_resumable(tmp_path, mock_server):
+    url = mock_server("--fail", 1.0)
+    plan = workspace(tmp_path, makers.law_items(), makers.endpoint(url, concurrency=10))
+    with pytest.raises(IncompleteError, match="10 trials have no answer: 10 failed"):
+        medassay.run(plan, secrets={})
+    assert not list((tmp_path / "runs").glob("*/seal.json"))
+
+
+def test_a_refused_key_stops_its_model_at_once_and_others_go_on(tmp_path):
+    plan = workspace(
+        tmp_path,
+        makers.law_items(),
+        makers.endpoint("http://127.0.0.1:9/v1", api_key_env="NO_SUCH_KEY"),
+        makers.fake("other", reply="A"),
+    )
+    started = time.monotonic()
+    with pytest.raises(Exception, match="NO_SUCH_KEY"):
+        medassay.run(plan, secrets={})
+    assert time.monotonic() - started < 10
+
+
+def test_a_budget_is_never_passed_and_raising_it_resumes(tmp_path, mock_server):
+    log = tmp_path / "asked"
+    plan = workspace(
+        tmp_path,
+        makers.many_items(30),
+        makers.endpoint(mock_server("--log", log)),
+        budget={"calls": 12},
+    )
+    with pytest.raises(IncompleteError, match="the budget is spent"):
+        medassay.run(plan, secrets={})
+    assert len(log.read_text().split()) == 12
+    makers.write_plan(tmp_path, budget={"calls": 100})
+    run = medassay.run(plan, secrets={})
+    assert run.id.endswith("-1")
+    assert len(set(log.read_text().split())) == len(log.read_text().split()) == 30
+
+
+def test_preview_counts_calls_and_money_and_calls_nothing(tmp_path, mock_server):
+    log = tmp_path / "asked"
+    priced = makers.endpoint(
+        mock_server("--log", log), price={"input": 2.0, "output": 4.0}, max_tokens=10
+    )
+    plan = workspace(tmp_path, makers.many_items(10), priced)
+    cost = pipeline.preview(plan)
+    assert (cost["calls"], cost["stored"], log.read_text()) == (10, 0, "")
+    assert cost["money"] > 10 * 10 * 4e-6
+    medassay.run(plan, secrets={})
+    assert (pipeline.preview(plan)["calls"], pipeline.preview(plan)["stored"]) == (0, 10)
+
+
+def test_a_private_bank_never_leaves(tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.law_items(), may_leave=False)
+    makers.write_models(
+        tmp_path, {**makers.endpoint("http://127.0.0.1:9/v1"), "location": "external"}
+    )
+    with pytest.raises(InputError, match="may not leave"):
+        medassay.run(makers.write_plan(tmp_path), secrets={})
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"banks": ["nowhere"]}, "bank 'nowhere'"),
+        ({"models": ["ghost"]}, "model 'ghost' is not an enabled entry"),
+        ({"template": "none"}, "template 'none' is unknown"),
+        ({"settings": ["few_shot"]}, "few_shot"),
+        ({"settings": ["rag"]}, "cannot be run yet"),
+        ({"modes": ["tools"]}, "cannot be run yet"),
+        ({"banks": ["bank", "again"]}, "share the domain 'law'"),
+    ],
+)
+def test_wrong_plans_are_refused_before_any_call(tmp_path, change, says):
+    workspace(tmp_path, makers.law_items(), makers.fake(reply="A"))
+    makers.write_bank(tmp_path / "again", makers.law_items(), name="again")
+    with pytest.raises(InputError) as caught:
+        medassay.run(makers.write_plan(tmp_path, **change), secrets={})
+    assert says in str(caught.value)
+
+
+def test_a_sample_is_spread_over_domains_and_fixed_by_the_seed(tmp_path):
+    items = [
+        *makers.many_items(20, "a"),
+        *({**i, "id": f"b{i['id']}"} for i in makers.many_items(20, "b")),
+    ]
+    makers.write_bank(tmp_path / "bank", items, domains=["a", "b"])
+    makers.write_models(tmp_path, makers.fake(reply="A"))
+    runs = [
+        medassay.run(makers.write_plan(tmp_path, sample=9, seed=s), secrets={})
+        for s in (1, 1, 2)
+    ]
+    chosen = [tuple(t["item"] for t in trials(run)) for run in runs]
+    assert Counter(t["domain"] for t in trials(runs[0])) == {"a": 5, "b": 4}
+    assert chosen[0] == chosen[1] != chosen[2]
+
+
+def test_shuffled_options_score_knowledge_not_position(tmp_path):
+    items = [
+        {**i, "expected": "A", "options": ["right", "wrong", "bad", "worse"]}
+        for i in makers.many_items(60)
+    ]
+    plan = workspace(
+        tmp_path,
+        items,
+        makers.fake("habit", reply="A"),
+        makers.fake("knows", reply="right"),
+        shuffle_options=True,
+    )
+    run = medassay.run(plan, secrets={})
+    rows = {row["model"]: row["score"] for row in medassay.leaderboard(run).domains["overall"]}
+    assert rows["knows"] == 1.0
+    assert 0.1 < rows["habit"] < 0.45
+    assert medassay.verify(run.path).ok
+
+
+def start(plan):
+    return subprocess.Popen(
+        [sys.executable, "-m", "medassay", "run", str(plan), "--quiet"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def prompt_hashes(folder):
+    """Item → the hash by which the mock server logs its prompt."""
+    template = load_template("closed")
+    items = load_bank(folder, lock=None).items
+    return {i.id: sha256(template.fill(i, None).encode()).hexdigest() for i in items}
+
+
+def journalled_items(folder):
+    lines = [
+        line
+        for p in folder.glob("runs/*/journal/*.jsonl")
+        for line in p.read_bytes().splitlines(keepends=True)
+    ]
+    return {json.loads(line)["trial"]["item"] for line in lines if line.endswith(b"\n")}
+
+
+@pytest.mark.slow
+def test_kill_at_random_moments_loses_and_repeats_nothing(tmp_path, mock_server):
+    log = tmp_path / "asked"
+    items = makers.many_items(500)
+    calm = tmp_path / "calm"
+    calm.mkdir()
+    undisturbed = medassay.run(
+        workspace(calm, items, makers.endpoint(mock_server())), secrets={}
+    )
+    url = mock_server("--delay-ms", 40, "--log", log)
+    plan = workspace(tmp_path, items, makers.endpoint(url, concurrency=4))
+    hashes = prompt_hashes(tmp_path / "bank")
+    rng = random.Random(20261120)
+    asked_when_journalled = {}
+    for _ in range(10):
+        process = start(plan)
+        time.sleep(0.7 + rng.random())
+        process.kill()
+        process.communicate()
+        journalled = journalled_items(tmp_path)
+        asked = Counter(log.read_text().split())
+        for item in journalled - asked_when_journalled.keys():
+            asked_when_journalled[item] = asked[hashes[item]]
+    process = start(plan)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    asked = Counter(log.read_text().split())
+    assert len(asked_when_journalled) > 20
+    assert all(asked[hashes[item]] == count for item, count in asked_when_journalled.items())
+    [folder] = (tmp_path / "runs").iterdir()
+    # The two endpoints differ in their address, hence only in the key of the stored response.
+    ends = [
+        [{**t, "response": ""} for t in trials(run)]
+        for run in (medassay.open_run(folder), undisturbed)
+    ]
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_everything_exits_130_and_resumes(tmp_path, mock_server):
+    log = tmp_path / "asked"
+    plan = workspace(
+        tmp_path,
+        makers.many_items(100),
+        makers.endpoint(mock_server("--delay-ms", 100, "--log", log), concurrency=4),
+    )
+    process = start(plan)
+    while not log.exists() or len(log.read_text().split()) < 10:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert b"the same command resumes" in errors
+    assert b"Traceback" not in errors
+    assert start(plan).communicate(timeout=60) is not None
+    assert len(log.read_text().split()) == 100
+
+
+def test_a_full_disk_is_one_line_and_nothing_half_written(tmp_path):
+    plan = workspace(tmp_path, makers.many_items(400), makers.fake(reply="A"))
+    limited = f"ulimit -f 40; exec {sys.executable} -m medassay run {plan} --quiet"
+    done = subprocess.run(
+        ["bash", "-c", f"trap '' XFSZ; {limited}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list((tmp_path / "runs").glob("*/seal.json"))
+    run = medassay.run(plan, secrets={})
+    assert len(trials(run)) == 400
+
+
+def test_it_works_where_a_loop_is_already_running(tmp_path):
+    import asyncio
+
+    plan = workspace(tmp_path, makers.law_items(), makers.fake(reply="A"))
+
+    async def notebook():
+        return medassay.run(plan, secrets={})
+
+    assert asyncio.run(notebook()).sealed
+
+
+def test_secrets_are_in_no_file(tmp_path, mock_server):
+    entry = makers.endpoint(mock_server("--text", "A"), api_key_env="SOME_KEY")
+    plan = workspace(tmp_path, makers.law_items(), entry)
+    medassay.run(plan, secrets={"SOME_KEY": "tell-nobody-1234", "OTHER": "x"})
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            assert b"tell-nobody-1234" not in path.read_bytes()
