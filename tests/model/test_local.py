@@ -13,7 +13,7 @@ pytestmark = pytest.mark.local_model
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
-    """A tiny random Llama with a byte-level tokenizer: real code, no download."""
+    """Make a tiny random Llama with a byte-level tokenizer: real code, no download."""
     try:
         import tokenizers
         import torch

@@ -92,7 +92,7 @@ def test_outcomes_of_every_kind_are_scored_and_counted(tmp_path):
         "fail_items": [ids[2]],
     }
     plan = workspace(tmp_path, makers.law_items(), makers.fake(**script))
-    with pytest.raises(IncompleteError, match="1 failed .1 × m: scripted failure"):
+    with pytest.raises(IncompleteError, match=r"1 failed .1 × m: scripted failure"):
         medassay.run(plan, secrets={})
     with pytest.raises(IncompleteError):
         medassay.leaderboard(next((tmp_path / "runs").iterdir()))

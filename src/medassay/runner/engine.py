@@ -156,14 +156,15 @@ class Engine:
         completion = await self._ask(spec, chat, prompt, sampling, repeat)
         self._purse.settle(spec, booked, completion.usage)
         self.tally.called += 1
-        columns = {
-            "model": spec.id,
-            "bank": self._schedule.bank(cell).version,
-            "item": item.id,
-            "revision": item.revision,
-        }
-        self._store.put(key, completion, columns)
-        if stored is not None and stored.text != completion.text:
+        if stored is None:
+            columns = {
+                "model": spec.id,
+                "bank": self._schedule.bank(cell).version,
+                "item": item.id,
+                "revision": item.revision,
+            }
+            self._store.put(key, completion, columns)
+        elif stored.text != completion.text:  # --fresh: the first reply stays the stored one
             self._find(cell, item, repeat, stored, completion)
         return key, completion, False
 

@@ -1,0 +1,178 @@
+import json
+import shutil
+
+import pytest
+from tests import makers
+
+import medassay
+from medassay.audit.verify import verify
+from medassay.errors import GateError, InputError, IntegrityError
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sealed")
+    makers.write_bank(folder / "bank", [*makers.law_items(), *makers.many_items(15)])
+    makers.write_models(
+        folder,
+        makers.fake("hash", letters="hash"),
+        {"id": "random", "provider": "baseline", "model": "random"},
+    )
+    run = medassay.run(
+        makers.write_plan(folder, models=["hash", "random"], shuffle_options=True), secrets={}
+    )
+    medassay.publish(run, folder / "site")
+    return run.path, folder / "site"
+
+
+def copy(path, to):
+    shutil.copytree(path, to)
+    for file in to.rglob("*"):
+        file.chmod(0o755 if file.is_dir() else 0o644)
+    return to
+
+
+def test_an_untouched_run_and_site_agree(sealed):
+    run, site = sealed
+    for path in (run, site, next((site / "p").iterdir())):
+        report = verify(path)
+        assert report.ok, report.first_mismatch
+        assert any("scores recomputed" in check["detail"] for check in report.checks)
+
+
+def flips(data):
+    """Places to flip: first, last and some between."""
+    return sorted({0, len(data) - 1, len(data) // 2, len(data) // 3})
+
+
+def test_one_flipped_byte_of_any_file_is_found_and_named(sealed, tmp_path):
+    run = copy(sealed[0], tmp_path / "run")
+    for path in sorted(run.iterdir()):
+        data = path.read_bytes()
+        for at in flips(data) if data else []:
+            path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+            report = verify(run)
+            assert not report.ok
+            assert path.name in report.first_mismatch, (path.name, report.first_mismatch)
+        path.write_bytes(data)
+    assert verify(run).ok
+
+
+def test_missing_and_strange_files_are_named(sealed, tmp_path):
+    run = copy(sealed[0], tmp_path / "run")
+    (run / "extra.txt").write_text("x")
+    assert "extra.txt" in verify(run).first_mismatch
+    (run / "extra.txt").unlink()
+    (run / "scores.jsonl").unlink()
+    assert "scores.jsonl" in verify(run).first_mismatch
+
+
+def reseal(run):
+    """Make sums and seal fit changed files: a forger who knows the format."""
+    from medassay.storage.run import Run, seal_run
+
+    for name in ("seal.json", "MANIFEST.sha256"):
+        (run / name).unlink()
+    seal_run(Run(run), sealed_at="2026-01-01T00:00:00Z")
+    for file in run.iterdir():
+        file.chmod(0o644)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        ("scores.jsonl", b'"because":"wrong"', b'"because":"right"', "scores.jsonl line"),
+        ("trials.jsonl", b'"value":"A"', b'"value":"B"', "trials.jsonl line"),
+        ("statistics.json", b'"rank_rule":"leader"', b'"rank_rule":"arena"', "statistics.json"),
+    ],
+)
+def test_a_forged_record_is_found_by_recomputation(sealed, tmp_path, name, old, new, says):
+    run = copy(sealed[0], tmp_path / "run")
+    data = (run / name).read_bytes()
+    assert old in data
+    (run / name).write_bytes(data.replace(old, new, 1))
+    reseal(run)
+    assert says in verify(run).first_mismatch
+
+
+def test_a_forged_interval_is_found_by_recomputation(sealed, tmp_path):
+    run = copy(sealed[0], tmp_path / "run")
+    document = json.loads((run / "statistics.json").read_bytes())
+    document["domains"]["law"][0]["lo"] += 1e-6
+    from medassay.core.canonical import canonical
+
+    (run / "statistics.json").write_bytes(canonical(document) + b"\n")
+    reseal(run)
+    assert "lo" in verify(run).first_mismatch
+
+
+def test_scores_of_other_code_are_not_recomputed_but_intervals_are(sealed, tmp_path):
+    run = copy(sealed[0], tmp_path / "run")
+    manifest = json.loads((run / "manifest.json").read_bytes())
+    manifest["scorers"]["choice"] = "choice@000000000000"
+    from medassay.core.canonical import canonical
+
+    (run / "manifest.json").write_bytes(canonical(manifest) + b"\n")
+    reseal(run)
+    report = verify(run)
+    assert report.ok
+    assert "other code" in report.checks[-1]["detail"]
+
+
+def test_a_changed_page_of_a_publication_is_named(sealed, tmp_path):
+    site = copy(sealed[1], tmp_path / "site")
+    page = next(site.glob("p/*/leads/index.html"))
+    page.write_text(page.read_text().replace("rank 1", "rank 2", 1) + " ")
+    assert "leads/index.html" in verify(site).first_mismatch
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    with pytest.raises(InputError, match="neither a run"):
+        verify(tmp_path)
+    with pytest.raises(InputError):
+        verify(tmp_path / "nowhere")
+
+
+def test_publishing_twice_changes_nothing_and_equal_data_give_equal_trees(sealed, tmp_path):
+    run, site = sealed
+    before = {p: p.read_bytes() for p in site.rglob("*") if p.is_file()}
+    with pytest.raises(GateError, match="never change"):
+        medassay.publish(run, site)
+    assert before == {p: p.read_bytes() for p in site.rglob("*") if p.is_file()}
+    medassay.publish(run, tmp_path / "again")
+    again = {
+        p.relative_to(tmp_path / "again"): p.read_bytes()
+        for p in (tmp_path / "again").rglob("*")
+        if p.is_file()
+    }
+    assert again == {p.relative_to(site): data for p, data in before.items()}
+    medassay.publish(run, site, publication="second")
+    assert all(
+        p.read_bytes() == data
+        for p, data in before.items()
+        if p.name != "index.html" or p.parent != site
+    )
+    shutil.rmtree(site / "p" / "second")
+
+
+def test_what_must_not_become_public_is_refused_and_nothing_is_written(tmp_path):
+    items = makers.law_items()
+    items[3]["kind"] = "synthetic"
+    makers.write_bank(tmp_path / "bank", items)
+    makers.write_models(tmp_path, makers.fake(reply="A"))
+    run = medassay.run(makers.write_plan(tmp_path), secrets={})
+    with pytest.raises(GateError, match="law-03"):
+        medassay.publish(run, tmp_path / "site")
+    makers.write_bank(tmp_path / "leak", makers.law_items(), name="leak")
+    makers.write_models(tmp_path, makers.fake(reply="my key is sk-" + "a1" * 15))
+    run = medassay.run(makers.write_plan(tmp_path, banks=["leak"]), secrets={})
+    with pytest.raises(GateError, match="line 1: looks like a secret"):
+        medassay.publish(run, tmp_path / "site")
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_damaged_run_is_not_published(sealed, tmp_path):
+    run = copy(sealed[0], tmp_path / "run")
+    (run / "trials.jsonl").write_bytes((run / "trials.jsonl").read_bytes()[:-5] + b"xxxx\n")
+    with pytest.raises(IntegrityError, match=r"trials\.jsonl"):
+        medassay.publish(run, tmp_path / "site")

@@ -1,0 +1,252 @@
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from tests import makers
+
+from medassay.cli.main import COMMANDS, GROUPS, call
+
+
+@pytest.fixture
+def cli(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        code = call([str(a) for a in arguments])
+        found = capsys.readouterr()
+        return code, found.out, found.err
+
+    return run
+
+
+@pytest.fixture
+def law(tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.law_items())
+    makers.write_models(tmp_path, makers.fake(letters="hash"))
+    return makers.write_plan(tmp_path)
+
+
+def run_path(tmp_path):
+    return next((tmp_path / "runs").iterdir())
+
+
+def test_the_whole_path_by_commands(cli, law, tmp_path):
+    assert cli("bank", "validate", "bank")[0] == 0
+    code, text, _ = cli("run", law)
+    assert code == 0
+    assert "overall: accuracy" in text
+    run = run_path(tmp_path)
+    code, text, _ = cli("report", run, "--json")
+    document = json.loads(text)
+    assert (code, document["schema_version"], document["run"]) == (0, 1, run.name)
+    row = document["domains"]["overall"][0]
+    needed = "model setting mode score lo hi second n coverage rank rank_lo rank_hi group unparsed_rate flags metric scale n_common"
+    assert set(needed.split()) <= row.keys()
+    assert cli("report", run, "--by", "language,answer_type")[0] == 0
+    assert (
+        json.loads(cli("report", run, "--by", "category", "--json")[1])["by"]["category"][0][
+            "n"
+        ]
+        == 10
+    )
+    assert cli("publish", run, "--to", "site")[0] == 0
+    code, text, _ = cli("verify", "site", "--json")
+    assert (code, json.loads(text)["ok"], json.loads(text)["first_mismatch"]) == (0, True, None)
+    code, text, _ = cli("show", "law-03", "--run", run)
+    assert code == 0
+    assert "statute of limitations" in text
+    digest = text.rsplit("sha256 ", 1)[1].strip()
+    assert cli("show", digest)[0] == 0
+
+
+def test_each_exit_code_is_reached_and_json_always_parses(cli, law, tmp_path):
+    assert cli("run")[0] == 2
+    assert cli("nonsense")[0] == 2
+    assert cli("import", "csv", law, "--columns", "item")[0] == 2
+    assert cli("run", "nowhere.toml")[0] == 3
+    makers.write_models(tmp_path, makers.fake(fail_items=["law-00"], reply="A"))
+    assert cli("run", law)[0] == 4
+    assert cli("run", law, "--accept-failures")[0] == 0
+    run = run_path(tmp_path)
+    assert cli("publish", run, "--to", "site")[0] == 0
+    assert cli("publish", run, "--to", "site")[0] == 1
+    (run / "trials.jsonl").chmod(0o644)
+    (run / "trials.jsonl").write_bytes((run / "trials.jsonl").read_bytes() + b"\n")
+    code, _, error = cli("verify", run)
+    assert (code, error.count("\n")) == (6, 1)
+    assert "trials.jsonl" in error
+    for arguments in (
+        ["run"],
+        ["run", "x.toml"],
+        ["verify", run],
+        ["publish", run, "--to", "site"],
+        ["report", "no"],
+    ):
+        code, text, _ = cli(*arguments, "--json")
+        assert code != 0
+        assert json.loads(text)["schema_version"] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["bank", "validate", "x"],
+        ["bank", "show", "x"],
+        ["bank", "stats", "x"],
+        ["bank", "diff", "x", "y"],
+        ["bank", "release", "x", "--reason", "r"],
+        ["bank", "import", "medqa", "x"],
+        ["bank", "import", "nope", "x"],
+        ["bank", "import", "csv", "x"],
+        ["bank", "fetch", "nope", "--to", "x"],
+        ["import", "csv", "x", "--columns", "item=a,model=b,domain=c,score=d"],
+        ["report", "x"],
+        ["show", "x"],
+        ["verify", "x"],
+        ["publish", "x", "--to", "y"],
+        ["run", "x"],
+        ["doctor", "--models", "bad.json"],
+    ],
+)
+def test_wrong_input_is_one_clear_line_and_writes_nothing(cli, tmp_path, arguments):
+    (tmp_path / "bad.json").write_text("{")
+    before = sorted(p.name for p in tmp_path.iterdir())
+    code, text, error = cli(*arguments)
+    assert code == 3
+    assert text == ""
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_bank_commands(cli, tmp_path):
+    code, text, _ = cli("bank", "list", "--json")
+    assert {b["name"] for b in json.loads(text)["banks"]} >= {"demo", "medqa", "careqa_en"}
+    assert "not clinically validated" in cli("bank", "list")[1]
+    assert "cardiology" in cli("bank", "show", "demo")[1]
+    assert "rationale" in cli("bank", "show", "demo", "cardiology-001")[1]
+    assert json.loads(cli("bank", "stats", "demo", "--json")[1])["items"] == 156
+    (tmp_path / "q.csv").write_text("q,a,b,k\nWhat?,x,y,B\n")
+    code, text, _ = cli(
+        "bank",
+        "import",
+        "csv",
+        "q.csv",
+        "--columns",
+        "question=q,A=a,B=b,expected=k",
+        "--name",
+        "mine",
+    )
+    assert code == 0
+    assert cli("bank", "validate", "mine")[0] == 0
+    assert (
+        cli(
+            "bank",
+            "import",
+            "csv",
+            "q.csv",
+            "--columns",
+            "question=q,A=a,B=b,expected=k",
+            "--name",
+            "mine",
+        )[0]
+        == 3
+    )
+    makers.write_bank(tmp_path / "new", makers.law_items())
+    assert cli("bank", "release", "new", "--reason", "first")[0] == 0
+    assert cli("bank", "release", "new", "--reason", "again")[0] == 1
+    assert cli("bank", "diff", "new", "new")[0] == 0
+    makers.write_bank(tmp_path / "other", makers.law_items()[1:])
+    code, text, _ = cli("bank", "diff", "new", "other")
+    assert (code, text) == (1, "- law-00\n")
+
+
+def test_init_writes_a_folder_that_runs_and_never_overwrites(cli, tmp_path):
+    assert cli("init", "here")[0] == 0
+    assert cli("run", "here/plan.toml", "--quiet")[0] == 0
+    assert cli("init", "here")[0] == 3
+
+
+def test_preview_prints_what_it_would_cost(cli, law, tmp_path):
+    code, text, _ = cli("run", law, "--plan")
+    assert code == 0
+    assert "10 calls" in text
+    assert json.loads(cli("run", law, "--plan", "--json")[1])["calls"] == 10
+    assert not (tmp_path / "runs").exists()
+
+
+def test_paid_calls_need_a_yes_where_nobody_can_be_asked(cli, law, tmp_path, monkeypatch):
+    makers.write_models(
+        tmp_path, {**makers.fake(reply="A"), "price": {"input": 1, "output": 1}}
+    )
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    code, _, error = cli("run", law)
+    assert code == 2
+    assert "--yes is needed" in error
+    assert cli("run", law, "--yes")[0] == 0
+
+
+def test_doctor_says_what_is_missing(cli, tmp_path):
+    makers.write_models(
+        tmp_path,
+        makers.fake(reply="A"),
+        makers.endpoint("http://127.0.0.1:9/v1", name="n", api_key_env="NO_KEY"),
+        makers.endpoint("http://127.0.0.1:9/v1", name="down", timeout=1),
+    )
+    code, text, _ = cli("doctor")
+    assert code == 1
+    assert "m: answers 'A'" in text
+    assert "NO_KEY is not set" in text
+    assert "down: does not answer" in text
+    assert cli("doctor", "--models", "none.json")[0] == 0
+
+
+def test_terminal_escapes_in_replies_are_shown_not_obeyed(cli, law, tmp_path):
+    makers.write_models(tmp_path, makers.fake(reply="\x1b[2J A"))
+    cli("run", law)
+    assert "\x1b" not in cli("show", "law-00")[1]
+
+
+def test_quiet_says_nothing_on_standard_error(cli, law):
+    code, _, error = cli("run", law, "--quiet")
+    assert (code, error) == (0, "")
+
+
+def test_every_command_has_help():
+    for name in [*COMMANDS, *GROUPS]:
+        done = subprocess.run(
+            [sys.executable, "-m", "medassay", name, "--help"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0
+        assert len(done.stdout) > 80
+
+
+@pytest.mark.parametrize("module", ["medassay", "medassay.cli.main", "medassay.pipeline"])
+def test_importing_is_light_and_touches_no_network(module):
+    code = (
+        "import socket, sys\n"
+        "def no(*a, **k): raise SystemExit('network at import')\n"
+        "socket.socket.connect = no\n"
+        f"import {module}\n"
+        "heavy = {'torch', 'transformers', 'pandas', 'duckdb', 'altair', 'scipy.stats', 'openpyxl'} & set(sys.modules)\n"
+        "light = 'numpy' in sys.modules or 'aiohttp' in sys.modules\n"
+        f"sys.exit(str(heavy) if heavy or (light and '{module}' != 'medassay.pipeline') else 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_public_face_is_small_and_complete():
+    import medassay
+
+    assert len(medassay.__all__) <= 30
+    for name in medassay.__all__:
+        assert getattr(medassay, name) is not None

@@ -1,0 +1,139 @@
+import json
+
+import pytest
+
+import medassay
+from medassay.errors import InputError
+from medassay.exchange.predictions import import_predictions
+
+COLUMNS = {"item": "i", "model": "m", "domain": "d", "prediction": "p", "key": "k"}
+HEAD = "i,m,d,p,k\n"
+
+
+def table(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def rows(n=12, models=("a", "b")):
+    return HEAD + "".join(
+        f"q{i:02},{m},d,{'AB'[(i + k) % 3 == 0]},A\n"
+        for i in range(n)
+        for k, m in enumerate(models)
+    )
+
+
+def test_a_table_becomes_a_sealed_run_that_verifies(tmp_path):
+    run = import_predictions(table(tmp_path, rows()), COLUMNS, runs=tmp_path / "runs")
+    assert run.sealed
+    assert run.manifest["banks"][0]["version"].startswith("import-")
+    assert medassay.verify(run.path).ok
+    board = medassay.leaderboard(run)
+    assert {row["model"] for row in board.domains["overall"]} == {"a", "b"}
+    assert medassay.publish(run, tmp_path / "site").exists()
+
+
+def test_the_same_table_gives_the_same_trials(tmp_path):
+    path = table(tmp_path, rows())
+    one, two = (import_predictions(path, COLUMNS, runs=tmp_path / "runs") for _ in range(2))
+    assert (one.id, two.id) == (one.id[:-1] + "1", one.id[:-1] + "2")
+    assert (one.path / "trials.jsonl").read_bytes() == (two.path / "trials.jsonl").read_bytes()
+
+
+def test_given_scores_are_taken_and_empty_ones_are_null(tmp_path):
+    text = "i,m,d,s\n" + "".join(f"q{i:02},a,d,{'' if i == 0 else i / 20}\n" for i in range(20))
+    run = import_predictions(
+        table(tmp_path, text),
+        {"item": "i", "model": "m", "domain": "d", "score": "s"},
+        runs=tmp_path,
+    )
+    [row] = medassay.leaderboard(run).domains["d"]
+    assert (row["n"], row["coverage"]) == (19, 0.95)
+    assert row["score"] == pytest.approx(0.5)
+    assert row["second"]["method"] == "bca"
+    assert medassay.verify(run.path).ok
+
+
+def test_blank_predictions_stay_in_the_denominator(tmp_path):
+    text = HEAD + "".join(f"q{i:02},a,d,{'A' if i % 2 else ''},A\n" for i in range(20))
+    [row] = medassay.leaderboard(
+        import_predictions(table(tmp_path, text), COLUMNS, runs=tmp_path)
+    ).domains["d"]
+    assert (row["score"], row["n"], row["unparsed_rate"]) == (0.5, 20, 0.5)
+    assert "unparsed" in row["flags"]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "says"),
+    [
+        (HEAD + "q1,a,d,A,A\nq1,a,d,B,A\n", COLUMNS, "row 3: a second row for item 'q1'"),
+        (
+            HEAD + "q1,a,d,A,A\nq1,b,d,B,C\n",
+            COLUMNS,
+            "row 3: item 'q1' has key 'C' here and 'A'",
+        ),
+        (HEAD + "q1,,d,A,A\n", COLUMNS, "row 2: 'model' is empty"),
+        (HEAD + "q1,a,d,A,\n", COLUMNS, "row 2: 'key' is empty"),
+        (HEAD + "q1,a,overall,A,A\n", COLUMNS, "row 2: 'domain' is 'overall'"),
+        (HEAD, COLUMNS, "no rows below the header"),
+        (HEAD + "q1,a,d,A,A\n", {**COLUMNS, "key": "x"}, "no column 'x'"),
+        (HEAD + "q1,a,d,A,A\n", {"item": "i", "model": "m"}, "'domain' is missing"),
+        (HEAD + "q1,a,d,A,A\n", {**COLUMNS, "x": "y"}, "'x' is unknown"),
+        (HEAD + "q1,a,d,A,A\n", {"item": "i", "model": "m", "domain": "d"}, "give prediction"),
+        (
+            "i,m,d,s\nq1,a,d,1.5\n",
+            {"item": "i", "model": "m", "domain": "d", "score": "s"},
+            "expected a number from 0 to 1",
+        ),
+        (
+            "i,m,d,s\nq1,a,d,nan\n",
+            {"item": "i", "model": "m", "domain": "d", "score": "s"},
+            "row 2: 'score' is 'nan'",
+        ),
+    ],
+)
+def test_bad_tables_name_row_and_column_and_leave_nothing(tmp_path, text, columns, says):
+    path = table(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        import_predictions(path, columns, runs=tmp_path / "runs")
+    assert says in str(caught.value)
+    assert not any((tmp_path / "runs").glob("*")) if (tmp_path / "runs").exists() else True
+
+
+@pytest.mark.real_data
+def test_ten_real_models_become_a_board(data, tmp_path):
+    columns = {
+        "item": "realidx",
+        "model": "model",
+        "domain": "task",
+        "prediction": "predicted_answer",
+        "key": "answer_idx",
+    }
+    run = import_predictions(
+        data / "medagents_predictions" / "zero_shot_test.csv", columns, runs=tmp_path
+    )
+    board = medassay.leaderboard(run)
+    rows_ = {row["model"]: row for row in board.domains["medqa"]}
+    # Means over the file itself, which the import must reproduce exactly.
+    import csv
+    from collections import defaultdict
+
+    correct = defaultdict(list)
+    with (data / "medagents_predictions" / "zero_shot_test.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            correct[row["task"], row["model"]].append(int(row["correct"]))
+    for model, row in rows_.items():
+        assert row["score"] == pytest.approx(
+            sum(correct["medqa", model]) / len(correct["medqa", model])
+        )
+        assert row["lo"] <= row["score"] <= row["hi"]
+        assert row["rank_lo"] <= row["rank"] <= row["rank_hi"]
+    lacking = {row["model"]: row for row in board.domains["medmcqa"]}
+    assert lacking["claude-3-5-sonnet"]["coverage"] < 1
+    assert {row["n"] for row in lacking.values()} == {2815}
+    # 500 items, all models within a few points: one group.
+    assert {row["rank"] for row in board.domains["pubmedqa"]} == {1}
+    page = medassay.publish(run, tmp_path / "site")
+    assert "o3-mini" in page.read_text()
+    assert json.loads((run.path / "seal.json").read_text())["count"] == 2 * 60508
