@@ -1,0 +1,126 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from medassay.answer.catalog import PARSERS
+from medassay.bank.catalog import BANKS
+from medassay.cli.main import COMMANDS, GROUPS
+from medassay.model.catalog import PROVIDERS
+from medassay.prompt.catalog import TEMPLATES
+from medassay.publication.page.catalog import PAGES
+from medassay.score.catalog import SCORERS
+from medassay.task.catalog import TASKS
+
+ROOT = Path(__file__).parents[2]
+CATALOGUES = {
+    "Banks": BANKS,
+    "Templates": TEMPLATES,
+    "Providers": PROVIDERS,
+    "Parsers": PARSERS,
+    "Scorers": SCORERS,
+    "Tasks": TASKS,
+    "Pages": PAGES,
+}
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("title", CATALOGUES)
+def test_every_catalogue_entry_has_its_row_and_every_row_its_entry(title):
+    section = read("docs/reference/catalogues.md").split(f"## {title} ")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == set(
+        CATALOGUES[title]
+    )
+
+
+def test_every_bank_row_says_how_it_was_checked():
+    for name, entry in BANKS.items():
+        row = next(
+            line
+            for line in read("docs/reference/catalogues.md").splitlines()
+            if f"`{name}`" in line
+        )
+        assert entry.checked in row
+
+
+def help_of(*command):
+    environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "medassay", *command, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    return done.stdout.strip()
+
+
+def test_the_command_reference_is_the_help_itself():
+    bank = ["validate", "show", "diff", "release", "list", "stats", "import", "fetch"]
+    commands = [
+        (),
+        *((name,) for name in COMMANDS),
+        ("import", "csv"),
+        *(("bank", name) for name in bank),
+    ]
+    text = "# Command line\n\nWritten by `make golden`.\n"
+    for command in commands:
+        text += f"\n## {' '.join(('medassay', *command))}\n\n```\n{help_of(*command)}\n```\n"
+    path = ROOT / "docs/reference/cli.md"
+    if os.environ.get("MEDASSAY_REGENERATE"):
+        path.write_text(text, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == text
+    assert set(GROUPS) == {"bank", "import"}
+
+
+def test_traceability_names_files_that_exist():
+    for line in read("docs/traceability.md").splitlines():
+        if re.match(r"\| [A-Z0-9]+-\d+", line):
+            _, _, place, proof, _ = line.split("|")
+            for name in re.findall(r"`([\w/.]+/[\w./]*)`", place):
+                assert (ROOT / "src/medassay" / name).exists(), name
+            for name in re.findall(r"`(tests/[\w./]+)`", proof):
+                assert (ROOT / name).exists(), name
+            assert "`tests/" in proof
+
+
+def test_the_readme_lists_every_folder_once_and_its_pictures_exist():
+    text = read("README.md")
+    folders = [
+        p.name
+        for p in (ROOT / "src/medassay").iterdir()
+        if p.is_dir() and p.name != "__pycache__"
+    ]
+    for name in folders:
+        assert text.count(f"| `{name}/`") == 1, name
+    for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
+        assert (ROOT / picture).exists()
+    assert "make demo" in text
+    assert "make test" in text
+
+
+def test_links_between_documents_lead_somewhere():
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\((?!http|#)([^)#]+)", path.read_text(encoding="utf-8")):
+            assert (path.parent / target).exists(), (path, target)
+
+
+def test_no_path_of_one_machine_is_in_the_repository():
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    pattern = re.compile(r"(?<![\w.])/(home/\w+|root|work)/")
+    for name in tracked:
+        path = ROOT / name
+        if (
+            path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".css", ".js", ".html"}
+            and "test_docs" not in name
+        ):
+            assert not pattern.search(path.read_text(encoding="utf-8")), name

@@ -1,0 +1,291 @@
+"""The board in a real browser: what readers see, with and without scripts."""
+
+import gzip
+import re
+from collections import defaultdict
+
+import pytest
+from tests import makers
+
+import medassay
+from medassay.publication.board import shown_rows
+
+pytestmark = pytest.mark.browser
+HOSTILE = '<script>document.title="owned"</script><img src=x onerror="document.title=1"> [x](javascript:alert(1)) \u202egnp'
+STRONG, WEAK = "model-a", "model-b"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    items = [
+        *makers.many_items(40, "alpha"),
+        *({**i, "id": f"b{i['id']}"} for i in makers.many_items(12, "beta")),
+    ]
+    makers.write_bank(
+        folder / "bank", items, domains=["alpha", "beta"], limits="Not clinically validated."
+    )
+    rows = ["item,model,domain,prediction,key,setting"]
+    for n, item in enumerate(items):
+        for model, wrong in (
+            (STRONG, 9),
+            (WEAK, 8),
+            ("model-c", 2),
+            ("<b>odd</b> & \u202emodel", 2),
+        ):
+            guess = "X" if n % wrong == 0 else item["expected"]
+            rows.append(
+                f"{item['id']},{model},{item['domain']},{guess},{item['expected']},zero_shot"
+            )
+        if n < 5:
+            rows.append(f"{item['id']},absent,{item['domain']},A,{item['expected']},zero_shot")
+    (folder / "t.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    columns = {
+        name: name for name in ("item", "model", "domain", "prediction", "key", "setting")
+    }
+    medassay.publish(
+        medassay.import_predictions(folder / "t.csv", columns, runs=folder),
+        folder / "site",
+        publication="first",
+    )
+    replies = {items[0]["id"]: HOSTILE, items[1]["id"]: "A or B"}
+    makers.write_models(
+        folder,
+        makers.fake("scripted", reply="A", replies=replies),
+        {"id": "random", "provider": "baseline", "model": "random"},
+    )
+    run = medassay.run(makers.write_plan(folder, models=["scripted", "random"]), secrets={})
+    medassay.publish(run, folder / "site", publication="second")
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        made = play.chromium.launch(
+            executable_path=chromium,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    made = context.new_page()
+    made.problems = []
+    made.on("console", lambda message: made.problems.append(message.text))
+    made.on("pageerror", lambda error: made.problems.append(str(error)))
+    made.on(
+        "request",
+        lambda request: (
+            request.url.startswith(("file:", "data:")) or made.problems.append(request.url)
+        ),
+    )
+    yield made
+    context.close()
+    assert made.problems == []
+
+
+def ranking(site):
+    return (site / "p/first/index.html").as_uri()
+
+
+def pages(site):
+    return sorted(site.rglob("*.html"))
+
+
+def test_rows_of_a_group_share_rank_level_and_rendered_bar(page, site):
+    page.goto(ranking(site))
+    groups = defaultdict(set)
+    for row in page.query_selector_all("tr[data-group]:not([data-group=''])"):
+        bar = row.query_selector(".bar[data-level]")
+        width = bar.query_selector(".level").bounding_box()["width"]
+        groups[row.get_attribute("data-group")].add(
+            (row.get_attribute("data-rank"), bar.get_attribute("data-level"), round(width))
+        )
+        text = row.query_selector(".rank").inner_text()
+        assert re.fullmatch(r"\d+( =)? \(\d+–\d+\)", text)
+        assert ("=" in text) == (
+            len(page.query_selector_all(f"tr[data-group='{row.get_attribute('data-group')}']"))
+            > 1
+        )
+    assert groups
+    assert all(len(seen) == 1 for seen in groups.values())
+
+
+def test_no_score_lacks_its_interval(site):
+    for path in pages(site):
+        for tag in re.findall(r"<[^>]*data-score=[^>]*>", path.read_text(encoding="utf-8")):
+            score, lo, hi = (
+                float(re.search(rf'data-{name}="([^"]*)"', tag)[1])
+                for name in ("score", "lo", "hi")
+            )
+            assert lo <= score <= hi, (path, tag)
+
+
+def test_sorting_and_filtering_leave_ranks_and_come_back_by_address(page, site):
+    page.goto(ranking(site))
+
+    def ranks():
+        return {
+            r.get_attribute("data-model"): r.get_attribute("data-rank")
+            for r in page.query_selector_all("table.ranking tr[data-model]")
+        }
+
+    before = ranks()
+    page.click("th[data-sort=score] button")
+    page.fill("#filter", "model-")
+    page.wait_for_selector("output:has-text('shown')")
+    assert ranks() == before
+    assert "ranks are those of the whole field" in page.inner_text("output")
+    page.goto(page.url)
+    assert page.input_value("#filter") == "model-"
+    page.fill("#filter", "nobody")
+    assert page.is_visible("p.empty")
+    page.click("button[type=reset]")
+    assert not page.is_visible("p.empty")
+
+
+def test_without_scripts_every_page_shows_its_text(browser, site):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    for path in pages(site):
+        page.goto(path.as_uri())
+        assert page.inner_text("h1")
+        assert not page.is_visible("form.filter")
+    context.close()
+
+
+def test_links_lead_to_files(site):
+    for path in pages(site):
+        for target in re.findall(r'(?:href|src)="([^"#?]+)', path.read_text(encoding="utf-8")):
+            assert not target.startswith(("http", "/", "javascript")), target
+            assert (path.parent / target).exists(), (path, target)
+
+
+def test_hostile_text_is_visible_and_does_nothing(page, site):
+    cell = next(
+        p for p in (site / "p/second/cell/scripted").rglob("index.html") if "alpha" in str(p)
+    )
+    page.goto(cell.as_uri())
+    article = page.inner_text("article[data-answer=q00000]")
+    assert '<script>document.title="owned"</script>' in article
+    assert "U+202E" in article
+    assert "owned" not in page.title()
+    page.goto(ranking(site))
+    assert page.query_selector("bdi b") is None
+    assert "<b>odd</b>" in page.inner_text("main")
+
+
+def test_from_a_score_to_the_hash_of_an_answer_in_four_clicks(page, site):
+    page.goto(ranking(site))
+    page.click("tr[data-rank='1'] th a")
+    page.click("table.domainrows tr:nth-child(2) td.number a")
+    article = page.query_selector("article[data-answer][data-sha256]")
+    assert re.fullmatch("[0-9a-f]{64}", article.get_attribute("data-sha256"))
+    assert article.get_attribute("data-sha256") in page.inner_text("main")
+
+
+def test_states_say_what_they_are(page, site):
+    page.goto(ranking(site))
+    text = page.inner_text("main")
+    assert "Not ranked: coverage 0.10" in text
+    page.goto((site / "p/second/index.html").as_uri())
+    text = page.inner_text("main")
+    assert "Reference rows, never ranked" in text
+    assert "Not ranked: scripted answers" in text
+    assert "Not clinically validated." in page.inner_text("footer")
+
+
+def test_an_anchor_opens_its_section_and_times_stand_on_the_run_page_only(page, site):
+    page.goto((site / "p/first/methodology/index.html").as_uri() + "#ranks")
+    assert page.is_visible("#ranks")
+    assert not page.is_visible("#oracle")
+    for path in pages(site):
+        assert ("seconds of generation" in path.read_text(encoding="utf-8").lower()) <= (
+            "/run/" in str(path) or "/data/" in str(path)
+        )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1200])
+def test_it_fits_and_contrasts(browser, site, scheme, width):
+    context = browser.new_context(viewport={"width": width, "height": 700}, color_scheme=scheme)
+    page = context.new_page()
+    for path in pages(site):
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    page.goto(ranking(site))
+    colours = page.evaluate(
+        "() => { const s = getComputedStyle(document.documentElement); return Object.fromEntries("
+        "['--text','--back','--soft','--panel','--link','--level','--whisker','--flag','--right','--wrong'].map(n => [n, s.getPropertyValue(n).trim()])) }"
+    )
+    for name in ("--text", "--soft", "--link", "--flag", "--right", "--wrong"):
+        assert contrast(colours[name], colours["--back"]) >= 4.5, name
+        assert contrast(colours[name], colours["--panel"]) >= 4.5, name
+    assert contrast(colours["--level"], colours["--back"]) >= 3
+    assert contrast(colours["--level"], colours["--panel"]) >= 3
+    assert contrast(colours["--whisker"], colours["--level"]) >= 3
+    if width == 320:
+        first = page.query_selector("tr[data-rank='1']").inner_text()
+        assert STRONG in first or WEAK in first
+        assert "[" in first
+    context.close()
+
+
+def contrast(one, other):
+    def luminance(colour):
+        digits = colour.lstrip("#")
+        digits = "".join(c * 2 for c in digits) if len(digits) == 3 else digits
+        parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    bright, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def test_keyboard_reaches_skip_link_filter_and_sort(page, site):
+    page.goto(ranking(site))
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    seen = set()
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+    assert "filter" in seen
+    assert "BUTTON" in seen
+
+
+def test_print_opens_details_and_is_light(page, site):
+    page.goto((site / "p/first/methodology/index.html").as_uri())
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
+
+
+def test_a_thousand_models_fit_the_budget(tmp_path):
+    lines = ["item,model,domain,prediction,key"]
+    for m in range(1000):
+        lines += [
+            f"q{n:02},model-{m:04}-instruct-{m % 97}b,d,{'A' if (m * 7 + n * 13) % 31 > m % 29 else 'B'},A"
+            for n in range(20)
+        ]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    run = medassay.import_predictions(
+        tmp_path / "t.csv", {n: n for n in lines[0].split(",")}, runs=tmp_path
+    )
+    ranked, _ = shown_rows(medassay.leaderboard(run).domains["overall"])
+    assert len(ranked) == 1000
+    from medassay.audit.publish import _board
+    from medassay.publication.page.ranking import ranking as ranking_page
+    from medassay.task.scoring import RunItems
+
+    board = _board(run, RunItems(run.path, frozenset(["d"])), "x")
+    _, content = ranking_page(board, "overall", "solo")
+    assert len(gzip.compress(content.encode())) <= 80 * 1024
+    assert len(re.findall("<t[dh]", content)) <= 12_000
+    assert len(re.findall("<tr", content)) <= 2_000
