@@ -20,7 +20,7 @@ from medassay.core.item import Bank
 from medassay.core.leaderboard import Leaderboard
 from medassay.core.model import Chat, ModelSpec
 from medassay.core.plan import Plan, load_plan
-from medassay.errors import IncompleteError, InputError, Interrupted
+from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
 from medassay.model.baseline import Baseline
 from medassay.model.catalog import PROVIDERS
 from medassay.model.spec import load_models
@@ -84,6 +84,8 @@ def run(
         Before any call, when plan, bank or models file is wrong.
     IncompleteError
         When trials failed or the budget ended: the run stays unsealed and resumes.
+    ModelError
+        When no model can be reached at all.
     Interrupted
         After Ctrl-C; everything answered is kept.
     """
@@ -99,6 +101,10 @@ def run(
         journal.resume(schedule.number_of)
         tally = _ask(schedule, journal, workspace, secrets, watch, fresh=fresh)
         left = schedule.n_trials - journal.done
+        if not journal.done and tally.dead.keys() == schedule.specs.keys():
+            raise ModelError(
+                f"run {found.id}: no model answers: {'; '.join(tally.dead.values())}"
+            )
         if left and not (accept_failures and left == tally.failed):
             raise IncompleteError(_what_is_left(found, left, tally))
         write_trials(found, schedule, journal)

@@ -1,5 +1,6 @@
 import io
 import json
+import shutil
 import subprocess
 import sys
 
@@ -69,6 +70,13 @@ def test_each_exit_code_is_reached_and_json_always_parses(cli, law, tmp_path):
     makers.write_models(tmp_path, makers.fake(fail_items=["law-00"], reply="A"))
     assert cli("run", law)[0] == 4
     assert cli("run", law, "--accept-failures")[0] == 0
+    makers.write_models(
+        tmp_path, makers.endpoint("http://127.0.0.1:9/v1", api_key_env="NO_KEY")
+    )
+    assert cli("run", makers.write_plan(tmp_path, seed=5))[0] == 5
+    for unfinished in (tmp_path / "runs").glob("*"):
+        if not (unfinished / "seal.json").exists():
+            shutil.rmtree(unfinished)
     run = run_path(tmp_path)
     assert cli("publish", run, "--to", "site")[0] == 0
     assert cli("publish", run, "--to", "site")[0] == 1

@@ -41,11 +41,14 @@ class OpenAICompatible:
             "/chat/completions" if spec.protocol == "chat" else "/completions"
         )
         self._headers = {"Content-Type": "application/json"}
-        for header, variable in spec.headers_env.items():
-            self._headers[header] = _secret(secrets, variable, spec.id)
+        wanted = {**spec.headers_env}
         if spec.api_key_env:
-            key = _secret(secrets, spec.api_key_env, spec.id)
-            self._headers["Authorization"] = f"Bearer {key}"
+            wanted["Authorization"] = spec.api_key_env
+        # A missing key is told when it is needed: replaying stored responses needs none.
+        self._missing = sorted(name for name in wanted.values() if not secrets.get(name))
+        for header, variable in wanted.items():
+            prefix = "Bearer " if header == "Authorization" else ""
+            self._headers[header] = prefix + secrets.get(variable, "")
         self._hidden = [value for value in secrets.values() if len(value) >= 6]
         self._session: aiohttp.ClientSession | None = None
 
@@ -77,6 +80,12 @@ class OpenAICompatible:
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
         """Return the completion of one request; see `Chat.complete`."""
+        if self._missing:
+            raise Permanent(
+                f"{self._spec.id}: the environment variable {self._missing[0]} is not set; it must "
+                "hold the key",
+                endpoint_wide=True,
+            )
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
@@ -164,16 +173,6 @@ class OpenAICompatible:
             seconds=seconds,
             logprobs=logprobs,
         )
-
-
-def _secret(secrets: dict[str, str], variable: str, model: str) -> str:
-    value = secrets.get(variable)
-    if not value:
-        raise Permanent(
-            f"{model}: the environment variable {variable} is not set; it must hold the key",
-            endpoint_wide=True,
-        )
-    return value
 
 
 def _seconds(retry_after: str | None) -> float | None:

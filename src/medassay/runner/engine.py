@@ -51,6 +51,7 @@ class Tally:
     failed: int = 0
     over_budget: bool = False
     failures: dict[str, int] = field(default_factory=dict)
+    dead: dict[str, str] = field(default_factory=dict)  # model → why no call to it can succeed
     findings: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -74,7 +75,6 @@ class Engine:
         self._progress = progress
         self._fresh = fresh
         self._purse = Purse(schedule.plan.budget)
-        self._dead: dict[str, str] = {}  # model → why no call to it can succeed
         self.stop = Stop()
         self.tally = Tally()
         self._gates: dict[str, Gate] = {}
@@ -118,7 +118,7 @@ class Engine:
             found = await self._completion(spec, cell, item, prompt, repeat)
         except (Transient, Permanent) as error:
             if isinstance(error, Permanent) and error.endpoint_wide:
-                self._dead.setdefault(spec.id, str(error))
+                self.tally.dead.setdefault(spec.id, str(error))
             self._fail(cell, item, repeat, str(error))
             return
         except Exception as error:  # noqa: BLE001 -- the one place that catches everything: a trial fails, the run goes on
@@ -176,8 +176,8 @@ class Engine:
         tokens = estimated_tokens(prompt) if spec.tokens_per_minute else 0
 
         async def once() -> Completion:
-            if spec.id in self._dead:
-                raise Permanent(self._dead[spec.id])
+            if spec.id in self.tally.dead:
+                raise Permanent(self.tally.dead[spec.id])
             await gate.enter(tokens)
             try:
                 completion = await chat.complete(prompt, sampling, repeat=repeat)

@@ -42,7 +42,9 @@ def sentence(ranked: list[dict[str, object]]) -> str:
         return "No model is ranked here."
     if len(first) == 1:
         return f"{first[0]['model']} ({first[0]['setting']}) stands alone on rank 1."
+    alone = len({row["model"] for row in first}) == len(first)
+    who = "models" if alone else "pairs of model and setting"
     return (
-        f"{len(first)} models share rank 1. The data cannot tell them apart; each is an equally well "
+        f"{len(first)} {who} share rank 1. The data cannot tell them apart; each is an equally well "
         "supported choice."
     )
