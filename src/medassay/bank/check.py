@@ -44,7 +44,7 @@ ITEM_KEYS = frozenset(
         "meta",
     ]
 )
-_COPIED = tuple(key for key in _TEXT if key not in ("review_date",))
+TEXT_FIELDS = tuple(key for key in _TEXT if key != "review_date")  # of an `Item`, as in the file
 _KINDS = ("public", "synthetic")
 _SPLITS = ("test", "dev")
 _MATCH_LIMIT = 1.0  # seconds; `spec` for closed items
@@ -118,7 +118,7 @@ def build_item(record: Mapping[str, Any]) -> Item:
             for number, fact in enumerate(facts, 1)
         ),
         year=record.get("year"),
-        **{key: record[key] for key in _COPIED if key in record},
+        **{key: record[key] for key in TEXT_FIELDS if key in record},
     )
 
 

@@ -2,30 +2,11 @@
 
 from typing import Any
 
+from medassay.bank.check import TEXT_FIELDS
 from medassay.core.item import Item
 
 _DEFAULTS = Item(id="", domain="", question="", form="open")
-_SAME = [
-    "language",
-    "split",
-    "context",
-    "options",
-    "expected",
-    "regex",
-    "extract",
-    "locale",
-    "reference",
-    "rationale",
-    "source",
-    "licence",
-    "category",
-    "condition",
-    "path",
-    "leaf",
-    "year",
-    "difficulty",
-    "cluster",
-]
+_SAME = (*TEXT_FIELDS, "options", "year")
 
 
 def item_record(item: Item) -> dict[str, Any]:

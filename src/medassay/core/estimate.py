@@ -1,12 +1,7 @@
-"""Numbers with their uncertainty: `Estimate`, and `Matrix`, the scores they are made from."""
+"""Numbers with their uncertainty."""
 
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from medassay.core.trial import Scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,18 +54,3 @@ class Estimate:
             "best": self.best,
             "flags": list(self.flags),
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Matrix:
-    """Scores of one domain and mode: rows are (model, setting), columns are items sorted by id.
-
-    `scores` has shape (n_rows, n_items), NaN where a score is null; `clusters` names the cluster of
-    each item (an item without one is its own).
-    """
-
-    rows: tuple[tuple[str, str], ...]
-    items: tuple[str, ...]
-    scores: NDArray[np.float64]
-    clusters: tuple[str, ...]
-    scale: Scale = Scale()

@@ -1,7 +1,7 @@
 """The answer side of the path: prompt, completion, answer, score, trial."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 Outcome = Literal["answered", "unparsed", "refused", "truncated", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated", "failed")
@@ -44,7 +44,6 @@ class Completion:
     usage: Usage = Usage()
     seconds: float = 0.0
     logprobs: tuple[tuple[str, float], ...] | None = None
-    raw: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
