@@ -33,7 +33,7 @@ from medassay.runner.progress import Progress, Silent
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal
 from medassay.storage.response import ResponseStore
-from medassay.storage.run import Run, create_run, latest, lock_run, open_run
+from medassay.storage.run import Run, create_run, latest, lock_run, open_run, tidy
 from medassay.task.catalog import TASKS
 
 Watch = Callable[[Schedule, Journal], AbstractContextManager[Progress]]
@@ -97,6 +97,9 @@ def run(
     for bank in banks:
         register(workspace / "banks.lock", bank.version, bank.content_hash)
     with lock_run(found):
+        if found.sealed:  # by another process, between finding the run and locking it
+            tidy(found)
+            return found
         journal = Journal(found.path / "journal", schedule.n_trials)
         journal.resume(schedule.number_of)
         tally = _ask(schedule, journal, workspace, secrets, watch, fresh=fresh)
@@ -118,6 +121,8 @@ def _open(schedule: Schedule, banks: list[Bank], runs: Path, *, fresh: bool) -> 
     identity = run_identity(schedule, banks)
     plan_hash = schedule.plan.hash
     counter, last = latest(runs, plan_hash)
+    if last is not None and last.sealed:
+        tidy(last)
     if last is not None and not last.sealed and not fresh and _same(last, identity):
         return last
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

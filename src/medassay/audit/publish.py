@@ -15,13 +15,13 @@ from typing import Any
 
 from medassay.audit.verify import verify_run
 from medassay.core.canonical import sha256_hex
-from medassay.errors import GateError, InputError, IntegrityError
+from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.publication.board import OVERALL, Board, CellKey, ShownAnswer
 from medassay.publication.page.catalog import PAGES
 from medassay.publication.page.html import asset
 from medassay.publication.page.ranking import ranking
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import SUMS, Run, file_sha256
+from medassay.storage.run import SUMS, Run, file_sha256, sealed_names
 from medassay.task.scoring import RunItems
 
 _ABSENT = dict.fromkeys(
@@ -51,7 +51,9 @@ def publish(run: Run | str | Path, site: Path, *, publication: str | None = None
     """
     found = run if isinstance(run, Run) else Run(Path(run))
     if not found.sealed:
-        raise InputError(f"run {found.path.name}: not finished; only sealed runs are published")
+        raise IncompleteError(
+            f"run {found.path.name}: not finished; only sealed runs are published"
+        )
     report = verify_run(found.path)
     if not report.ok:
         raise IntegrityError(f"run {found.id}: {report.first_mismatch}; it is not published")
@@ -59,11 +61,19 @@ def publish(run: Run | str | Path, site: Path, *, publication: str | None = None
     _refuse_private(found, items)
     name = publication or found.id
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
-        raise InputError(f"publication id '{name}': expected a-z, 0-9, dot and hyphen")
+        raise InputError(
+            f"publication id '{name}': expected a-z, 0-9, dot and hyphen; give one with --id"
+        )
+    if found.path.resolve() in (site.resolve(), *site.resolve().parents):
+        raise InputError(f"{site}: lies in the run that is published; choose another folder")
     place = site / "p" / name
-    if place.exists():
-        raise GateError(f"{place}: this publication exists; published bytes never change")
     board = _board(found, items, name)
+    if place.exists():
+        if not (
+            site / "index.html"
+        ).exists():  # an earlier call was cut off just before its end
+            _front(site, board)
+        raise GateError(f"{place}: this publication exists; published bytes never change")
     draft = site / "p" / f".{name}.part"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
@@ -91,13 +101,11 @@ def _refuse_private(run: Run, items: RunItems) -> None:
                 f"item '{item.id}' is {item.kind}: its text must stay private, and publishing with "
                 "withheld items is not possible yet; nothing was written"
             )
-    for path in sorted(run.path.iterdir()):
-        with path.open("rb") as file:
+    for name in sealed_names(run.path):
+        with (run.path / name).open("rb") as file:
             for number, line in enumerate(file, 1):
                 if _SECRET.search(line):
-                    raise GateError(
-                        f"{path.name} line {number}: looks like a secret: not published"
-                    )
+                    raise GateError(f"{name} line {number}: looks like a secret: not published")
 
 
 def _board(run: Run, items: RunItems, name: str) -> Board:
@@ -148,8 +156,8 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
 def _assemble(folder: Path, board: Board, run: Run) -> None:
     data = folder / "data" / "run"
     data.mkdir(parents=True)
-    for path in sorted(run.path.iterdir()):
-        shutil.copyfile(path, data / path.name)
+    for name in sealed_names(run.path):
+        shutil.copyfile(run.path / name, data / name)
     for name in _ASSETS:
         (folder / name).write_bytes(asset(name))
     (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
@@ -167,7 +175,9 @@ def _assemble(folder: Path, board: Board, run: Run) -> None:
 def _front(site: Path, board: Board) -> None:
     """Write the site's own first page: the newest ranking and the list of publications."""
     names = sorted(
-        path.name for path in (site / "p").iterdir() if not path.name.startswith(".")
+        path.parent.name
+        for path in (site / "p").glob("*/index.html")
+        if not path.parent.name.startswith(".")
     )
     _, content = ranking(board, OVERALL, board.modes[0], up=f"p/{board.publication}/")
     listed = "".join(f'<li><a href="p/{name}/index.html">{name}</a></li>' for name in names)

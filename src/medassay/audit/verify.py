@@ -16,10 +16,12 @@ from medassay.answer.parse import read_answer
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.trial import Completion, Prompt, Score
-from medassay.errors import InputError, MedassayError
+from medassay.errors import IncompleteError, InputError, MedassayError
 from medassay.runner.manifest import parser_ids, scorer_ids
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import (
+    JOURNAL,
+    LOCK,
     SEAL,
     SUMS,
     Run,
@@ -115,7 +117,9 @@ def verify_run(folder: Path) -> Report:
         and (folder / "manifest.json").exists()
         and not (folder / SUMS).exists()
     ):
-        raise InputError(f"{folder}: the run is not finished; only sealed runs can be verified")
+        raise IncompleteError(
+            f"{folder}: the run is not finished; only sealed runs can be verified"
+        )
     steps = (
         ("seal", _check_seal),
         ("files", _check_run_sums),
@@ -135,7 +139,7 @@ def _checked(report: Report, name: str, check: Any) -> bool:
         report.add(name, str(error), ok=False)
     except MedassayError as error:
         report.add(name, f"unreadable: {error}", ok=False)
-    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OSError) as error:
         report.add(name, f"unreadable: {type(error).__name__}: {error}", ok=False)
     return report.ok
 
@@ -172,6 +176,8 @@ def _check_sums(folder: Path, sums: Path) -> str:
         else {sums.relative_to(folder).as_posix()}
     )
     present = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - own
+    # What a kill just behind the seal leaves is no part of the run; `run` removes it.
+    present = {n for n in present if n != LOCK and not n.startswith(f"{JOURNAL}/")}
     for name in sorted(listed.keys() | present):
         if name not in present:
             raise Mismatch(f"{name}: missing")

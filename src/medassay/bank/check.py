@@ -1,6 +1,7 @@
 """One item of a bank file: from parsed JSON object to `Item`, or a refusal that names the place."""
 
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -44,7 +45,8 @@ ITEM_KEYS = frozenset(
         "meta",
     ]
 )
-TEXT_FIELDS = tuple(key for key in _TEXT if key != "review_date")  # of an `Item`, as in the file
+# Fields of an `Item` that are copied as they stand in the file.
+TEXT_FIELDS = tuple(key for key in _TEXT if key != "review_date")
 _KINDS = ("public", "synthetic")
 _SPLITS = ("test", "dev")
 _MATCH_LIMIT = 1.0  # seconds; `spec` for closed items
@@ -87,7 +89,7 @@ def read_item(
     form = _form(record, refuse, imported=imported)
     if form == "range":
         _check_range(record, refuse)
-    if form == "open":
+    if form == "open" or "facts" in record:
         _check_facts(record, refuse)
     if kind == "public" and not imported and not record.get("source"):
         raise refuse("source", "absent; a public item needs the reference it was made from")
@@ -204,8 +206,8 @@ def _check_range(record: Mapping[str, Any], refuse: _Refuse) -> None:
     if not isinstance(given, dict) or set(given) != {"lo", "hi"}:
         raise refuse("range", f'{given!r}; expected {{"lo": number, "hi": number}}')
     for end in given.values():
-        if isinstance(end, bool) or not isinstance(end, int | float):
-            raise refuse("range", f"{end!r} is not a number")
+        if not _finite(end):
+            raise refuse("range", f"{end!r:.40} is not a number")
     if given["lo"] > given["hi"]:
         raise refuse("range", f"lo {given['lo']} > hi {given['hi']}; expected lo <= hi")
     if record.get("locale", "en") not in ("en", "de"):
@@ -214,6 +216,13 @@ def _check_range(record: Mapping[str, Any], refuse: _Refuse) -> None:
         pattern = check_pattern(record["extract"], lambda problem: refuse("extract", problem))
         if pattern.groups != 1:
             raise refuse("extract", f"{pattern.groups} groups; expected exactly one")
+
+
+def _finite(value: Any) -> bool:
+    """Return whether a value is a number that a double holds."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max  # exact for integers of any size; false for NaN
 
 
 def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
@@ -231,10 +240,9 @@ def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
         ):
             raise refuse("facts", f"fact {number}: expected text or an object with a text")
         weight = whole.get("weight", 1)
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
-            raise refuse(
-                "facts", f"fact {number}: weight {weight!r}; expected a number above 0"
-            )
+        if not _finite(weight) or not weight > 0:
+            problem = f"weight {weight!r:.40}; expected a number above 0"
+            raise refuse("facts", f"fact {number}: {problem}")
         names.append(str(whole.get("id", f"f{number}")))
     if len(set(names)) != len(names):
         raise refuse("facts", "two facts share an id")

@@ -1,10 +1,9 @@
 """Making a bank out of somebody's files: rows become items, and what cannot is counted by reason."""
 
 import csv
-import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from medassay.bank.check import read_item
 from medassay.bank.record import item_record
 from medassay.core.canonical import content_hash
 from medassay.core.item import LETTERS, Bank, Item
+from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 
 YEAR = 2026  # of the loaders; a loader whose items change gets a new number
@@ -116,10 +116,7 @@ def find_file(root: Path, *names: str) -> Path:
 
 def read_json(path: Path) -> Any:
     """Return the JSON document in `path`."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path.name}: not valid JSON: {error}") from None
+    return parse_json(path.read_bytes(), path.name)
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
@@ -127,28 +124,44 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
     if path.suffix == ".csv":
         yield from read_csv(path)
         return
-    with path.open(encoding="utf-8-sig") as file:
-        first = file.read(1)
-    if first == "[":
-        yield from read_json(path)
-        return
-    with path.open("rb") as lines:
-        for row, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except (UnicodeDecodeError, json.JSONDecodeError) as error:
-                    raise InputError(
-                        f"{path.name} row {row}: not valid JSON: {error}"
-                    ) from None
+    with path.open("rb") as file:
+        listed = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    if listed:
+        records: Iterable[Any] = read_json(path)
+    else:
+        with path.open("rb") as lines:
+            records = [
+                parse_json(line, f"{path.name} row {row}")
+                for row, line in enumerate(lines, 1)
+                if line.strip()
+            ]
+    for row, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise InputError(
+                f"{path.name} record {row}: expected an object, found {record!r:.40}"
+            )
+        yield record
 
 
 def read_csv(path: Path, fieldnames: list[str] | None = None) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file as dictionaries by column."""
+    """Yield the rows of a CSV file as dictionaries by column; every row must fill every column."""
     csv.field_size_limit(sys.maxsize)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from csv.DictReader(file, fieldnames=fieldnames)
+            reader = csv.DictReader(file, fieldnames=fieldnames)
+            names = list(reader.fieldnames or [])
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise InputError(f"{path.name}: column '{twice[0]}' occurs twice in the header")
+            for row in reader:
+                if None in row or None in row.values():
+                    cells = sum(v is not None for k, v in row.items() if k is not None)
+                    cells += len(row.get(None) or [])
+                    raise InputError(
+                        f"{path.name} row {reader.line_num}: {cells} cells for {len(names)} columns; "
+                        "expected one for each (a comma inside a cell needs quotes)"
+                    )
+                yield row
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path.name}: not readable as CSV in UTF-8: {error}") from None
 

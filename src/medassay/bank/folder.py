@@ -4,10 +4,12 @@ Items are read by streaming and kept as an index of offsets, so that a bank of a
 costs an index and no more.
 """
 
+import datetime as dt
 import hashlib
 import json
 import os
 import re
+import tempfile
 import tomllib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +21,7 @@ from medassay.bank.lock import registered_hash
 from medassay.bank.record import item_record
 from medassay.core.canonical import canonical, content_hash
 from medassay.core.item import Bank, Form, Item
+from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 
 _CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")
@@ -104,21 +107,9 @@ class StoredItems(Sequence[Item]):
                 offset += len(line)
 
 
-def _refuse_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON; expected a finite number")
-
-
-_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
-
-
 def parse_line(line: bytes, name: str, row: int) -> dict[str, Any]:
-    """Return the JSON object of one line; refuse broken UTF-8, broken JSON and NaN."""
-    try:
-        value: dict[str, Any] = _decode(line.decode())
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{name} row {row}: not valid JSON ({error}); expected one object a line"
-        ) from None
+    """Return the JSON object of one line."""
+    value: dict[str, Any] = parse_json(line, f"{name} row {row}")
     return value
 
 
@@ -146,8 +137,12 @@ def load_bank(
     for item, record in items.scan():
         in_order = in_order and last < item.id
         last = item.id
+        try:
+            line = canonical(record) + b"\n"
+        except InputError as error:
+            raise InputError(f"{folder.name}/items.jsonl item '{item.id}': {error}") from None
         if in_order:
-            digest.update(canonical(record) + b"\n")
+            digest.update(line)
     if not len(items):
         raise InputError(
             f"{folder.name}/items.jsonl: no items; expected one JSON object a line"
@@ -204,7 +199,7 @@ def bank_heads(bank: Bank) -> Iterator[tuple[str, Head]]:
 def _existing(path: Path) -> Path:
     if not path.is_file():
         raise InputError(
-            f"{path.parent.name}/{path.name}: no such file; a bank is a folder with "
+            f"{path.parent.resolve().name}/{path.name}: no such file; a bank is a folder with "
             "bank.toml and items.jsonl"
         )
     return path
@@ -229,39 +224,46 @@ def _check_registered(
 def read_card(folder: Path) -> dict[str, Any]:
     """Return the checked content of bank.toml."""
     path = _existing(folder / "bank.toml")
-    where = f"{folder.name}/bank.toml"
+    where = f"{folder.resolve().name}/bank.toml"
     try:
-        card = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        card = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{where}: not valid TOML: {error}") from None
-    for key in card:
-        if key not in _CARD_KEYS:
-            raise InputError(
-                f"{where}: field '{key}': unknown; known are {', '.join(sorted(_CARD_KEYS))}"
-            )
-    for key in ("name", "question_bank_version", "licence"):
-        if not isinstance(card.get(key), str) or not card[key].strip():
-            raise InputError(f"{where}: field '{key}': absent or empty; expected text")
-    domains = card.get("domains")
-    if (
-        not isinstance(domains, list)
-        or not domains
-        or not all(isinstance(d, str) for d in domains)
-    ):
-        raise InputError(f"{where}: field 'domains': expected a list of at least one name")
-    if "overall" in domains:
-        raise InputError(
-            f"{where}: field 'domains': 'overall' names the ranking over all domains"
-        )
-    version = _VERSION.match(card["question_bank_version"])
-    if version is None or version["name"] != card["name"]:
-        raise InputError(
-            f"{where}: field 'question_bank_version': '{card['question_bank_version']}'; "
-            f"expected {card['name']}-<year>.<n>"
-        )
-    if not isinstance(card.get("may_leave", True), bool):
-        raise InputError(f"{where}: field 'may_leave': expected true or false")
+    if isinstance(card.get("created"), dt.date):
+        card["created"] = card["created"].isoformat()
+    for field, problem in _card_problems(card):
+        raise InputError(f"{where}: field '{field}': {problem}")
     return card
+
+
+def _card_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (field, problem); types come first, so that later checks may rely on them."""
+    for key, value in card.items():
+        if key not in _CARD_KEYS:
+            yield key, f"unknown; known are {', '.join(sorted(_CARD_KEYS))}"
+        if key in (*_CARD_TEXT, "content_sha256") and not isinstance(value, str):
+            yield key, f"{value!r}; expected text"
+    for key in ("name", "question_bank_version", "licence"):
+        if not card.get(key, "").strip():
+            yield key, "absent or empty; expected text"
+    name, version = card.get("name", ""), card.get("question_bank_version", "")
+    if not re.fullmatch(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*", name):
+        yield "name", f"{name!r}; expected a name without slashes, not hidden"
+    match = _VERSION.match(version)
+    if match is None or match["name"] != name:
+        yield "question_bank_version", f"'{version}'; expected {name}-<year>.<n>"
+    domains = card.get("domains")
+    if not isinstance(domains, list) or not all(
+        isinstance(d, str) and d for d in domains or [0]
+    ):
+        yield "domains", "expected a list of at least one name"
+    elif "overall" in domains:
+        yield "domains", "'overall' names the ranking over all domains"
+    if not isinstance(card.get("may_leave", True), bool):
+        yield "may_leave", "expected true or false"
+    dropped = card.get("dropped", {})
+    if not isinstance(dropped, dict) or not all(isinstance(n, int) for n in dropped.values()):
+        yield "dropped", "expected a table of reasons and counts"
 
 
 def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, Any]]) -> str:
@@ -274,8 +276,9 @@ def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, A
     """
     if folder.exists():
         raise InputError(f"{folder}: exists; choose another folder, nothing was written")
-    draft = folder.with_name(folder.name + ".part")
-    draft.mkdir(parents=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    draft.chmod(0o755)
     try:
         ordered = sorted(records, key=lambda record: str(record["id"]))
         with (draft / "items.jsonl").open("wb") as file:
@@ -309,7 +312,7 @@ def card_text(card: dict[str, Any]) -> str:
         lines += [
             f"{json.dumps(k, ensure_ascii=False)} = {json.dumps(v)}" for k, v in table.items()
         ]
-    return "\n".join(lines) + "\n"
+    return ("\n".join(lines) + "\n").replace("\x7f", "\\u007f")
 
 
 def next_version(version: str, year: int) -> str:

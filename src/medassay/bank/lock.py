@@ -3,18 +3,19 @@
 import json
 from pathlib import Path
 
+from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 
 
 def _read(lock: Path) -> dict[str, str]:
     if not lock.is_file():
         return {}
-    try:
-        known: dict[str, str] = json.loads(lock.read_text(encoding="utf-8"))["banks"]
-    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+    document = parse_json(lock.read_bytes(), lock.name)
+    known = document.get("banks") if isinstance(document, dict) else None
+    if not isinstance(known, dict) or not all(isinstance(v, str) for v in known.values()):
         raise InputError(
-            f"{lock.name}: not a list of bank hashes ({error}); restore it"
-        ) from None
+            f"{lock.name}: expected bank versions with their hashes; restore the file"
+        )
     return known
 
 

@@ -69,11 +69,13 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
             f"bank '{bank.name}': items equal those of {bank.version}; nothing to release"
         )
     version = bank.version if known is None else next_version(bank.version, today.year)
+    while registered_hash(lock, version) not in (None, bank.content_hash):
+        version = next_version(version, today.year)  # taken by a release that was cut off
     register(lock, version, bank.content_hash)
     new_card = {**card, "question_bank_version": version, "content_sha256": bank.content_hash}
     (folder / "bank.toml").write_text(card_text(new_card), encoding="utf-8")
     changes = folder / "CHANGES.md"
     before = changes.read_text(encoding="utf-8") if changes.exists() else "# Changes\n"
-    entry = f"\n## {version}\n\n{today.isoformat()}. {reason.strip()} Content {bank.content_hash}.\n"
+    entry = f"\n## {version}\n\n{today.isoformat()}. {' '.join(reason.split())} Content {bank.content_hash}.\n"
     changes.write_text(before + entry, encoding="utf-8")
     return version, bank.content_hash

@@ -1,6 +1,5 @@
 """One's own questions from a spreadsheet: CSV or XLSX, columns named by the user."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from medassay.bank.check import ITEM_KEYS
 from medassay.bank.draft import Draft, letter_index, read_csv
 from medassay.core.item import LETTERS, Bank
+from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 
 _TAKEN = ITEM_KEYS - {"options", "range", "facts", "approval", "meta", "answer_type"}
@@ -71,7 +71,7 @@ def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> dict[st
     elif cells.get("options"):
         given = cells["options"].strip()
         record["options"] = (
-            json.loads(given)
+            parse_json(given.encode(), f"{where}: field 'options'")
             if given.startswith("[")
             else [p.strip() for p in given.split("|")]
         )
@@ -81,7 +81,7 @@ def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> dict[st
     if cells.get("lo") or cells.get("hi"):
         try:
             record["range"] = {"lo": float(cells["lo"]), "hi": float(cells["hi"])}
-        except (KeyError, ValueError):
+        except (KeyError, TypeError, ValueError):
             raise InputError(
                 f"{where}: fields 'lo', 'hi': expected two numbers with a point"
             ) from None

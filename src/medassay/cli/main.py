@@ -1,5 +1,6 @@
 """The door: reads argv, prints results, turns errors into one line and an exit code."""
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -8,8 +9,8 @@ from typing import Any
 import typer
 
 from medassay.cli import bank, demo, doctor, imports, init, publish, report, run, show, verify
-from medassay.cli.output import out
-from medassay.errors import MedassayError
+from medassay.cli.output import out, visible
+from medassay.errors import IntegrityError, MedassayError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.command,
@@ -56,7 +57,10 @@ def _options(
     if version:
         from importlib.metadata import version as installed
 
-        out.result(f"medassay {installed('medassay')}")
+        if out.json:
+            out.document({"version": installed("medassay")})
+        else:
+            out.result(f"medassay {installed('medassay')}")
         raise typer.Exit
 
 
@@ -79,6 +83,11 @@ def take_global_flags(arguments: list[str]) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # any text, whatever the terminal takes
     sys.exit(call(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -87,12 +96,13 @@ def call(arguments: list[str]) -> int:
     kept = take_global_flags(arguments)
     try:
         result = app(args=kept, prog_name="medassay", standalone_mode=False)
+        sys.stdout.flush()  # a full disk or a closed pipe is heard here, not at exit
         return int(result or 0)
     except typer.Exit as error:
         return error.exit_code
     except _ClickError as error:
         return _usage(error)
-    except (MedassayError, OSError) as error:
+    except Exception as error:
         if out.debug:
             raise
         return _told(error)
@@ -109,14 +119,19 @@ def _told(error: Exception) -> int:
     if isinstance(error, BrokenPipeError):  # the reader of our output has left
         sys.stderr.close()
         return 1
-    place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return _failed("OSError", f"{place}{reason}", 3)
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return _failed("OSError", f"{place}{error.strerror or error}; nothing was finished", 3)
+    # Every expected error is one of ours; what is left is a damaged file or our own mistake.
+    message = f"unexpected {type(error).__name__}: {error}; `medassay verify` checks a run, --debug shows where"
+    return _failed("Unexpected", message, IntegrityError.exit_code)
 
 
 def _usage(error: Any) -> int:
     message = error.format_message().rstrip(".")
-    if message.startswith("Usage:"):  # a group without a command: its help is the message
+    if (
+        message.startswith("Usage:") and not out.json
+    ):  # a group without a command: its help is the message
         sys.stderr.write(message + "\n")
         return 2
     return _failed("UsageError", f"{message}; see --help", 2)
@@ -126,7 +141,7 @@ def _failed(kind: str, message: str, code: int) -> int:
     if out.json:
         out.document({"error": {"kind": kind, "message": message, "exit": code}})
     else:
-        sys.stderr.write(f"error: {message}\n")
+        sys.stderr.write(visible(f"error: {' '.join(message.split())}") + "\n")
     return code
 
 

@@ -19,18 +19,18 @@ class Output:
     debug: bool = False
 
     def result(self, text: str = "") -> None:
-        """Print a line of the result."""
-        sys.stdout.write(text + "\n")
+        """Print a line of the result; characters that steer a terminal are spelled out."""
+        sys.stdout.write(visible(text) + "\n")
 
     def document(self, document: dict[str, Any]) -> None:
         """Print one JSON document."""
-        json.dump({"schema_version": 1, **document}, sys.stdout, ensure_ascii=False, indent=1)
-        sys.stdout.write("\n")
+        # Built whole before anything is written; ASCII, since any text must survive any terminal.
+        sys.stdout.write(json.dumps({"schema_version": 1, **document}, indent=1) + "\n")
 
     def say(self, text: str) -> None:
         """Print a message for people, unless --quiet."""
         if not self.quiet:
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(visible(text) + "\n")
 
     def console(self) -> "Console":
         """Return a console for tables on standard output."""
@@ -39,6 +39,11 @@ class Output:
         return Console(
             no_color=not self.color, highlight=False, width=None if sys.stdout.isatty() else 140
         )
+
+
+def visible(text: str) -> str:
+    """Return text without characters that steer a terminal; lines stay lines."""
+    return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
 
 
 out = Output()

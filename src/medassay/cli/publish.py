@@ -20,10 +20,10 @@ def command(
 
     found = open_run(run)
     banks = ", ".join(bank["version"] for bank in found.manifest["banks"])
-    out.say(
-        f"public become: all questions, targets, replies and scores of {banks} in run {found.id}"
-    )
     page = publish(found, to, publication=called)
+    out.say(
+        f"public are now: all questions, targets, replies and scores of {banks} in run {found.id}"
+    )
     if out.json:
         out.document({"path": str(page.parent), "page": str(page)})
     else:

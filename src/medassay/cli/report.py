@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from medassay.cli.output import out
+from medassay.cli.output import out, visible
 from medassay.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
 
     rows = board.domains[domain]
     table = Table(
-        title=f"{domain}: {rows[0]['metric']}, %, 95 % interval", title_justify="left"
+        title=f"{escape(visible(domain))}: {rows[0]['metric']}, %, 95 % interval",
+        title_justify="left",
     )
     for heading in (
         "rank",
@@ -88,7 +89,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
             f"{100 * row['unparsed_rate']:.1f} %",
             notes,
         ]
-        table.add_row(*map(escape, cells))
+        table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
     relations = next(iter(run.statistics["fields"].values()))[domain]
     out.result(
@@ -113,5 +114,5 @@ def _print_groups(field: str, rows: list[dict[str, Any]]) -> None:
             score,
             ", ".join(row["flags"]).replace("_", " "),
         ]
-        table.add_row(*map(escape, cells))
+        table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)

@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import InputError
+from medassay.errors import IncompleteError, InputError
 
 
 def command(
@@ -26,7 +26,7 @@ def command(
     folder = run or _newest()
     found = open_run(folder)
     if not found.sealed:
-        raise InputError(f"run {found.id}: not finished; run its plan again to resume it")
+        raise IncompleteError(f"run {found.id}: not finished; run its plan again to resume it")
     scores = read_jsonl(found.path / "scores.jsonl")
     hits: list[dict[str, Any]] = []
     for trial, score in zip(read_jsonl(found.path / "trials.jsonl"), scores, strict=True):
@@ -55,21 +55,16 @@ def command(
         return
     out.result(f"{item.id} · {item.domain} · target {item.target}")
     for text in filter(None, (item.context, item.question)):
-        out.result(visible(text))
+        out.result(text)
     for letter, option in zip(item.letters, item.options, strict=True):
-        out.result(f"  {letter}. {visible(option)}")
+        out.result(f"  {letter}. {option}")
     for hit in hits:
         trial = hit["trial"]
         out.result(
             f"{trial['model']} · {trial['setting']} · {trial['mode']} · repeat {trial['repeat']}: "
-            f"{visible(trial.get('text', ''))!r} → {trial['value']} ({trial['outcome']}, {trial['reason']}), "
+            f"{trial.get('text', '')!r} → {trial['value']} ({trial['outcome']}, {trial['reason']}), "
             f"score {hit['score']}, sha256 {hit['sha256'][:16]}"
         )
-
-
-def visible(text: str) -> str:
-    """Return hostile text without characters that steer a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
 
 
 def _newest() -> Path:

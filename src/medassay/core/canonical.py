@@ -66,6 +66,8 @@ def canonical(value: Any) -> bytes:
         return _encode(_plain(value)).encode()
     except (_NeedsSlowPath, UnicodeEncodeError):
         pass
+    except RecursionError:
+        raise InputError("cannot be written as canonical JSON: nested too deeply") from None
     try:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:

@@ -1,5 +1,6 @@
 """`Plan`: the frozen wish that a run fulfils. TOML in, record out, and back."""
 
+import json
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -77,7 +78,8 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
                 f"{where}: unknown key '{key}'; known are {', '.join(sorted(known))}"
             )
     try:
-        plan = _PLAN.validate_python(data)
+        # Strict and as JSON: true is no number, but a list is a tuple.
+        plan = _PLAN.validate_json(json.dumps(data, default=str), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "plan"
@@ -106,6 +108,6 @@ def load_plan(path: Path) -> Plan:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such plan file; `medassay init` writes one") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not readable as TOML: {error}") from error
     return plan_from_dict(data, str(path))

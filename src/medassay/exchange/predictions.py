@@ -4,18 +4,19 @@ The table is streamed through a scratch database, which sorts it and finds dupli
 not grow with its rows.
 """
 
-import csv
 import datetime as dt
 import hashlib
 import math
+import re
 import shutil
 import sqlite3
-import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from medassay.bank.draft import read_csv
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.plan import Plan
 from medassay.errors import InputError
@@ -67,9 +68,9 @@ def import_predictions(
         to = (runs or Path("runs")) / f"{plan_hash}-{counter + 1}"
     if to.exists():
         raise InputError(f"{to}: exists; choose another folder with --to, nothing was written")
-    draft = to.with_name(to.name + ".part")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
+    draft.chmod(0o755)
     try:
         _fill(draft, table, columns, digest, to.name)
         draft.rename(to)
@@ -101,24 +102,18 @@ def _sha256(table: Path) -> str:
 
 
 def _rows(table: Path, columns: Mapping[str, str]) -> Iterator[_Row]:
-    csv.field_size_limit(sys.maxsize)
-    with table.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        found = reader.fieldnames or []
-        for name, column in columns.items():
-            if column not in found:
-                raise InputError(
-                    f"{table.name}: no column '{column}' (for {name}); found {', '.join(found)}"
-                )
-        try:
-            for cells in reader:
-                yield _Row(
-                    reader.line_num, {name: cells[column] for name, column in columns.items()}
-                )
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise InputError(
-                f"{table.name} row {reader.line_num}: not readable as CSV in UTF-8: {error}"
-            ) from None
+    try:
+        for number, cells in enumerate(read_csv(table), 2):
+            if number == 2:
+                for name, column in columns.items():
+                    if column not in cells:
+                        found = ", ".join(cells)
+                        raise InputError(
+                            f"{table.name}: no column '{column}' (for {name}); found {found}"
+                        )
+            yield _Row(number, {name: cells[column] for name, column in columns.items()})
+    except OSError as error:
+        raise InputError(f"{table}: cannot be read: {error.strerror}") from None
 
 
 def _fill(
@@ -185,7 +180,7 @@ def _take(base: sqlite3.Connection, row: _Row, table: str, *, scored: bool) -> N
         item,
     )
     repeat = row.get("repeat", "0")
-    if not repeat.isdecimal():
+    if not re.fullmatch("[0-9]{1,9}", repeat):
         raise InputError(f"{where}: 'repeat' is '{repeat}'; expected a whole number from 0")
     score = _score(row.get("score"), where) if scored else None
     try:
@@ -203,10 +198,11 @@ def _take(base: sqlite3.Connection, row: _Row, table: str, *, scored: bool) -> N
 def _score(text: str, where: str) -> float | None:
     if not text:
         return None
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
+    score = (
+        float(text)
+        if re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?", text)
+        else math.nan
+    )
     if not 0 <= score <= 1:
         raise InputError(
             f"{where}: 'score' is '{text}'; expected a number from 0 to 1, or nothing"

@@ -29,6 +29,14 @@ _FINISH: dict[str, Finish] = {
 }
 _TRANSIENT = frozenset([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
 _ENDPOINT_WIDE = frozenset([401, 402, 403, 404])
+_UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 _LONGEST_REPLY = 8 * 2**20  # bytes; nothing a judge or a model should say is longer
 
 
@@ -149,12 +157,12 @@ class OpenAICompatible:
                 text, refusal = choice.get("text"), None
             usage = reply.get("usage") or {}
             counted = Usage(
-                prompt=int(usage.get("prompt_tokens") or 0),
-                completion=int(usage.get("completion_tokens") or 0),
+                prompt=_count(usage.get("prompt_tokens")),
+                completion=_count(usage.get("completion_tokens")),
             )
             finish = _FINISH.get(str(choice.get("finish_reason") or "stop"), "other")
             logprobs = _logprobs(choice.get("logprobs"))
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        except _UNREADABLE:
             # Malformed once is often a proxy's hiccup; bounded retries decide.
             shown = self._safe(data[:80].decode("utf-8", "replace"))
             raise Transient(
@@ -165,9 +173,11 @@ class OpenAICompatible:
                 text=str(refusal), finish="refusal", usage=counted, seconds=seconds
             )
         if isinstance(text, list):  # content parts
-            text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
+            text = "".join(
+                _text(part.get("text", "")) for part in text if isinstance(part, dict)
+            )
         return Completion(
-            text=text if isinstance(text, str) else "",
+            text=_text(text) if isinstance(text, str) else "",
             finish=finish,
             usage=counted,
             seconds=seconds,
@@ -184,12 +194,26 @@ def _seconds(retry_after: str | None) -> float | None:
     return min(max(seconds, 0.0), 300.0) if math.isfinite(seconds) else None
 
 
+def _text(value: Any) -> str:
+    """Return text that can be stored: lone surrogates, which are no characters, become "?"."""
+    return str(value).encode("utf-8", "replace").decode("utf-8")
+
+
+def _count(given: Any) -> int:
+    """Return a number of tokens within reason: replies are hostile, and budgets rely on it."""
+    return min(max(int(given or 0), 0), 2**40)
+
+
 def _logprobs(given: Any) -> tuple[tuple[str, float], ...] | None:
     if not isinstance(given, dict):
         return None
     if isinstance(given.get("content"), list):
-        return tuple((str(t["token"]), float(t["logprob"])) for t in given["content"])
-    if isinstance(given.get("tokens"), list) and isinstance(given.get("token_logprobs"), list):
-        pairs = zip(given["tokens"], given["token_logprobs"], strict=False)
-        return tuple((str(token), float(value)) for token, value in pairs if value is not None)
-    return None
+        pairs = [(token["token"], token["logprob"]) for token in given["content"]]
+    elif isinstance(given.get("tokens"), list) and isinstance(
+        given.get("token_logprobs"), list
+    ):
+        pairs = list(zip(given["tokens"], given["token_logprobs"], strict=False))
+    else:
+        return None
+    kept = [(_text(token), float(value)) for token, value in pairs if value is not None]
+    return tuple((token, value) for token, value in kept if math.isfinite(value))

@@ -2,14 +2,18 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from medassay.core.jsontext import parse_json
 from medassay.core.model import ModelSpec
 from medassay.errors import InputError
 
+_OURS = ("messages", "model", "prompt", "stream")
 _SECRET = re.compile(r"(sk|key|tok|hf|gsk|xai)[-_][A-Za-z0-9_\-]{12,}")
 ModelSpec.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]  # read by TypeAdapter only
 _SPEC = TypeAdapter(ModelSpec)
@@ -25,11 +29,11 @@ def load_models(path: Path) -> dict[str, ModelSpec]:
         secret, since secrets come from the environment only.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = parse_json(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise InputError(f"{path}: no such models file; `medassay init` writes one") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path.name}: not valid JSON: {error}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(document, dict) or not isinstance(document.get("models"), list):
         raise InputError(f'{path.name}: expected {{"schema_version": 1, "models": [ … ]}}')
     specs: dict[str, ModelSpec] = {}
@@ -54,7 +58,8 @@ def _entry(entry: Any, where: str) -> ModelSpec:
                 "and name that variable in 'api_key_env'"
             )
     try:
-        spec = _SPEC.validate_python(entry)
+        # Strict and as JSON: "3" is no number, true no integer, but a list is a tuple.
+        spec = _SPEC.validate_json(json.dumps(entry), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
@@ -66,18 +71,42 @@ def _entry(entry: Any, where: str) -> ModelSpec:
         raise InputError(f"{where}: field 'provider': '{spec.provider}'; known are {known}")
     if not re.fullmatch(r"\S(.*\S)?", spec.id) or "\x1f" in spec.id:
         raise InputError(f"{where}: field 'id': expected text without outer blanks")
-    if spec.provider == "openai_compatible" and not spec.url.startswith(
-        ("http://", "https://")
-    ):
-        raise InputError(f"{where}: field 'url': '{spec.url}'; expected http://… or https://…")
-    for field, least in (
-        ("concurrency", 1),
-        ("max_tokens", 1),
-        ("batch_size", 1),
-        ("timeout", 0.001),
-    ):
-        if getattr(spec, field) < least:
-            raise InputError(
-                f"{where}: field '{field}': {getattr(spec, field)}; at least {least}"
-            )
+    if spec.provider == "openai_compatible":
+        _check_url(spec.url, where)
+    for field, value, problem in _out_of_range(spec):
+        raise InputError(f"{where}: field '{field}': {value!r}; {problem}")
     return spec
+
+
+def _check_url(url: str, where: str) -> None:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise InputError(
+            f"{where}: field 'url': '{url}'; expected http://host… or https://host…"
+        )
+
+
+def _out_of_range(spec: ModelSpec) -> Iterator[tuple[str, object, str]]:
+    for field in ("concurrency", "max_tokens", "batch_size"):
+        if getattr(spec, field) < 1:
+            yield field, getattr(spec, field), "at least 1"
+    for field in ("timeout", "requests_per_minute", "tokens_per_minute", "size", "context"):
+        value = getattr(spec, field)
+        if value is not None and not 0 < value < 1e12:
+            yield field, value, "expected a number above 0"
+    if not 0 <= spec.temperature <= 10:
+        yield "temperature", spec.temperature, "expected 0 to 10"
+    if not 0 < spec.top_p <= 1:
+        yield "top_p", spec.top_p, "expected a share above 0, at most 1"
+    if not (0 <= spec.price.input < 1e9 and 0 <= spec.price.output < 1e9):
+        yield "price", spec.price, "expected money per million tokens, from 0"
+    for name in (spec.token_parameter, *spec.extra_body):
+        if name in _OURS:
+            yield "extra_body", name, "set by medassay itself; leave it out"
+    for header, variable in spec.headers_env.items():
+        if not re.fullmatch(r"[A-Za-z0-9-]+", header) or not variable:
+            yield "headers_env", header, "expected header names with environment variables"

@@ -35,7 +35,11 @@ class ShownAnswer:
     def anchor(self) -> str:
         """Return the answer's id on its page."""
         repeat = self.trial["repeat"]
-        return slug_text(self.trial["item"]) + (f"-r{repeat}" if repeat else "")
+        name = str(self.trial["item"])
+        slug = slug_text(name)
+        if slug != name:  # "a b" and "a-b" must not meet
+            slug += "-" + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
+        return slug + (f"-r{repeat}" if repeat else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +54,7 @@ class Board:
     failures: Mapping[str, int]
     seconds: Mapping[str, float]
     answers: Callable[[], Iterator[tuple[CellKey, list[ShownAnswer]]]]
-    slugs: dict[str, str] = field(default_factory=dict)
+    slugs: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def modes(self) -> list[str]:
@@ -76,26 +80,35 @@ class Board:
         found: Mapping[str, Any] = self.statistics["fields"][mode][domain]
         return found
 
-    def slug(self, text: str) -> str:
-        """Return the part of an address for a name; names that would collide get a hash."""
-        if text not in self.slugs:
+    def slug(self, text: str, kind: str = "") -> str:
+        """Return the part of an address for a name of some kind, unique within that kind.
+
+        Names that would collide, or that would hide a page, get a hash.
+        """
+        key = (kind, text)
+        if key not in self.slugs:
+            taken = {slug for (other, _), slug in self.slugs.items() if other == kind}
             slug = slug_text(text)
-            if slug in self.slugs.values() or not slug:
-                slug = f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
-            self.slugs[text] = slug
-        return self.slugs[text]
+            digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+            length = 8
+            while not slug or slug in taken or slug == "index.html":
+                slug = f"{slug_text(text)}-{digest[:length]}".lstrip("-")
+                length += 4
+            self.slugs[key] = slug
+        return self.slugs[key]
 
     def ranking_path(self, domain: str, mode: str) -> str:
         """Return the folder of a ranking page, relative to the publication."""
-        track = "" if mode == self.modes[0] else f"{self.slug(mode)}/"
+        track = "" if mode == self.modes[0] else f"{self.slug(mode, 'mode')}/"
         if domain == OVERALL:
             return f"track/{track}" if track else ""
-        return f"domain/{self.slug(domain)}/{track}"
+        return f"domain/{self.slug(domain, 'domain')}/{track}"
 
     def cell_path(self, key: CellKey) -> str:
         """Return the folder of a cell page, relative to the publication."""
-        place = f"{self.slug(key.setting)}-{self.slug(key.mode)}"
-        return f"cell/{self.slug(key.model)}/{self.slug(key.domain)}/{place}/"
+        # One name for the pair: settings and modes of imports may themselves hold a hyphen.
+        place = self.slug(f"{key.setting}\x1f{key.mode}", "cell")
+        return f"cell/{self.slug(key.model)}/{self.slug(key.domain, 'domain')}/{place}/"
 
 
 def slug_text(text: str) -> str:

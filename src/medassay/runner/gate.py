@@ -23,8 +23,10 @@ class Gate:
         self._open_at = 0.0
         self._halved_at = -1e9
         per_minute = spec.requests_per_minute
-        self._requests = AsyncLimiter(per_minute, 60) if per_minute else None
-        self._tokens = spec.tokens_per_minute and AsyncLimiter(spec.tokens_per_minute, 60)
+        # One at a time, evenly spread: a rate below one a minute is legitimate too.
+        self._requests = AsyncLimiter(1, 60 / per_minute) if per_minute else None
+        tokens = spec.tokens_per_minute
+        self._tokens = AsyncLimiter(tokens, 60) if tokens else None
 
     async def enter(self, tokens: int) -> None:
         """Wait until one more request of about that many tokens may start."""
@@ -38,7 +40,7 @@ class Gate:
                 await self._paused()
             if self._requests is not None:
                 await self._requests.acquire()
-            if self._tokens:
+            if self._tokens is not None:
                 await self._tokens.acquire(min(tokens, self._tokens.max_rate))
         except BaseException:
             self._leave()

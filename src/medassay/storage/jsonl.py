@@ -1,11 +1,11 @@
 """JSON Lines, read as a stream."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from medassay.errors import IntegrityError
+from medassay.core.jsontext import parse_json
+from medassay.errors import InputError, IntegrityError
 
 
 def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
@@ -19,11 +19,9 @@ def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                record = json.loads(line)
-            except (UnicodeDecodeError, json.JSONDecodeError) as error:
-                raise IntegrityError(
-                    f"{path.name} line {number}: not valid JSON: {error}"
-                ) from None
+                record = parse_json(line, f"{path.name} line {number}")
+            except InputError as error:
+                raise IntegrityError(str(error)) from None
             if not isinstance(record, dict):
                 raise IntegrityError(f"{path.name} line {number}: not a JSON object")
             yield record

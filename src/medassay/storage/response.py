@@ -17,6 +17,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.trial import Completion, Usage
+from medassay.errors import IntegrityError
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -41,18 +42,31 @@ class ResponseStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._index = sqlite3.connect(folder / "index.sqlite", check_same_thread=False)
-        self._index.execute("PRAGMA journal_mode=WAL")
-        self._index.execute("PRAGMA synchronous=OFF")  # it can be rebuilt
-        self._index.execute("CREATE TABLE IF NOT EXISTS segment (name TEXT PRIMARY KEY)")
-        self._index.execute(
-            "CREATE TABLE IF NOT EXISTS response (key TEXT PRIMARY KEY, body BLOB) WITHOUT ROWID"
-        )
+        try:
+            self._index = self._open_index()
+        except sqlite3.DatabaseError:  # damaged: it only speeds up finding, so it is made anew
+            for path in folder.glob("index.sqlite*"):
+                path.unlink()
+            self._index = self._open_index()
         self._adopt_orphans()
         self._refresh_index()
         self._empty = self._index.execute("SELECT 1 FROM response LIMIT 1").fetchone() is None
         self._active: int | None = None
         self._active_path = folder / f"active-{os.getpid()}.jsonl"
+
+    def _open_index(self) -> sqlite3.Connection:
+        index = sqlite3.connect(self._folder / "index.sqlite", check_same_thread=False)
+        try:
+            index.execute("PRAGMA journal_mode=WAL")
+            index.execute("PRAGMA synchronous=OFF")  # it can be rebuilt
+            index.execute("CREATE TABLE IF NOT EXISTS segment (name TEXT PRIMARY KEY)")
+            index.execute(
+                "CREATE TABLE IF NOT EXISTS response (key TEXT PRIMARY KEY, body BLOB) WITHOUT ROWID"
+            )
+        except sqlite3.DatabaseError:
+            index.close()
+            raise
+        return index
 
     def __enter__(self) -> "ResponseStore":
         return self
@@ -130,9 +144,14 @@ class ResponseStore:
 
     @staticmethod
     def _records(path: Path) -> Iterator[dict[str, Any]]:
-        with zstd.open(path, "rb") as file:
-            for line in file:
-                yield json.loads(line)
+        try:
+            with zstd.open(path, "rb") as file:
+                for line in file:
+                    yield json.loads(line)
+        except (zstd.ZstdError, EOFError, ValueError) as error:
+            raise IntegrityError(
+                f"responses/{path.name}: damaged ({error}); restore the file, or remove it to ask again"
+            ) from None
 
 
 def completion_to_dict(completion: Completion) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """A run on disk: its folder, its manifest, its seal."""
 
 import fcntl
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -11,12 +10,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.jsontext import parse_json
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import MerkleTree
 
 SEALED_RECORDS = ("trials.jsonl", "scores.jsonl")
 SUMS = "MANIFEST.sha256"
 SEAL = "seal.json"
+LOCK = "lock"
+JOURNAL = "journal"
 _RUN_ID = re.compile(r"(?P<plan>[0-9a-z][0-9a-z-]*)-(?P<counter>\d+)\Z")
 
 
@@ -55,13 +57,13 @@ class Run:
 def read_document(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file of a run."""
     try:
-        document = json.loads(path.read_bytes())
+        document = parse_json(path.read_bytes(), path.name)
     except FileNotFoundError:
         raise InputError(
             f"{path.parent}: holds no {path.name}; expected the folder of a run"
         ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise IntegrityError(f"{path.name}: not valid JSON: {error}") from None
+    except InputError as error:
+        raise IntegrityError(str(error)) from None
     if not isinstance(document, dict):
         raise IntegrityError(f"{path.name}: not a JSON object")
     return document
@@ -114,7 +116,7 @@ def write_new(path: Path, data: bytes) -> None:
 
 def lock_run(run: Run) -> IO[bytes]:
     """Return an open lock on a run; a second process is refused."""
-    file = (run.path / "lock").open("ab")
+    file = (run.path / LOCK).open("ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -144,14 +146,22 @@ def record_root(folder: Path) -> tuple[str, int]:
     return tree.root().hex(), tree.count
 
 
+def sealed_names(folder: Path) -> list[str]:
+    """Return the names of the files that belong to a sealed run, sums and seal among them."""
+    lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    return sorted([*(line.partition("  ")[2] for line in lines), SUMS, SEAL])
+
+
 def seal_run(run: Run, *, sealed_at: str, previous: str | None = None) -> None:
     """Write sums and seal, remove the journal, and make every file read-only.
 
     The seal is written last: a run without one is unfinished and resumes.
     """
+    for left_over in run.path.glob("*.part"):  # of an attempt that was cut off
+        left_over.unlink()
     root, count = record_root(run.path)
     names = sorted(
-        p.name for p in run.path.iterdir() if p.is_file() and p.name not in (SUMS, SEAL, "lock")
+        p.name for p in run.path.iterdir() if p.is_file() and p.name not in (SUMS, SEAL, LOCK)
     )
     sums = "".join(f"{file_sha256(run.path / name)}  {name}\n" for name in names).encode()
     (run.path / SUMS).unlink(missing_ok=True)
@@ -166,11 +176,16 @@ def seal_run(run: Run, *, sealed_at: str, previous: str | None = None) -> None:
         "previous": previous,
     }
     write_new(run.path / SEAL, canonical({**body, "hash": sha256_hex(canonical(body))}) + b"\n")
-    (run.path / "lock").unlink(missing_ok=True)
-    journal = run.path / "journal"
+    tidy(run)
+
+
+def tidy(run: Run) -> None:
+    """Remove what a sealed run no longer needs, also after a kill just behind the seal."""
+    journal = run.path / JOURNAL
     if journal.is_dir():
         for segment in journal.iterdir():
             segment.unlink()
         journal.rmdir()
-    for path in run.path.iterdir():
-        path.chmod(0o444)
+    for name in sealed_names(run.path):
+        (run.path / name).chmod(0o444)
+    (run.path / LOCK).unlink(missing_ok=True)

@@ -11,6 +11,8 @@ from markupsafe import Markup, escape
 from medassay.core.leaderboard import rank_text
 from medassay.publication.board import Board
 
+# Controls and format marks, among them all that turn the direction of text.
+_INVISIBLE = ("Cc", "Cf", "Co", "Cs")
 Page = tuple[str, str]  # path relative to the publication, content
 
 
@@ -25,7 +27,6 @@ def visible(text: object) -> Markup:
     parts: list[Markup] = []
     plain: list[str] = []
     for character in str(text):
-        # Cc, Cf: controls and format marks, among them all that turn the direction of text.
         if (
             unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs")
             and character not in "\n\t"
@@ -37,6 +38,20 @@ def visible(text: object) -> Markup:
             plain.append(character)
     parts.append(escape("".join(plain)))
     return Markup("").join(parts)
+
+
+def neutral(value: Any) -> Any:
+    """Return text with the characters that `visible` spells out spelled out plainly.
+
+    Every expression of a template passes here, so that nothing depends on a filter not forgotten;
+    in attributes and titles there can be no mark-up anyway.
+    """
+    if isinstance(value, Markup) or not isinstance(value, str) or value.isprintable():
+        return value
+    return "".join(
+        f"U+{ord(c):04X}" if unicodedata.category(c) in _INVISIBLE and c not in "\n\t" else c
+        for c in value
+    )
 
 
 def percent(value: float | None) -> str:
@@ -56,6 +71,7 @@ def environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("medassay.publication.page", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=neutral,
         trim_blocks=True,
         lstrip_blocks=True,
     )
