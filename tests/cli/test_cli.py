@@ -258,3 +258,59 @@ def test_the_public_face_is_small_and_complete():
     assert len(medassay.__all__) <= 30
     for name in medassay.__all__:
         assert getattr(medassay, name) is not None
+
+
+def test_control_characters_never_reach_the_terminal(cli, law, tmp_path):
+    code, _, error = cli("report", "\x1b[31mred\n\u202e")
+    assert code == 3
+    assert error.count("\n") == 1
+    assert "\x1b" not in error
+    assert "\u202e" not in error
+    makers.write_models(tmp_path, makers.fake("m\x1b[2J", reply="A"))
+    assert "\x1b" not in cli("run", makers.write_plan(tmp_path, models=["m\x1b[2J"]))[1]
+
+
+def test_any_text_survives_json_and_a_narrow_terminal(cli, tmp_path):
+    item = {**makers.law_items()[0], "split": "\ud800"}
+    makers.write_bank(tmp_path / "bad", [item])
+    code, text, _ = cli("--json", "bank", "validate", "bad")
+    assert (code, json.loads(text)["error"]["exit"]) == (3, 3)
+    done = subprocess.run(
+        [sys.executable, "-m", "medassay", "bank", "show", "demo", "cardiology-017"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONIOENCODING": "ascii", "PATH": "/usr/bin"},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["bank"], ["--version"], ["import"]])
+def test_json_is_json_even_without_a_command(cli, arguments):
+    assert json.loads(cli("--json", *arguments)[1])["schema_version"] == 1
+
+
+@pytest.mark.parametrize(
+    "content", [b"{}", b"[" * 50_000, b'{"domains": 1, "run": 2}', b"\xff"]
+)
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "statistics.json", "scores.jsonl", "trials.jsonl", "items.jsonl"]
+)
+def test_a_damaged_run_is_one_line_for_every_reader(cli, law, tmp_path, name, content):
+    assert cli("run", law)[0] == 0
+    run = run_path(tmp_path)
+    (run / name).chmod(0o644)
+    (run / name).write_bytes(content)
+    for arguments in (
+        ["report", run],
+        ["report", run, "--by", "language"],
+        ["show", "law-01", "--run", run],
+        ["publish", run, "--to", "s"],
+        ["verify", run],
+    ):
+        code, _, error = cli(*arguments)
+        if code:
+            assert code in (3, 6), (arguments, error)
+            assert error.count("\n") == 1
+            assert "Traceback" not in error
+    assert cli("verify", run)[0] == 6

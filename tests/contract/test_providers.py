@@ -12,6 +12,7 @@ from medassay.core.model import ModelSpec, Sampling
 from medassay.core.trial import Completion, Prompt
 from medassay.errors import ModelError, Permanent, Transient
 from medassay.model.catalog import PROVIDERS
+from medassay.storage.response import completion_to_dict
 
 MESSAGES = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "A or B?"})
 PROMPT = Prompt(
@@ -278,3 +279,37 @@ def test_baselines_answer_without_reading():
             == ""
         )
     assert ask(ModelSpec(id="m", provider="baseline", model="longest")).text == "B"
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        (b'{"choices":[{"message":{"content":"A \\ud800"}}]}', "A ?"),
+        (b'{"choices":[{"message":{"refusal":"no \\ud800"}}]}', "no ?"),
+        (
+            b'{"choices":[{"message":{"content":"A"}}],"usage":{"prompt_tokens":'
+            + b"9" * 30
+            + b',"completion_tokens":-5}}',
+            "A",
+        ),
+        (
+            b'{"choices":[{"message":{"content":"A"},"logprobs":{"content":[{"token":"A","logprob":NaN}]}}]}',
+            "A",
+        ),
+    ],
+)
+def test_hostile_replies_can_always_be_stored(endpoint, reply, text):
+    endpoint.replies.append((200, {}, reply))
+    found = ask(openai(endpoint, logprobs=True))
+    assert found.text == text
+    assert found.usage.completion >= 0
+    assert found.usage.prompt <= 2**53 - 1
+    assert canonical(completion_to_dict(found))
+
+
+def test_endless_token_counts_are_malformed(endpoint):
+    endpoint.replies.append(
+        (200, {}, b'{"choices":[{"message":{"content":"A"}}],"usage":{"prompt_tokens":1e400}}')
+    )
+    with pytest.raises(Transient):
+        ask(openai(endpoint))

@@ -21,6 +21,9 @@ def test_the_hash_ignores_name_and_budget_only(tmp_path):
         ({"models": ["m", "m"]}, "names something twice"),
         ({"sample": 0}, "'sample' is 0"),
         ({"budget": {"cals": 3}}, "budget"),
+        ({"repeats": True}, "'repeats'"),
+        ({"seed": "3"}, "'seed'"),
+        ({"shuffle_options": 0}, "'shuffle_options'"),
     ],
 )
 def test_a_bad_plan_names_file_field_and_expectation(tmp_path, values, says):

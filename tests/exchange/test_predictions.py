@@ -137,3 +137,52 @@ def test_ten_real_models_become_a_board(data, tmp_path):
     page = medassay.publish(run, tmp_path / "site")
     assert "o3-mini" in page.read_text()
     assert json.loads((run.path / "seal.json").read_text())["count"] == 2 * 60508
+
+
+def test_a_decimal_comma_or_a_repeated_column_is_refused_not_cut(tmp_path):
+    columns = {"item": "i", "model": "m", "domain": "d", "score": "s"}
+    with pytest.raises(InputError, match="row 2: 5 cells for 4 columns"):
+        import_predictions(table(tmp_path, "i,m,d,s\n1,a,x,0,5\n"), columns, runs=tmp_path)
+    with pytest.raises(InputError, match="row 2: 2 cells for 4 columns"):
+        import_predictions(table(tmp_path, "i,m,d,s\n1,a\n"), columns, runs=tmp_path)
+    with pytest.raises(InputError, match="'i' occurs twice"):
+        import_predictions(table(tmp_path, "i,i,m,d,s\n1,1,a,x,1\n"), columns, runs=tmp_path)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_other_encodings_are_one_line(tmp_path, encoding):
+    path = tmp_path / "t.csv"
+    path.write_bytes((HEAD + "ä,a,d,A,A\n").encode(encoding))
+    with pytest.raises(InputError, match="not readable as CSV in UTF-8"):
+        import_predictions(path, COLUMNS, runs=tmp_path)
+
+
+@pytest.mark.parametrize("repeat", ["9" * 40, "-1", "1.5", "١"])
+def test_odd_repeats_are_refused(tmp_path, repeat):
+    text = "i,m,d,p,k,r\n" + f"q,a,d,A,A,{repeat}\n"
+    with pytest.raises(InputError, match="row 2: 'repeat'"):
+        import_predictions(table(tmp_path, text), {**COLUMNS, "repeat": "r"}, runs=tmp_path)
+
+
+def test_a_folder_of_the_user_beside_the_run_is_left_alone(tmp_path):
+    (tmp_path / "rx.part").mkdir()
+    (tmp_path / "rx.part" / "precious").write_text("mine")
+    import_predictions(table(tmp_path, rows()), COLUMNS, to=tmp_path / "rx")
+    assert (tmp_path / "rx.part" / "precious").read_text() == "mine"
+
+
+def test_names_that_meet_in_an_address_get_pages_of_their_own(tmp_path):
+    names = ["x", "x!", "x-4038e65d", "index.html", "X"]
+    text = "i,m,d,p,k,s,o\n" + "".join(
+        f"q{i:02},{n},d,A,A,{s},{o}\n"
+        for i in range(10)
+        for n in names
+        for s, o in (("a-b", "c"), ("a", "b-c"), ("z", "index.html"))
+    )
+    run = import_predictions(
+        table(tmp_path, text), {**COLUMNS, "setting": "s", "mode": "o"}, runs=tmp_path
+    )
+    site = medassay.publish(run, tmp_path / "site").parent
+    assert len(list(site.glob("model/*/index.html"))) == len(names)
+    assert len(list(site.glob("cell/*/d/*/index.html"))) == 3 * len(names)
+    assert medassay.verify(site).ok

@@ -29,6 +29,17 @@ GOOD = {"id": "m", "provider": "openai_compatible", "url": "http://localhost:1/v
         ({**GOOD, "api_key_env": "sk-abcdefghijklmnop"}, "looks like a secret"),
         ({**GOOD, "id": " m "}, "'id'"),
         ("text", "expected an object"),
+        ({**GOOD, "max_tokens": True}, "'max_tokens'"),
+        ({**GOOD, "requests_per_minute": -1}, "'requests_per_minute': -1"),
+        ({**GOOD, "top_p": -1.0}, "'top_p'"),
+        ({**GOOD, "temperature": -5.0}, "'temperature'"),
+        ({**GOOD, "price": {"input": -1.0}}, "'price'"),
+        ({**GOOD, "token_parameter": "messages"}, "set by medassay itself"),
+        ({**GOOD, "extra_body": {"model": "x"}}, "set by medassay itself"),
+        ({**GOOD, "url": "http://"}, "expected http://host"),
+        ({**GOOD, "url": "http://[::"}, "expected http://host"),
+        ({**GOOD, "url": "http://h:99999"}, "expected http://host"),
+        ({**GOOD, "headers_env": {"X\nY": "V"}}, "'headers_env'"),
     ],
 )
 def test_a_bad_entry_names_file_entry_and_field(tmp_path, entry, says):

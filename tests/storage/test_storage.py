@@ -172,3 +172,18 @@ def test_two_processes_cannot_work_on_one_run(tmp_path):
     run = create_run(tmp_path, "x-1", {})
     with lock_run(run), pytest.raises(InputError, match="another process"):
         lock_run(run)
+
+
+def test_a_damaged_index_is_made_anew_and_a_damaged_segment_named(tmp_path):
+    with ResponseStore(tmp_path) as store:
+        store.put("k", Completion(text="x"), {})
+    (tmp_path / "index.sqlite").write_bytes(b"junk" * 1000)
+    for path in tmp_path.glob("index.sqlite-*"):
+        path.unlink()
+    assert stored(tmp_path, "k")[0].text == "x"
+    [segment] = tmp_path.glob("*.zst")
+    segment.write_bytes(b"junk")
+    for path in tmp_path.glob("index.sqlite*"):
+        path.unlink()
+    with pytest.raises(IntegrityError, match=segment.name):
+        ResponseStore(tmp_path)

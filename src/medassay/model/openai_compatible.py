@@ -170,7 +170,7 @@ class OpenAICompatible:
             ) from None
         if refusal:
             return Completion(
-                text=str(refusal), finish="refusal", usage=counted, seconds=seconds
+                text=_text(refusal), finish="refusal", usage=counted, seconds=seconds
             )
         if isinstance(text, list):  # content parts
             text = "".join(

@@ -6,6 +6,7 @@ before anything else happens with it.
 """
 
 import asyncio
+import gc
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -83,6 +84,7 @@ class Engine:
     async def run(self) -> Tally:
         """Ask until every trial is done, failed or out of budget, or until a stop is asked for."""
         syncing = asyncio.create_task(self._sync())
+        gc.freeze()  # what is loaded by now stays; the collector need not look at it again
         try:
             async with asyncio.TaskGroup() as group:
                 for name, spec in self._schedule.specs.items():
@@ -92,6 +94,7 @@ class Engine:
                     for _ in range(spec.concurrency):
                         group.create_task(self._work(spec, waiting))
         finally:
+            gc.unfreeze()
             syncing.cancel()
             for chat in self._chats.values():
                 await chat.close()

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.canonical import sha256_hex
 from medassay.core.trial import Completion, Usage
 from medassay.errors import IntegrityError
 
@@ -89,7 +89,8 @@ class ResponseStore:
             )
             fcntl.flock(self._active, fcntl.LOCK_EX)
         record = {"key": key, **columns, "completion": completion_to_dict(completion)}
-        os.write(self._active, canonical(record) + b"\n")
+        # Plain JSON: a segment is named by the hash of its bytes, whatever their form.
+        os.write(self._active, json.dumps(record, separators=(",", ":")).encode() + b"\n")
 
     def close(self) -> None:
         """Seal this process's segment and free the index."""
