@@ -242,7 +242,11 @@ def test_a_cut_connection_a_closed_port_and_silence_are_transient(endpoint):
     with pytest.raises(Transient):
         ask(openai(endpoint))
     with pytest.raises(Transient):
-        ask(ModelSpec(id="m", provider="openai_compatible", url="http://127.0.0.1:9/v1"))
+        ask(
+            ModelSpec(
+                id="m", provider="openai_compatible", url="http://127.0.0.1:9/v1", timeout=2
+            )
+        )
     with pytest.raises(Transient, match="no reply within"):
         ask(openai(endpoint, timeout=0.001))
 

@@ -24,6 +24,14 @@ def test_equals_the_reference_implementation(value):
     assert canonical(value) == rfc8785.dumps(value)
 
 
+def has_large_float(value):
+    if isinstance(value, dict):
+        return any(map(has_large_float, value.values()))
+    if isinstance(value, list):
+        return any(map(has_large_float, value))
+    return isinstance(value, float) and abs(value) >= 2**53
+
+
 def test_reproduces_the_golden_records(golden):
     for case in golden("bank_versioning")["canonical"]:
         assert canonical(case["value"]).decode() == case["bytes_utf8"]
@@ -44,7 +52,7 @@ def test_refuses_what_has_no_canonical_form(bad):
         canonical(bad)
 
 
-@given(values.filter(lambda value: "e+" not in repr(value)))
+@given(values.filter(lambda value: not has_large_float(value)))
 def test_what_is_read_back_has_the_same_canonical_form(value):
     # Numbers within a double's exact integers come back: whole floats come back as integers of the same canonical form.
     assert canonical(json.loads(canonical(value))) == canonical(value)

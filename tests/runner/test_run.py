@@ -262,10 +262,15 @@ def test_shuffled_options_score_knowledge_not_position(tmp_path):
 
 
 def start(plan):
+    # A test run in the background may have been told to ignore Ctrl-C; its child must hear it.
+    def hear():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     return subprocess.Popen(
         [sys.executable, "-m", "medassay", "run", str(plan), "--quiet"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=hear,  # noqa: PLW1509 -- it calls one function before exec
     )
 
 

@@ -99,7 +99,8 @@ def verify(path: str | Path) -> Report:
 
 def _merge(into: Report, report: Report, name: str) -> None:
     for check in report.checks:
-        into.add(f"{name}: {check['name']}", f"{name}: {check['detail']}", ok=check["ok"])
+        detail = check["detail"] if check["ok"] else f"{name}: {check['detail']}"
+        into.add(f"{name}: {check['name']}", detail, ok=check["ok"])
 
 
 def _verify_publication(folder: Path) -> Report:

@@ -46,7 +46,7 @@ def read_options(cell: str) -> list[str]:
 
     Examples
     --------
-    >>> read_options("['a', 'patient's history', \\"x, y\\"]")
+    >>> read_options("['a', 'patient's history', \"x, y\"]")
     ['a', "patient's history", 'x, y']
     """
     try:

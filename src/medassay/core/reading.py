@@ -61,14 +61,14 @@ def _without_closed_blocks(text: str) -> str:
 
 
 def boxed(text: str) -> tuple[str | None, str]:
-    r"""Return the content of the last `\\boxed{}` or `\\fbox{}`, and the text without its boxes.
+    r"""Return the content of the last `\boxed{}` or `\fbox{}`, and the text without its boxes.
 
     Braces may nest; a box that is never closed is none. Linear in the length of `text`.
 
     Examples
     --------
-    >>> boxed("so \\\\boxed{\\\\text{D}} it is")
-    ('\\\\text{D}', 'so  it is')
+    >>> boxed("so \\boxed{\\text{D}} it is")
+    ('\\text{D}', 'so  it is')
     """
     if "box" not in text:
         return None, text

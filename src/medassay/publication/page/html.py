@@ -21,7 +21,7 @@ def visible(text: object) -> Markup:
 
     Examples
     --------
-    >>> str(visible("<b>\\u202ex"))
+    >>> str(visible("<b>\u202ex"))
     '&lt;b&gt;<span class="control">U+202E</span>x'
     """
     parts: list[Markup] = []
