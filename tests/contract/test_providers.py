@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -44,7 +45,8 @@ class Endpoint:
                     outer.replies.pop(0) if outer.replies else (200, {}, chat("A"))
                 )
                 if status == 0:
-                    self.connection.close()
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    self.close_connection = True
                     return
                 data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
                 self.send_response(status)
