@@ -40,6 +40,24 @@ def test_an_untouched_run_and_site_agree(sealed):
         assert any("scores recomputed" in check["detail"] for check in report.checks)
 
 
+def test_the_sealed_root_is_that_of_the_records_as_rfc_6962_has_it(sealed):
+    from hashlib import sha256
+
+    def tree(leaves):
+        if len(leaves) == 1:
+            return sha256(b"\x00" + leaves[0]).digest()
+        k = 1 << (len(leaves) - 1).bit_length() - 1
+        return sha256(b"\x01" + tree(leaves[:k]) + tree(leaves[k:])).digest()
+
+    lines = [
+        line
+        for name in ("trials.jsonl", "scores.jsonl")
+        for line in (sealed[0] / name).read_bytes().splitlines()
+    ]
+    seal = json.loads((sealed[0] / "seal.json").read_text())
+    assert (seal["root"], seal["count"]) == (tree(lines).hex(), len(lines))
+
+
 def flips(data):
     """Places to flip: first, last and some between."""
     return sorted({0, len(data) - 1, len(data) // 2, len(data) // 3})

@@ -131,6 +131,7 @@ def test_a_journal_survives_reopening_and_failures_are_never_done(tmp_path):
     journal.append(None, trial(4, "failed"), {})
     journal.close()
     again = reopened(tmp_path)
+    assert not again.is_done(4)
     again.append(4, trial(4), {})
     assert (again.done, again.is_done(3), again.is_done(5)) == (2, True, False)
     again.close()
