@@ -32,6 +32,7 @@ class Endpoint:
 
     def __init__(self):
         self.replies, self.asked, self.headers = [], [], []
+        self.silent, self.released = False, threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -41,6 +42,9 @@ class Endpoint:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 outer.asked.append((self.path, json.loads(body)))
                 outer.headers.append(dict(self.headers))
+                if outer.silent:
+                    outer.released.wait(10)
+                    return
                 status, headers, reply = (
                     outer.replies.pop(0) if outer.replies else (200, {}, chat("A"))
                 )
@@ -249,8 +253,10 @@ def test_a_cut_connection_a_closed_port_and_silence_are_transient(endpoint):
                 id="m", provider="openai_compatible", url="http://127.0.0.1:9/v1", timeout=2
             )
         )
+    endpoint.silent = True
     with pytest.raises(Transient, match="no reply within"):
-        ask(openai(endpoint, timeout=0.001))
+        ask(openai(endpoint, timeout=0.2))
+    endpoint.released.set()
 
 
 def test_keys_come_from_the_environment_and_never_reach_an_error(endpoint):
