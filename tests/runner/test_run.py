@@ -16,6 +16,7 @@ from medassay import pipeline
 from medassay.bank import load_bank
 from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.prompt import load_template
+from medassay.task.breakdown import breakdown
 
 
 def workspace(tmp_path, items, *models, **plan):
@@ -224,6 +225,22 @@ def test_wrong_plans_are_refused_before_any_call(tmp_path, change, says):
     with pytest.raises(InputError) as caught:
         medassay.run(makers.write_plan(tmp_path, **change), secrets={})
     assert says in str(caught.value)
+
+
+def test_clusters_of_two_banks_that_share_a_name_stay_two(tmp_path):
+    for name in ("a", "b"):
+        items = [
+            {**item, "id": f"{name}{item['id']}", "cluster": "v1"} if n < 2 else item
+            for n, item in enumerate(makers.many_items(12, name))
+        ]
+        makers.write_bank(tmp_path / name, items, name=name, domains=[name])
+    makers.write_models(tmp_path, makers.fake(reply="A"))
+    run = medassay.run(makers.write_plan(tmp_path, banks=["a", "b"]), secrets={})
+    [row] = medassay.leaderboard(run).domains["overall"]
+    assert (row["n"], row["n_clusters"]) == (24, 22)
+    assert row["second"]["method"] == "stratified_t"
+    [group] = breakdown(run, ["language"])["language"]
+    assert group["n_clusters"] == 22
 
 
 def test_a_sample_is_spread_over_domains_and_fixed_by_the_seed(tmp_path):

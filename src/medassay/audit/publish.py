@@ -57,7 +57,7 @@ def publish(run: Run | str | Path, site: Path, *, publication: str | None = None
     report = verify_run(found.path)
     if not report.ok:
         raise IntegrityError(f"run {found.id}: {report.first_mismatch}; it is not published")
-    items = RunItems(found.path, frozenset(found.manifest["domains"]))
+    items = RunItems(found.path, found.manifest["domains"])
     _refuse_private(found, items)
     name = publication or found.id
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):

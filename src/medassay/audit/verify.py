@@ -216,7 +216,7 @@ def _check_root(folder: Path) -> str:
 def _check_content(folder: Path) -> str:
     run = open_run(folder)
     task = TASKS[run.manifest["task"]]
-    items = RunItems(folder, frozenset(run.manifest["domains"]))
+    items = RunItems(folder, run.manifest["domains"])
     same_code = (
         run.manifest["scorers"] == scorer_ids() and run.manifest["parsers"] == parser_ids()
     )

@@ -42,7 +42,7 @@ def command(
             )
     if not hits:
         raise InputError(f"run {found.id}: no item '{name}', and no trial whose hash starts so")
-    items = RunItems(found.path, frozenset(found.manifest["domains"]))
+    items = RunItems(found.path, found.manifest["domains"])
     item = items.get(hits[0]["trial"]["domain"], hits[0]["trial"]["item"])
     if out.json:
         out.document(

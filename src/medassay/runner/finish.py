@@ -35,8 +35,7 @@ def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
 
 def finish(run: Run, task: Task, findings: list[dict[str, Any]], *, sealed_at: str) -> None:
     """Score the trials of a run, compute its statistics, and seal it."""
-    domains = frozenset(run.manifest["domains"])
-    items = RunItems(run.path, domains)
+    items = RunItems(run.path, run.manifest["domains"])
     table = Table(items)
     with _rewrite(run.path / "scores.jsonl") as scores:
         for trial, score, scorer in score_trials(run.path, items, task):

@@ -33,18 +33,20 @@ def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]
     for field in fields:
         if field not in FIELDS:
             raise InputError(f"--by: '{field}' is unknown; known are {', '.join(FIELDS)}")
-    items = RunItems(run.path, frozenset(run.manifest["domains"]))
+    items = RunItems(run.path, run.manifest["domains"])
     groups: dict[tuple[str, str], dict[str, str]] = {}
     clusters: dict[tuple[str, str], str] = {}
     for item in items:
         groups[item.domain, item.id] = {field: group_of(item, field) for field in fields}
-        clusters[item.domain, item.id] = item.cluster or f"item:{item.domain}\x1f{item.id}"
+        own = f"item\x1f{item.domain}\x1f{item.id}"
+        version = run.manifest["domains"][item.domain]
+        clusters[item.domain, item.id] = f"{version}\x1f{item.cluster}" if item.cluster else own
     scores: dict[tuple[str, str, str], dict[tuple[str, str], list[float]]] = {}
     for record in read_jsonl(run.path / "scores.jsonl"):
         if record["score"] is not None:
             row = scores.setdefault((record["model"], record["setting"], record["mode"]), {})
             row.setdefault((record["domain"], record["item"]), []).append(record["score"])
-    version = "+".join(sorted(set(run.manifest["domains"].values())))
+    versions = "+".join(sorted(set(run.manifest["domains"].values())))
     made: dict[str, list[dict[str, Any]]] = {}
     for field in fields:
         made[field] = []
@@ -55,7 +57,7 @@ def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]
                     continue
                 estimate = bootstrap_mean(
                     [float(np.mean(by_item[k])) for k in keys],
-                    seed=seed_of(version, run.id, f"{field}={value}", mode),
+                    seed=seed_of(versions, run.id, f"{field}={value}", mode),
                     clusters=[clusters[k] for k in keys],
                 )
                 made[field].append(

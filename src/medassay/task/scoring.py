@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,15 @@ class RunItems:
     """The items of a run, found by domain and id; read from its items.jsonl when asked for.
 
     The file is sorted by domain and id, so an item's place in its domain is its place in the file
-    less that of the domain's first item.
+    less that of the domain's first item. `domains` gives each domain's bank version: clusters of
+    two banks that happen to share a name are two clusters.
     """
 
-    def __init__(self, folder: Path, domains: frozenset[str]) -> None:
-        self._items = StoredItems(folder / "items.jsonl", domains, imported=True)
+    def __init__(self, folder: Path, domains: Mapping[str, str]) -> None:
+        self._items = StoredItems(folder / "items.jsonl", frozenset(domains), imported=True)
         self._starts: dict[str, int] = {}
         self.clusters: dict[str, array[int]] = {}
-        numbers: dict[str, int] = {}
+        numbers: dict[tuple[str, str], int] = {}
         alone, last = 0, ("", "")
         for position, (item, _) in enumerate(self._items.scan()):
             if (item.domain, item.id) <= last:
@@ -40,7 +41,7 @@ class RunItems:
                 alone -= 1
                 number = alone
             else:
-                number = numbers.setdefault(item.cluster, len(numbers))
+                number = numbers.setdefault((domains[item.domain], item.cluster), len(numbers))
             self.clusters.setdefault(item.domain, array("q")).append(number)
 
     def place(self, domain: str, name: str) -> int:

@@ -98,17 +98,6 @@ def field_of(
         _with_bounds(e, i, strata, present, options.scale) for i, e in enumerate(estimates)
     ]
     ranks, ranked, above = _ranks(rows, estimates, coverage, reasons, options)
-    standings = tuple(
-        Standing(
-            row=rows[i],
-            estimate=estimates[i],
-            micro=micros[i],
-            rank=ranks[i],
-            coverage=float(coverage[i]),
-            n_own=int(own[i]),
-        )
-        for i in range(len(rows))
-    )
     compared = Pairs(pairs=(), c=None, ranges={})
     if all_pairs and 2 <= len(ranked) <= ALL_PAIRS_UP_TO:
         given = Compared(
@@ -120,8 +109,14 @@ def field_of(
             options=options,
         )
         compared = pairs_of(given, above)
+    bound = n_common > 0 and len(ranked) > 1
     return Field(
-        standings=standings,
+        standings=tuple(
+            Standing(row=row, estimate=e, micro=m, rank=r, coverage=float(c), n_own=int(n))
+            for row, e, m, r, c, n in zip(
+                rows, estimates, micros, ranks, coverage, own, strict=True
+            )
+        ),
         n_items=total,
         n_common=n_common,
         common_share=n_common / total,
@@ -130,9 +125,7 @@ def field_of(
         c=compared.c,
         simultaneous_ranges=compared.ranges,
         pairs=compared.pairs,
-        oracle=_oracle(strata, ranked, common, options)
-        if n_common and len(ranked) > 1
-        else None,
+        oracle=_oracle(strata, ranked, common, options) if bound else None,
     )
 
 
