@@ -1,9 +1,7 @@
-import gc
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.growth import growth
 
 from medassay.answer import extract_option
 
@@ -89,13 +87,4 @@ def test_words_never_yield_a_letter(word):
     ],
 )
 def test_time_grows_with_the_length_not_its_square(piece):
-    def seconds(n):
-        gc.collect()
-        gc.disable()  # its passes grow with the objects alive, which is not what is measured
-        start = time.process_time()
-        extract_option(piece * n)
-        spent = time.process_time() - start
-        gc.enable()
-        return spent
-
-    assert seconds(16_000) < 32 * max(seconds(2_000), 0.002)
+    assert growth(extract_option, piece, 2_000) < 32

@@ -1,9 +1,7 @@
-import gc
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.growth import growth
 
 from medassay.core.reading import boxed, strip_thoughts
 
@@ -53,14 +51,4 @@ def test_finds_the_last_box(text, content):
 )
 @pytest.mark.parametrize("reader", [strip_thoughts, boxed])
 def test_time_grows_with_the_length_not_its_square(reader, piece):
-    def seconds(n):
-        gc.collect()
-        gc.disable()  # its passes grow with the objects alive, which is not what is measured
-        start = time.process_time()
-        reader(piece * n)
-        spent = time.process_time() - start
-        gc.enable()
-        return spent
-
-    # Quadratic growth would make this 64 times longer; the reserve is for a noisy machine.
-    assert seconds(80_000) < 32 * max(seconds(10_000), 0.002)
+    assert growth(reader, piece, 10_000) < 32
