@@ -159,6 +159,23 @@ def test_a_refused_key_stops_its_model_at_once_and_others_go_on(tmp_path):
         medassay.run(alone, secrets={})
 
 
+def test_the_replay_provider_answers_from_the_store_and_asks_nobody(tmp_path, mock_server):
+    log = tmp_path / "asked"
+    entry = makers.endpoint(mock_server("--log", log))
+    plan = workspace(tmp_path, makers.law_items(), entry)
+    first = medassay.run(plan, secrets={})
+    makers.write_models(tmp_path, {**entry, "provider": "replay"})
+    second = medassay.run(plan, secrets={})
+    assert (first.path / "trials.jsonl").read_bytes() == (
+        second.path / "trials.jsonl"
+    ).read_bytes()
+    assert len(log.read_text().split()) == 10
+    with pytest.raises(IncompleteError, match="no stored response"):
+        medassay.run(
+            makers.write_plan(tmp_path, template="healthbranches_quiz", seed=2), secrets={}
+        )
+
+
 def test_replaying_needs_no_key(tmp_path, mock_server):
     plan = workspace(
         tmp_path, makers.law_items(), makers.endpoint(mock_server(), api_key_env="A_KEY")
