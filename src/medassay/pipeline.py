@@ -8,6 +8,7 @@ run. Publication lies above, in `audit`, since it joins finished runs.
 
 import datetime as dt
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from medassay.model.catalog import PROVIDERS
 from medassay.model.spec import load_models
 from medassay.runner.bridge import run_async
 from medassay.runner.engine import Engine, Tally
-from medassay.runner.finish import finish, write_trials
 from medassay.runner.manifest import run_identity, surroundings
 from medassay.runner.preview import preview_model
 from medassay.runner.progress import Progress, Silent
@@ -35,6 +35,7 @@ from medassay.storage.journal import Journal
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import Run, create_run, latest, lock_run, open_run, tidy
 from medassay.task.catalog import TASKS
+from medassay.task.scoring import RunItems
 
 Watch = Callable[[Schedule, Journal], AbstractContextManager[Progress]]
 
@@ -102,7 +103,7 @@ def run(
             return found
         journal = Journal(found.path / "journal", schedule.n_trials)
         journal.resume(schedule.number_of)
-        tally = _ask(schedule, journal, workspace, secrets, watch, fresh=fresh)
+        tally, items = _ask(found, schedule, journal, workspace, secrets, watch, fresh=fresh)
         left = schedule.n_trials - journal.done
         if not journal.done and tally.dead.keys() == schedule.specs.keys():
             raise ModelError(
@@ -110,14 +111,30 @@ def run(
             )
         if left and not (accept_failures and left == tally.failed):
             raise IncompleteError(_what_is_left(found, left, tally))
+        from medassay.runner.finish import finish, write_trials
+
         write_trials(found, schedule, journal)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        finish(found, schedule.task, tally.findings, sealed_at=now)
+        finish(found, schedule.task, items, tally.findings, sealed_at=now)
     return open_run(found.path)
 
 
+def _keep_items(run: Run, schedule: Schedule) -> RunItems:
+    """Write down and index the items of a run: what finishing needs, done while the models answer."""
+    import medassay.runner.finish  # noqa: F401 -- numpy and the statistics
+
+    kept = run.path / "items.jsonl"
+    if not kept.exists():
+        part = kept.with_suffix(".part")
+        with part.open("wb") as file:
+            for bank, position in schedule.items():
+                file.write(canonical(bank_record(bank, position)) + b"\n")
+        part.rename(kept)
+    return RunItems(run.path, run.manifest["domains"])
+
+
 def _open(schedule: Schedule, banks: list[Bank], runs: Path, *, fresh: bool) -> Run:
-    """Return the unfinished run of the same plan, or a new one with its items written down."""
+    """Return the unfinished run of the same plan, or a new one."""
     identity = run_identity(schedule, banks)
     plan_hash = schedule.plan.hash
     counter, last = latest(runs, plan_hash)
@@ -128,13 +145,6 @@ def _open(schedule: Schedule, banks: list[Bank], runs: Path, *, fresh: bool) -> 
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = f"{plan_hash}-{counter + 1}"
     manifest = {**identity, "name": schedule.plan.name, "created_at": created, **surroundings()}
-    folder = runs / name
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "items.jsonl").open(
-        "wb"
-    ) as file:  # rewritten if an earlier start was cut off
-        for bank, position in schedule.items():
-            file.write(canonical(bank_record(bank, position)) + b"\n")
     return create_run(runs, name, manifest)
 
 
@@ -143,6 +153,7 @@ def _same(run: Run, identity: Mapping[str, Any]) -> bool:
 
 
 def _ask(
+    run: Run,
     schedule: Schedule,
     journal: Journal,
     workspace: Path,
@@ -150,7 +161,7 @@ def _ask(
     watch: Watch | None,
     *,
     fresh: bool,
-) -> Tally:
+) -> tuple[Tally, RunItems]:
     watching: AbstractContextManager[Progress] = (
         watch(schedule, journal) if watch else nullcontext(Silent())
     )
@@ -162,7 +173,9 @@ def _ask(
             engine.stop.soon = True
 
         try:
-            tally = run_async(engine.run, stop)
+            with ThreadPoolExecutor(max_workers=1) as aside:
+                items = aside.submit(_keep_items, run, schedule)
+                tally = run_async(engine.run, stop)
         finally:
             journal.close()
     if engine.stop.soon and journal.done < schedule.n_trials:
@@ -170,7 +183,7 @@ def _ask(
             f"stopped: {journal.done} of {schedule.n_trials} trials are answered and kept; "
             "the same command resumes"
         )
-    return tally
+    return tally, items.result()
 
 
 def make_chats(schedule: Schedule, secrets: Mapping[str, str]) -> dict[str, Chat]:

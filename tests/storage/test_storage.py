@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from medassay.core.canonical import canonical
 from medassay.core.trial import Completion, Usage
 from medassay.errors import InputError, IntegrityError
-from medassay.storage.journal import Journal
+from medassay.storage.journal import Journal, Line
 from medassay.storage.merkle import MerkleTree
 from medassay.storage.response import (
     ResponseStore,
@@ -127,18 +127,18 @@ def reopened(folder, n=10):
 
 def test_a_journal_survives_reopening_and_failures_are_never_done(tmp_path):
     journal = Journal(tmp_path, 10)
-    journal.append(3, trial(3), {"seconds": 1})
-    journal.append(None, trial(4, "failed"), {})
+    journal.append(3, trial(3), b'{"because":",\\"timing\\":","score":1}', {"seconds": 1})
+    journal.append(None, trial(4, "failed"), b"null", {})
     journal.close()
     again = reopened(tmp_path)
     assert not again.is_done(4)
-    again.append(4, trial(4), {})
+    again.append(4, trial(4), b"null", {})
     assert (again.done, again.is_done(3), again.is_done(5)) == (2, True, False)
     again.close()
     last = reopened(tmp_path)
-    assert [(n, json.loads(t)["n"]) for n, t, _ in last.lines(iter(range(10)))] == [
-        (3, 3),
-        (4, 4),
+    assert list(last.lines()) == [
+        Line(3, trial(3), b'{"because":",\\"timing\\":","score":1}', b'{"seconds":1}'),
+        Line(4, trial(4), b"null", b"{}"),
     ]
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -148,7 +148,7 @@ def test_wherever_a_kill_cuts_the_journal_whole_lines_are_kept(tmp_path_factory,
     folder = tmp_path_factory.mktemp("j")
     journal = Journal(folder, 10)
     for n in range(5):
-        journal.append(n, trial(n), {"seconds": 0})
+        journal.append(n, trial(n), b"null", {"seconds": 0})
     journal.close()
     [path] = folder.iterdir()
     data = path.read_bytes()[: -cut or None]

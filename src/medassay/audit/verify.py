@@ -15,7 +15,7 @@ from medassay.answer.catalog import PARSERS
 from medassay.answer.parse import read_answer
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
-from medassay.core.trial import Completion, Prompt, Score
+from medassay.core.trial import Completion, Prompt
 from medassay.errors import IncompleteError, InputError, MedassayError
 from medassay.runner.manifest import parser_ids, scorer_ids
 from medassay.storage.jsonl import read_jsonl
@@ -31,7 +31,7 @@ from medassay.storage.run import (
     record_root,
 )
 from medassay.task.catalog import TASKS
-from medassay.task.scoring import RunItems, score_record, score_trials
+from medassay.task.scoring import RunItems, score_trials
 from medassay.task.standings import Table, leaderboard_document
 from medassay.task.task import Task
 
@@ -232,10 +232,10 @@ def _check_content(folder: Path) -> str:
 
 def _scores(
     run: Run, items: RunItems, task: Task, *, same_code: bool
-) -> Iterator[tuple[dict[str, Any], Score]]:
+) -> Iterator[tuple[dict[str, Any], float | None]]:
     stored = read_jsonl(run.path / "scores.jsonl")
     last: tuple[Any, ...] = ()
-    for number, ((trial, score, scorer), record) in enumerate(
+    for number, ((trial, score), record) in enumerate(
         zip(score_trials(run.path, items, task), stored, strict=True), 1
     ):
         place = tuple(
@@ -248,15 +248,11 @@ def _scores(
         last = place
         if same_code:
             _reread(trial, items.get(trial["domain"], trial["item"]), task, run, number)
-            expected = json.loads(canonical(score_record(trial, score, scorer)))
-            if expected != record:
+            if json.loads(canonical(score)) != record:
                 raise Mismatch(
-                    f"scores.jsonl line {number}: score {record.get('score')}, recomputed {expected['score']}"
+                    f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
                 )
-        yield (
-            trial,
-            Score(item_id=record["item"], value=record["score"], because=record["because"]),
-        )
+        yield trial, record["score"]
 
 
 def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from medassay.core.item import LETTERS, Fact, Form, Item, Range
 from medassay.errors import InputError
 
-_TEXT = [
+_TEXT = (
     "context",
     "expected",
     "regex",
@@ -27,35 +27,27 @@ _TEXT = [
     "language",
     "split",
     "review_date",
-]
-ITEM_KEYS = frozenset(
-    [
-        *_TEXT,
-        "question",
-        "id",
-        "revision",
-        "kind",
-        "domain",
-        "answer_type",
-        "options",
-        "range",
-        "facts",
-        "year",
-        "approval",
-        "meta",
-    ]
 )
+# The type each key must have; `object` where a later check looks closer.
+_TYPES: dict[str, type] = {
+    **dict.fromkeys((*_TEXT, "id", "domain", "question"), str),
+    **dict.fromkeys(("revision", "year"), int),
+    **dict.fromkeys(("meta", "approval"), dict),
+    **dict.fromkeys(("kind", "answer_type", "options", "range", "facts"), object),
+}
+ITEM_KEYS = frozenset(_TYPES)
 # Fields of an `Item` that are copied as they stand in the file.
 TEXT_FIELDS = tuple(key for key in _TEXT if key != "review_date")
+_COPIED = frozenset((*TEXT_FIELDS, "id", "domain", "question", "revision", "kind", "year"))
 _KINDS = ("public", "synthetic")
 _SPLITS = ("test", "dev")
 _MATCH_LIMIT = 1.0  # seconds; `spec` for closed items
 
 
-def read_item(
+def check_record(
     record: Any, where: str, domains: Collection[str], *, imported: bool = False
-) -> Item:
-    """Return the item in `record`.
+) -> Form:
+    """Return the form of the item in `record`, after every check.
 
     Parameters
     ----------
@@ -93,34 +85,31 @@ def read_item(
         _check_facts(record, refuse)
     if kind == "public" and not imported and not record.get("source"):
         raise refuse("source", "absent; a public item needs the reference it was made from")
-    return build_item(record)
+    return form
 
 
 def build_item(record: Mapping[str, Any]) -> Item:
     """Return the item in a record that was checked before."""
-    given = record.get("range")
-    facts = [
-        fact if isinstance(fact, dict) else {"text": fact} for fact in record.get("facts", ())
-    ]
-    return Item(
-        id=record["id"],
-        domain=record["domain"],
-        question=record.get("question", ""),
-        form=form_of(record),
-        kind=record.get("kind", "public"),
-        revision=record.get("revision", 1),
-        options=tuple(record.get("options", ())),
-        range=None if given is None else Range(lo=float(given["lo"]), hi=float(given["hi"])),
-        facts=tuple(
-            Fact(
-                id=str(fact.get("id", f"f{number}")),
-                text=fact["text"],
-                weight=float(fact.get("weight", 1)),
-            )
-            for number, fact in enumerate(facts, 1)
-        ),
-        year=record.get("year"),
-        **{key: record[key] for key in TEXT_FIELDS if key in record},
+    copied = {key: value for key, value in record.items() if key in _COPIED}
+    copied.setdefault("question", "")
+    if "options" in record:
+        copied["options"] = tuple(record["options"])
+    if "range" in record:
+        given = record["range"]
+        copied["range"] = Range(lo=float(given["lo"]), hi=float(given["hi"]))
+    if "facts" in record:
+        copied["facts"] = tuple(
+            _fact(fact if isinstance(fact, dict) else {"text": fact}, number)
+            for number, fact in enumerate(record["facts"], 1)
+        )
+    return Item(form=form_of(record), **copied)
+
+
+def _fact(given: Mapping[str, Any], number: int) -> Fact:
+    return Fact(
+        id=str(given.get("id", f"f{number}")),
+        text=given["text"],
+        weight=float(given.get("weight", 1)),
     )
 
 
@@ -141,23 +130,18 @@ _Refuse = Callable[[str, str], InputError]
 
 
 def _check_keys(record: Mapping[str, Any], refuse: _Refuse) -> None:
-    for key in record:
-        if key not in ITEM_KEYS:
+    for key, value in record.items():
+        kind = _TYPES.get(key)
+        if kind is None:
             raise refuse(
                 key, f"unknown; known are {', '.join(sorted(ITEM_KEYS))} (own data: meta)"
             )
+        if kind is not object and type(value) is not kind:  # exact: true is no number
+            expected = "text" if kind is str else kind.__name__
+            raise refuse(key, f"{value!r}; expected {expected}")
     for key in ("id", "domain"):
-        value = record.get(key)
-        if not isinstance(value, str) or not value.strip():
+        if not record.get(key, "").strip():
             raise refuse(key, "absent or empty; expected text")
-    for key in (*_TEXT, "question"):
-        if key in record and not isinstance(record[key], str):
-            raise refuse(key, f"{record[key]!r}; expected text")
-    for key, kind in (("revision", int), ("year", int), ("meta", dict), ("approval", dict)):
-        if key in record and (
-            not isinstance(record[key], kind) or isinstance(record[key], bool)
-        ):
-            raise refuse(key, f"{record[key]!r}; expected {kind.__name__}")
 
 
 def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.check import read_item
+from medassay.bank.check import build_item, check_record
 from medassay.bank.record import item_record
 from medassay.core.canonical import content_hash
 from medassay.core.item import LETTERS, Bank, Item
@@ -59,7 +59,8 @@ class Draft:
         full = {"kind": "public", "source": self.source, **record}
         full = {key: value for key, value in full.items() if value not in (None, "")}
         where = f"{self.name} record '{full.get('id')}'"
-        item = read_item(full, where, {str(full.get("domain"))})
+        check_record(full, where, {str(full.get("domain"))})
+        item = build_item(full)
         if item.id in self._items:
             self.drop("id occurs twice")
         else:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from medassay.bank.check import build_item, read_item
+from medassay.bank.check import build_item, check_record
 from medassay.bank.lock import registered_hash
 from medassay.bank.record import item_record
 from medassay.core.canonical import canonical, content_hash
@@ -42,6 +42,7 @@ class StoredItems(Sequence[Item]):
 
     def __init__(self, path: Path, domains: frozenset[str], *, imported: bool = False) -> None:
         self._path = path
+        self._name = path.name
         self._domains = domains
         self._imported = imported
         self._file = os.open(path, os.O_RDONLY)
@@ -59,7 +60,7 @@ class StoredItems(Sequence[Item]):
     def record(self, position: int) -> dict[str, Any]:
         """Return the parsed file object at `position`."""
         line = os.pread(self._file, self._lengths[position], self._starts[position])
-        return parse_line(line, self._path.name, position + 1)
+        return _object(line, self._name)
 
     @overload
     def __getitem__(self, position: int) -> Item: ...
@@ -77,8 +78,8 @@ class StoredItems(Sequence[Item]):
     def _key_domain(self, position: int) -> str:
         return self.heads[position][0] if self._imported else ""
 
-    def scan(self) -> Iterator[tuple[Item, dict[str, Any]]]:
-        """Yield every item with its file object while building the index; call once, first."""
+    def scan(self) -> Iterator[dict[str, Any]]:
+        """Yield the file object of every item while building the index; call once, first."""
         seen: set[tuple[str, str]] | None = None  # made when ids are not in order
         last = ("", "")
         heads: dict[Head, Head] = {}
@@ -86,30 +87,30 @@ class StoredItems(Sequence[Item]):
         with self._path.open("rb") as file:
             for row, line in enumerate(file, 1):
                 if line.strip():
-                    record = parse_line(line, self._path.name, row)
-                    where = f"{self._path.name} row {row}"
-                    item = read_item(record, where, self._domains, imported=self._imported)
+                    where = f"{self._name} row {row}"
+                    record = _object(line, where)
+                    form = check_record(record, where, self._domains, imported=self._imported)
+                    name, domain = record["id"], record["domain"]
                     # Ids are unique in a bank; a run may join banks, whose domains differ.
-                    key = (item.domain if self._imported else "", item.id)
+                    key = (domain if self._imported else "", name)
                     if seen is None and key <= last:
                         seen = {(self._key_domain(i), self.ids[i]) for i in range(len(self))}
                     if seen is not None:
                         if key in seen:
-                            raise InputError(f"{where}: field 'id': '{item.id}' occurs twice")
+                            raise InputError(f"{where}: field 'id': '{name}' occurs twice")
                         seen.add(key)
                     last = key
-                    head = (item.domain, item.split, item.form)
+                    head = (domain, record.get("split", "test"), form)
                     self.heads.append(heads.setdefault(head, head))
-                    self.ids.append(item.id)
+                    self.ids.append(name)
                     self._starts.append(offset)
                     self._lengths.append(len(line))
-                    yield item, record
+                    yield record
                 offset += len(line)
 
 
-def parse_line(line: bytes, name: str, row: int) -> dict[str, Any]:
-    """Return the JSON object of one line."""
-    value: dict[str, Any] = parse_json(line, f"{name} row {row}")
+def _object(line: bytes, where: str) -> dict[str, Any]:
+    value: dict[str, Any] = parse_json(line, where)
     return value
 
 
@@ -134,13 +135,13 @@ def load_bank(
     card = read_card(folder)
     items = StoredItems(_existing(folder / "items.jsonl"), frozenset(card["domains"]))
     digest, in_order, last = hashlib.sha256(), True, ""
-    for item, record in items.scan():
-        in_order = in_order and last < item.id
-        last = item.id
+    for record in items.scan():
+        in_order = in_order and last < record["id"]
+        last = record["id"]
         try:
             line = canonical(record) + b"\n"
         except InputError as error:
-            raise InputError(f"{folder.name}/items.jsonl item '{item.id}': {error}") from None
+            raise InputError(f"{folder.name}/items.jsonl item '{last}': {error}") from None
         if in_order:
             digest.update(line)
     if not len(items):

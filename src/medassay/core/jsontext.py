@@ -1,16 +1,13 @@
 """Reading JSON that may be broken or hostile: one error, whatever is wrong with it."""
 
-import json
 from typing import Any
+
+import msgspec
 
 from medassay.errors import InputError
 
-
-def _refuse_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON; expected a finite number")
-
-
-_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+_BOM = b"\xef\xbb\xbf"
+_decode = msgspec.json.Decoder().decode
 
 
 def parse_json(data: bytes, where: str) -> Any:
@@ -22,6 +19,6 @@ def parse_json(data: bytes, where: str) -> Any:
         Saying `where`: broken UTF-8, broken JSON, NaN, numbers or nesting beyond reason.
     """
     try:
-        return _decode(data.decode("utf-8-sig"))
+        return _decode(data.removeprefix(_BOM))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not valid JSON: {error}") from None

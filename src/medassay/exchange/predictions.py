@@ -20,10 +20,11 @@ from medassay.bank.draft import read_csv
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.plan import Plan
 from medassay.errors import InputError
-from medassay.runner.finish import finish
+from medassay.runner.finish import finish, write_scores
 from medassay.runner.manifest import scorer_ids, surroundings
 from medassay.storage.run import Run, create_run, latest, open_run
 from medassay.task.catalog import TASKS
+from medassay.task.scoring import RunItems
 
 REQUIRED = ("item", "model", "domain")
 KNOWN = (*REQUIRED, "prediction", "key", "score", "setting", "mode", "repeat", "cluster")
@@ -144,7 +145,9 @@ def _fill(
         scratch.unlink(missing_ok=True)
     run = create_run(folder.parent, folder.name, {**manifest, "run": name})
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    finish(run, TASKS["closed"], [], sealed_at=now)
+    run_items = RunItems(run.path, run.manifest["domains"])
+    write_scores(run, TASKS["closed"], run_items)
+    finish(run, TASKS["closed"], run_items, [], sealed_at=now)
 
 
 def _take(base: sqlite3.Connection, row: _Row, table: str, *, scored: bool) -> None:

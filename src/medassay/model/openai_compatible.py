@@ -148,7 +148,9 @@ class OpenAICompatible:
 
     def _completion(self, data: bytes, seconds: float) -> Completion:
         try:
-            reply = json.loads(data)
+            reply = json.loads(
+                data
+            )  # not msgspec: a lone surrogate is no reason to lose a reply
             choice = reply["choices"][0]
             if self._spec.protocol == "chat":
                 message = choice["message"]

@@ -31,6 +31,7 @@ class Template:
         }
         # Names that a template asks for and nobody gives are errors before any call.
         environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+        environment.globals.clear()  # a template reads its item; copying globals took half the time
         self._texts = {lang: environment.from_string(text) for lang, text in texts.items()}
         joined = "\x1f".join(f"{lang}\x1f{texts[lang]}" for lang in sorted(texts))
         self.id = f"{name}@{sha256_hex(joined.encode())[:12]}"

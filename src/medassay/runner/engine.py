@@ -1,8 +1,8 @@
 """The engine room: asks what is not yet answered, journals every answer before it is used.
 
 All concurrency is here. A model's workers take trial numbers from one iterator; an endpoint's gate
-decides how many requests are under way; every reply goes to the response store and the journal
-before anything else happens with it.
+decides how many requests are under way; every reply goes to the response store, and with its
+reading and score to the journal, before anything else happens with it.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from medassay.runner.progress import Progress
 from medassay.runner.schedule import Cell, Schedule
 from medassay.storage.journal import Journal
 from medassay.storage.response import ResponseStore, request_key
+from medassay.task.scoring import Scoring
 
 # A retry is not news: progress counts what failed in the end.
 stamina.instrumentation.set_on_retry_hooks([])
@@ -75,11 +76,18 @@ class Engine:
         self._journal = journal
         self._progress = progress
         self._fresh = fresh
+        self._scoring = Scoring(schedule.task)
         self._purse = Purse(schedule.plan.budget)
         self.stop = Stop()
         self.tally = Tally()
         self._gates: dict[str, Gate] = {}
-        self._constants: dict[str, bytes] = {}
+        self._sampling = {
+            name: sampling_of(spec, schedule.plan.seed) for name, spec in schedule.specs.items()
+        }
+        self._constants = {
+            name: canonical(request_constant(spec, self._sampling[name]))
+            for name, spec in schedule.specs.items()
+        }
 
     async def run(self) -> Tally:
         """Ask until every trial is done, failed or out of budget, or until a stop is asked for."""
@@ -93,6 +101,8 @@ class Engine:
                     )
                     for _ in range(spec.concurrency):
                         group.create_task(self._work(spec, waiting))
+        except BaseExceptionGroup as many:  # every worker meets the same full disk
+            raise many.exceptions[0] from None
         finally:
             gc.unfreeze()
             syncing.cancel()
@@ -135,16 +145,16 @@ class Engine:
         parser = PARSERS[self._schedule.task.readers[item.form][0] or ""]
         answer = read_answer(item, prompt, completion, parser, self._schedule.plan.extraction)
         record = self._record(cell, item, repeat, prompt, completion, answer, key)
+        score = self._scoring.record(item, record, answer)
         timing = {"seconds": round(completion.seconds, 6), "replayed": replayed}
-        self._journal.append(number, canonical(record), timing)
+        self._journal.append(number, canonical(record), canonical(score), timing)
         self._progress.advance(cell, answer.outcome)
 
     async def _completion(
         self, spec: ModelSpec, cell: Cell, item: Item, prompt: Prompt, repeat: int
     ) -> tuple[str, Completion, bool] | None:
-        plan = self._schedule.plan
-        sampling = sampling_of(spec, plan.seed)
-        key = request_key(self._constant(spec, sampling), prompt.encoded, repeat)
+        sampling = self._sampling[spec.id]
+        key = request_key(self._constants[spec.id], prompt.encoded, repeat)
         chat = self._chats[spec.id]
         if spec.is_baseline:  # computed, not asked: no key could name what it depends on
             return key, await chat.complete(prompt, sampling, repeat=repeat), False
@@ -217,11 +227,6 @@ class Engine:
             self._gates[endpoint] = Gate(spec)
         return self._gates[endpoint]
 
-    def _constant(self, spec: ModelSpec, sampling: Sampling) -> bytes:
-        if spec.id not in self._constants:
-            self._constants[spec.id] = canonical(request_constant(spec, sampling))
-        return self._constants[spec.id]
-
     def _record(
         self,
         cell: Cell,
@@ -262,7 +267,7 @@ class Engine:
         self.tally.failures[reason] = self.tally.failures.get(reason, 0) + 1
         record = failed_record(cell, item.id, repeat, reason)
         timing = {"seconds": 0.0, **({"traceback": trace} if trace else {})}
-        self._journal.append(None, canonical(record), timing)
+        self._journal.append(None, canonical(record), b"null", timing)
         self._progress.advance(cell, "failed")
 
     def _find(

@@ -4,43 +4,61 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical
+from medassay.core.trial import Answer
 from medassay.runner.engine import failed_record
 from medassay.runner.schedule import Schedule
-from medassay.storage.journal import Journal
+from medassay.storage.journal import Journal, Line
+from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run, seal_run, write_new
-from medassay.task.scoring import RunItems, score_record, score_trials
+from medassay.task.scoring import RunItems, Scoring, score_trials
 from medassay.task.standings import Table, leaderboard_document
 from medassay.task.task import Task
 
 
 def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
-    """Write trials.jsonl and timings.jsonl in sealed order; what never succeeded is `failed`."""
+    """Write trials, scores and timings in sealed order; what never succeeded is `failed`."""
+    scoring = Scoring(schedule.task)
     with (
         _rewrite(run.path / "trials.jsonl") as trials,
+        _rewrite(run.path / "scores.jsonl") as scores,
         _rewrite(run.path / "timings.jsonl") as timings,
     ):
-        done = journal.lines(iter(range(schedule.n_trials)))
+        done = journal.lines()
         following = next(done, None)
         for number in range(schedule.n_trials):
-            if following is not None and following[0] == number:
-                _, trial, timing = following
-                following = next(done, None)
+            if following is not None and following.number == number:
+                line, following = following, next(done, None)
             else:
-                cell, item, repeat = schedule.trial(number)
-                reason = "no answer; sealed with --accept-failures"
-                trial, timing = canonical(failed_record(cell, item.id, repeat, reason)), b"{}"
-            trials.write(trial + b"\n")
-            timings.write(timing + b"\n")
+                line = _failed(schedule, scoring, number)
+            trials.write(line.trial + b"\n")
+            scores.write(line.score + b"\n")
+            timings.write(line.timing + b"\n")
 
 
-def finish(run: Run, task: Task, findings: list[dict[str, Any]], *, sealed_at: str) -> None:
-    """Score the trials of a run, compute its statistics, and seal it."""
-    items = RunItems(run.path, run.manifest["domains"])
-    table = Table(items)
+def _failed(schedule: Schedule, scoring: Scoring, number: int) -> Line:
+    cell, item, repeat = schedule.trial(number)
+    reason = "no answer; sealed with --accept-failures"
+    trial = failed_record(cell, item.id, repeat, reason)
+    answer = Answer(item_id=item.id, outcome="failed", value=None, reason=reason)
+    score = scoring.record(item, trial, answer)
+    return Line(number=number, trial=canonical(trial), score=canonical(score), timing=b"{}")
+
+
+def write_scores(run: Run, task: Task, items: RunItems) -> None:
+    """Score the trials of a run whose answers came without scores."""
     with _rewrite(run.path / "scores.jsonl") as scores:
-        for trial, score, scorer in score_trials(run.path, items, task):
-            table.add(trial, score)
-            scores.write(canonical(score_record(trial, score, scorer)) + b"\n")
+        for _, score in score_trials(run.path, items, task):
+            scores.write(canonical(score) + b"\n")
+
+
+def finish(
+    run: Run, task: Task, items: RunItems, findings: list[dict[str, Any]], *, sealed_at: str
+) -> None:
+    """Compute the statistics of a run from its trials and scores, and seal it."""
+    table = Table(items)
+    scores = read_jsonl(run.path / "scores.jsonl")
+    for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
+        table.add(trial, score["score"])
     document = leaderboard_document(table, run.manifest, task)
     for name in ("statistics.json", "findings.jsonl"):
         (run.path / name).unlink(missing_ok=True)

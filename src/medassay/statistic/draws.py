@@ -42,9 +42,9 @@ def count_rows(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
     rows = max(1, _CHUNK // n)
     for start in range(0, n_resamples, rows):
         size = min(rows, n_resamples - start)
-        index = (random.random_sample(size * n) * n).astype(np.int64)
-        index += np.repeat(np.arange(size, dtype=np.int64) * n, n)
-        yield np.bincount(index, minlength=size * n).reshape(size, n).astype(np.float64)
+        index = (random.random_sample((size, n)) * n).astype(np.int64)
+        index += np.arange(size)[:, None] * n  # one bincount for the whole block
+        yield np.bincount(index.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
 
 
 def draw_means(

@@ -1,20 +1,31 @@
 """The journal of a run: append-only segments, one a process; a trial is done when its line is written.
 
-A line is `{"timing":{…},"trial":{…}}`, the trial in its final canonical form, so that sealing
-copies bytes and never writes a trial anew. A torn last line is dropped, and its trial is redone.
+A line is `{"score":{…},"timing":{…},"trial":{…}}`, trial and score in their final canonical form, so
+that sealing copies bytes and writes nothing anew. A torn last line is dropped, its trial is redone.
 """
 
 import json
 import os
 from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.errors import IntegrityError
 
-_BETWEEN = b',"trial":'
+_SCORE, _TIMING, _TRIAL = b'{"score":', b',"timing":', b',"trial":'
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One journalled trial; trial and score are canonical JSON, `b"null"` where there is no score."""
+
+    number: int
+    trial: bytes
+    score: bytes
+    timing: bytes
 
 
 class Journal:
@@ -70,7 +81,9 @@ class Journal:
         """Return whether this trial has an answer."""
         return self._at[number] >= 0
 
-    def append(self, number: int | None, trial: bytes, timing: dict[str, Any]) -> None:
+    def append(
+        self, number: int | None, trial: bytes, score: bytes, timing: dict[str, Any]
+    ) -> None:
         """Write one trial; with number None it is kept but not done (a failure)."""
         if self._file is None:
             path = self._folder / f"{self._number:05}.jsonl"
@@ -78,7 +91,8 @@ class Journal:
                 path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644
             )
             self._segments.append(path)
-        line = b'{"timing":' + canonical(timing) + _BETWEEN + trial + b"}\n"
+        parts = (_SCORE, score, _TIMING, canonical(timing), _TRIAL, trial, b"}\n")
+        line = b"".join(parts)
         written = os.write(self._file, line)
         if written != len(line):
             raise OSError(28, "the disk took only part of a line; free some space and resume")
@@ -98,19 +112,20 @@ class Journal:
             os.close(self._file)
             self._file = None
 
-    def lines(self, numbers: Iterator[int]) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield (number, trial, timing) for every trial of `numbers` that is done."""
+    def lines(self) -> Iterator[Line]:
+        """Yield every trial that is done, by number."""
         files = [os.open(path, os.O_RDONLY) for path in self._segments]
         try:
-            for number in numbers:
-                at = self._at[number]
+            for number, at in enumerate(self._at):
                 if at >= 0:
                     line = os.pread(files[at >> 44], self._length[number], at & ((1 << 44) - 1))
-                    split = line.index(_BETWEEN)
-                    yield (
-                        number,
-                        line[split + len(_BETWEEN) : -2],
-                        line[len(b'{"timing":') : split],
+                    score, timing = len(_SCORE), line.index(_TIMING)
+                    trial = line.index(_TRIAL, timing)
+                    yield Line(
+                        number=number,
+                        score=line[score:timing],
+                        timing=line[timing + len(_TIMING) : trial],
+                        trial=line[trial + len(_TRIAL) : -2],
                     )
         finally:
             for file in files:

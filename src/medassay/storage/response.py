@@ -5,15 +5,18 @@ writes, its records are in a plain segment under a lock; a process that died lea
 the next one to take over. `index.sqlite` only speeds up finding and can be deleted at any time.
 """
 
+import errno
 import fcntl
 import hashlib
-import json
 import os
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.trial import Completion, Usage
@@ -23,6 +26,16 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
+
+
+class _Stored(msgspec.Struct):
+    """A line of a segment as the index needs it: the completion is copied, not read."""
+
+    key: str
+    completion: msgspec.Raw
+
+
+_decode_stored = msgspec.json.Decoder(_Stored).decode
 
 
 def request_key(constant: bytes, messages: bytes, repeat: int, attempt: int = 0) -> str:
@@ -79,7 +92,7 @@ class ResponseStore:
         if self._empty:
             return None
         row = self._index.execute("SELECT body FROM response WHERE key = ?", (key,)).fetchone()
-        return None if row is None else completion_from_dict(json.loads(row[0]))
+        return None if row is None else completion_from_dict(msgspec.json.decode(row[0]))
 
     def put(self, key: str, completion: Completion, columns: dict[str, Any]) -> None:
         """Append one reply; it is in the operating system's hands when this returns."""
@@ -90,7 +103,7 @@ class ResponseStore:
             fcntl.flock(self._active, fcntl.LOCK_EX)
         record = {"key": key, **columns, "completion": completion_to_dict(completion)}
         # Plain JSON: a segment is named by the hash of its bytes, whatever their form.
-        os.write(self._active, json.dumps(record, separators=(",", ":")).encode() + b"\n")
+        os.write(self._active, msgspec.json.encode(record) + b"\n")
 
     def close(self) -> None:
         """Seal this process's segment and free the index."""
@@ -99,7 +112,8 @@ class ResponseStore:
             self._compress(self._active_path)
             os.close(self._active)
             self._active = None
-            self._refresh_index()
+            with suppress(OSError):  # a full disk, say: the next opening makes it good
+                self._refresh_index()
         self._index.close()
 
     def _adopt_orphans(self) -> None:
@@ -113,12 +127,13 @@ class ResponseStore:
 
     def _compress(self, path: Path) -> None:
         part = path.with_suffix(".part")
-        kept = 0
-        with path.open("rb") as lines, zstd.open(part, "wb", level=3) as packed:
-            for line in lines:
-                if line.endswith(b"\n"):  # a torn last line was never answered for
-                    packed.write(line)
-                    kept += 1
+        kept = False
+        with path.open("rb") as file, zstd.open(part, "wb", level=3) as packed:
+            torn = b""
+            while block := file.read(1 << 20):
+                whole, newline, torn = (torn + block).rpartition(b"\n")
+                packed.write(whole + newline)  # a torn last line was never answered for
+                kept = kept or bool(newline)
         if kept:
             with part.open("rb") as file:
                 os.fsync(file.fileno())
@@ -134,21 +149,24 @@ class ResponseStore:
             self._index.execute("DELETE FROM response")
             self._index.execute("DELETE FROM segment")
             known = set()
-        for name in sorted(present - known):
-            rows = (
-                (record["key"], json.dumps(record["completion"]).encode())
-                for record in self._records(self._folder / name)
-            )
-            self._index.executemany("INSERT OR IGNORE INTO response VALUES (?, ?)", rows)
-            self._index.execute("INSERT INTO segment VALUES (?)", (name,))
-        self._index.commit()
+        try:
+            for name in sorted(present - known):
+                rows = (
+                    (record.key, bytes(record.completion))
+                    for record in self._records(self._folder / name)
+                )
+                self._index.executemany("INSERT OR IGNORE INTO response VALUES (?, ?)", rows)
+                self._index.execute("INSERT INTO segment VALUES (?)", (name,))
+            self._index.commit()
+        except sqlite3.OperationalError as error:
+            raise OSError(errno.EIO, f"responses/index.sqlite: {error}") from None
 
     @staticmethod
-    def _records(path: Path) -> Iterator[dict[str, Any]]:
+    def _records(path: Path) -> Iterator[_Stored]:
         try:
             with zstd.open(path, "rb") as file:
                 for line in file:
-                    yield json.loads(line)
+                    yield _decode_stored(line)
         except (zstd.ZstdError, EOFError, ValueError) as error:
             raise IntegrityError(
                 f"responses/{path.name}: damaged ({error}); restore the file, or remove it to ask again"

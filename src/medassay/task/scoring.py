@@ -8,10 +8,9 @@ from typing import Any
 
 from medassay.bank.folder import StoredItems
 from medassay.core.item import Item
-from medassay.core.trial import Answer, Score
+from medassay.core.trial import Answer
 from medassay.errors import IntegrityError
 from medassay.score.catalog import SCORERS
-from medassay.score.scorer import Scorer
 from medassay.storage.jsonl import read_jsonl
 from medassay.task.task import Task
 
@@ -30,19 +29,20 @@ class RunItems:
         self.clusters: dict[str, array[int]] = {}
         numbers: dict[tuple[str, str], int] = {}
         alone, last = 0, ("", "")
-        for position, (item, _) in enumerate(self._items.scan()):
-            if (item.domain, item.id) <= last:
+        for position, record in enumerate(self._items.scan()):
+            domain, name, cluster = record["domain"], record["id"], record.get("cluster")
+            if (domain, name) <= last:
                 raise IntegrityError(
                     f"items.jsonl row {position + 1}: not sorted by domain and id"
                 )
-            last = (item.domain, item.id)
-            self._starts.setdefault(item.domain, position)
-            if item.cluster is None:
+            last = (domain, name)
+            self._starts.setdefault(domain, position)
+            if cluster is None:
                 alone -= 1
                 number = alone
             else:
-                number = numbers.setdefault((domains[item.domain], item.cluster), len(numbers))
-            self.clusters.setdefault(item.domain, array("q")).append(number)
+                number = numbers.setdefault((domains[domain], cluster), len(numbers))
+            self.clusters.setdefault(domain, array("q")).append(number)
 
     def place(self, domain: str, name: str) -> int:
         """Return the place of an item in its domain, counted from 0."""
@@ -68,7 +68,31 @@ class RunItems:
         return self._items[self._starts[domain] + place]
 
 
-def answer_of(trial: dict[str, Any]) -> Answer:
+class Scoring:
+    """The scorers of a task, applied to one answer at a time."""
+
+    def __init__(self, task: Task) -> None:
+        self._scorers = {form: SCORERS[name] for form, (_, name) in task.readers.items()}
+
+    def record(self, item: Item, trial: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
+        """Return the line of scores.jsonl for a trial: its key, its score, why, and by which scorer."""
+        scorer = self._scorers[item.form]
+        [score] = scorer.score([item], [answer])
+        return {
+            "schema_version": 1,
+            "domain": trial["domain"],
+            "model": trial["model"],
+            "setting": trial["setting"],
+            "mode": trial["mode"],
+            "item": trial["item"],
+            "repeat": trial["repeat"],
+            "score": score.value,
+            "because": score.because,
+            "scorer": scorer.id,
+        }
+
+
+def answer_of(trial: Mapping[str, Any]) -> Answer:
     """Return the answer in a trial record."""
     return Answer(
         item_id=trial["item"],
@@ -80,27 +104,9 @@ def answer_of(trial: dict[str, Any]) -> Answer:
 
 def score_trials(
     folder: Path, items: RunItems, task: Task
-) -> Iterator[tuple[dict[str, Any], Score, Scorer]]:
-    """Yield every trial of a run with its score and scorer, in the order of trials.jsonl."""
-    scorers = {form: SCORERS[name] for form, (_, name) in task.readers.items()}
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield every trial of a run with its score record, in the order of trials.jsonl."""
+    scoring = Scoring(task)
     for trial in read_jsonl(folder / "trials.jsonl"):
         item = items.get(trial["domain"], trial["item"])
-        scorer = scorers[item.form]
-        [score] = scorer.score([item], [answer_of(trial)])
-        yield trial, score, scorer
-
-
-def score_record(trial: dict[str, Any], score: Score, scorer: Scorer) -> dict[str, Any]:
-    """Return one line of scores.jsonl."""
-    return {
-        "schema_version": 1,
-        "domain": trial["domain"],
-        "model": trial["model"],
-        "setting": trial["setting"],
-        "mode": trial["mode"],
-        "item": trial["item"],
-        "repeat": trial["repeat"],
-        "score": score.value,
-        "because": score.because,
-        "scorer": scorer.id,
-    }
+        yield trial, scoring.record(item, trial, answer_of(trial))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.trial import OUTCOMES, Score
+from medassay.core.trial import OUTCOMES
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
@@ -38,7 +38,7 @@ class Table:
         """Return the domains, sorted."""
         return sorted(self.clusters)
 
-    def add(self, trial: Mapping[str, Any], score: Score) -> None:
+    def add(self, trial: Mapping[str, Any], score: float | None) -> None:
         """Take one trial with its score; repeats are averaged, nulls left out."""
         domain = trial["domain"]
         cell = (domain, trial["model"], trial["setting"], trial["mode"])
@@ -52,9 +52,9 @@ class Table:
         counter["trials"] += 1
         if trial["outcome"] == "unparsed" and trial.get("reason") == "ambiguous":
             counter["ambiguous"] += 1
-        if score.value is not None:
+        if score is not None:
             position = self._items.place(domain, trial["item"])
-            self._sums[cell][position] += score.value
+            self._sums[cell][position] += score
             self._counts[cell][position] += 1
 
     def rows(self, mode: str) -> list[Row]:
