@@ -3,7 +3,7 @@
     python benchmarks/mock_server.py --port 8901 --delay-ms 100 --fail 0.2 --log asked.txt
 
 One asyncio.Protocol a connection, no framework, so that the client is what is measured. Replies are
-a letter that depends on the prompt. `--fail P` makes a share P of the requests fail, in turn by 429
+a letter that depends on the prompt, or a judge's verdicts where the prompt asks for these. `--fail P` makes a share P of the requests fail, in turn by 429
 with Retry-After, 500, a cut connection, a malformed body, and (with `--hang`) silence. Every prompt
 that is answered is logged by the SHA-256 of its last message, so that a test can count them.
 `GET /stats` says how many requests there were.
@@ -14,6 +14,7 @@ import asyncio
 import hashlib
 import json
 import random
+import re
 import sys
 
 
@@ -91,6 +92,8 @@ class Endpoint(asyncio.Protocol):
             self.options.log.flush()
         self.stats["answered"] += 1
         text = self.options.text or "ABCD"[int(digest[:2], 16) % 4]
+        if '"extra_false_claims"' in prompt or '"verdict"' in prompt:
+            text = verdicts(prompt, digest, request["model"], self.options.bad_verdicts)
         if "messages" in request:
             choice = {
                 "index": 0,
@@ -132,11 +135,28 @@ async def serve(options):
         await server.serve_forever()
 
 
+def verdicts(prompt, digest, model, bad):
+    """Reply as a judge of target facts does; a share of the answers gets nonsense from one judge."""
+    facts = re.findall(r"(?m)^\[\S+\] .*$", prompt)  # the same when it is asked again
+    drawn = int(hashlib.sha256("".join(facts).encode()).hexdigest()[:8], 16) / 16**8
+    if model == "bad" and drawn < bad:
+        return "I would say this answer is quite good."
+    kinds = ("entail", "missing", "contradict")
+    facts = [
+        {"id": name, "verdict": kinds[int(digest[n % 60 : n % 60 + 2], 16) % 3], "evidence": ""}
+        for n, name in enumerate(re.findall(r"(?m)^\[(\S+)\] ", prompt))
+    ]
+    return json.dumps({"facts": facts, "extra_false_claims": []})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay-ms", type=float, default=0)
     parser.add_argument("--fail", type=float, default=0, help="share of requests that fail")
+    parser.add_argument(
+        "--bad-verdicts", type=float, default=0, help="share of nonsense from the judge 'bad'"
+    )
     parser.add_argument("--hang", action="store_true", help="let some failures be silence")
     parser.add_argument(
         "--text", default="", help="the reply; default: a letter that depends on the prompt"

@@ -102,3 +102,34 @@ def many_items(n, domain="law"):
         }
         for i in range(n)
     ]
+
+
+def open_items(n, domain="law"):
+    return [
+        {
+            "id": f"open-{i:03}",
+            "domain": domain,
+            "answer_type": "open",
+            "question": f"Explain rule {i}.",
+            "facts": [
+                {"id": "f1", "text": f"Rule {i} binds courts."},
+                {"id": "f2", "text": f"Rule {i} has exceptions."},
+                {"id": "f3", "text": f"Rule {i} was amended."},
+            ],
+            "source": "written for a test",
+        }
+        for i in range(n)
+    ]
+
+
+def judges(**script):
+    """Three scripted judges of three families."""
+    return [
+        {
+            "id": f"judge-{family}",
+            "provider": "fake",
+            "family": family,
+            "script": {"judge": 0.6, **script},
+        }
+        for family in ("alpha", "beta", "gamma")
+    ]

@@ -7,6 +7,7 @@ run. Publication lies above, in `audit`, since it joins finished runs.
 """
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -25,19 +26,42 @@ from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
 from medassay.model.baseline import Baseline
 from medassay.model.catalog import PROVIDERS
 from medassay.model.spec import load_models
+from medassay.runner.asking import Asker, Tally
 from medassay.runner.bridge import run_async
-from medassay.runner.engine import Engine, Tally
-from medassay.runner.manifest import run_identity, surroundings
+from medassay.runner.engine import Engine, Stop
+from medassay.runner.judging import (
+    Answers,
+    Bench,
+    Judging,
+    judging_sizes,
+    seat,
+    verdict_number,
+)
+from medassay.runner.manifest import bank_entry, run_identity, surroundings
 from medassay.runner.preview import preview_model
 from medassay.runner.progress import Progress, Silent
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal
 from medassay.storage.response import ResponseStore
-from medassay.storage.run import Run, create_run, latest, lock_run, open_run, tidy
+from medassay.storage.run import (
+    JOURNAL,
+    VERDICTS,
+    Run,
+    create_run,
+    latest,
+    lock_run,
+    open_run,
+    tidy,
+)
 from medassay.task.catalog import TASKS
+from medassay.task.judged import judges_of
 from medassay.task.scoring import RunItems
+from medassay.task.task import Task
 
-Watch = Callable[[Schedule, Journal], AbstractContextManager[Progress]]
+# What is counted ("trials", "verdicts"), how many there are and how many are done, by model and domain.
+Watch = Callable[
+    [str, Counter[tuple[str, str]], Counter[tuple[str, str]]], AbstractContextManager[Progress]
+]
 
 
 def find_bank(name: str, base: Path, lock: Path) -> Bank:
@@ -53,19 +77,34 @@ def find_bank(name: str, base: Path, lock: Path) -> Bank:
     )
 
 
-def prepare(plan: Plan, base: Path, workspace: Path) -> tuple[Schedule, list[Bank]]:
-    """Return the schedule of a plan: banks loaded, models checked, trials numbered."""
+def prepare(
+    plan: Plan, base: Path, workspace: Path
+) -> tuple[Schedule, list[Bank], Bench | None]:
+    """Return the schedule of a plan (trials numbered), its banks, and who judges if anyone does."""
     banks = [find_bank(name, base, workspace / "banks.lock") for name in plan.banks]
     specs = load_models(base / plan.models_file)
-    schedule = Schedule(plan, banks, specs, TASKS["closed"])
+    schedule = Schedule(plan, banks, specs, find_task(plan.task))
+    entries = [bank_entry(bank) for bank in banks]
+    rubrics = judges_of(schedule.task, entries, schedule.domains)
+    bench = seat(plan, schedule.task, schedule.specs, specs, rubrics)
+    asked = {**schedule.specs, **(bench.models if bench else {})}
     for bank in banks:
-        for spec in schedule.specs.values():
-            if not bank.may_leave and spec.location == "external" and spec.url:
+        for spec in asked.values():
+            if not bank.may_leave and spec.location == "external" and spec.provider != "fake":
                 raise InputError(
                     f"bank '{bank.name}' may not leave this place (may_leave = false), but model "
                     f"'{spec.id}' is at an external endpoint; no call was made"
                 )
-    return schedule, banks
+    return schedule, banks, bench
+
+
+def find_task(name: str) -> Task:
+    """Return a task by name."""
+    if name not in TASKS:
+        raise InputError(
+            f"plan: task '{name}' is unknown; known are {', '.join(sorted(TASKS))}"
+        )
+    return TASKS[name]
 
 
 def run(
@@ -84,7 +123,7 @@ def run(
     InputError
         Before any call, when plan, bank or models file is wrong.
     IncompleteError
-        When trials failed or the budget ended: the run stays unsealed and resumes.
+        When trials or verdicts failed or the budget ended: the run stays unsealed and resumes.
     ModelError
         When no model can be reached at all.
     Interrupted
@@ -93,49 +132,41 @@ def run(
     base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
     wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
     workspace = workspace or base
-    schedule, banks = prepare(wanted, base, workspace)
-    found = _open(schedule, banks, workspace / "runs", fresh=fresh)
+    schedule, banks, bench = prepare(wanted, base, workspace)
+    found = _open(schedule, banks, bench, workspace / "runs", fresh=fresh)
     for bank in banks:
         register(workspace / "banks.lock", bank.version, bank.content_hash)
-    with lock_run(found):
+    with lock_run(found), ResponseStore(workspace / "responses") as store:
         if found.sealed:  # by another process, between finding the run and locking it
             tidy(found)
             return found
-        journal = Journal(found.path / "journal", schedule.n_trials)
+        specs = {**schedule.specs, **(bench.models if bench else {})}
+        chats = make_chats(schedule, specs, secrets)
+        asker = Asker(specs, chats, store, wanted.budget, seed=wanted.seed, fresh=fresh)
+        journal = Journal(found.path / JOURNAL, schedule.n_trials)
         journal.resume(schedule.number_of)
-        tally, items = _ask(found, schedule, journal, workspace, secrets, watch, fresh=fresh)
-        left = schedule.n_trials - journal.done
-        if not journal.done and tally.dead.keys() == schedule.specs.keys():
+        items = _answer(found, schedule, journal, asker, watch)
+        if not journal.done and asker.tally.dead.keys() >= schedule.specs.keys():
             raise ModelError(
-                f"run {found.id}: no model answers: {'; '.join(tally.dead.values())}"
+                f"run {found.id}: no model answers: {'; '.join(asker.tally.dead.values())}"
             )
-        if left and not (accept_failures and left == tally.failed):
-            raise IncompleteError(_what_is_left(found, left, tally))
+        left = schedule.n_trials - journal.done
+        _refuse_incomplete(found, "trials have no answer", left, asker.tally, accept_failures)
         from medassay.runner.finish import finish, write_trials
 
         write_trials(found, schedule, journal)
+        if bench is not None:
+            _judge(found, schedule.task, bench, items, asker, watch, accept_failures)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        finish(found, schedule.task, items, tally.findings, sealed_at=now)
+        finish(found, schedule.task, items, asker.tally.findings, sealed_at=now)
     return open_run(found.path)
 
 
-def _keep_items(run: Run, schedule: Schedule) -> RunItems:
-    """Write down and index the items of a run: what finishing needs, done while the models answer."""
-    import medassay.runner.finish  # noqa: F401 -- numpy and the statistics
-
-    kept = run.path / "items.jsonl"
-    if not kept.exists():
-        part = kept.with_suffix(".part")
-        with part.open("wb") as file:
-            for bank, position in schedule.items():
-                file.write(canonical(bank_record(bank, position)) + b"\n")
-        part.rename(kept)
-    return RunItems(run.path, run.manifest["domains"])
-
-
-def _open(schedule: Schedule, banks: list[Bank], runs: Path, *, fresh: bool) -> Run:
+def _open(
+    schedule: Schedule, banks: list[Bank], bench: Bench | None, runs: Path, *, fresh: bool
+) -> Run:
     """Return the unfinished run of the same plan, or a new one."""
-    identity = run_identity(schedule, banks)
+    identity = run_identity(schedule, banks, bench)
     plan_hash = schedule.plan.hash
     counter, last = latest(runs, plan_hash)
     if last is not None and last.sealed:
@@ -152,44 +183,111 @@ def _same(run: Run, identity: Mapping[str, Any]) -> bool:
     return all(canonical(run.manifest.get(k)) == canonical(v) for k, v in identity.items())
 
 
-def _ask(
-    run: Run,
-    schedule: Schedule,
-    journal: Journal,
-    workspace: Path,
-    secrets: Mapping[str, str],
-    watch: Watch | None,
-    *,
-    fresh: bool,
-) -> tuple[Tally, RunItems]:
-    watching: AbstractContextManager[Progress] = (
-        watch(schedule, journal) if watch else nullcontext(Silent())
-    )
-    with ResponseStore(workspace / "responses") as store, watching as progress:
-        chats = make_chats(schedule, secrets)
-        engine = Engine(schedule, chats, store, journal, progress, fresh=fresh)
-
-        def stop() -> None:
-            engine.stop.soon = True
-
+def _answer(
+    run: Run, schedule: Schedule, journal: Journal, asker: Asker, watch: Watch | None
+) -> RunItems:
+    """Ask what has no answer yet; return the run's items, written down meanwhile."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    done: Counter[tuple[str, str]] = Counter()
+    for cell in schedule.cells:
+        numbers = range(cell.base, cell.base + schedule.size(cell))
+        sizes[cell.model, cell.domain] += len(numbers)
+        done[cell.model, cell.domain] += sum(map(journal.is_done, numbers))
+    stop = Stop()
+    with _watching(watch, "trials", sizes, done) as progress:
+        engine = Engine(schedule, asker, journal, progress, stop)
         try:
             with ThreadPoolExecutor(max_workers=1) as aside:
                 items = aside.submit(_keep_items, run, schedule)
-                tally = run_async(engine.run, stop)
+                run_async(lambda: asker.during(engine.run()), stop.ask)
         finally:
             journal.close()
-    if engine.stop.soon and journal.done < schedule.n_trials:
+    _hear(stop, "trials are answered", journal.done, schedule.n_trials)
+    return items.result()
+
+
+def _keep_items(run: Run, schedule: Schedule) -> RunItems:
+    """Write down and index the items of a run: what finishing needs, done while the models answer."""
+    import medassay.runner.finish  # noqa: F401 -- numpy and the statistics
+
+    kept = run.path / "items.jsonl"
+    if not kept.exists():
+        part = kept.with_suffix(".part")
+        with part.open("wb") as file:
+            for bank, position in schedule.items():
+                file.write(canonical(bank_record(bank, position)) + b"\n")
+        part.rename(kept)
+    return RunItems(run.path, run.manifest["domains"])
+
+
+def _judge(
+    run: Run,
+    task: Task,
+    bench: Bench,
+    items: RunItems,
+    asker: Asker,
+    watch: Watch | None,
+    accept_failures: bool,
+) -> None:
+    """Ask for the verdicts that are not there yet, and write verdicts and scores."""
+    from medassay.runner.finish import write_verdicts
+
+    answers = Answers(run, items, task)
+    journal = Journal(run.path / VERDICTS, len(answers) * bench.n_seats)
+    journal.resume(lambda record: verdict_number(answers, bench, record))
+    sizes, done = judging_sizes(answers, bench, journal)
+    stop = Stop()
+    before = asker.tally.failed
+    with _watching(watch, "verdicts", sizes, done) as progress:
+        judging = Judging(answers, bench, asker, journal, progress, stop)
+        try:
+            run_async(lambda: asker.during(judging.run()), stop.ask)
+        finally:
+            journal.close()
+    total = sizes.total()
+    _hear(stop, "verdicts are there", journal.done, total)
+    asker.tally.failed -= before
+    left = total - journal.done
+    _refuse_incomplete(run, "verdicts are missing", left, asker.tally, accept_failures)
+    write_verdicts(run, answers, bench, journal)
+
+
+def _watching(
+    watch: Watch | None,
+    what: str,
+    sizes: Counter[tuple[str, str]],
+    done: Counter[tuple[str, str]],
+) -> AbstractContextManager[Progress]:
+    return watch(what, sizes, done) if watch else nullcontext(Silent())
+
+
+def _hear(stop: Stop, what: str, done: int, total: int) -> None:
+    if stop.soon and done < total:
         raise Interrupted(
-            f"stopped: {journal.done} of {schedule.n_trials} trials are answered and kept; "
-            "the same command resumes"
+            f"stopped: {done} of {total} {what} and kept; the same command resumes"
         )
-    return tally, items.result()
 
 
-def make_chats(schedule: Schedule, secrets: Mapping[str, str]) -> dict[str, Chat]:
+def _refuse_incomplete(
+    run: Run, what: str, left: int, tally: Tally, accept_failures: bool
+) -> None:
+    if not left or (accept_failures and left == tally.failed):
+        return
+    reasons = sorted(tally.failures.items(), key=lambda pair: -pair[1])
+    shown = "; ".join(f"{count} × {reason}" for reason, count in reasons[:3])
+    why = "the budget is spent" if tally.over_budget else f"{tally.failed} failed ({shown})"
+    raise IncompleteError(
+        f"run {run.id}: {left} {what}: {why}; the same command resumes, "
+        "--accept-failures seals the run with them null and counted"
+    )
+
+
+def make_chats(
+    schedule: Schedule, specs: Mapping[str, ModelSpec], secrets: Mapping[str, str]
+) -> dict[str, Chat]:
     """Return a provider for each model; each sees only the secrets that its entry names."""
     chats: dict[str, Chat] = {}
-    for name, spec in schedule.specs.items():
+    for name, spec in specs.items():
         chat = PROVIDERS[spec.provider](spec, named_secrets(spec, secrets))
         if isinstance(chat, Baseline) and spec.sent_name == "majority":
             chat.majority = schedule.majority()
@@ -201,16 +299,6 @@ def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]
     """Return the secrets that an entry names and that are set."""
     names = [spec.api_key_env, *spec.headers_env.values()]
     return {name: secrets[name] for name in names if name and secrets.get(name)}
-
-
-def _what_is_left(run: Run, left: int, tally: Tally) -> str:
-    reasons = sorted(tally.failures.items(), key=lambda pair: -pair[1])
-    shown = "; ".join(f"{count} × {reason}" for reason, count in reasons[:3])
-    why = "the budget is spent" if tally.over_budget else f"{tally.failed} failed ({shown})"
-    return (
-        f"run {run.id}: {left} trials have no answer: {why}; the same command resumes, "
-        "--accept-failures seals the run with them null and counted"
-    )
 
 
 def leaderboard(run: Run | str | Path) -> Leaderboard:
@@ -227,7 +315,7 @@ def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[s
     base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
     wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
     workspace = workspace or base
-    schedule, _ = prepare(wanted, base, workspace)
+    schedule, _, _ = prepare(wanted, base, workspace)
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
     totals = {

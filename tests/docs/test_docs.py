@@ -9,6 +9,7 @@ import pytest
 from medassay.answer.catalog import PARSERS
 from medassay.bank.catalog import BANKS
 from medassay.cli.main import COMMANDS, GROUPS
+from medassay.judge.catalog import JUDGES
 from medassay.model.catalog import PROVIDERS
 from medassay.prompt.catalog import TEMPLATES
 from medassay.publication.page.catalog import PAGES
@@ -22,6 +23,7 @@ CATALOGUES = {
     "Providers": PROVIDERS,
     "Parsers": PARSERS,
     "Scorers": SCORERS,
+    "Judges": JUDGES,
     "Tasks": TASKS,
     "Pages": PAGES,
 }

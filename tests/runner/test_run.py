@@ -321,7 +321,7 @@ def journalled_items(folder):
         for p in folder.glob("runs/*/journal/*.jsonl")
         for line in p.read_bytes().splitlines(keepends=True)
     ]
-    return {json.loads(line)["trial"]["item"] for line in lines if line.endswith(b"\n")}
+    return {json.loads(line)["record"]["item"] for line in lines if line.endswith(b"\n")}
 
 
 @pytest.mark.slow

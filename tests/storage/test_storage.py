@@ -157,7 +157,7 @@ def test_wherever_a_kill_cuts_the_journal_whole_lines_are_kept(tmp_path_factory,
 
 
 def test_a_damaged_journal_line_is_named(tmp_path):
-    (tmp_path / "00000.jsonl").write_bytes(b'{"timing":{},"tri\n')
+    (tmp_path / "00000.jsonl").write_bytes(b'{"timing":{},"rec\n')
     with pytest.raises(IntegrityError, match=r"00000\.jsonl at byte 0"):
         reopened(tmp_path)
 

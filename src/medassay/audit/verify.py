@@ -13,10 +13,12 @@ from typing import Any
 
 from medassay.answer.catalog import PARSERS
 from medassay.answer.parse import read_answer
+from medassay.audit.rejudge import Mismatch, Rejudging
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.trial import Completion, Prompt
 from medassay.errors import IncompleteError, InputError, MedassayError
+from medassay.runner.finish import read_judgements
 from medassay.runner.manifest import parser_ids, scorer_ids
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import (
@@ -31,16 +33,12 @@ from medassay.storage.run import (
     record_root,
 )
 from medassay.task.catalog import TASKS
-from medassay.task.scoring import RunItems, score_trials
+from medassay.task.scoring import RunItems, must_judge, score_trials
 from medassay.task.standings import Table, leaderboard_document
 from medassay.task.task import Task
 
 TOLERANCE = 1e-9
 _ABSENT = object()
-
-
-class Mismatch(Exception):
-    """Says which record differs."""
 
 
 @dataclass
@@ -221,9 +219,10 @@ def _check_content(folder: Path) -> str:
         run.manifest["scorers"] == scorer_ids() and run.manifest["parsers"] == parser_ids()
     )
     table = Table(items)
-    for trial, score in _scores(run, items, task, same_code=same_code):
+    judged = Rejudging(run, items, task) if "bench" in run.manifest else None
+    for trial, score in _scores(run, items, task, judged, same_code=same_code):
         table.add(trial, score)
-    recomputed = leaderboard_document(table, run.manifest, task)
+    recomputed = leaderboard_document(table, run.manifest, task, read_judgements(run, items))
     _compare(json.loads(canonical(recomputed)), run.statistics, "statistics.json")
     return "intervals, ranks and pairs recomputed; scores " + (
         "recomputed" if same_code else "not recomputed: other code"
@@ -231,7 +230,7 @@ def _check_content(folder: Path) -> str:
 
 
 def _scores(
-    run: Run, items: RunItems, task: Task, *, same_code: bool
+    run: Run, items: RunItems, task: Task, judged: Rejudging | None, *, same_code: bool
 ) -> Iterator[tuple[dict[str, Any], float | None]]:
     stored = read_jsonl(run.path / "scores.jsonl")
     last: tuple[Any, ...] = ()
@@ -248,6 +247,8 @@ def _scores(
         last = place
         if same_code:
             _reread(trial, items.get(trial["domain"], trial["item"]), task, run, number)
+            if judged is not None and must_judge(task, trial, items):
+                score = judged.score(trial)  # noqa: PLW2901 -- what the verdicts come to
             if json.loads(canonical(score)) != record:
                 raise Mismatch(
                     f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"

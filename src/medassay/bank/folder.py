@@ -26,7 +26,15 @@ from medassay.errors import InputError
 
 _CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")
 _CARD_KEYS = frozenset(
-    [*_CARD_TEXT, "domains", "may_leave", "content_sha256", "kept", "dropped"]
+    [
+        *_CARD_TEXT,
+        "domains",
+        "may_leave",
+        "contradiction_penalty",
+        "content_sha256",
+        "kept",
+        "dropped",
+    ]
 )
 _VERSION = re.compile(r"(?P<name>.+)-(?P<year>\d{4})\.(?P<number>\d+)\Z")
 
@@ -262,6 +270,13 @@ def _card_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "domains", "'overall' names the ranking over all domains"
     if not isinstance(card.get("may_leave", True), bool):
         yield "may_leave", "expected true or false"
+    yield from _rule_problems(card)
+
+
+def _rule_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    penalty = card.get("contradiction_penalty", 1)
+    if type(penalty) not in (int, float) or not 0 <= penalty <= 1:
+        yield "contradiction_penalty", f"{penalty!r}; expected a number from 0 to 1"
     dropped = card.get("dropped", {})
     if not isinstance(dropped, dict) or not all(isinstance(n, int) for n in dropped.values()):
         yield "dropped", "expected a table of reasons and counts"

@@ -15,8 +15,6 @@ from medassay.errors import UsageError
 
 if TYPE_CHECKING:
     from medassay.runner.progress import Progress
-    from medassay.runner.schedule import Schedule
-    from medassay.storage.journal import Journal
 
 
 def command(
@@ -89,25 +87,18 @@ def _print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
 
 
 @contextmanager
-def watch(schedule: "Schedule", journal: "Journal") -> "Iterator[Progress]":
+def watch(
+    what: str, sizes: Counter[tuple[str, str]], done: Counter[tuple[str, str]]
+) -> "Iterator[Progress]":
     """Yield what shows the progress of a run on standard error."""
     from medassay.runner.progress import Lines, Live, Silent
 
-    if journal.done:
-        out.say(f"resuming: {journal.done} of {schedule.n_trials} trials are answered")
+    if done.total():
+        out.say(f"resuming: {done.total()} of {sizes.total()} {what} are there")
     if out.quiet:
         yield Silent()
-        return
-    if not sys.stderr.isatty():
-        yield Lines(schedule.n_trials, journal.done)
-        return
-    sizes: dict[tuple[str, str], int] = {}
-    done: Counter[tuple[str, str]] = Counter()
-    for cell in schedule.cells:
-        key = (cell.model, cell.domain)
-        sizes[key] = sizes.get(key, 0) + schedule.size(cell)
-        done[key] += sum(
-            journal.is_done(n) for n in range(cell.base, cell.base + schedule.size(cell))
-        )
-    with Live(sizes, done) as progress:
-        yield progress
+    elif not sys.stderr.isatty():
+        yield Lines(sizes.total(), done.total(), what)
+    else:
+        with Live(sizes, done) as progress:
+            yield progress

@@ -29,13 +29,16 @@ class Budget:
 class Plan:
     """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
 
-    `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed;
-    None takes all. `forms` restricts the run to items that it can score.
+    `task` says what is asked and how it is scored; `template` is the task's own unless named.
+    `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed; None
+    takes all. `judges` are entries of the models file; with a `substitute` of a fourth family no
+    judge grades its own family; `allow_own` lets a judge grade itself.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     name: str = "run"
+    task: str = "closed"
     banks: tuple[str, ...]
     models: tuple[str, ...]
     models_file: str = "models.json"
@@ -43,7 +46,7 @@ class Plan:
     modes: tuple[Mode, ...] = ("solo",)
     repeats: int = 1
     seed: int = 0
-    template: str = "closed"
+    template: str = ""
     sample: int | None = None
     few_shot_k: int = 3
     shuffle_options: bool = False
@@ -52,6 +55,9 @@ class Plan:
     separation: Separation = "both"
     n_resamples: int = 1000
     budget: Budget = Budget()
+    judges: tuple[str, ...] = ()
+    substitute: str = ""
+    allow_own: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""

@@ -4,7 +4,11 @@ Replies are hostile: tags are found by one linear scan, since the obvious patter
 `<think>.*?</think>` is quadratic on a long run of opening tags.
 """
 
+import json
 import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
 
 _TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning|reflection)>", re.IGNORECASE)
 _BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|[{}]")
@@ -90,3 +94,78 @@ def boxed(text: str) -> tuple[str | None, str]:
         position = end + 1
     kept.append(text[position:])
     return text[spans[-1][1] : spans[-1][2]], "".join(kept)
+
+
+_LONGEST_REPAIR = 50_000  # characters; repairing is slow, and nobody's verdict is longer
+_MOST_BRACKETS = 400  # that open; deep nesting costs the repair quadratic time
+_MOST_TRIES = 200  # at opening braces; keeps hostile nesting from costing quadratic time
+_decode = json.JSONDecoder().raw_decode
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One JSON object read from a reply; `repaired` says that it was not valid as written."""
+
+    value: dict[str, Any]
+    repaired: bool = False
+
+
+def find_objects(text: str, key: str) -> list[Found]:
+    r"""Return the distinct JSON objects of a reply that have `key`, in the order of their text.
+
+    Thoughts are left out; fences and prose around an object do not matter. Only where no object can
+    be read as it stands is the text from the first brace repaired (missing quotes, commas, ends).
+
+    Examples
+    --------
+    >>> find_objects('Sure:\n```json\n{"facts": []}\n```', "facts")
+    [Found(value={'facts': []}, repaired=False)]
+    >>> find_objects("{'facts': [],", "facts")
+    [Found(value={'facts': []}, repaired=True)]
+    """
+    text = strip_thoughts(text)[0]
+    found: list[Found] = []
+    position, tries = text.find("{"), 0
+    while position >= 0 and tries < _MOST_TRIES:
+        try:
+            value, position = _decode(text, position)
+        except (ValueError, RecursionError):
+            position, tries = position + 1, tries + 1
+        else:
+            inner = (v for v in value.values() if isinstance(v, dict) and key in v)
+            wanted = (
+                value if key in value else next(inner, None)
+            )  # some wrap it: {"result": {…}}
+            if wanted is not None and Found(wanted) not in found:
+                found.append(Found(wanted))
+        position = text.find("{", position)
+    return found or _repaired(text, key)
+
+
+def _repaired(text: str, key: str) -> list[Found]:
+    at = text.find("{")
+    brackets = text.count("{") + text.count("[")
+    if at < 0 or len(text) > _LONGEST_REPAIR or brackets > _MOST_BRACKETS:
+        return []
+    import json_repair
+
+    try:
+        value = json_repair.loads(text[at:])
+    except (ValueError, RecursionError):
+        return []
+    several = value if isinstance(value, list) else [value]
+    return [Found(v, repaired=True) for v in several if isinstance(v, dict) and key in v][:1]
+
+
+def plain(text: str) -> str:
+    """Return text by which quotes are compared: NFKC, runs of blanks as one space, no format marks.
+
+    Examples
+    --------
+    >>> plain("5\u202fmg  once\u200b daily")
+    '5 mg once daily'
+    """
+    kept = "".join(
+        c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf"
+    )
+    return " ".join(kept.split())

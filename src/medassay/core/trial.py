@@ -15,7 +15,8 @@ class Prompt:
     """The messages of one item exactly as sent, and how its options were shown.
 
     `order[i]` is the bank's position of the option shown at place i; None when as in the bank.
-    `encoded` is the canonical JSON of the messages: what is hashed, and what is sent.
+    `encoded` is the canonical JSON of the messages: what is hashed, and what is sent. `schema` is the
+    JSON Schema that the reply should fit, for endpoints that can hold a model to one; empty for none.
     """
 
     item_id: str
@@ -25,6 +26,7 @@ class Prompt:
     letters: str = ""
     options: tuple[str, ...] = ()
     order: tuple[int, ...] | None = None
+    schema: bytes = b""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

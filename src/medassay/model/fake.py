@@ -3,11 +3,14 @@
 The entry's `script` may hold: `reply` (text for every prompt), `replies` (item id → text),
 `letters` ("hash": a letter that depends on the prompt), `delay` (seconds), `fail_every` (each k-th
 call raises a transient error), `fail_items` (item ids that always fail), `refuse_items`,
-`malformed_items`, `finish`.
+`malformed_items`, `finish`, `judge` (a threshold: reply to the prompt of a target-fact judge with a
+verdict for every fact, entail where that share of the fact's words is in the answer).
 """
 
 import asyncio
 import hashlib
+import json
+import re
 from typing import Any
 
 from medassay.core.model import ModelSpec, Sampling
@@ -44,9 +47,30 @@ class Fake:
             seed = prompt.messages[-1]["content"] + str(repeat)
             digest = hashlib.sha256(seed.encode()).digest()
             text = prompt.letters[digest[0] % len(prompt.letters)]
+        if "judge" in script:
+            text = _verdicts(prompt.messages[-1]["content"], float(script["judge"]))
         words = sum(len(message["content"].split()) for message in prompt.messages)
         usage = Usage(prompt=words, completion=max(1, len(text.split())))
         return Completion(text=text, finish=script.get("finish", "stop"), usage=usage)
 
     async def close(self) -> None:
         """Nothing to free."""
+
+
+_FACT = re.compile(r"^\[(\S+)\] (.+)$", re.MULTILINE)
+_ANSWER = re.compile(r"<<<answer (\w+)>>>\n(.*)\n<<<end of answer \1>>>", re.DOTALL)
+_WORD = re.compile(r"\w{4,}")
+
+
+def _verdicts(asked: str, threshold: float) -> str:
+    """Return a scripted judge's reply: a count of shared words, no judgement at all."""
+    found = _ANSWER.search(asked)
+    answer = set(_WORD.findall(found[2].lower())) if found else set()
+    facts = []
+    for name, text in _FACT.findall(asked[: found.start()] if found else asked):
+        words = set(_WORD.findall(text.lower()))
+        entailed = len(words & answer) >= threshold * max(1, len(words))
+        facts.append(
+            {"id": name, "verdict": "entail" if entailed else "missing", "evidence": ""}
+        )
+    return json.dumps({"facts": facts, "extra_false_claims": []})

@@ -129,6 +129,7 @@ class OpenAICompatible:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
+            self._session = None
 
     def _safe(self, text: str) -> str:
         for secret in self._hidden:

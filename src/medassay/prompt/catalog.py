@@ -3,4 +3,6 @@
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "closed": ("en", "de", "es"),
     "healthbranches_quiz": ("en",),
+    "leaderboard": ("en", "de", "es"),
+    "open": ("en", "de", "es"),
 }

@@ -1,15 +1,19 @@
 """From a journal to a sealed run: trials, scores, statistics, seal."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.trial import Answer
+from medassay.core.verdict import Judge
 from medassay.runner.engine import failed_record
+from medassay.runner.judging import Answers, Bench, failed_verdict
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run, seal_run, write_new
+from medassay.task.judged import Judgements, by_trial, judged_score
 from medassay.task.scoring import RunItems, Scoring, score_trials
 from medassay.task.standings import Table, leaderboard_document
 from medassay.task.task import Task
@@ -30,7 +34,7 @@ def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
                 line, following = following, next(done, None)
             else:
                 line = _failed(schedule, scoring, number)
-            trials.write(line.trial + b"\n")
+            trials.write(line.record + b"\n")
             scores.write(line.score + b"\n")
             timings.write(line.timing + b"\n")
 
@@ -41,7 +45,44 @@ def _failed(schedule: Schedule, scoring: Scoring, number: int) -> Line:
     trial = failed_record(cell, item.id, repeat, reason)
     answer = Answer(item_id=item.id, outcome="failed", value=None, reason=reason)
     score = scoring.record(item, trial, answer)
-    return Line(number=number, trial=canonical(trial), score=canonical(score), timing=b"{}")
+    return Line(number=number, record=canonical(trial), score=canonical(score), timing=b"{}")
+
+
+def write_verdicts(run: Run, answers: Answers, bench: Bench, journal: Journal) -> None:
+    """Write the verdicts in sealed order, and the scores that follow from them.
+
+    A verdict that never came is `failed`; its trial's score is null.
+    """
+    with _rewrite(run.path / "verdicts.jsonl") as verdicts:
+        done = journal.lines()
+        following = next(done, None)
+        for number in answers.open:
+            trial = answers.trial(number)
+            for seat, spec in enumerate(bench.seats[trial["model"]]):
+                place = number * bench.n_seats + seat
+                if following is not None and following.number == place:
+                    line, following = following.record, next(done, None)
+                else:
+                    line = canonical(failed_verdict(trial, spec, seat))
+                verdicts.write(line + b"\n")
+    write_judged_scores(run, answers, bench.judges, bench.n_seats)
+
+
+def write_judged_scores(
+    run: Run, answers: Answers, judges: Mapping[str, Judge], n_seats: int
+) -> None:
+    """Write the scores anew, those of judged trials from their verdicts."""
+    said = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
+    part = run.path / "scores.jsonl.part"
+    open_trials = set(answers.open)
+    with part.open("wb") as scores:
+        for number, score in enumerate(read_jsonl(run.path / "scores.jsonl")):
+            if number in open_trials:
+                _, verdicts = next(said)
+                judge = judges[score["domain"]]
+                score = judged_score(score, verdicts, judge, n_seats)  # noqa: PLW2901 -- replaced
+            scores.write(canonical(score) + b"\n")
+    part.replace(run.path / "scores.jsonl")
 
 
 def write_scores(run: Run, task: Task, items: RunItems) -> None:
@@ -56,15 +97,27 @@ def finish(
 ) -> None:
     """Compute the statistics of a run from its trials and scores, and seal it."""
     table = Table(items)
+    judgements = read_judgements(run, items)
     scores = read_jsonl(run.path / "scores.jsonl")
     for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
         table.add(trial, score["score"])
-    document = leaderboard_document(table, run.manifest, task)
+    document = leaderboard_document(table, run.manifest, task, judgements)
     for name in ("statistics.json", "findings.jsonl"):
         (run.path / name).unlink(missing_ok=True)
     write_new(run.path / "statistics.json", canonical(document) + b"\n")
     write_new(run.path / "findings.jsonl", b"".join(canonical(f) + b"\n" for f in findings))
     seal_run(run, sealed_at=sealed_at)
+
+
+def read_judgements(run: Run, items: RunItems) -> Judgements | None:
+    """Return what the judges of a run said, None for a run without judges."""
+    if not (run.path / "verdicts.jsonl").exists():
+        return None
+    specs = [*run.manifest["models"].items(), *((j["id"], j) for j in run.manifest["judges"])]
+    judgements = Judgements(items, {name: spec.get("family", "") for name, spec in specs})
+    for _, verdicts in by_trial(read_jsonl(run.path / "verdicts.jsonl")):
+        judgements.add(verdicts)
+    return judgements
 
 
 def _rewrite(path: Path) -> Any:

@@ -13,7 +13,8 @@ from typing import Any
 from medassay.answer import option, parse
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.item import Bank
-from medassay.runner.engine import sampling_of
+from medassay.runner.asking import request_constant, sampling_of
+from medassay.runner.judging import Bench
 from medassay.runner.schedule import Schedule
 from medassay.score.catalog import SCORERS
 
@@ -30,8 +31,10 @@ _PACKAGES = (
 )
 
 
-def run_identity(schedule: Schedule, banks: Sequence[Bank]) -> dict[str, Any]:
-    """Return what must be equal for a run to be resumed: plan, banks, models, templates, task."""
+def run_identity(
+    schedule: Schedule, banks: Sequence[Bank], bench: Bench | None = None
+) -> dict[str, Any]:
+    """Return what must be equal for a run to be resumed: plan, banks, models, templates, judges."""
     plan = schedule.plan.to_dict()
     plan.pop("budget")  # raising the budget resumes the same run
     models = {name: asdict(spec) for name, spec in sorted(schedule.specs.items())}
@@ -44,7 +47,17 @@ def run_identity(schedule: Schedule, banks: Sequence[Bank]) -> dict[str, Any]:
         "models": models,
         "models_sha256": sha256_hex(canonical(models)),
         "template": schedule.template.id,
-        "methodology": methodology(schedule),
+        "methodology": methodology(schedule, bench),
+        **({} if bench is None else bench_entry(bench)),
+    }
+
+
+def bench_entry(bench: Bench) -> dict[str, Any]:
+    """Return who judged whom, and by which rubric, as a run remembers it."""
+    return {
+        "judges": [asdict(spec) for _, spec in sorted(bench.models.items())],
+        "bench": {model: [spec.id for spec in seated] for model, seated in bench.seats.items()},
+        "rubrics": {domain: judge.id for domain, judge in bench.judges.items()},
     }
 
 
@@ -59,11 +72,12 @@ def bank_entry(bank: Bank) -> dict[str, Any]:
         "limits": bank.limits,
         "domains": list(bank.domains),
         "may_leave": bank.may_leave,
+        "contradiction_penalty": float(bank.card.get("contradiction_penalty", 1.0)),
         "items": len(bank.items),
     }
 
 
-def methodology(schedule: Schedule) -> str:
+def methodology(schedule: Schedule, bench: Bench | None = None) -> str:
     """Return the hash of everything but the bank that decides what a number means."""
     plan = schedule.plan
     return short_hash(
@@ -81,11 +95,17 @@ def methodology(schedule: Schedule) -> str:
                 for n, s in sorted(schedule.specs.items())
             },
             "tools": [],
-            "judges": [],
+            "judges": [] if bench is None else _judging(bench, plan.seed),
             "rank_rule": plan.rank_rule,
             "separation": plan.separation,
         }
     )
+
+
+def _judging(bench: Bench, seed: int) -> dict[str, Any]:
+    entry = bench_entry(bench)
+    asked = {n: request_constant(s, sampling_of(s, seed)) for n, s in bench.models.items()}
+    return {"rubrics": entry["rubrics"], "bench": entry["bench"], "models": asked}
 
 
 def parser_ids() -> dict[str, str]:

@@ -4,8 +4,8 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec
+from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.budget import cost, estimated_tokens
-from medassay.runner.engine import request_constant, sampling_of
 from medassay.runner.schedule import Schedule
 from medassay.storage.response import ResponseStore, request_key
 

@@ -5,33 +5,34 @@ import time
 from collections import Counter
 from typing import Protocol
 
-from medassay.runner.schedule import Cell
-
 
 class Progress(Protocol):
     """What the engine tells."""
 
-    def advance(self, cell: Cell, outcome: str) -> None:
-        """Note one finished trial."""
+    def advance(self, model: str, domain: str, outcome: str) -> None:
+        """Note one finished trial, or one verdict of the judge `model`."""
 
 
 class Silent:
     """Says nothing: for Python callers and --quiet."""
 
-    def advance(self, cell: Cell, outcome: str) -> None:
+    def advance(self, model: str, domain: str, outcome: str) -> None:
         """Note nothing."""
 
 
 class Lines:
     """A line every 30 seconds: done, failed, left, time left."""
 
-    def __init__(self, total: int, done: int, *, every: float = 30.0) -> None:
+    def __init__(
+        self, total: int, done: int, what: str = "trials", *, every: float = 30.0
+    ) -> None:
+        self._what = what
         self._total, self._done, self._failed = total, done, 0
         self._at_start = done
         self._every = every
         self._started = self._printed = time.monotonic()
 
-    def advance(self, cell: Cell, outcome: str) -> None:
+    def advance(self, model: str, domain: str, outcome: str) -> None:
         """Count, and print when it is time."""
         self._done += outcome != "failed"
         self._failed += outcome == "failed"
@@ -42,7 +43,7 @@ class Lines:
             made = max(1, self._done - self._at_start)
             seconds = (now - self._started) / made * left
             sys.stderr.write(
-                f"{self._done} of {self._total} done, {self._failed} failed, {left} left, "
+                f"{self._done} of {self._total} {self._what} done, {self._failed} failed, {left} left, "
                 f"about {seconds:.0f} s\n"
             )
 
@@ -91,9 +92,9 @@ class Live:
     def __exit__(self, *error: object) -> None:
         self._bars.stop()
 
-    def advance(self, cell: Cell, outcome: str) -> None:
+    def advance(self, model: str, domain: str, outcome: str) -> None:
         """Move one bar."""
-        key = self._key(cell.model, cell.domain)
+        key = self._key(model, domain)
         if outcome == "failed":
             self._failed[key] += 1
             self._bars.update(self._tasks[key], failed=f"{self._failed[key]} failed")

@@ -52,7 +52,7 @@ class Schedule:
         self.plan = plan
         self.task = task
         self.specs = {name: _spec(specs, name, plan) for name in plan.models}
-        self.template: Template = load_template(plan.template)
+        self.template: Template = load_template(plan.template or task.template)
         self._bank_of: dict[str, Bank] = {}
         self._places: dict[str, array[int]] = {}  # domain → positions in its bank, by item id
         self._ids: dict[str, Sequence[str]] = {}  # bank → ids by position

@@ -1,7 +1,8 @@
-"""The journal of a run: append-only segments, one a process; a trial is done when its line is written.
+"""A journal: append-only segments, one a process; a record is done when its line is written.
 
-A line is `{"score":{…},"timing":{…},"trial":{…}}`, trial and score in their final canonical form, so
-that sealing copies bytes and writes nothing anew. A torn last line is dropped, its trial is redone.
+The records of a run are its trials, in a second journal its verdicts. A line is
+`{"score":{…},"timing":{…},"record":{…}}`, record and score in their final canonical form, so that
+sealing copies bytes and writes nothing anew. A torn last line is dropped, its record is redone.
 """
 
 import json
@@ -15,36 +16,36 @@ from typing import Any
 from medassay.core.canonical import canonical
 from medassay.errors import IntegrityError
 
-_SCORE, _TIMING, _TRIAL = b'{"score":', b',"timing":', b',"trial":'
+_SCORE, _TIMING, _RECORD = b'{"score":', b',"timing":', b',"record":'
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One journalled trial; trial and score are canonical JSON, `b"null"` where there is no score."""
+    """One journalled record; record and score are canonical JSON, `b"null"` where there is no score."""
 
     number: int
-    trial: bytes
+    record: bytes
     score: bytes
     timing: bytes
 
 
 class Journal:
-    """Appends lines and remembers where the line of each trial number lies."""
+    """Appends lines and remembers where the line of each number lies."""
 
-    def __init__(self, folder: Path, n_trials: int) -> None:
+    def __init__(self, folder: Path, n_records: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._segments = sorted(folder.glob("*.jsonl"))
-        # Two machine numbers a trial: a million trials cost 16 MB.
-        self._at = array("q", [-1]) * n_trials
-        self._length = array("q", [0]) * n_trials
+        # Two machine numbers a record: a million cost 16 MB.
+        self._at = array("q", [-1]) * n_records
+        self._length = array("q", [0]) * n_records
         self._file: int | None = None
         self._offset = 0
         self._number = len(self._segments)
         self.done = 0
 
     def resume(self, number_of: Callable[[dict[str, Any]], int | None]) -> None:
-        """Read earlier segments; `number_of` gives a trial's number, None if it is not wanted."""
+        """Read earlier segments; `number_of` gives a record's number, None if it is not wanted."""
         for segment, path in enumerate(self._segments):
             offset = 0
             with path.open("rb") as file:
@@ -62,13 +63,13 @@ class Journal:
         number_of: Callable[[dict[str, Any]], int | None],
     ) -> None:
         try:
-            trial = json.loads(line)["trial"]
+            record = json.loads(line)["record"]
         except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
             raise IntegrityError(
                 f"{path.name} at byte {offset}: not a journal line; restore the file"
             ) from None
-        number = number_of(trial)
-        if number is not None and trial["outcome"] != "failed":
+        number = number_of(record)
+        if number is not None and record["outcome"] != "failed":
             self._note(number, segment, offset, len(line))
 
     def _note(self, number: int, segment: int, offset: int, length: int) -> None:
@@ -78,20 +79,20 @@ class Journal:
         self._length[number] = length
 
     def is_done(self, number: int) -> bool:
-        """Return whether this trial has an answer."""
+        """Return whether this record is there."""
         return self._at[number] >= 0
 
     def append(
-        self, number: int | None, trial: bytes, score: bytes, timing: dict[str, Any]
+        self, number: int | None, record: bytes, score: bytes, timing: dict[str, Any]
     ) -> None:
-        """Write one trial; with number None it is kept but not done (a failure)."""
+        """Write one record; with number None it is kept but not done (a failure)."""
         if self._file is None:
             path = self._folder / f"{self._number:05}.jsonl"
             self._file = os.open(
                 path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644
             )
             self._segments.append(path)
-        parts = (_SCORE, score, _TIMING, canonical(timing), _TRIAL, trial, b"}\n")
+        parts = (_SCORE, score, _TIMING, canonical(timing), _RECORD, record, b"}\n")
         line = b"".join(parts)
         written = os.write(self._file, line)
         if written != len(line):
@@ -113,19 +114,19 @@ class Journal:
             self._file = None
 
     def lines(self) -> Iterator[Line]:
-        """Yield every trial that is done, by number."""
+        """Yield every record that is done, by number."""
         files = [os.open(path, os.O_RDONLY) for path in self._segments]
         try:
             for number, at in enumerate(self._at):
                 if at >= 0:
                     line = os.pread(files[at >> 44], self._length[number], at & ((1 << 44) - 1))
                     score, timing = len(_SCORE), line.index(_TIMING)
-                    trial = line.index(_TRIAL, timing)
+                    record = line.index(_RECORD, timing)
                     yield Line(
                         number=number,
                         score=line[score:timing],
-                        timing=line[timing + len(_TIMING) : trial],
-                        trial=line[trial + len(_TRIAL) : -2],
+                        timing=line[timing + len(_TIMING) : record],
+                        record=line[record + len(_RECORD) : -2],
                     )
         finally:
             for file in files:

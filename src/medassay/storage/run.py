@@ -14,7 +14,12 @@ from medassay.core.jsontext import parse_json
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import MerkleTree
 
-SEALED_RECORDS = ("trials.jsonl", "scores.jsonl")
+SEALED_RECORDS = (
+    "trials.jsonl",
+    "verdicts.jsonl",
+    "scores.jsonl",
+)  # verdicts: judged runs only
+VERDICTS = "verdicts"
 SUMS = "MANIFEST.sha256"
 SEAL = "seal.json"
 LOCK = "lock"
@@ -140,6 +145,8 @@ def record_root(folder: Path) -> tuple[str, int]:
     """Return the Merkle root over the lines of the sealed record files, and their number."""
     tree = MerkleTree()
     for name in SEALED_RECORDS:
+        if name == "verdicts.jsonl" and not (folder / name).exists():
+            continue
         with (folder / name).open("rb") as file:
             for line in file:
                 tree.add(line.removesuffix(b"\n"))
@@ -181,11 +188,11 @@ def seal_run(run: Run, *, sealed_at: str, previous: str | None = None) -> None:
 
 def tidy(run: Run) -> None:
     """Remove what a sealed run no longer needs, also after a kill just behind the seal."""
-    journal = run.path / JOURNAL
-    if journal.is_dir():
-        for segment in journal.iterdir():
-            segment.unlink()
-        journal.rmdir()
+    for journal in (run.path / JOURNAL, run.path / VERDICTS):
+        if journal.is_dir():
+            for segment in journal.iterdir():
+                segment.unlink()
+            journal.rmdir()
     for name in sealed_names(run.path):
         (run.path / name).chmod(0o444)
     (run.path / LOCK).unlink(missing_ok=True)

@@ -1,8 +1,17 @@
 """Every task: one line each."""
 
 from medassay.task.closed import CLOSED
+from medassay.task.graded import G_EVAL, G_EVAL_NO_PATH, G_EVAL_SINGLE, PROMETHEUS
+from medassay.task.leaderboard import LEADERBOARD
+from medassay.task.open import OPEN
 from medassay.task.task import Task
 
 TASKS: dict[str, Task] = {
     "closed": CLOSED,
+    "g_eval": G_EVAL,
+    "g_eval_no_path": G_EVAL_NO_PATH,
+    "g_eval_single": G_EVAL_SINGLE,
+    "leaderboard": LEADERBOARD,
+    "open": OPEN,
+    "prometheus": PROMETHEUS,
 }

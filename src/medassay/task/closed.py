@@ -6,6 +6,7 @@ CLOSED = Task(
     name="closed",
     metric="accuracy",
     split="test",
+    template="closed",
     readers={
         "choice": ("choice", "choice"),
         "given": (None, "given"),

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from medassay.bank.folder import StoredItems
-from medassay.core.item import Item
+from medassay.core.item import Form, Item
 from medassay.core.trial import Answer
 from medassay.errors import IntegrityError
 from medassay.score.catalog import SCORERS
+from medassay.score.scorer import Scorer
 from medassay.storage.jsonl import read_jsonl
 from medassay.task.task import Task
 
@@ -54,42 +55,72 @@ class RunItems:
                 return at - start
         raise IntegrityError(f"items.jsonl: no item '{name}' in domain '{domain}'")
 
+    def position(self, domain: str, name: str) -> int:
+        """Return the place of an item in the whole run, counted from 0."""
+        return self._starts.get(domain, 0) + self.place(domain, name)
+
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
 
     def record(self, domain: str, name: str) -> dict[str, Any]:
         """Return the file object of one item."""
-        place = self.place(domain, name)
-        return self._items.record(self._starts[domain] + place)
+        return self._items.record(self.position(domain, name))
+
+    def form(self, domain: str, name: str) -> Form:
+        """Return the form of one item, without reading it."""
+        return self._items.heads[self.position(domain, name)][2]
 
     def get(self, domain: str, name: str) -> Item:
         """Return one item."""
-        place = self.place(domain, name)
-        return self._items[self._starts[domain] + place]
+        return self._items[self.position(domain, name)]
 
 
 class Scoring:
     """The scorers of a task, applied to one answer at a time."""
 
     def __init__(self, task: Task) -> None:
-        self._scorers = {form: SCORERS[name] for form, (_, name) in task.readers.items()}
+        self._scorers = {
+            form: SCORERS[name] if name else unjudged(task)
+            for form, (_, name) in task.readers.items()
+        }
 
     def record(self, item: Item, trial: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
         """Return the line of scores.jsonl for a trial: its key, its score, why, and by which scorer."""
         scorer = self._scorers[item.form]
         [score] = scorer.score([item], [answer])
-        return {
-            "schema_version": 1,
-            "domain": trial["domain"],
-            "model": trial["model"],
-            "setting": trial["setting"],
-            "mode": trial["mode"],
-            "item": trial["item"],
-            "repeat": trial["repeat"],
-            "score": score.value,
-            "because": score.because,
-            "scorer": scorer.id,
-        }
+        return score_record(trial, score.value, score.because, scorer.id)
+
+
+def score_record(
+    trial: Mapping[str, Any], score: float | None, because: str, scorer: str
+) -> dict[str, Any]:
+    """Return one line of scores.jsonl."""
+    return {
+        "schema_version": 1,
+        "domain": trial["domain"],
+        "model": trial["model"],
+        "setting": trial["setting"],
+        "mode": trial["mode"],
+        "item": trial["item"],
+        "repeat": trial["repeat"],
+        "score": score,
+        "because": because,
+        "scorer": scorer,
+    }
+
+
+def unjudged(task: Task) -> Scorer:
+    """Return what scores an answer that judges decide on: null until they have."""
+    return Scorer("judges", lambda item, answer: (None, "unjudged"), task.scale)
+
+
+def must_judge(task: Task, trial: Mapping[str, Any], items: RunItems) -> bool:
+    """Return whether a trial's score is the judges' to give."""
+    return (
+        bool(task.judges)
+        and trial["outcome"] == "answered"
+        and items.form(trial["domain"], trial["item"]) in task.judges
+    )
 
 
 def answer_of(trial: Mapping[str, Any]) -> Answer:

@@ -12,6 +12,7 @@ from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
 from medassay.statistic.ranking.pairs import Pair, Row
 from medassay.statistic.ranking.pool import Options, Stratum
+from medassay.task.judged import Judgements
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
 
@@ -79,12 +80,15 @@ class Table:
         return total
 
 
-def unranked_rows(models: Mapping[str, Any], rows: Iterable[Row]) -> dict[Row, str]:
+def unranked_rows(manifest: Mapping[str, Any], rows: Iterable[Row]) -> dict[Row, str]:
     """Return the rows that never rank, with the reason."""
     reasons: dict[Row, str] = {}
+    scripted = any(judge["provider"] == "fake" for judge in manifest.get("judges", []))
     for model, setting in rows:
-        provider = models.get(model, {}).get("provider")
-        if provider in ("baseline", "fake"):
+        provider = manifest["models"].get(model, {}).get("provider")
+        if scripted and provider != "baseline":
+            reasons[model, setting] = "fake"
+        elif provider in ("baseline", "fake"):
             reasons[model, setting] = provider
         elif setting.startswith("topline"):
             reasons[model, setting] = "topline"
@@ -92,7 +96,10 @@ def unranked_rows(models: Mapping[str, Any], rows: Iterable[Row]) -> dict[Row, s
 
 
 def leaderboard_document(
-    table: Table, manifest: Mapping[str, Any], task: Task
+    table: Table,
+    manifest: Mapping[str, Any],
+    task: Task,
+    judgements: Judgements | None = None,
 ) -> dict[str, Any]:
     """Return every ranking of a run: `statistics.json`, of which the report is a part.
 
@@ -110,6 +117,10 @@ def leaderboard_document(
         for name in names:
             members = groups.get(name, table.domains)
             document, relations = _ranking(table, manifest, task, mode, rows, name, members)
+            if judgements is not None:
+                seed = seed_of(manifest["methodology"], manifest["run"], name, mode)
+                _add_judging(document, judgements, members, mode, seed, manifest)
+                relations["panel"] = judgements.panel(members, mode, seed)
             domains.setdefault(name, []).extend(document)
             fields.setdefault(mode, {})[name] = relations
         if len(groups) == 1:  # one domain: it is the whole
@@ -161,7 +172,7 @@ def _ranking(
             rule=plan["rank_rule"],
             percentile_only=plan["separation"] == "percentile",
         ),
-        unranked=unranked_rows(manifest["models"], rows),
+        unranked=unranked_rows(manifest, rows),
         all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
     document = [
@@ -229,6 +240,31 @@ def _row(
         "outcomes": {name: counted[name] for name in OUTCOMES},
         "flags": flags,
     }
+
+
+def _add_judging(
+    document: list[dict[str, Any]],
+    judgements: Judgements,
+    members: list[str],
+    mode: str,
+    seed: int,
+    manifest: Mapping[str, Any],
+) -> None:
+    """Add to every row how its answers were judged; rows without judged answers stay as they are."""
+    families = {judge["id"]: judge["family"].casefold() for judge in manifest["judges"]}
+    for row in document:
+        said = judgements.row(members, row["model"], row["setting"], mode, seed)
+        if not said:
+            continue
+        row.update(said, score_worst=row["worst"], score_best=row["best"])
+        if said["judge_failures"]:
+            row["flags"].append("degraded")
+        if said["agreement_low"]:
+            row["flags"].append("low_agreement")
+        seats = manifest["bench"].get(row["model"], [])
+        family = manifest["models"].get(row["model"], {}).get("family", "unknown").casefold()
+        if family != "unknown" and any(families[name] == family for name in seats):
+            row["flags"].append("judge_of_same_vendor")
 
 
 def _relations(field: Field) -> dict[str, Any]:

@@ -1,0 +1,53 @@
+"""What judges say: `Case`, what a judge is shown; `Verdict`, what one judge says of one answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from medassay.core.item import Item
+from medassay.core.trial import Prompt, Scale
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """One answer to be judged: its item, and the text as the judge is shown it."""
+
+    item: Item
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What one judge says of one answer.
+
+    `body` holds what was read from the replies (for target facts: `facts`, `claims`); it is empty
+    unless `valid`. `reason` says why a verdict is not valid.
+    """
+
+    valid: bool
+    reason: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    repaired: bool = False
+    unsupported_quotes: int = 0
+
+
+class Judge(Protocol):
+    """Rubric + prompt + reader. Pure: what is asked next follows from the replies so far."""
+
+    @property
+    def id(self) -> str:
+        """Return `name@hash`, the hash over prompt texts and code."""
+
+    @property
+    def batch(self) -> int:
+        """Return how many answers go into one prompt."""
+
+    @property
+    def scale(self) -> Scale:
+        """Return the scale of the scores."""
+
+    def step(self, cases: Sequence[Case], replies: Sequence[str]) -> Prompt | list[Verdict]:
+        """Return the next prompt, or the verdicts, one for each case, when nothing is left to ask."""
+
+    def score(self, item: Item, verdict: Verdict) -> float | None:
+        """Return the worth of an answer by one judge; None unless the verdict is valid."""

@@ -1,0 +1,79 @@
+"""Prometheus: direct grading 1 to 5 by a rubric, given a reference answer; stored as (s − 1) / 4.
+
+Source: specification of text metrics; Kim et al. (2024), doi:10.18653/v1/2024.emnlp-main.248. The
+scale is inferred from published values, exact multiples of 1/80 on 20 documents.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.item import Item
+from medassay.core.reading import strip_thoughts
+from medassay.core.trial import Prompt, Scale
+from medassay.core.verdict import Case, Verdict
+from medassay.judge.shown import fence
+from medassay.judge.text import JudgeText
+
+RETRIES = 2
+_RESULT = re.compile(r"\[RESULT\]\s*\(?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
+
+
+def read_result(reply: str) -> int | None:
+    """Return the grade 1 to 5 behind `[RESULT]`; None if there is none, or several that differ.
+
+    Examples
+    --------
+    >>> read_result("Feedback: close, but a dose is absent. [RESULT] 4")
+    4
+    """
+    found = {float(value) for value in _RESULT.findall(strip_thoughts(reply)[0])}
+    if len(found) != 1:
+        return None
+    [grade] = found
+    return int(grade) if grade in (1, 2, 3, 4, 5) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prometheus:
+    """Judges one answer at a time; asks again, at most twice."""
+
+    batch: int = 1
+    scale: Scale = Scale()
+
+    @property
+    def text(self) -> JudgeText:
+        """Return the prompt texts."""
+        return JudgeText("prometheus")
+
+    @cached_property
+    def id(self) -> str:
+        """Return `prometheus@hash`, the hash over prompts and code."""
+        source = inspect.getsource(sys.modules[__name__]).encode()
+        return f"prometheus@{sha256_hex(self.text.texts + source)[:12]}"
+
+    def step(self, cases: Sequence[Case], replies: Sequence[str]) -> Prompt | list[Verdict]:
+        """Return the prompt, or the verdict once a reply holds a grade or the retries are used."""
+        [case] = cases
+        for reply in replies:
+            if (grade := read_result(reply)) is not None:
+                return [Verdict(valid=True, body={"grade": grade})]
+        if len(replies) > RETRIES:
+            return [Verdict(valid=False, reason="no grade 1 to 5")]
+        item = case.item
+        question = f"{item.context}\n\n{item.question}" if item.context else item.question
+        return self.text.prompt(
+            item.id,
+            item.language,
+            question=question,
+            answer=fence(case.text, "response"),
+            reference=item.reference or item.target,
+        )
+
+    def score(self, item: Item, verdict: Verdict) -> float | None:
+        """Return (grade − 1) / 4, in [0, 1]; None unless the verdict is valid."""
+        return (verdict.body["grade"] - 1) / 4 if verdict.valid else None

@@ -1,0 +1,229 @@
+"""Asking one prompt: response store first, then the endpoint, within gate, retries and budget.
+
+Whoever asks, for an answer or for a verdict, asks here; so replies that were paid for are never paid
+for again, an endpoint sees one gate, and a budget is one budget.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import stamina
+import stamina.instrumentation
+
+from medassay.core.canonical import canonical
+from medassay.core.model import Chat, ModelSpec, Sampling
+from medassay.core.plan import Budget
+from medassay.core.trial import Completion, Prompt
+from medassay.errors import Permanent, Transient
+from medassay.runner.budget import Purse, estimated_tokens
+from medassay.runner.gate import Gate
+from medassay.storage.response import ResponseStore, request_key
+
+# A retry is not news: progress counts what failed in the end.
+stamina.instrumentation.set_on_retry_hooks([])
+
+ATTEMPTS = 6  # the first and five retries
+
+
+@dataclass
+class Tally:
+    """What happened in one pass: calls made, replies replayed, failures by reason."""
+
+    called: int = 0
+    replayed: int = 0
+    failed: int = 0
+    over_budget: bool = False
+    failures: dict[str, int] = field(default_factory=dict)
+    dead: dict[str, str] = field(default_factory=dict)  # model → why no call to it can succeed
+    findings: list[dict[str, Any]] = field(default_factory=list)
+
+    def fail(self, model: str, error: Exception) -> str:
+        """Count a failure, note a model that cannot answer at all, and return the reason."""
+        reason = str(error)
+        if not isinstance(error, Transient | Permanent):
+            reason = f"{type(error).__name__}: {error}"
+        elif isinstance(error, Permanent) and error.endpoint_wide:
+            self.dead.setdefault(model, reason)
+        self.failed += 1
+        self.failures[reason] = self.failures.get(reason, 0) + 1
+        return reason
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One completion with the key it is stored under.
+
+    `stored` is the kept completion that a fresh call differs from.
+    """
+
+    key: str
+    completion: Completion
+    replayed: bool
+    stored: Completion | None = None
+
+
+class Asker:
+    """Asks the models of a run."""
+
+    def __init__(
+        self,
+        specs: Mapping[str, ModelSpec],
+        chats: Mapping[str, Chat],
+        store: ResponseStore,
+        budget: Budget,
+        *,
+        seed: int,
+        fresh: bool = False,
+    ) -> None:
+        self.specs = specs
+        self.tally = Tally()
+        self._chats = chats
+        self._store = store
+        self._fresh = fresh
+        self._purse = Purse(budget)
+        self._gates: dict[str, Gate] = {}
+        self._sampling = {name: sampling_of(spec, seed) for name, spec in specs.items()}
+        self._constants = {
+            name: canonical(request_constant(spec, self._sampling[name]))
+            for name, spec in specs.items()
+        }
+
+    async def during(self, work: Awaitable[None]) -> None:
+        """Do some work that asks; connections and gates live as long as its event loop."""
+        try:
+            await work
+        finally:
+            self._gates.clear()
+            for chat in self._chats.values():
+                await chat.close()
+
+    async def ask(
+        self,
+        spec: ModelSpec,
+        prompt: Prompt,
+        columns: Mapping[str, Any],
+        *,
+        repeat: int = 0,
+        attempt: int = 0,
+    ) -> Reply | None:
+        """Return the reply to a prompt, None when the budget forbids the call.
+
+        Parameters
+        ----------
+        columns : what the response store notes beside the reply
+        attempt : counts askings of one and the same prompt, each stored apart
+
+        Raises
+        ------
+        Transient, Permanent
+            When there is no reply after the retries.
+        """
+        sampling = self._sampling[spec.id]
+        asked = prompt.encoded + prompt.schema
+        key = request_key(self._constants[spec.id], asked, repeat, attempt)
+        chat = self._chats[spec.id]
+        if spec.is_baseline:  # computed, not asked: no key could name what it depends on
+            return Reply(key, await chat.complete(prompt, sampling, repeat=repeat), False)
+        stored = self._store.get(key)
+        if stored is not None and not self._fresh:
+            self.tally.replayed += 1
+            return Reply(key, stored, True)
+        booked = self._purse.book(spec, prompt)
+        if booked is None:
+            self.tally.over_budget = True
+            return None
+        completion = await self._call(spec, chat, prompt, sampling, repeat + attempt)
+        self._purse.settle(spec, booked, completion.usage)
+        self.tally.called += 1
+        if stored is None:
+            self._store.put(key, completion, {"model": spec.id, **columns})
+            return Reply(key, completion, False)
+        # --fresh: the first reply stays the stored one
+        return Reply(key, completion, False, stored if stored.text != completion.text else None)
+
+    async def _call(
+        self, spec: ModelSpec, chat: Chat, prompt: Prompt, sampling: Sampling, repeat: int
+    ) -> Completion:
+        """Ask once; on a transient failure ask again, at most five times, as the endpoint bears."""
+        gate = self._gate(spec)
+        tokens = estimated_tokens(prompt) if spec.tokens_per_minute else 0
+
+        async def once() -> Completion:
+            if spec.id in self.tally.dead:
+                raise Permanent(self.tally.dead[spec.id])
+            await gate.enter(tokens)
+            try:
+                completion = await chat.complete(prompt, sampling, repeat=repeat)
+            except Transient as error:
+                gate.failed(overload=error.overload, retry_after=error.retry_after)
+                raise
+            except BaseException:
+                gate.failed(overload=False, retry_after=None)
+                raise
+            gate.succeeded()
+            return completion
+
+        try:
+            return await once()
+        except Transient as error:
+            first = error
+        if first.retry_after is None:
+            await asyncio.sleep(0.2)
+        async for attempt in stamina.retry_context(
+            on=_backoff,
+            attempts=ATTEMPTS - 1,
+            timeout=None,
+            wait_initial=0.4,
+            wait_max=30.0,
+            wait_jitter=0.4,
+        ):
+            with attempt:
+                return await once()
+        raise first  # pragma: no cover -- retry_context returns or raises
+
+    def _gate(self, spec: ModelSpec) -> Gate:
+        endpoint = spec.url or spec.id
+        if endpoint not in self._gates:
+            self._gates[endpoint] = Gate(spec)
+        return self._gates[endpoint]
+
+
+def sampling_of(spec: ModelSpec, seed: int) -> Sampling:
+    """Return how tokens are drawn: temperature 0 unless the entry says otherwise or cannot."""
+    refuses = "no_temperature" in spec.capabilities
+    return Sampling(
+        temperature=None if refuses else spec.temperature,
+        top_p=spec.top_p,
+        max_tokens=spec.max_tokens,
+        seed=seed % 2**31 if spec.sends_seed else None,
+    )
+
+
+def request_constant(spec: ModelSpec, sampling: Sampling) -> dict[str, Any]:
+    """Return what all requests of a model share: the parts of the response key besides messages."""
+    constant: dict[str, Any] = {
+        "endpoint": spec.url or spec.path or spec.provider,
+        "protocol": spec.protocol,
+        "model": spec.sent_name,
+        "version": spec.version,
+        "sampling": sampling.to_dict(),
+        "extra": spec.extra_body,
+        "logprobs": spec.logprobs,
+        "tools": [],
+    }
+    if spec.provider == "transformers":
+        constant.update(
+            dtype=spec.dtype, weights=spec.weights_digest, quantisation=spec.quantisation
+        )
+    if spec.provider == "fake":
+        constant["script"] = spec.script
+    return constant
+
+
+def _backoff(error: Exception) -> bool | float:
+    """Tell stamina whether to go on, and for how long to wait where the server said so."""
+    if not isinstance(error, Transient):
+        return False
+    return True if error.retry_after is None else error.retry_after

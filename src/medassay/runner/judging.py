@@ -1,0 +1,315 @@
+"""Asking judges about the answers of a run: every verdict kept, a failing judge never guessed for.
+
+A verdict is a number: trial × seat. Batches are cut from one seeded order of all answers, so that
+they are the same after a resume, and models follow each other in no order a judge could learn.
+"""
+
+import os
+import random
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.jsontext import parse_json
+from medassay.core.model import ModelSpec
+from medassay.core.plan import Plan
+from medassay.core.trial import Prompt
+from medassay.core.verdict import Case, Judge, Verdict
+from medassay.errors import InputError
+from medassay.judge.panel import PANEL_SIZE, check_panel, check_substitute, seated
+from medassay.judge.shown import Shown, show, speaker_pattern
+from medassay.runner.asking import Asker, Reply
+from medassay.runner.engine import Stop, asking
+from medassay.runner.progress import Progress
+from medassay.storage.journal import Journal
+from medassay.storage.run import Run
+from medassay.task.judged import TRIAL_KEY
+from medassay.task.scoring import RunItems, must_judge
+from medassay.task.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """Who judges: a judge (rubric and reader) for each domain, the seats for each tested model."""
+
+    judges: Mapping[str, Judge]
+    seats: Mapping[str, tuple[ModelSpec, ...]]
+    seed: int
+
+    @property
+    def n_seats(self) -> int:
+        """Return the number of judges of one answer."""
+        return max(len(seated) for seated in self.seats.values())
+
+    @property
+    def models(self) -> dict[str, ModelSpec]:
+        """Return all judging models by id."""
+        return {spec.id: spec for seated in self.seats.values() for spec in seated}
+
+
+def seat(
+    plan: Plan,
+    task: Task,
+    tested: Mapping[str, ModelSpec],
+    specs: Mapping[str, ModelSpec],
+    rubrics: Mapping[str, Judge],
+) -> Bench | None:
+    """Return the bench of a plan, None for a task that needs no judge.
+
+    Raises
+    ------
+    InputError
+        When judges are named where none sit, are missing, unknown, of one family, or would grade
+        themselves.
+    """
+    if not task.judges:
+        if plan.judges:
+            raise InputError(f"plan: task '{task.name}' has no judges; leave 'judges' out")
+        return None
+    judges = [_entry(specs, name, plan) for name in plan.judges]
+    if not judges:
+        raise InputError(
+            f"plan: task '{task.name}' is scored by judges, and none are named: there is no silent "
+            f"default; name {task.n_judges} entries of {plan.models_file} in 'judges'"
+        )
+    substitute = _entry(specs, plan.substitute, plan) if plan.substitute else None
+    if task.n_judges == PANEL_SIZE:
+        check_panel(judges, list(tested.values()), allow_own=plan.allow_own)
+        if substitute is not None:
+            check_substitute(judges, substitute)
+    elif len(judges) != task.n_judges:
+        raise InputError(
+            f"plan: task '{task.name}' has {task.n_judges} judge(s); {len(judges)} are named"
+        )
+    seats = {name: seated(judges, substitute, spec) for name, spec in tested.items()}
+    return Bench(judges=rubrics, seats=seats, seed=plan.seed)
+
+
+def _entry(specs: Mapping[str, ModelSpec], name: str, plan: Plan) -> ModelSpec:
+    if name not in specs:
+        known = ", ".join(sorted(specs)) or "none"
+        raise InputError(
+            f"plan: judge '{name}' is not an enabled entry of {plan.models_file}; known are {known}"
+        )
+    return specs[name]
+
+
+def judging_sizes(
+    answers: "Answers", bench: Bench, journal: Journal
+) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+    """Return how many verdicts there are to give, and are given, by judge and domain."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    done: Counter[tuple[str, str]] = Counter()
+    for number in answers.open:
+        trial = answers.trial(number)
+        for place, spec in enumerate(bench.seats[trial["model"]]):
+            key = (spec.id, trial["domain"])
+            sizes[key] += 1
+            done[key] += journal.is_done(number * bench.n_seats + place)
+    return sizes, done
+
+
+class Answers:
+    """The trials of a run, each read when it is asked for; `open` are those that judges decide on.
+
+    The names of the run's models are masked where an answer gives them as its own.
+    """
+
+    def __init__(self, run: Run, items: RunItems, task: Task) -> None:
+        entries = [*run.manifest["models"].values(), *run.manifest["judges"]]
+        self._speaker = speaker_pattern({n for e in entries for n in (e["id"], e["model"])})
+        self.items = items
+        self._file = os.open(run.path / "trials.jsonl", os.O_RDONLY)
+        self._starts = array("Q", [0])
+        self.open = array("Q")  # numbers of the trials that judges decide on
+        with (run.path / "trials.jsonl").open("rb") as lines:
+            for number, line in enumerate(lines):
+                self._starts.append(self._starts[-1] + len(line))
+                if must_judge(task, parse_json(line, f"trials.jsonl line {number + 1}"), items):
+                    self.open.append(number)
+
+    def __del__(self) -> None:
+        os.close(self._file)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def trial(self, number: int) -> dict[str, Any]:
+        """Return one trial record."""
+        start = self._starts[number]
+        line = os.pread(self._file, self._starts[number + 1] - start, start)
+        record: dict[str, Any] = parse_json(line, f"trials.jsonl line {number + 1}")
+        return record
+
+    @cached_property
+    def numbers(self) -> dict[tuple[Any, ...], int]:
+        """Return trial key → number, of the trials that need judges."""
+        return {tuple(self.trial(n)[k] for k in TRIAL_KEY): n for n in self.open}
+
+    def case(self, trial: Mapping[str, Any]) -> tuple[Case, Shown]:
+        """Return what a judge is shown of a trial."""
+        shown = show(trial["value"], self._speaker)
+        item = self.items.get(trial["domain"], trial["item"])
+        return Case(item=item, text=shown.text), shown
+
+
+class Judging:
+    """One pass over the verdicts of a run that are not there yet."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        bench: Bench,
+        asker: Asker,
+        journal: Journal,
+        progress: Progress,
+        stop: Stop,
+    ) -> None:
+        self._answers = answers
+        self._bench = bench
+        self._asker = asker
+        self._journal = journal
+        self._progress = progress
+        self._stop = stop
+
+    async def run(self) -> None:
+        """Ask until every verdict is there, failed or out of budget, or until a stop is asked for."""
+        async with asking(self._journal) as group:
+            for spec in self._bench.models.values():
+                waiting = self._units(spec)
+                for _ in range(spec.concurrency):
+                    group.create_task(self._work(spec, waiting))
+
+    def _units(self, spec: ModelSpec) -> Iterator[tuple[int, list[int]]]:
+        """Yield (seat, trial numbers of one batch) that this model has to judge."""
+        seats = self._bench.n_seats
+        for batch in batches(self._answers, self._bench):
+            model = self._answers.trial(batch[0])["model"]
+            for seat, judge in enumerate(self._bench.seats[model]):
+                left = [n for n in batch if not self._journal.is_done(n * seats + seat)]
+                if judge.id == spec.id and left:
+                    yield seat, batch
+
+    async def _work(self, spec: ModelSpec, units: Iterator[tuple[int, list[int]]]) -> None:
+        for seat, batch in units:
+            if self._stop.soon or self._asker.tally.over_budget:
+                return
+            await self._judge(
+                spec, seat, [self._answers.trial(number) for number in batch], batch
+            )
+
+    async def _judge(
+        self, spec: ModelSpec, seat: int, trials: list[dict[str, Any]], numbers: list[int]
+    ) -> None:
+        judge = self._bench.judges[trials[0]["domain"]]
+        seen = [self._answers.case(trial) for trial in trials]
+        cases = [case for case, _ in seen]
+        prompts: list[Prompt] = []
+        replies: list[Reply] = []
+        try:
+            step = judge.step(cases, [])
+            while isinstance(step, Prompt):
+                columns = {"item": trials[0]["item"], "judged": trials[0]["model"]}
+                attempt = sum(p.encoded == step.encoded for p in prompts)
+                reply = await self._asker.ask(spec, step, columns, attempt=attempt)
+                if reply is None:
+                    return
+                prompts.append(step)
+                replies.append(reply)
+                step = judge.step(cases, [r.completion.text for r in replies])
+        except Exception as error:  # noqa: BLE001 -- as for trials: a verdict fails, the run goes on
+            reason = self._asker.tally.fail(spec.id, error)
+            for trial in trials:
+                record = failed_verdict(trial, spec, seat, reason)
+                self._journal.append(None, canonical(record), b"null", {"seconds": 0.0})
+                self._progress.advance(spec.id, trial["domain"], "failed")
+            return
+        seconds = round(sum(r.completion.seconds for r in replies), 6)
+        asked: dict[str, Any] = {
+            "rubric": judge.id,
+            "prompt_sha256": [sha256_hex(p.encoded) for p in prompts],
+            "responses": [r.key for r in replies],
+            "replies": [r.completion.text for r in replies],
+        }
+        if len(trials) > 1:
+            asked |= {"batch": [[t[k] for k in TRIAL_KEY] for t in trials]}
+        for number, trial, (case, shown), verdict in zip(
+            numbers, trials, seen, step, strict=True
+        ):
+            record = _key(trial, spec, seat) | asked | verdict_fields(verdict)
+            record |= {"masked": shown.masked, "cut": shown.cut}
+            record["score"] = judge.score(case.item, verdict)
+            place = number * self._bench.n_seats + seat
+            self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
+            self._progress.advance(spec.id, trial["domain"], record["outcome"])
+
+
+def batches(answers: Answers, bench: Bench) -> Iterator[list[int]]:
+    """Yield the answers in batches, in one seeded order over all models.
+
+    A batch holds answers of one domain and language, since it has one prompt.
+    """
+    order = array("Q", answers.open)
+    random.Random(f"{bench.seed}\x1fjudges").shuffle(order)
+    gathered: dict[tuple[Any, ...], list[int]] = {}
+    for number in order:
+        trial = answers.trial(number)
+        size = bench.judges[trial["domain"]].batch
+        if size == 1:
+            yield [number]
+            continue
+        item = answers.items.get(trial["domain"], trial["item"])
+        alike = gathered.setdefault((item.domain, item.language, item.path is None), [])
+        alike.append(number)
+        if len(alike) == size:
+            yield alike.copy()
+            alike.clear()
+    yield from (rest for rest in gathered.values() if rest)
+
+
+def verdict_fields(verdict: Verdict) -> dict[str, Any]:
+    """Return what a verdict adds to its record."""
+    return {
+        "outcome": "valid" if verdict.valid else "invalid",
+        "reason": verdict.reason,
+        "repaired": verdict.repaired,
+        "unsupported_quotes": verdict.unsupported_quotes,
+        "body": dict(verdict.body),
+    }
+
+
+def failed_verdict(
+    trial: Mapping[str, Any],
+    spec: ModelSpec,
+    seat: int,
+    reason: str = "no verdict; sealed with --accept-failures",
+) -> dict[str, Any]:
+    """Return the record of a verdict that never came: the judge's failure, unknown."""
+    return _key(trial, spec, seat) | {
+        "outcome": "failed",
+        "reason": reason[:300],
+        "score": None,
+    }
+
+
+def _key(trial: Mapping[str, Any], spec: ModelSpec, seat: int) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        **{k: trial[k] for k in TRIAL_KEY},
+        "judge": spec.id,
+        "seat": seat,
+    }
+
+
+def verdict_number(answers: Answers, bench: Bench, record: Mapping[str, Any]) -> int | None:
+    """Return the number of a stored verdict, None if the bench does not want it."""
+    number = answers.numbers.get(tuple(record[k] for k in TRIAL_KEY))
+    seats = bench.seats.get(record["model"], ())
+    seat = int(record["seat"])
+    if number is None or not 0 <= seat < len(seats) or seats[seat].id != record["judge"]:
+        return None
+    return number * bench.n_seats + seat

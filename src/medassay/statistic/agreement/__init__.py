@@ -1,0 +1,1 @@
+"""How far several raters agree."""

@@ -1,0 +1,1 @@
+"""Metrics about metrics: how far scores, judges and methods can be trusted."""

@@ -1,0 +1,229 @@
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from tests import makers
+
+import medassay
+from medassay.errors import IncompleteError, InputError
+
+
+def workspace(folder, items, tested, judges, **plan):
+    makers.write_bank(folder / "bank", items)
+    makers.write_models(folder, *tested, *judges)
+    return makers.write_plan(
+        folder,
+        models=[m["id"] for m in tested],
+        judges=[j["id"] for j in judges],
+        **{"task": "open", **plan},
+    )
+
+
+def lines(run, name):
+    return [json.loads(line) for line in (run.path / name).read_text().splitlines()]
+
+
+def row(run, model="m"):
+    [found] = [r for r in medassay.leaderboard(run).domains["overall"] if r["model"] == model]
+    return found
+
+
+def panel(url, **more):
+    """Three judges at one mock endpoint; the third is called `bad` there."""
+    return [
+        {**makers.endpoint(url, f"judge-{f}", family=f, concurrency=8, **more), "model": name}
+        for f, name in (("alpha", "one"), ("beta", "two"), ("gamma", "bad"))
+    ]
+
+
+def test_open_answers_get_three_verdicts_each_and_the_mean_of_three(tmp_path):
+    items = makers.open_items(6)
+    told = {i["id"]: " ".join(f["text"] for f in i["facts"][:2]) for i in items}
+    told["open-005"] = "  "
+    plan = workspace(tmp_path, items, [makers.fake(replies=told)], makers.judges())
+    run = medassay.run(plan, secrets={})
+    verdicts = lines(run, "verdicts.jsonl")
+    assert len(verdicts) == 15
+    assert {v["judge"] for v in verdicts} == {"judge-alpha", "judge-beta", "judge-gamma"}
+    assert all(v["replies"] and v["rubric"].startswith("facts@") for v in verdicts)
+    scores = lines(run, "scores.jsonl")
+    assert [s["score"] for s in scores] == pytest.approx([2 / 3] * 5 + [0])
+    assert scores[0]["judges"] == dict.fromkeys(sorted({v["judge"] for v in verdicts}), 2 / 3)
+    assert (
+        scores[5]["because"] == "unparsed"
+    )  # a blank answer is not judged: it is worth nothing
+    found = row(run)
+    assert (found["agreement"], found["unanimous"], found["judge_failures"]) == (1, 1, 0)
+    assert found["hallucination_rate"]["score"] == 0
+    assert "not_ranked:fake" in found["flags"]
+    assert medassay.verify(run.path).ok
+
+
+def test_closed_and_open_items_share_one_score(tmp_path):
+    items = [*makers.open_items(4), *makers.law_items()]
+    told = {i["id"]: i["facts"][0]["text"] for i in items if "facts" in i}
+    told |= {i["id"]: i["expected"] for i in items if "options" in i}
+    plan = workspace(
+        tmp_path, items, [makers.fake(replies=told)], makers.judges(), task="leaderboard"
+    )
+    run = medassay.run(plan, secrets={})
+    assert len(lines(run, "verdicts.jsonl")) == 12
+    assert row(run)["score"] == pytest.approx((10 + 4 / 3) / 14)
+    assert row(run)["metric"] == "top100"
+    assert medassay.verify(run.path).ok
+
+
+def test_a_failing_judge_leaves_null_and_bounds_never_a_mean_of_two(tmp_path, mock_server):
+    url = mock_server("--bad-verdicts", 0.2)
+    plan = workspace(
+        tmp_path, makers.open_items(60), [makers.endpoint(url, family="tested")], panel(url)
+    )
+    run = medassay.run(plan, secrets={})
+    verdicts = lines(run, "verdicts.jsonl")
+    invalid = {v["item"] for v in verdicts if v["outcome"] == "invalid"}
+    assert 3 <= len(invalid) <= 25
+    assert {v["judge"] for v in verdicts if v["outcome"] == "invalid"} == {"judge-gamma"}
+    assert all(len(v["replies"]) == 3 for v in verdicts if v["outcome"] == "invalid")
+    for score in lines(run, "scores.jsonl"):
+        assert (score["score"] is None) == (score["item"] in invalid)
+        if score["score"] is None:
+            assert score["because"] == "judge failed: judge-gamma"
+        else:
+            assert score["score"] == pytest.approx(sum(score["judges"].values()) / 3)
+    found = row(run)
+    assert found["judge_failures"] == len(invalid)
+    assert found["score_worst"] < found["score"] < found["score_best"]
+    assert "degraded" in found["flags"]
+    assert found["coverage"] == pytest.approx(1 - len(invalid) / 60)
+    assert medassay.verify(run.path).ok
+
+
+def test_a_judge_that_cannot_be_reached_leaves_the_run_resumable(tmp_path, mock_server):
+    url = mock_server()
+    judges = panel(url)
+    judges[2] |= {"url": "http://127.0.0.1:9/v1", "concurrency": 1}
+    plan = workspace(
+        tmp_path, makers.open_items(2), [makers.endpoint(url, family="tested")], judges
+    )
+    with pytest.raises(IncompleteError, match="2 verdicts are missing"):
+        medassay.run(plan, secrets={})
+    [folder] = (tmp_path / "runs").iterdir()
+    judges[2]["url"] = url
+    assert not (folder / "seal.json").exists()
+
+
+def start(plan):
+    return subprocess.Popen(
+        [sys.executable, "-m", "medassay", "run", str(plan), "--quiet"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.slow
+def test_a_kill_while_judging_repeats_no_paid_verdict(tmp_path, mock_server):
+    log = tmp_path / "asked"
+    url = mock_server("--delay-ms", 30, "--log", log)
+    judges = [{**j, "concurrency": 2} for j in panel(url)]
+    plan = workspace(
+        tmp_path, makers.open_items(80), [makers.endpoint(url, family="tested")], judges
+    )
+    kept = 0
+    for wait in (1.6, 1.9, 2.2):
+        process = start(plan)
+        time.sleep(wait)
+        process.kill()
+        process.communicate()
+        journal = list((tmp_path / "runs").glob("*/verdicts/*.jsonl"))
+        now = sum(path.read_bytes().count(b"\n") for path in journal)
+        assert now >= kept
+        kept = now
+    process = start(plan)
+    _, errors = process.communicate(timeout=100)
+    assert process.returncode == 0, errors
+    assert kept > 10
+    # A verdict's prompt goes to three judges; at a kill those under way (2 a judge) are lost.
+    asked = Counter(log.read_text().split())
+    assert sum(count - 3 for count in asked.values() if count > 3) <= 3 * 6
+    [folder] = (tmp_path / "runs").iterdir()
+    assert medassay.verify(folder).ok
+
+
+def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
+    tested = [makers.fake("m1", reply="Rule binds courts."), makers.fake("m2", reply="No.")]
+    run = medassay.run(
+        workspace(tmp_path, makers.open_items(12), tested, makers.judges()), secrets={}
+    )
+    from medassay.runner.judging import Answers, Bench, batches
+    from medassay.task.catalog import TASKS
+    from medassay.task.judged import judges_of
+    from medassay.task.scoring import RunItems
+
+    items = RunItems(run.path, run.manifest["domains"])
+    rubrics = judges_of(TASKS["open"], run.manifest["banks"], run.manifest["domains"])
+    answers = Answers(run, items, TASKS["open"])
+    orders = []
+    for seed in (1, 1, 2):
+        bench = Bench(judges=rubrics, seats={"m1": (), "m2": ()}, seed=seed)
+        orders.append([n for [n] in batches(answers, bench)])
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == list(range(24)) != orders[0]
+
+
+REFUSALS = [
+    (lambda j: j[:2], {}, "exactly 3"),
+    (lambda j: [j[0], {**j[1], "family": "Alpha"}, j[2]], {}, "of one family"),
+    (lambda j: [{**j[0], "family": "unknown"}, *j[1:]], {}, "names no family"),
+    (lambda j: [{**j[0], "id": "m"}, *j[1:]], {}, "would grade itself"),
+    (lambda j: [], {}, "no silent default"),
+    (lambda j: j, {"substitute": "judge-beta"}, "fourth family"),
+    (lambda j: j, {"task": "closed"}, "has no judges"),
+    (lambda j: j, {"task": "essay"}, "known are"),
+]
+
+
+@pytest.mark.parametrize(("change", "plan", "says"), REFUSALS, ids=lambda v: str(v)[:24])
+def test_a_panel_that_is_none_is_refused_before_any_call(tmp_path, change, plan, says):
+    judges = change(makers.judges())
+    items = [*makers.open_items(2), *makers.law_items()]
+    tested = {"id": "m", "provider": "fake", "family": "alpha", "script": {}}
+    makers.write_bank(tmp_path / "bank", items)
+    known = {m["id"]: m for m in (*judges, tested)}
+    makers.write_models(tmp_path, *known.values())
+    wanted = {"task": "open", "judges": [j["id"] for j in judges], **plan}
+    with pytest.raises(InputError, match=says):
+        medassay.run(makers.write_plan(tmp_path, **wanted), secrets={})
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_substitute_sits_for_the_judge_of_the_models_own_family(tmp_path):
+    tested = [
+        {**makers.fake("m1", reply="Rule binds courts."), "family": "alpha"},
+        {**makers.fake("m2", reply="Rule binds courts."), "family": "other"},
+    ]
+    four = [*makers.judges(), {**makers.fake("judge-delta", judge=0.5), "family": "delta"}]
+    plan = workspace(tmp_path, makers.open_items(3), tested, four)
+    text = plan.read_text().replace(', "judge-delta"]', ']\nsubstitute = "judge-delta"')
+    plan.write_text(text)
+    run = medassay.run(plan, secrets={})
+    seats = {
+        m: {v["judge"] for v in lines(run, "verdicts.jsonl") if v["model"] == m}
+        for m in ("m1", "m2")
+    }
+    assert seats["m1"] == {"judge-beta", "judge-delta", "judge-gamma"}
+    assert seats["m2"] == {"judge-alpha", "judge-beta", "judge-gamma"}
+    assert medassay.verify(run.path).ok
+
+
+def test_a_private_bank_is_refused_for_external_judges(tmp_path):
+    judges = [
+        {**j, "provider": "openai_compatible", "url": "http://h/v1"} for j in makers.judges()
+    ]
+    makers.write_bank(tmp_path / "bank", makers.open_items(2), may_leave=False)
+    makers.write_models(tmp_path, makers.fake(), *judges)
+    plan = makers.write_plan(tmp_path, task="open", judges=[j["id"] for j in judges])
+    with pytest.raises(InputError, match="may not leave"):
+        medassay.run(plan, secrets={})
