@@ -29,7 +29,7 @@ golden: $(VENV)/.dev  ## Rewrite the golden files that our own code defines; loo
 	MEDASSAY_REGENERATE=1 $(BIN)/python -m pytest -q tests/docs
 
 demo: $(VENV)/.local
-	$(BIN)/medassay demo demo
+	$(BIN)/medassay demo --to demo
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py

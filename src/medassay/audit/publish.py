@@ -8,7 +8,7 @@ import csv
 import io
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from medassay.publication.page.html import asset
 from medassay.publication.page.ranking import ranking
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import SUMS, Run, file_sha256, sealed_names
+from medassay.task.judged import TRIAL_KEY, by_trial
 from medassay.task.scoring import RunItems
 
 _ABSENT = dict.fromkeys(
@@ -138,6 +139,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
             digests,
             strict=True,
         )
+        said = _verdicts(run)
         cell = lambda entry: tuple(entry[0][k] for k in ("domain", "model", "setting", "mode"))  # noqa: E731 -- a key
         for (domain, model, setting, mode), group in groupby(records, key=cell):
             answers = [
@@ -147,10 +149,27 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
                     score=score["score"],
                     because=score["because"],
                     sha256=digest,
+                    verdicts=said(trial),
                 )
                 for trial, score, digest in group
             ]
             yield CellKey(domain=domain, model=model, setting=setting, mode=mode), answers
+
+
+def _verdicts(run: Run) -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
+    """Return what gives the verdicts on each trial, asked in the order of the file."""
+    path = run.path / "verdicts.jsonl"
+    groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
+    waiting = next(groups, None)
+
+    def said(trial: dict[str, Any]) -> list[dict[str, Any]]:
+        nonlocal waiting
+        if waiting is None or waiting[0] != tuple(trial[k] for k in TRIAL_KEY):
+            return []
+        found, waiting = waiting[1], next(groups, None)
+        return found
+
+    return said
 
 
 def _assemble(folder: Path, board: Board, run: Run) -> None:
@@ -210,6 +229,13 @@ _COLUMNS = [
     "group",
     "unparsed_rate",
     "ambiguous_rate",
+    "agreement",
+    "unanimous",
+    "hallucination_rate",
+    "hallucination_lo",
+    "hallucination_hi",
+    "contradict_rate",
+    "judge_failures",
     "flags",
 ]
 
@@ -237,6 +263,9 @@ def leaderboard_csv(board: Board) -> str:
             for row in found:
                 second = row["second"] or {}
                 ends = {f"second_{key}": second.get(key) for key in ("method", "lo", "hi")}
+                rate = row.get("hallucination_rate") or {}
+                ends |= {f"hallucination_{key}": rate.get(key) for key in ("lo", "hi")}
+                ends["hallucination_rate"] = rate.get("score")
                 yield {**row, **ends, "domain": domain, "flags": " ".join(row["flags"])}
 
     return _table(_COLUMNS, rows())

@@ -1,31 +1,84 @@
-"""`medassay demo`: the whole path on the demo bank with a small real model."""
+"""`medassay demo`: the whole path on the demo bank with a small real model, or with judges."""
 
 import os
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from medassay.cli.output import out
+from medassay.errors import InputError, UsageError
+
+KINDS = ("closed", "judge")
 
 
 def command(
-    folder: Path = typer.Argument(
-        Path("demo"), help="Workspace of the demo; a second run replays."
+    what: str = typer.Argument(
+        "closed",
+        help="closed: 60 closed items, SmolLM2-135M, three baselines. judge: the 24 open items "
+        "before a panel of three judges, scripted unless real ones are given.",
     ),
+    folder: Path | None = typer.Option(
+        None, "--to", help="Workspace of the demo (default: demo, demo-judge); a second run replays."
+    ),
+    models: Path | None = typer.Option(
+        None, help="judge: a models file with the judges named by --judges, in place of scripted ones."
+    ),
+    judges: str = typer.Option("", help="judge: three entries of --models, comma-separated."),
 ) -> None:
-    """Run the demo plan and write its board: 60 items, SmolLM2-135M, three baselines."""
+    """Run a demo plan and write its board."""
+    if what not in KINDS:
+        raise UsageError(f"demo '{what}' is unknown; known are {', '.join(KINDS)}")
+    place = folder or Path("demo" if what == "closed" else "demo-judge")
+    place.mkdir(parents=True, exist_ok=True)
+    source = files("medassay.cli") / ("demo_plan" if what == "closed" else "demo_judge")
+    for name in ("plan.toml", "models.json"):
+        (place / name).write_text((source / name).read_text(encoding="utf-8"), encoding="utf-8")
+    if what == "judge":
+        _seat(place, models, judges)
+    _run(place)
+
+
+def _seat(place: Path, models: Path | None, judges: str) -> None:
+    """Script the students from the bank, and put real judges in where they are given."""
+    import json
+
+    from medassay.core.jsontext import parse_json
+    from medassay.pipeline import find_bank
+
+    document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
+    items = [i for i in find_bank("demo", place, place / "banks.lock").items if i.form == "open"]
+    replies = {
+        "student-complete": {i.id: i.reference for i in items},
+        "student-half": {
+            i.id: " ".join(f.text for f in i.facts[: len(i.facts) // 2]) for i in items
+        },
+    }
+    for entry in document["models"]:
+        if entry["id"] in replies:
+            entry["script"]["replies"] = replies[entry["id"]]
+    if models is not None:
+        given = parse_json(models.read_bytes(), str(models))["models"]
+        wanted = [name.strip() for name in judges.split(",") if name.strip()]
+        chosen = [entry for entry in given if entry.get("id") in wanted]
+        if len(chosen) != len(wanted) or not wanted:
+            raise InputError(f"--judges: name entries of {models}; found {len(chosen)}")
+        document["models"] += chosen
+        plan = (place / "plan.toml").read_text(encoding="utf-8")
+        kept = [line for line in plan.splitlines() if not line.startswith("judges")]
+        text = "\n".join([*kept, f"judges = {json.dumps(wanted)}"])
+        (place / "plan.toml").write_text(text + "\n", encoding="utf-8")
+    text = json.dumps(document, ensure_ascii=False, indent=1)
+    (place / "models.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _run(folder: Path) -> None:
     from medassay import pipeline
     from medassay.audit.publish import publish
     from medassay.cli.report import print_leaderboard
     from medassay.cli.run import watch
 
-    source = files("medassay.cli") / "demo_plan"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("plan.toml", "models.json"):
-        (folder / name).write_text(
-            (source / name).read_text(encoding="utf-8"), encoding="utf-8"
-        )
     run = pipeline.run(folder / "plan.toml", secrets=os.environ, watch=watch)
     board = pipeline.leaderboard(run)
     page = publish(run, folder / "site")

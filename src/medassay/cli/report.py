@@ -52,9 +52,14 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from medassay.core.leaderboard import units
+
     rows = board.domains[domain]
+    lo, hi = rows[0]["scale"]
+    unit = "%" if (lo, hi) == (0, 1) else f"{lo:g} to {hi:g}"
+    judged = any("agreement" in row for row in rows)
     table = Table(
-        title=f"{escape(visible(domain))}: {rows[0]['metric']}, %, 95 % interval",
+        title=f"{escape(visible(domain))}: {rows[0]['metric']}, {unit}, 95 % interval",
         title_justify="left",
     )
     for heading in (
@@ -65,13 +70,14 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         "second interval",
         "coverage",
         "unparsed",
+        *(("agreement", "false claims") if judged else ()),
         "notes",
     ):
-        table.add_column(heading, no_wrap=heading != "notes")
+        table.add_column(heading, no_wrap=heading in ("rank", "model", "score"))
     for (rank, _, score), row in zip(board.lines(domain), rows, strict=True):
         second = row["second"]
         band = (
-            f"[{100 * second['lo']:.1f}, {100 * second['hi']:.1f}] {second['method']}"
+            f"[{units(second['lo'], row['scale'])}, {units(second['hi'], row['scale'])}] {second['method']}"
             if second
             else "–"
         )
@@ -87,14 +93,28 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
             band,
             f"{row['coverage']:.2f}",
             f"{100 * row['unparsed_rate']:.1f} %",
+            *(_judging(row) if judged else ()),
             notes,
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
+    if any("scripted" in row["flags"] for row in rows):
+        out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
     relations = next(iter(run.statistics["fields"].values()))[domain]
     out.result(
         f"{relations['n_common']} of {relations['n_items']} items common to the ranked models. "
         "“=” shares a rank: the data cannot tell these models apart; in brackets the range of the rank."
+    )
+
+
+def _judging(row: dict[str, Any]) -> tuple[str, str]:
+    """Return judge agreement and hallucination rate as text, dashes where nothing was judged."""
+    agreement, rate = row.get("agreement"), row.get("hallucination_rate")
+    return (
+        "–" if agreement is None else f"{agreement:.2f}",
+        "–"
+        if rate is None
+        else f"{100 * rate['score']:.1f} % [{100 * rate['lo']:.1f}, {100 * rate['hi']:.1f}]",
     )
 
 

@@ -1,5 +1,6 @@
 """`Leaderboard`: the rankings of a run, for reading, printing and notebooks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -20,12 +21,25 @@ def rank_text(row: dict[str, Any], tied: bool) -> str:
     return f"{row['rank']}{' =' if tied else ''} ({row['rank_lo']}–{row['rank_hi']})"
 
 
+def units(value: float | None, scale: Sequence[float]) -> str:
+    """Return a score as people read it: in percent on the scale 0 to 1, else in its own units.
+
+    Examples
+    --------
+    >>> units(0.612, [0, 1]), units(7.25, [0, 10]), units(None, [0, 1])
+    ('61.2', '7.25', '–')
+    """
+    if value is None:
+        return "–"
+    return f"{100 * value:.1f}" if list(scale) == [0, 1] else f"{value:.2f}"
+
+
 def score_text(row: dict[str, Any]) -> str:
-    """Return a score with its interval and n, in percent: `61.2 [57.9, 64.4] n=330`."""
+    """Return a score with its interval and n: `61.2 [57.9, 64.4] n=330`."""
     if row["score"] is None:
         return "no interval"
-    score, lo, hi = (100 * row[key] for key in ("score", "lo", "hi"))
-    return f"{score:.1f} [{lo:.1f}, {hi:.1f}] n={row['n']}"
+    score, lo, hi = (units(row[key], row["scale"]) for key in ("score", "lo", "hi"))
+    return f"{score} [{lo}, {hi}] n={row['n']}"
 
 
 def tied_groups(rows: list[dict[str, Any]]) -> set[tuple[str, int]]:

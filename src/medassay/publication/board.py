@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ class ShownAnswer:
     score: float | None
     because: str
     sha256: str
+    verdicts: Sequence[Mapping[str, Any]] = ()
 
     @property
     def anchor(self) -> str:

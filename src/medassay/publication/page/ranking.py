@@ -32,7 +32,22 @@ def ranking(board: Board, domain: str, mode: str, *, up: str | None = None) -> P
         relations=relations,
         pairs=pairs,
         sentence=sentence(ranked),
+        metric=metric_text(board),
+        scale=[board.statistics["scale"][end] for end in ("lo", "hi")],
+        judged="bench" in board.manifest,
+        scripted=any("scripted" in row["flags"] for row in board.rows(domain, mode)),
     )
+
+
+def metric_text(board: Board) -> str:
+    """Return the metric with its unit, as a caption begins."""
+    scale, metric = board.statistics["scale"], board.statistics["metric"]
+    name = {"accuracy": "Accuracy", "fact_score": "Fact score", "top100": "Score"}.get(
+        metric, metric
+    )
+    if (scale["lo"], scale["hi"]) == (0, 1):
+        return f"{name} in %"
+    return f"{name}, {scale['lo']:g} to {scale['hi']:g}"
 
 
 def sentence(ranked: list[dict[str, object]]) -> str:
