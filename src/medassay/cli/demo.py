@@ -20,10 +20,13 @@ def command(
         "before a panel of three judges, scripted unless real ones are given.",
     ),
     folder: Path | None = typer.Option(
-        None, "--to", help="Workspace of the demo (default: demo, demo-judge); a second run replays."
+        None,
+        "--to",
+        help="Workspace of the demo (default: demo, demo-judge); a second run replays.",
     ),
     models: Path | None = typer.Option(
-        None, help="judge: a models file with the judges named by --judges, in place of scripted ones."
+        None,
+        help="judge: a models file with the judges named by --judges, in place of scripted ones.",
     ),
     judges: str = typer.Option("", help="judge: three entries of --models, comma-separated."),
 ) -> None:
@@ -48,7 +51,9 @@ def _seat(place: Path, models: Path | None, judges: str) -> None:
     from medassay.pipeline import find_bank
 
     document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
-    items = [i for i in find_bank("demo", place, place / "banks.lock").items if i.form == "open"]
+    items = [
+        i for i in find_bank("demo", place, place / "banks.lock").items if i.form == "open"
+    ]
     replies = {
         "student-complete": {i.id: i.reference for i in items},
         "student-half": {
