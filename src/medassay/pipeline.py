@@ -8,24 +8,25 @@ run. Publication lies above, in `audit`, since it joins finished runs.
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import bank_record, load_bank
 from medassay.bank.lock import register
-from medassay.core.canonical import canonical
+from medassay.core.canonical import canonical, short_hash
 from medassay.core.item import Bank
 from medassay.core.leaderboard import Leaderboard
 from medassay.core.model import Chat, ModelSpec
-from medassay.core.plan import Plan, load_plan
+from medassay.core.plan import Budget, Plan, load_plan
 from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
 from medassay.model.baseline import Baseline
 from medassay.model.catalog import PROVIDERS
-from medassay.model.spec import load_models
+from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker, Tally
 from medassay.runner.bridge import run_async
 from medassay.runner.engine import Engine, Stop
@@ -37,7 +38,7 @@ from medassay.runner.judging import (
     seat,
     verdict_number,
 )
-from medassay.runner.manifest import bank_entry, run_identity, surroundings
+from medassay.runner.manifest import bank_entry, bench_entry, run_identity, surroundings
 from medassay.runner.preview import preview_model
 from medassay.runner.progress import Progress, Silent
 from medassay.runner.schedule import Schedule
@@ -87,15 +88,22 @@ def prepare(
     entries = [bank_entry(bank) for bank in banks]
     rubrics = judges_of(schedule.task, entries, schedule.domains)
     bench = seat(plan, schedule.task, schedule.specs, specs, rubrics)
-    asked = {**schedule.specs, **(bench.models if bench else {})}
-    for bank in banks:
-        for spec in asked.values():
-            if not bank.may_leave and spec.location == "external" and spec.provider != "fake":
-                raise InputError(
-                    f"bank '{bank.name}' may not leave this place (may_leave = false), but model "
-                    f"'{spec.id}' is at an external endpoint; no call was made"
-                )
+    refuse_leaving(
+        entries, [*schedule.specs.values(), *(bench.models.values() if bench else ())]
+    )
     return schedule, banks, bench
+
+
+def refuse_leaving(banks: Sequence[Mapping[str, Any]], asked: Iterable[ModelSpec]) -> None:
+    """Refuse to send a bank that may not leave to an external endpoint, before any call."""
+    for bank in banks:
+        for spec in asked:
+            if bank["may_leave"] or spec.location != "external" or spec.is_scripted:
+                continue
+            raise InputError(
+                f"bank '{bank['name']}' may not leave this place (may_leave = false), but model "
+                f"'{spec.id}' is at an external endpoint; no call was made"
+            )
 
 
 def find_task(name: str) -> Task:
@@ -282,17 +290,124 @@ def _refuse_incomplete(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sitting:
+    """Who shall judge the answers of a finished run, and how; `task` "" is the run's own."""
+
+    judges: Sequence[str]
+    models_file: Path
+    task: str = ""
+    substitute: str = ""
+    allow_own: bool = False
+
+
+def judge_run(
+    run: Run | str | Path,
+    sitting: Sitting,
+    *,
+    secrets: Mapping[str, str],
+    workspace: Path | None = None,
+    watch: Watch | None = None,
+    accept_failures: bool = False,
+) -> Run:
+    """Judge the stored answers of a sealed run, and return a new sealed run; no model is asked again.
+
+    Parameters
+    ----------
+    workspace : folder of runs/ and responses/; default: that of the run
+
+    Raises
+    ------
+    InputError, IncompleteError, Interrupted
+        As `run` does.
+    """
+    source = run if isinstance(run, Run) else open_run(Path(run))
+    if not source.sealed:
+        raise IncompleteError(
+            f"run {source.path.name}: not finished; only sealed runs are judged"
+        )
+    workspace = workspace or source.path.resolve().parents[1]
+    manifest = {k: v for k, v in source.manifest.items() if k not in _MADE_ANEW}
+    wanted = find_task(sitting.task or manifest["task"])
+    specs = load_models(sitting.models_file)
+    tested = {name: remembered(entry) for name, entry in manifest["models"].items()}
+    plan = replace(
+        Plan(banks=("",), models=("",)),
+        judges=tuple(sitting.judges),
+        substitute=sitting.substitute,
+        allow_own=sitting.allow_own,
+        models_file=sitting.models_file.name,
+        seed=int(manifest["plan"]["seed"]),
+    )
+    rubrics = judges_of(wanted, manifest["banks"], manifest["domains"])
+    bench = seat(plan, wanted, tested, specs, rubrics)
+    if bench is None:
+        raise InputError(f"task '{wanted.name}' has no judges; name another one with --task")
+    refuse_leaving(manifest["banks"], bench.models.values())
+    identity = {
+        **manifest,
+        "task": wanted.name,
+        **bench_entry(bench),
+        "methodology": short_hash([manifest["methodology"], wanted.name, bench_entry(bench)]),
+        "judged_from": {"run": source.id, "root": source.seal["root"]},
+    }
+    name = f"{source.id}-{short_hash(identity)}"
+    counter, last = latest(workspace / "runs", name)
+    if last is not None and not last.sealed:
+        found = last
+    else:
+        created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        made = {**identity, "created_at": created, **surroundings()}
+        found = create_run(workspace / "runs", f"{name}-{counter + 1}", made)
+    with lock_run(found), ResponseStore(workspace / "responses") as store:
+        from medassay.runner.finish import copy_answers, finish, write_scores
+
+        copy_answers(source, found)
+        items = RunItems(found.path, found.manifest["domains"])
+        write_scores(found, wanted, items)
+        chats = {n: provide(spec, secrets) for n, spec in bench.models.items()}
+        asker = Asker(bench.models, chats, store, Budget(), seed=plan.seed)
+        _judge(found, wanted, bench, items, asker, watch, accept_failures)
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        finish(found, wanted, items, asker.tally.findings, sealed_at=now)
+    return open_run(found.path)
+
+
+_MADE_ANEW = frozenset(
+    [
+        "schema_version",
+        "run",
+        "created_at",
+        "code",
+        "parsers",
+        "scorers",
+        "python",
+        "packages",
+        "machine",
+        "judges",
+        "bench",
+        "rubrics",
+        "judged_from",
+    ]
+)
+
+
 def make_chats(
     schedule: Schedule, specs: Mapping[str, ModelSpec], secrets: Mapping[str, str]
 ) -> dict[str, Chat]:
     """Return a provider for each model; each sees only the secrets that its entry names."""
     chats: dict[str, Chat] = {}
     for name, spec in specs.items():
-        chat = PROVIDERS[spec.provider](spec, named_secrets(spec, secrets))
+        chat = provide(spec, secrets)
         if isinstance(chat, Baseline) and spec.sent_name == "majority":
             chat.majority = schedule.majority()
         chats[name] = chat
     return chats
+
+
+def provide(spec: ModelSpec, secrets: Mapping[str, str]) -> Chat:
+    """Return the provider of one entry, which sees only the secrets that the entry names."""
+    return PROVIDERS[spec.provider](spec, named_secrets(spec, secrets))
 
 
 def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,8 @@ from tests import makers
 
 import medassay
 from medassay.errors import IncompleteError, InputError
+from medassay.pipeline import Sitting, judge_run
+from medassay.storage.run import seal_run
 
 
 def workspace(folder, items, tested, judges, **plan):
@@ -227,3 +229,60 @@ def test_a_private_bank_is_refused_for_external_judges(tmp_path):
     plan = makers.write_plan(tmp_path, task="open", judges=[j["id"] for j in judges])
     with pytest.raises(InputError, match="may not leave"):
         medassay.run(plan, secrets={})
+
+
+def test_stored_answers_are_judged_again_without_asking_the_models(tmp_path, mock_server):
+    log = tmp_path / "asked"
+    url = mock_server("--log", log)
+    plan = workspace(
+        tmp_path, makers.open_items(5), [makers.endpoint(url, family="tested")], makers.judges()
+    )
+    first = medassay.run(plan, secrets={})
+    bytes_before = {p.name: p.read_bytes() for p in first.path.iterdir() if p.is_file()}
+    other = tmp_path / "other.json"
+    graders = [
+        {**makers.fake("grader", reply="Feedback: fine. [RESULT] 4"), "family": "x"},
+        {**makers.fake("scorer", reply="question_id,score\nq1,7\nq2,3\nq3,9"), "family": "x"},
+        *[{**j, "script": {"judge": 0.0}} for j in makers.judges()],
+    ]
+    other.write_text(json.dumps({"schema_version": 1, "models": graders}))
+    asked = log.read_text()
+
+    def again(task, *judges):
+        sitting = Sitting(judges=judges, models_file=other, task=task)
+        return judge_run(first, sitting, secrets={})
+
+    graded = again("prometheus", "grader")
+    assert row(graded)["score"] == 0.75
+    scored = again("g_eval_no_path", "scorer")
+    assert sorted(s["score"] for s in lines(scored, "scores.jsonl")) == [3, 3, 7, 7, 9]
+    assert row(scored)["scale"] == [0, 10]
+    batches = [v["batch"] for v in lines(scored, "verdicts.jsonl")]
+    assert sorted(map(len, batches)) == [2, 2, 3, 3, 3]
+    lenient = again("", "judge-alpha", "judge-beta", "judge-gamma")
+    assert row(lenient)["score"] == 1 > row(first)["score"]
+    for made in (graded, scored, lenient):
+        assert medassay.verify(made.path).ok
+        assert made.manifest["judged_from"] == {"run": first.id, "root": first.seal["root"]}
+        assert made.manifest["methodology"] != first.manifest["methodology"]
+    assert log.read_text() == asked
+    assert {p.name: p.read_bytes() for p in first.path.iterdir()} == bytes_before
+    page = medassay.publish(scored, tmp_path / "site")
+    assert "g_eval_no_path, 0 to 10" in page.read_text()
+    assert medassay.verify(tmp_path / "site").ok
+
+
+def test_a_changed_verdict_is_found_even_when_every_hash_was_made_anew(tmp_path):
+    items = makers.open_items(4)
+    told = {i["id"]: i["facts"][0]["text"] for i in items}
+    plan = workspace(tmp_path, items, [makers.fake(replies=told)], makers.judges())
+    run = medassay.run(plan, secrets={})
+    path = run.path / "verdicts.jsonl"
+    path.chmod(0o644)
+    path.write_text(path.read_text().replace('"verdict":"missing"', '"verdict":"entail"', 1))
+    for name in ("seal.json", "MANIFEST.sha256"):
+        (run.path / name).unlink()
+    seal_run(medassay.Run(run.path), sealed_at="2026-11-20T00:00:00Z")
+    report = medassay.verify(run.path)
+    assert not report.ok
+    assert "body is not what was said" in report.first_mismatch

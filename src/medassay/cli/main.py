@@ -8,7 +8,19 @@ from typing import Any
 
 import typer
 
-from medassay.cli import bank, demo, doctor, imports, init, publish, report, run, show, verify
+from medassay.cli import (
+    bank,
+    demo,
+    doctor,
+    imports,
+    init,
+    judge,
+    publish,
+    report,
+    run,
+    show,
+    verify,
+)
 from medassay.cli.output import out, visible
 from medassay.errors import IntegrityError, MedassayError
 
@@ -16,6 +28,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.command,
     "doctor": doctor.command,
     "init": init.command,
+    "judge": judge.command,
     "publish": publish.command,
     "report": report.command,
     "run": run.command,

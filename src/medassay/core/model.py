@@ -77,6 +77,11 @@ class ModelSpec:
         return self.model or self.id
 
     @property
+    def is_scripted(self) -> bool:
+        """Return whether nothing is asked: replies are scripted, computed or replayed."""
+        return self.provider in ("fake", "baseline", "replay")
+
+    @property
     def is_baseline(self) -> bool:
         """Return whether this is a reference row that is never ranked."""
         return self.provider == "baseline"

@@ -47,6 +47,11 @@ def load_models(path: Path) -> dict[str, ModelSpec]:
     return {name: spec for name, spec in specs.items() if spec.enabled}
 
 
+def remembered(entry: dict[str, Any]) -> ModelSpec:
+    """Return the entry that a run's manifest remembers."""
+    return _SPEC.validate_json(json.dumps(entry))
+
+
 def _entry(entry: Any, where: str) -> ModelSpec:
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected an object, found {type(entry).__name__}")

@@ -1,5 +1,6 @@
 """From a journal to a sealed run: trials, scores, statistics, seal."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,17 @@ def _failed(schedule: Schedule, scoring: Scoring, number: int) -> Line:
     answer = Answer(item_id=item.id, outcome="failed", value=None, reason=reason)
     score = scoring.record(item, trial, answer)
     return Line(number=number, record=canonical(trial), score=canonical(score), timing=b"{}")
+
+
+def copy_answers(source: Run, run: Run) -> None:
+    """Copy items, trials and timings of a sealed run into a new one that judges them again."""
+    for name in ("items.jsonl", "trials.jsonl", "timings.jsonl"):
+        target = run.path / name
+        if not target.exists():
+            part = target.with_suffix(".part")
+            part.unlink(missing_ok=True)
+            shutil.copyfile(source.path / name, part)
+            part.rename(target)
 
 
 def write_verdicts(run: Run, answers: Answers, bench: Bench, journal: Journal) -> None:

@@ -1,0 +1,56 @@
+"""`medassay judge RUN`: judge the stored answers of a run again."""
+
+import os
+from pathlib import Path
+
+import typer
+
+from medassay.cli.output import out
+
+
+def command(
+    run: Path = typer.Argument(..., help="The folder of a sealed run."),
+    panel: str = typer.Option(
+        ...,
+        help="The judges: entries of the models file, comma-separated (three for target facts).",
+    ),
+    task: str = typer.Option(
+        "",
+        help="How to judge: open, leaderboard, g_eval, prometheus …; default: the run's task.",
+    ),
+    models: Path = typer.Option(Path("models.json"), help="The models file with the judges."),
+    substitute: str = typer.Option(
+        "", help="A judge of a fourth family, in place of a judge of the tested model's family."
+    ),
+    allow_own: bool = typer.Option(
+        False, "--allow-own", help="Let a model judge itself; the board says so."
+    ),
+    accept_failures: bool = typer.Option(
+        False, "--accept-failures", help="Seal although verdicts are missing; null and counted."
+    ),
+) -> None:
+    """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
+    from medassay import pipeline
+    from medassay.cli.report import print_leaderboard
+    from medassay.cli.run import watch
+
+    sitting = pipeline.Sitting(
+        judges=[name.strip() for name in panel.split(",") if name.strip()],
+        models_file=models,
+        task=task,
+        substitute=substitute,
+        allow_own=allow_own,
+    )
+    found = pipeline.judge_run(
+        run,
+        sitting,
+        secrets=os.environ,
+        watch=watch,
+        accept_failures=accept_failures,
+    )
+    board = pipeline.leaderboard(found)
+    if out.json:
+        out.document({"run": found.id, "path": str(found.path), "domains": board.domains})
+        return
+    print_leaderboard(board, found, "overall")
+    out.result(f"run {found.path}")
