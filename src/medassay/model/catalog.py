@@ -7,6 +7,7 @@ from medassay.model.baseline import Baseline
 from medassay.model.fake import Fake
 from medassay.model.local import Local
 from medassay.model.replay import Replay
+from medassay.model.vendor import Vendor
 
 
 def _openai_compatible(spec: ModelSpec, secrets: dict[str, str]) -> Chat:
@@ -16,8 +17,11 @@ def _openai_compatible(spec: ModelSpec, secrets: dict[str, str]) -> Chat:
 
 
 PROVIDERS: dict[str, Callable[[ModelSpec, dict[str, str]], Chat]] = {
+    "anthropic": Vendor,
     "baseline": Baseline,
     "fake": Fake,
+    "google": Vendor,
+    "mistral": Vendor,
     "openai_compatible": _openai_compatible,
     "replay": Replay,
     "transformers": Local,

@@ -63,6 +63,13 @@ class OpenAICompatible:
     def body(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> bytes:
         """Return the request body; its oddities follow the entry."""
         rest = self._rest(sampling, repeat)
+        if prompt.schema and "structured" in self._spec.capabilities:
+            rest = (
+                b'{"response_format":{"json_schema":{"name":"reply","schema":'
+                + prompt.schema
+                + b',"strict":true},"type":"json_schema"},'
+                + rest[1:]
+            )
         if self._spec.protocol == "chat":
             return b'{"messages":' + prompt.encoded + b"," + rest[1:]
         text = "\n\n".join(message["content"] for message in prompt.messages)

@@ -1,0 +1,216 @@
+"""Anthropic, Google and Mistral by their own protocols, over pydantic-ai's direct requests.
+
+One adapter: what differs is how each client is made. The vendors' own retries are off; the engine
+room alone retries. Needs the extra of the vendor's name.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from medassay.core.model import ModelSpec, Sampling
+from medassay.core.trial import Completion, Finish, Prompt, Usage
+from medassay.errors import Permanent, Transient
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+_FINISH: dict[str, Finish] = {
+    "stop": "stop",
+    "length": "length",
+    "content_filter": "refusal",
+    "tool_call": "tool_calls",
+}
+_TRANSIENT = frozenset([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
+_UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+_OVERLOAD = frozenset([429, 503, 529])
+_ENDPOINT_WIDE = frozenset([401, 402, 403, 404])
+_CONNECT = 30.0  # seconds
+_LONGEST_WAIT = 300.0  # seconds that a Retry-After may ask for
+
+Close = Callable[[], Any]
+
+
+def _anthropic(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    client = AsyncAnthropic(
+        api_key=key, base_url=spec.url or None, max_retries=0, timeout=spec.timeout
+    )
+    provider = AnthropicProvider(anthropic_client=client)
+    return AnthropicModel(spec.sent_name, provider=provider), client.close
+
+
+def _google(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
+    import httpx2
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    http = httpx2.AsyncClient(timeout=httpx2.Timeout(spec.timeout, connect=_CONNECT))
+    provider = GoogleProvider(api_key=key, base_url=spec.url or None, http_client=http)
+    return GoogleModel(spec.sent_name, provider=provider), http.aclose
+
+
+def _mistral(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
+    import httpx2
+    from pydantic_ai.models.mistral import MistralModel
+    from pydantic_ai.providers.mistral import MistralProvider
+
+    http = httpx2.AsyncClient(timeout=httpx2.Timeout(spec.timeout, connect=_CONNECT))
+    provider = MistralProvider(api_key=key, base_url=spec.url or None, http_client=http)
+    return MistralModel(spec.sent_name, provider=provider), http.aclose
+
+
+VENDORS: dict[str, Callable[[ModelSpec, str], "tuple[Model[Any], Close]"]] = {
+    "anthropic": _anthropic,
+    "google": _google,
+    "mistral": _mistral,
+}
+
+
+class Vendor:
+    """One model of a vendor. The client is made in the event loop that first asks."""
+
+    def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
+        self._spec = spec
+        self._key = secrets.get(spec.api_key_env, "")
+        self._hidden = [value for value in secrets.values() if len(value) >= 6]
+        self._made: tuple[Model[Any], Close] | None = None
+
+    def _model(self) -> "Model[Any]":
+        if not self._key:
+            raise Permanent(
+                f"{self._spec.id}: the environment variable {self._spec.api_key_env or '(none named)'} "
+                "is not set; name it in 'api_key_env', it must hold the key",
+                endpoint_wide=True,
+            )
+        if self._made is None:
+            vendor = self._spec.provider
+            try:
+                self._made = VENDORS[vendor](self._spec, self._key)
+            except ImportError:
+                raise Permanent(
+                    f"{self._spec.id}: provider '{vendor}' needs an extra: "
+                    f"pip install 'medassay[{vendor}]'",
+                    endpoint_wide=True,
+                ) from None
+        return self._made[0]
+
+    async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
+        """Return the completion of one request; see `Chat.complete`."""
+        model = self._model()
+        from pydantic_ai import exceptions
+        from pydantic_ai.direct import model_request
+
+        started = time.perf_counter()
+        try:
+            response = await model_request(
+                model,
+                _messages(prompt),
+                model_settings=self._settings(sampling, repeat),
+                model_request_parameters=self._parameters(model, prompt),
+            )
+        except exceptions.ContentFilterError as error:
+            seconds = time.perf_counter() - started
+            return Completion(text=self._safe(str(error)), finish="refusal", seconds=seconds)
+        except exceptions.ModelHTTPError as error:
+            raise self._refusal(error) from None
+        except (exceptions.ModelAPIError, exceptions.UnexpectedModelBehavior) as error:
+            raise Transient(self._safe(f"{self._spec.id}: {error}")) from None
+        except exceptions.UserError as error:
+            raise Permanent(self._safe(f"{self._spec.id}: {error}")) from None
+        except _UNREADABLE as error:  # of the vendor's library, on a reply it did not expect
+            said = f"{self._spec.id}: not a reply of this protocol: {error}"
+            raise Transient(self._safe(said)) from None
+        return _completion(response, time.perf_counter() - started)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._made is not None:
+            await self._made[1]()
+            self._made = None
+
+    def _settings(self, sampling: Sampling, repeat: int) -> Any:
+        settings: dict[str, Any] = {
+            "max_tokens": sampling.max_tokens,
+            "timeout": self._spec.timeout,
+        }
+        if sampling.temperature is not None:
+            settings["temperature"] = sampling.temperature
+            if sampling.top_p != 1.0:
+                settings["top_p"] = sampling.top_p
+        # Anthropic knows no seed, and pydantic-ai warns of what a vendor ignores.
+        if sampling.seed is not None and self._spec.provider != "anthropic":
+            settings["seed"] = (sampling.seed + repeat) % 2**31
+        if self._spec.extra_body:
+            settings["extra_body"] = self._spec.extra_body
+        return settings
+
+    def _parameters(self, model: "Model[Any]", prompt: Prompt) -> Any:
+        """Hold the model to the prompt's schema where entry and vendor can; nothing relies on it."""
+        wished = prompt.schema and "structured" in self._spec.capabilities
+        if not wished or not model.profile.get("supports_json_schema_output"):
+            return None
+        from pydantic_ai.models import ModelRequestParameters
+        from pydantic_ai.output import OutputObjectDefinition
+
+        wanted = OutputObjectDefinition(name="reply", json_schema=json.loads(prompt.schema))
+        return ModelRequestParameters(output_mode="native", output_object=wanted)
+
+    def _refusal(self, error: Any) -> Transient | Permanent:
+        status, message = error.status_code, self._safe(f"{self._spec.id}: HTTP {error}")
+        if status not in _TRANSIENT:
+            return Permanent(message, endpoint_wide=status in _ENDPOINT_WIDE)
+        asked = error.retry_after
+        wait = None if asked is None else min(max(float(asked), 0.0), _LONGEST_WAIT)
+        return Transient(message, retry_after=wait, overload=status in _OVERLOAD)
+
+    def _safe(self, text: str) -> str:
+        for secret in self._hidden:
+            text = text.replace(secret, "***")
+        return " ".join(text.split())[:300]
+
+
+def _messages(prompt: Prompt) -> list[Any]:
+    """Return the prompt in pydantic-ai's words: turns of the user and of the model."""
+    from pydantic_ai.messages import (
+        ModelRequest,
+        ModelResponse,
+        SystemPromptPart,
+        TextPart,
+        UserPromptPart,
+    )
+
+    turns: list[Any] = []
+    for message in prompt.messages:
+        if message["role"] == "assistant":
+            turns.append(ModelResponse(parts=[TextPart(message["content"])]))
+            continue
+        part = UserPromptPart if message["role"] == "user" else SystemPromptPart
+        if not turns or isinstance(turns[-1], ModelResponse):
+            turns.append(ModelRequest(parts=[]))
+        turns[-1].parts.append(part(message["content"]))
+    return turns
+
+
+def _completion(response: Any, seconds: float) -> Completion:
+    """Return what a vendor said: its text without its thoughts."""
+    from pydantic_ai.messages import TextPart, ToolCallPart
+
+    text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+    finish = _FINISH.get(str(response.finish_reason or "stop"), "other")
+    if finish == "stop" and any(isinstance(part, ToolCallPart) for part in response.parts):
+        finish = "tool_calls"
+    usage = response.usage
+    return Completion(
+        text=text.encode("utf-8", "replace").decode(),
+        finish=finish,
+        usage=Usage(
+            prompt=min(max(usage.input_tokens, 0), 2**40),
+            completion=min(max(usage.output_tokens, 0), 2**40),
+        ),
+        seconds=seconds,
+    )

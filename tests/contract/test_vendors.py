@@ -1,0 +1,271 @@
+"""The vendors' own wire formats, as their documentation gives them, on a real HTTP server."""
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from medassay.core.canonical import canonical
+from medassay.core.model import ModelSpec, Sampling
+from medassay.core.trial import Prompt
+from medassay.errors import Permanent, Transient
+from medassay.model.catalog import PROVIDERS
+
+pytest.importorskip("pydantic_ai", reason="the extras anthropic, google, mistral are not here")
+
+KEY = "secret-key-0123456789"
+MESSAGES = (
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "A or B?"},
+    {"role": "assistant", "content": "A"},
+    {"role": "user", "content": "C or D?"},
+)
+SAMPLING = Sampling(temperature=0.0, top_p=1.0, max_tokens=64, seed=7)
+
+
+def prompt(schema=None):
+    return Prompt(
+        item_id="q",
+        messages=MESSAGES,
+        encoded=canonical(list(MESSAGES)),
+        template="t",
+        schema=b"" if schema is None else canonical(schema),
+    )
+
+
+def anthropic(*blocks, stop="end_turn"):
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": list(blocks),
+        "stop_reason": stop,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 21, "output_tokens": 4},
+    }
+
+
+def google(*parts, stop="STOP", **more):
+    return {
+        "candidates": [
+            {
+                "content": {"role": "model", "parts": list(parts)},
+                "finishReason": stop,
+                "index": 0,
+            }
+        ],
+        "usageMetadata": {
+            "promptTokenCount": 21,
+            "candidatesTokenCount": 4,
+            "totalTokenCount": 25,
+        },
+        "modelVersion": "m",
+        "responseId": "r",
+        **more,
+    }
+
+
+def mistral(content, stop="stop", **message):
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 1780000000,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": content, **message},
+                "finish_reason": stop,
+            }
+        ],
+        "usage": {"prompt_tokens": 21, "completion_tokens": 4, "total_tokens": 25},
+    }
+
+
+TEXT = {"type": "text", "text": "D"}
+TOOL = {"type": "tool_use", "id": "t1", "name": "search", "input": {"q": "x"}}
+THOUGHT = {"type": "thinking", "thinking": "hmm", "signature": "s"}
+CALL = {
+    "id": "abcdefghi",
+    "type": "function",
+    "function": {"name": "search", "arguments": "{}"},
+}
+REPLIES = [
+    ("anthropic", anthropic(TEXT), ("D", "stop")),
+    ("anthropic", anthropic(THOUGHT, TEXT), ("D", "stop")),
+    ("anthropic", anthropic(TEXT, stop="max_tokens"), ("D", "length")),
+    ("anthropic", anthropic(TEXT, stop="refusal"), ("D", "refusal")),
+    ("anthropic", anthropic(TOOL, stop="tool_use"), ("", "tool_calls")),
+    ("google", google({"text": "D"}), ("D", "stop")),
+    ("google", google({"text": "hmm", "thought": True}, {"text": "D"}), ("D", "stop")),
+    ("google", google({"text": "D"}, stop="MAX_TOKENS"), ("D", "length")),
+    (
+        "google",
+        google({"functionCall": {"name": "search", "args": {}}}),
+        ("", "tool_calls"),
+    ),
+    ("mistral", mistral("D"), ("D", "stop")),
+    ("mistral", mistral("D", stop="length"), ("D", "length")),
+    ("mistral", mistral("", stop="tool_calls", tool_calls=[CALL]), ("", "tool_calls")),
+]
+
+
+class Endpoint:
+    """Replies what it is told, and remembers what it was asked."""
+
+    def __init__(self):
+        self.reply, self.asked = (200, {}, {}), []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.asked.append((self.path, dict(self.headers), json.loads(body)))
+                status, headers, reply = outer.reply
+                data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+                self.send_response(status)
+                sent = {
+                    "Content-Type": "application/json",
+                    "Content-Length": len(data),
+                    **headers,
+                }
+                for name, value in sent.items():
+                    self.send_header(name, str(value))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def endpoint():
+    made = Endpoint()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def ask(endpoint, provider, *, schema=None, secrets=None, **entry):
+    spec = ModelSpec(
+        id="m", provider=provider, url=endpoint.url, api_key_env="KEY", timeout=6, **entry
+    )
+
+    async def once():
+        chat = PROVIDERS[provider](spec, {"KEY": KEY} if secrets is None else secrets)
+        try:
+            return await chat.complete(prompt(schema), SAMPLING, repeat=0)
+        finally:
+            await chat.close()
+
+    return asyncio.run(once())
+
+
+@pytest.mark.parametrize(("vendor", "reply", "expected"), REPLIES)
+def test_replies_of_each_kind_are_read(endpoint, vendor, reply, expected):
+    endpoint.reply = (200, {}, reply)
+    found = ask(endpoint, vendor)
+    assert (found.text, found.finish) == expected
+    assert (found.usage.prompt, found.usage.completion) == (21, 4)
+    assert found.seconds > 0
+    assert len(endpoint.asked) == 1
+
+
+def test_a_blocked_prompt_of_google_is_a_refusal(endpoint):
+    blocked = {
+        "promptFeedback": {"blockReason": "SAFETY"},
+        "usageMetadata": {"promptTokenCount": 21, "totalTokenCount": 21},
+        "modelVersion": "m",
+    }
+    for reply in (blocked, google(stop="SAFETY")):
+        endpoint.reply = (200, {}, reply)
+        assert ask(endpoint, "google").finish == "refusal"
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "google", "mistral"])
+@pytest.mark.parametrize(
+    ("status", "overload"), [(429, True), (500, False), (503, True), (529, True)]
+)
+def test_overloads_are_transient_and_the_vendor_library_never_retries(
+    endpoint, vendor, status, overload
+):
+    body = {
+        "error": {"type": "overloaded_error", "message": f"slow down {KEY}", "code": status}
+    }
+    endpoint.reply = (status, {"Retry-After": "2"}, body)
+    with pytest.raises(Transient) as caught:
+        ask(endpoint, vendor)
+    assert caught.value.overload == overload
+    assert caught.value.retry_after == 2
+    assert KEY not in str(caught.value)
+    assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "google", "mistral"])
+def test_a_wrong_key_stops_the_endpoint_and_is_never_shown(endpoint, vendor):
+    endpoint.reply = (401, {}, {"error": {"message": f"bad key {KEY}", "code": 401}})
+    with pytest.raises(Permanent) as caught:
+        ask(endpoint, vendor)
+    assert caught.value.endpoint_wide
+    assert KEY not in str(caught.value)
+    with pytest.raises(Permanent, match="KEY is not set"):
+        ask(endpoint, vendor, secrets={})
+    assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "google", "mistral"])
+@pytest.mark.parametrize("reply", [b"", b"<html>", b"[]", {"choices": []}, {"content": 3}])
+def test_malformed_replies_are_errors_of_the_two_kinds(endpoint, vendor, reply):
+    endpoint.reply = (200, {}, reply)
+    try:
+        found = ask(endpoint, vendor)
+    except (Transient, Permanent):
+        return
+    assert found.text == ""
+
+
+def test_each_vendor_is_asked_in_its_own_words(endpoint):
+    for vendor, reply in (
+        ("anthropic", anthropic(TEXT)),
+        ("google", google({"text": "D"})),
+        ("mistral", mistral("D")),
+    ):
+        endpoint.reply = (200, {}, reply)
+        ask(endpoint, vendor, model="vendor-model-1")
+    (a, _, first), (g, headers, second), (m, _, third) = endpoint.asked
+    assert (a, m) == ("/v1/messages", "/v1/chat/completions")
+    assert g == "/v1beta/models/vendor-model-1:generateContent"
+    assert headers["x-goog-api-key"] == KEY
+    assert (first["max_tokens"], first["temperature"]) == (64, 0)
+    assert [t["role"] for t in first["messages"]] == ["user", "assistant", "user"]
+    assert "Be brief." in json.dumps(first["system"])
+    assert [t["role"] for t in second["contents"]] == ["user", "model", "user"]
+    assert second["generationConfig"]["maxOutputTokens"] == 64
+    assert [t["role"] for t in third["messages"]] == ["system", "user", "assistant", "user"]
+    assert third["random_seed"] == 7
+
+
+@pytest.mark.parametrize(
+    ("vendor", "model", "sent"),
+    [("google", "gemini-2.5-pro", True), ("mistral", "mistral-large-latest", False)],
+)
+def test_a_schema_is_sent_where_entry_and_vendor_understand_it(endpoint, vendor, model, sent):
+    schema = {
+        "type": "object",
+        "properties": {"facts": {"type": "array", "items": {"type": "string"}}},
+        "required": ["facts"],
+        "additionalProperties": False,
+    }
+    endpoint.reply = (200, {}, google({"text": "{}"}) if vendor == "google" else mistral("{}"))
+    ask(endpoint, vendor, schema=schema, model=model)
+    able = ("chat", "structured")
+    assert ask(endpoint, vendor, schema=schema, model=model, capabilities=able).text == "{}"
+    without, with_it = ("facts" in json.dumps(body) for _, _, body in endpoint.asked)
+    assert (without, with_it) == (False, sent)
