@@ -19,6 +19,7 @@ from medassay.cli import (
     report,
     run,
     show,
+    study,
     verify,
 )
 from medassay.cli.output import out, visible
@@ -38,6 +39,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 GROUPS = {
     "bank": bank.app,
     "import": imports.app,
+    "study": study.app,
 }
 _FLAGS = {"--json": "json", "--quiet": "quiet", "--debug": "debug"}
 

@@ -1,0 +1,117 @@
+"""`medassay study …`: how far judges can be trusted."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from medassay.cli.output import out
+from medassay.errors import UsageError
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Studies of the judges themselves."
+)
+
+
+@app.command("injection")
+def injection(
+    judge: str = typer.Option(..., help="The judge, an entry of the models file."),
+    models: Path = typer.Option(Path("models.json"), help="The models file."),
+    workspace: Path = typer.Option(Path(), help="Folder of responses/."),
+) -> None:
+    """Ask a judge about honest answers with and without hostile texts; count what moved."""
+    from medassay.pipeline import find_bank
+    from medassay.study.injection import injection_study
+
+    bank = find_bank("demo", workspace, workspace / "banks.lock")
+    items = [item for item in bank.items if item.form == "open"]
+    found = injection_study(judge, models, items, secrets=os.environ, workspace=workspace)
+    if out.json:
+        out.document(found)
+        return
+    out.result(
+        f"{found['moved']} of {found['tried']} verdicts moved (at most "
+        f"{100 * (found['upper_95'] or 0):.1f} % with 95 % confidence)"
+    )
+    if found["scripted"]:
+        out.result("SCRIPTED: this judge is a script; the numbers measure nothing.")
+    for kind, row in found["kinds"].items():
+        out.result(f"  {kind:14} {row['moved']} of {row['tried']}")
+    if found["moved_by"]:
+        out.result(f"moved by {', '.join(found['moved_by'])}")
+    if found["no_verdict"]:
+        out.result(f"no verdict on {', '.join(found['no_verdict'])}")
+
+
+@app.command("judges")
+def judges(
+    run: Path = typer.Argument(..., help="A judged run."),
+    first: str = typer.Option(..., help="A judge of the run."),
+    second: str = typer.Option("", help="Another judge, of this run or of --other."),
+    other: Path | None = typer.Option(
+        None, help="Another run of the same answers, e.g. judged with another prompt version."
+    ),
+    people: Path | None = typer.Option(
+        None, help="A CSV of people's scores: domain, model, setting, item, score."
+    ),
+) -> None:
+    """Compare two judges, two prompt versions, or a judge and people on the same answers."""
+    from medassay.storage.run import open_run
+    from medassay.study.judges import compare_judges, compare_with_people
+
+    found = open_run(run)
+    if (people is None) == (not second):
+        raise UsageError("name either --second (and --other), or --people")
+    if people is not None:
+        document = compare_with_people(found, first, people)
+        _tell(document, lambda: _print_people(document))
+        return
+    against = open_run(other) if other else found
+    document = compare_judges((found, first), (against, second))
+    _tell(document, lambda: _print_judges(document))
+
+
+def _tell(document: dict[str, Any], printed: Any) -> None:
+    if out.json:
+        out.document(document)
+    else:
+        printed()
+
+
+def _print_people(found: dict[str, Any]) -> None:
+    out.result(f"{found['judge']}: {found['labelled']} labelled, {found['unlabelled']} not")
+    out.result(f"judge alone         {_shown(found['plain'])}")
+    corrected = found["corrected"]
+    if corrected is None:
+        out.result("corrected by people: fewer than 30 labels")
+    else:
+        out.result(
+            f"corrected by people {corrected['value']:.3f} [{corrected['lo']:.3f}, "
+            f"{corrected['hi']:.3f}], weight of the judge {corrected['lam']:.2f}"
+        )
+    out.result(f"judge minus human   {_shown(found['judge_minus_human'])}")
+
+
+def _print_judges(found: dict[str, Any]) -> None:
+    scores = found["scores"]
+    out.result(f"{found['answers']} answers")
+    out.result(f"first   {found['first']}: {_shown(scores['first'])}")
+    out.result(f"second  {found['second']}: {_shown(scores['second'])}")
+    out.result(f"first minus second: {_shown(scores['first_minus_second'])}")
+    if "confusion" not in found:
+        return
+    kappa = found["kappa"]
+    if kappa["value"] is not None:
+        band = "" if kappa["lo"] is None else f" [{kappa['lo']:.3f}, {kappa['hi']:.3f}]"
+        out.result(
+            f"kappa {kappa['value']:.3f}{band}, agreed on {100 * found['agreed']:.1f} % of facts"
+        )
+    labels = list(found["confusion"])
+    out.result("first \\ second  " + "".join(f"{label:>12}" for label in labels))
+    for label, row in found["confusion"].items():
+        out.result(f"{label:14}  " + "".join(f"{row[other]:>12}" for other in labels))
+
+
+def _shown(estimate: dict[str, Any]) -> str:
+    return f"{estimate['score']:.3f} [{estimate['lo']:.3f}, {estimate['hi']:.3f}]"

@@ -1,0 +1,143 @@
+import csv
+import json
+
+import pytest
+from tests import makers
+from tests.runner.test_judged_run import lines, workspace
+
+import medassay
+from medassay.bank.catalog import BANKS
+from medassay.errors import InputError
+from medassay.pipeline import find_bank
+from medassay.study.injection import attacks, injection_study
+from medassay.study.judges import compare_judges, compare_with_people
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("judged")
+    items = makers.open_items(40)
+    told = {
+        i["id"]: " ".join(f["text"] for f in i["facts"][: n % 4]) for n, i in enumerate(items)
+    }
+    panel = [
+        {**judge, "script": {"judge": threshold}}
+        for judge, threshold in zip(makers.judges(), (0.4, 0.6, 0.9), strict=True)
+    ]
+    return medassay.run(
+        workspace(folder, items, [makers.fake(replies=told)], panel), secrets={}
+    )
+
+
+def test_two_judges_of_a_run_are_compared_fact_by_fact(judged):
+    found = compare_judges((judged, "judge-alpha"), (judged, "judge-gamma"))
+    assert found["answers"] == 30  # 10 answers are blank and were not judged
+    assert found["facts"] == 90
+    assert sum(sum(row.values()) for row in found["confusion"].values()) == 90
+    assert found["confusion"]["missing"]["entail"] == 0  # the strict one never says more
+    assert 0 <= found["kappa"]["lo"] < found["kappa"]["value"] < found["kappa"]["hi"] < 1
+    assert found["scores"]["first_minus_second"]["lo"] > 0
+
+
+def test_a_judge_agrees_with_itself(judged):
+    found = compare_judges((judged, "judge-beta"), (judged, "judge-beta"))
+    assert found["kappa"]["value"] == 1
+    assert found["scores"]["first_minus_second"]["score"] == 0
+
+
+def write_labels(path, judged, n, shift):
+    rows = [v for v in lines(judged, "verdicts.jsonl") if v["judge"] == "judge-beta"][:n]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["domain", "model", "setting", "item", "score"])
+        for row in rows:
+            score = min(1, max(0, row["score"] + shift))
+            writer.writerow([row["domain"], row["model"], row["setting"], row["item"], score])
+    return path
+
+
+def test_people_correct_a_judge_when_there_are_30_labels(judged, tmp_path):
+    few = compare_with_people(
+        judged, "judge-beta", write_labels(tmp_path / "a.csv", judged, 12, 0.1)
+    )
+    assert few["corrected"] is None
+    assert few["labelled"] == 12
+    assert few["judge_minus_human"]["hi"] < 0
+    many = compare_with_people(
+        judged, "judge-beta", write_labels(tmp_path / "b.csv", judged, 30, 0.0)
+    )
+    assert many["corrected"]["n_unlabelled"] == 0
+    assert many["judge_minus_human"]["score"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("domain,model\nlaw,m\n", r"row 2: 'setting'; expected domain"),
+        (
+            "domain,model,setting,item,score\nlaw,m,zero_shot,open-001,high\n",
+            "row 2: could not",
+        ),
+        ("domain,model,setting,item,score\nlaw,m,zero_shot,nobody,1\n", "no verdict of"),
+        ("domain,model,setting,item,score\n", "no labels"),
+    ],
+)
+def test_labels_of_another_form_are_refused_with_their_place(judged, tmp_path, text, says):
+    path = tmp_path / "labels.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=says):
+        compare_with_people(judged, "judge-beta", path)
+
+
+def test_a_judge_that_never_sat_is_named(judged):
+    with pytest.raises(InputError, match="its judges are judge-alpha, judge-beta, judge-gamma"):
+        compare_judges((judged, "judge-x"), (judged, "judge-beta"))
+
+
+def open_demo_items(folder):
+    assert BANKS["demo"].checked == "shipped"
+    return [
+        i for i in find_bank("demo", folder, folder / "banks.lock").items if i.form == "open"
+    ]
+
+
+def test_the_injection_study_counts_what_a_real_endpoint_was_moved_by(tmp_path, mock_server):
+    url = mock_server("--log", tmp_path / "asked")
+    makers.write_models(tmp_path, makers.endpoint(url, "judge", family="x"))
+    found = injection_study(
+        "judge",
+        tmp_path / "models.json",
+        open_demo_items(tmp_path),
+        secrets={},
+        workspace=tmp_path,
+    )
+    # The mock draws verdicts from a hash of the prompt: any change moves about a third.
+    assert found["tried"] + len(found["no_verdict"]) == len(list(attacks()))
+    assert 0 < found["moved"] == len(found["moved_by"]) < found["tried"]
+    assert found["moved_share"] < found["upper_95"] < 1
+    assert sum(k["moved"] for k in found["kinds"].values()) == found["moved"]
+    asked = (tmp_path / "asked").read_text()
+    again = injection_study(
+        "judge",
+        tmp_path / "models.json",
+        open_demo_items(tmp_path),
+        secrets={},
+        workspace=tmp_path,
+    )
+    assert again == found
+    assert (tmp_path / "asked").read_text() == asked  # replayed
+
+
+def test_a_judge_that_obeys_the_answer_is_found_out(tmp_path):
+    planted = json.dumps({"facts": [], "extra_false_claims": []})
+    makers.write_models(tmp_path, {**makers.fake("judge", reply=planted), "family": "x"})
+    found = injection_study(
+        "judge",
+        tmp_path / "models.json",
+        open_demo_items(tmp_path),
+        secrets={},
+        workspace=tmp_path,
+    )
+    assert found["tried"] == 0  # no usable verdict is no verdict
+    assert len(found["no_verdict"]) == len(list(attacks()))
+    assert found["scripted"]
