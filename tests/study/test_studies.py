@@ -16,9 +16,10 @@ from medassay.study.judges import compare_judges, compare_with_people
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("judged")
-    items = makers.open_items(40)
+    items = makers.open_items(60)
     told = {
-        i["id"]: " ".join(f["text"] for f in i["facts"][: n % 4]) for n, i in enumerate(items)
+        i["id"]: " ".join(f["text"] for f in i["facts"][1 : 1 + n % 3])
+        for n, i in enumerate(items)
     }
     panel = [
         {**judge, "script": {"judge": threshold}}
@@ -31,9 +32,9 @@ def judged(tmp_path_factory):
 
 def test_two_judges_of_a_run_are_compared_fact_by_fact(judged):
     found = compare_judges((judged, "judge-alpha"), (judged, "judge-gamma"))
-    assert found["answers"] == 30  # 10 answers are blank and were not judged
-    assert found["facts"] == 90
-    assert sum(sum(row.values()) for row in found["confusion"].values()) == 90
+    assert found["answers"] == 40  # 20 answers are blank and were not judged
+    assert found["facts"] == 120
+    assert sum(sum(row.values()) for row in found["confusion"].values()) == 120
     assert found["confusion"]["missing"]["entail"] == 0  # the strict one never says more
     assert 0 <= found["kappa"]["lo"] < found["kappa"]["value"] < found["kappa"]["hi"] < 1
     assert found["scores"]["first_minus_second"]["lo"] > 0
@@ -66,7 +67,7 @@ def test_people_correct_a_judge_when_there_are_30_labels(judged, tmp_path):
     many = compare_with_people(
         judged, "judge-beta", write_labels(tmp_path / "b.csv", judged, 30, 0.0)
     )
-    assert many["corrected"]["n_unlabelled"] == 0
+    assert many["corrected"]["n_unlabelled"] == 10
     assert many["judge_minus_human"]["score"] == 0
 
 

@@ -130,19 +130,17 @@ def hallucinated(claims_per_judge: Sequence[int]) -> bool:
     return sum(n > 0 for n in claims_per_judge) >= 2
 
 
-def self_preference(
-    scores: Mapping[str, Mapping[str, float]], own: Mapping[str, bool], judge: str
-) -> tuple[list[float], list[float]]:
-    """Return how far one judge lies above the mean of the others: (own family, other families).
+def above_others(scores: Mapping[str, float]) -> dict[str, float]:
+    """Return how far each judge of one answer lies above the mean of the others.
 
-    Parameters
-    ----------
-    scores : answer → judge → score
-    own : answer → whether the answer's model is of the judge's family
+    Its mean over answers of the judge's own family minus that over others is its self-preference.
+
+    Examples
+    --------
+    >>> above_others({"a": 1.0, "b": 0.5, "c": 0.0})
+    {'a': 0.75, 'b': 0.0, 'c': -0.75}
     """
-    parts: tuple[list[float], list[float]] = ([], [])
-    for answer, given in scores.items():
-        others = [s for name, s in given.items() if name != judge]
-        if judge in given and others:
-            parts[0 if own[answer] else 1].append(given[judge] - sum(others) / len(others))
-    return parts
+    if len(scores) < 2:
+        return {}
+    total, others = sum(scores.values()), len(scores) - 1
+    return {name: score - (total - score) / others for name, score in scores.items()}

@@ -3,6 +3,7 @@
 Source: specification of rubric judging, "Panel rules", "Agreement".
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +15,9 @@ import numpy as np
 from medassay.core.verdict import Judge
 from medassay.judge.catalog import JUDGES
 from medassay.judge.facts import KINDS, VERDICTS
-from medassay.judge.panel import agreement, hallucinated, panel_score, self_preference
+from medassay.judge.panel import above_others, agreement, hallucinated, panel_score
 from medassay.statistic.agreement.alpha import alpha_estimate, krippendorff_alpha
-from medassay.statistic.draws import count_rows
+from medassay.statistic.draws import Floats, cluster_sums, count_rows, number_clusters
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 from medassay.task.scoring import RunItems, score_record
 from medassay.task.task import Task
@@ -56,22 +57,28 @@ def by_trial(
         yield key, list(group)
 
 
+def _numbers() -> "array[float]":
+    return array("d")
+
+
 @dataclass
 class _Cell:
-    """What the verdicts of one cell come to."""
+    """What the verdicts of one cell come to; a few numbers an answer, so that memory stays small."""
 
     answers: int = 0
     failures: int = 0
     unsupported: int = 0
     repaired: int = 0
     masked: int = 0
-    pairwise: list[float] = field(default_factory=list)
-    unanimous: list[float] = field(default_factory=list)
-    ratings: list[np.ndarray[Any, Any]] = field(default_factory=list)
-    units: list[int] = field(default_factory=list)  # the item of each rated fact
-    claims: list[float] = field(default_factory=list)  # mean number of claims of an answer
-    hallucinated: list[float] = field(default_factory=list)
-    items: list[int] = field(default_factory=list)  # the item of each fully judged answer
+    ratings: list["array[int]"] = field(default_factory=list)  # of each seat; -1 where missing
+    units: "array[int]" = field(
+        default_factory=lambda: array("q")
+    )  # cluster of each rated fact
+    pairwise: "array[float]" = field(default_factory=_numbers)
+    unanimous: "array[float]" = field(default_factory=_numbers)
+    claims: "array[float]" = field(default_factory=_numbers)  # mean number of an answer
+    hallucinated: "array[float]" = field(default_factory=_numbers)
+    clusters: "array[int]" = field(default_factory=lambda: array("q"))  # of each whole panel
     kinds: Counter[str] = field(default_factory=Counter)
     contradicted: int = 0
     rated: int = 0
@@ -84,32 +91,29 @@ class Judgements:
         self._items = items
         self._families = families
         self._cells: dict[Cell, _Cell] = {}
-        self._scores: dict[
-            str, dict[str, dict[str, float]]
-        ] = {}  # mode → answer → judge → score
-        self._models: dict[str, tuple[str, int]] = {}  # answer → tested model, item
+        # Mode and judge → items × (sum and number of "above the others": own family, other families).
+        self._above: dict[tuple[str, str], Floats] = {}
 
     def add(self, verdicts: Sequence[Mapping[str, Any]]) -> None:
         """Take all verdicts of one trial."""
         first = verdicts[0]
-        domain = first["domain"]
-        cell = self._cells.setdefault(
-            (domain, first["model"], first["setting"], first["mode"]), _Cell()
-        )
-        item = self._items.clusters[domain][self._items.place(domain, first["item"])]
+        domain, model, mode = first["domain"], first["model"], first["mode"]
+        cell = self._cells.setdefault((domain, model, first["setting"], mode), _Cell())
         valid = [v for v in verdicts if v["outcome"] == "valid"]
         cell.answers += 1
         cell.failures += len(valid) < len(verdicts)
-        for verdict in valid:
-            cell.unsupported += verdict["unsupported_quotes"]
-            cell.repaired += verdict["repaired"]
+        cell.unsupported += sum(v["unsupported_quotes"] for v in valid)
+        cell.repaired += sum(v["repaired"] for v in valid)
         cell.masked += max((v.get("masked", 0) for v in verdicts), default=0)
-        name = "\x1f".join(str(first[k]) for k in TRIAL_KEY)
-        self._models[name] = (first["model"], item)
-        given = {v["judge"]: v["score"] for v in valid}
-        self._scores.setdefault(first["mode"], {})[name] = given
+        position = self._items.position(domain, first["item"])
+        for judge, above in above_others({v["judge"]: v["score"] for v in valid}).items():
+            table = self._above.setdefault((mode, judge), np.zeros((len(self._items), 4)))
+            side = 0 if self._families.get(model) == self._families.get(judge) else 2
+            table[position, side] += above
+            table[position, side + 1] += 1
         if valid and "facts" in valid[0]["body"]:
-            _add_facts(cell, verdicts, valid, item)
+            place = self._items.place(domain, first["item"])
+            _add_facts(cell, verdicts, valid, self._items.clusters[domain][place])
 
     def row(
         self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
@@ -150,14 +154,18 @@ class Judgements:
                 "claim_kinds": None,
                 "contradict_rate": None,
             }
-        ratings = np.concatenate([r for c in cells for r in c.ratings], axis=1)
-        units = np.array([u for c in cells for u in c.units])
+        seats = range(max(len(c.ratings) for c in cells))
+        rated = np.array(
+            [[r for c in cells for r in c.ratings[seat]] for seat in seats], dtype=float
+        )
+        ratings = np.where(rated < 0, np.nan, rated)
+        units = np.concatenate([np.array(c.units) for c in cells])
         found = alpha_estimate(ratings, units, seed=seed)
         answers = len(pairwise)
         hallucination = bootstrap_mean(
             [h for c in cells for h in c.hallucinated],
             seed=seed,
-            clusters=[i for c in cells for i in c.items],
+            clusters=[i for c in cells for i in c.clusters],
         )
         kinds = sum((c.kinds for c in cells), Counter[str]())
         return {
@@ -178,76 +186,61 @@ class Judgements:
         }
 
     def _self_preferences(self, mode: str, seed: int) -> list[dict[str, Any]]:
-        scores = self._scores.get(mode, {})
+        """Return how far each judge lies above the others: own family minus other families."""
+        joined = np.concatenate([np.array(c) for _, c in sorted(self._items.clusters.items())])
+        numbers = number_clusters(joined)
         found = []
-        for judge in sorted({name for given in scores.values() for name in given}):
-            family = self._families.get(judge, "")
-            own = {a: self._families.get(self._models[a][0]) == family for a in scores}
-            lists = self_preference(scores, own, judge)
-            if not lists[0] or not lists[1]:
+        for (of, judge), table in sorted(self._above.items()):
+            sums = table.sum(axis=0)
+            if of != mode or not sums[1] or not sums[3]:
                 continue
-            estimate = self._difference(scores, own, judge, seed)
+            clustered = table if numbers is None else cluster_sums(table, numbers)[0]
+            drawn = np.concatenate(
+                [c @ clustered for c in count_rows(len(clustered), 1000, seed)]
+            )
+            kept = drawn[(drawn[:, 1] > 0) & (drawn[:, 3] > 0)]
+            ends: list[float | None] = [None, None]
+            if len(kept) >= 0.95 * len(drawn):
+                differences = kept[:, 0] / kept[:, 1] - kept[:, 2] / kept[:, 3]
+                ends = [float(q) for q in np.quantile(differences, [0.025, 0.975])]
             found.append(
                 {
                     "judge": judge,
-                    "family": family,
-                    "difference": float(np.mean(lists[0]) - np.mean(lists[1])),
-                    "n_own": len(lists[0]),
-                    "n_other": len(lists[1]),
-                    "lo": None if estimate is None else estimate[0],
-                    "hi": None if estimate is None else estimate[1],
+                    "family": self._families.get(judge, ""),
+                    "difference": float(sums[0] / sums[1] - sums[2] / sums[3]),
+                    "n_own": int(sums[1]),
+                    "n_other": int(sums[3]),
+                    "lo": ends[0],
+                    "hi": ends[1],
                 }
             )
         return found
-
-    def _difference(
-        self,
-        scores: Mapping[str, Mapping[str, float]],
-        own: Mapping[str, bool],
-        judge: str,
-        seed: int,
-    ) -> tuple[float, float] | None:
-        """Return the percentile interval of a self-preference, items drawn whole."""
-        places = {
-            item: at for at, item in enumerate(sorted({i for _, i in self._models.values()}))
-        }
-        sums = np.zeros((len(places), 4))  # own sum, own n, other sum, other n
-        for answer, given in scores.items():
-            for side, values in enumerate(self_preference({answer: given}, own, judge)):
-                at = places[self._models[answer][1]]
-                sums[at, 2 * side] += sum(values)
-                sums[at, 2 * side + 1] += len(values)
-        drawn = np.concatenate([c @ sums for c in count_rows(len(places), 1000, seed)])
-        kept = drawn[(drawn[:, 1] > 0) & (drawn[:, 3] > 0)]
-        if len(kept) < 0.95 * len(drawn):
-            return None
-        lo, hi = np.quantile(kept[:, 0] / kept[:, 1] - kept[:, 2] / kept[:, 3], [0.025, 0.975])
-        return float(lo), float(hi)
 
 
 def _add_facts(
     cell: _Cell,
     verdicts: Sequence[Mapping[str, Any]],
     valid: Sequence[Mapping[str, Any]],
-    item: int,
+    cluster: int,
 ) -> None:
     n_facts = len(valid[0]["body"]["facts"])
-    ratings = np.full((len(verdicts), n_facts), np.nan)
-    for row, verdict in enumerate(verdicts):
-        if verdict["outcome"] == "valid":
-            ratings[row] = [VERDICTS.index(f["verdict"]) for f in verdict["body"]["facts"]]
-    cell.ratings.append(ratings)
-    cell.units += [item] * n_facts
+    while len(cell.ratings) < len(verdicts):
+        cell.ratings.append(array("b"))
+    for seat, verdict in enumerate(verdicts):
+        said = verdict["body"]["facts"] if verdict["outcome"] == "valid" else ()
+        codes = [VERDICTS.index(fact["verdict"]) for fact in said] or [-1] * n_facts
+        cell.ratings[seat].extend(codes)
+    cell.units.extend([cluster] * n_facts)
     for verdict in valid:
         cell.rated += n_facts
         cell.contradicted += sum(f["verdict"] == "contradict" for f in verdict["body"]["facts"])
     if len(valid) < len(verdicts):
         return  # agreement and false claims are of whole panels only
-    said = agreement([[f["verdict"] for f in v["body"]["facts"]] for v in valid])
-    cell.pairwise.append(said.pairwise)
-    cell.unanimous.append(said.unanimous)
+    panel = agreement([[f["verdict"] for f in v["body"]["facts"]] for v in valid])
+    cell.pairwise.append(panel.pairwise)
+    cell.unanimous.append(panel.unanimous)
     counts = [len(v["body"]["claims"]) for v in valid]
     cell.claims.append(sum(counts) / len(counts))
     cell.hallucinated.append(float(hallucinated(counts)))
-    cell.items.append(item)
+    cell.clusters.append(cluster)
     cell.kinds.update(c["kind"] for v in valid for c in v["body"]["claims"])

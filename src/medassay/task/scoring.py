@@ -59,6 +59,9 @@ class RunItems:
         """Return the place of an item in the whole run, counted from 0."""
         return self._starts.get(domain, 0) + self.place(domain, name)
 
+    def __len__(self) -> int:
+        return len(self._items)
+
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
 
