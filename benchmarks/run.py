@@ -43,7 +43,9 @@ def measure(command, cwd=None, env=None):
         text=True,
         check=True,
         cwd=cwd,
-        env={**os.environ, **(env or {})},
+        # As installed: compiled modules are kept, whatever this shell says.
+        env={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        | (env or {}),
     )
     wall, cpu, peak, code, errors = json.loads(done.stdout)
     if code:

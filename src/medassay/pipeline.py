@@ -38,7 +38,13 @@ from medassay.runner.judging import (
     seat,
     verdict_number,
 )
-from medassay.runner.manifest import bank_entry, bench_entry, run_identity, surroundings
+from medassay.runner.manifest import (
+    bank_entry,
+    bench_entry,
+    run_identity,
+    scorer_ids,
+    surroundings,
+)
 from medassay.runner.preview import preview_model
 from medassay.runner.progress import Progress, Silent
 from medassay.runner.schedule import Schedule
@@ -351,19 +357,12 @@ def judge_run(
         "methodology": short_hash([manifest["methodology"], wanted.name, bench_entry(bench)]),
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
-    name = f"{source.id}-{short_hash(identity)}"
-    counter, last = latest(workspace / "runs", name)
-    if last is not None and not last.sealed:
-        found = last
-    else:
-        created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        made = {**identity, "created_at": created, **surroundings()}
-        found = create_run(workspace / "runs", f"{name}-{counter + 1}", made)
+    found = _derived(source, identity, workspace / "runs")
     with lock_run(found), ResponseStore(workspace / "responses") as store:
         from medassay.runner.finish import copy_answers, finish, write_scores
 
         copy_answers(source, found)
-        items = RunItems(found.path, found.manifest["domains"])
+        items = _scorable(found, wanted)
         write_scores(found, wanted, items)
         chats = {n: provide(spec, secrets) for n, spec in bench.models.items()}
         asker = Asker(bench.models, chats, store, Budget(), seed=plan.seed)
@@ -371,6 +370,83 @@ def judge_run(
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finish(found, wanted, items, asker.tally.findings, sealed_at=now)
     return open_run(found.path)
+
+
+def rescore(
+    run: Run | str | Path,
+    *,
+    contradiction_penalty: float | None = None,
+    workspace: Path | None = None,
+) -> Run:
+    """Score the stored answers and verdicts of a sealed run anew, and return a new sealed run.
+
+    Nothing is asked; the code's scorers of today apply.
+
+    Parameters
+    ----------
+    contradiction_penalty : λ of target facts, in [0, 1]; None keeps that of each bank
+    workspace : folder of runs/; default: that of the run
+    """
+    source = run if isinstance(run, Run) else open_run(Path(run))
+    if not source.sealed:
+        raise IncompleteError(
+            f"run {source.path.name}: not finished; only sealed runs are scored"
+        )
+    if contradiction_penalty is not None and not 0 <= contradiction_penalty <= 1:
+        raise InputError(f"contradiction penalty {contradiction_penalty:g}; expected 0 to 1")
+    workspace = workspace or source.path.resolve().parents[1]
+    kept = ("schema_version", "run", "created_at", "code", "scorers", "packages", "machine")
+    identity = {k: v for k, v in source.manifest.items() if k not in kept}
+    if contradiction_penalty is not None:
+        identity["banks"] = [
+            {**bank, "contradiction_penalty": contradiction_penalty}
+            for bank in identity["banks"]
+        ]
+    task = find_task(identity["task"])
+    judges = (
+        judges_of(task, identity["banks"], identity["domains"]) if "bench" in identity else {}
+    )
+    if judges:
+        identity["rubrics"] = {domain: judge.id for domain, judge in judges.items()}
+    identity["methodology"] = short_hash(
+        [identity["methodology"], scorer_ids(), identity.get("rubrics"), contradiction_penalty]
+    )
+    identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
+    found = _derived(source, identity, workspace / "runs")
+    with lock_run(found):
+        from medassay.runner.finish import copy_answers, finish, rescore_verdicts, write_scores
+
+        copy_answers(source, found)
+        items = _scorable(found, task)
+        write_scores(found, task, items)
+        if judges:
+            rescore_verdicts(source, found, items, judges)
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        finish(found, task, items, [], sealed_at=now)
+    return open_run(found.path)
+
+
+def _derived(source: Run, identity: dict[str, Any], runs: Path) -> Run:
+    """Return the unfinished run made from `source` in this way, or a new one."""
+    name = f"{source.id}-{short_hash(identity)}"
+    counter, last = latest(runs, name)
+    if last is not None and not last.sealed:
+        return last
+    created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    made = {**identity, "created_at": created, **surroundings()}
+    return create_run(runs, f"{name}-{counter + 1}", made)
+
+
+def _scorable(run: Run, task: Task) -> RunItems:
+    """Return the items of a run, all of forms that a task can score."""
+    items = RunItems(run.path, run.manifest["domains"])
+    strange = items.forms - task.readers.keys()
+    if strange:
+        raise InputError(
+            f"run {run.id}: holds items of form {', '.join(sorted(strange))}, which task "
+            f"'{task.name}' cannot score; its forms are {', '.join(sorted(task.readers))}"
+        )
+    return items
 
 
 _MADE_ANEW = frozenset(

@@ -20,7 +20,7 @@ GOOD = {"id": "m", "provider": "openai_compatible", "url": "http://localhost:1/v
     ("entry", "says"),
     [
         ({**GOOD, "colour": 1}, "'colour'"),
-        ({**GOOD, "provider": "nope"}, "known are baseline"),
+        ({**GOOD, "provider": "nope"}, "known are anthropic, baseline"),
         ({**GOOD, "url": "ftp://x"}, "expected http://"),
         ({**GOOD, "max_tokens": "many"}, "'max_tokens'"),
         ({**GOOD, "concurrency": 0}, "'concurrency': 0; at least 1"),

@@ -34,7 +34,7 @@ def test_every_template_fills_all_holes_and_has_a_hash(name):
     for language in (*TEMPLATES[name], "xx"):
         text = template.fill(item(language=language, condition="gout", context="A case."), None)
         assert "Which?" in text
-        assert "A. one" in text
+        assert ("A. one" in text) == (name != "open")
         assert "{" not in text
     assert template.id.startswith(f"{name}@")
 

@@ -9,7 +9,7 @@ from tests import makers
 
 import medassay
 from medassay.errors import IncompleteError, InputError
-from medassay.pipeline import Sitting, judge_run
+from medassay.pipeline import Sitting, judge_run, rescore
 from medassay.storage.run import seal_run
 
 
@@ -286,3 +286,37 @@ def test_a_changed_verdict_is_found_even_when_every_hash_was_made_anew(tmp_path)
     report = medassay.verify(run.path)
     assert not report.ok
     assert "body is not what was said" in report.first_mismatch
+
+
+def test_stored_verdicts_are_scored_again_with_another_penalty(tmp_path, mock_server):
+    url = mock_server()
+    plan = workspace(
+        tmp_path, makers.open_items(20), [makers.endpoint(url, family="tested")], panel(url)
+    )
+    first = medassay.run(plan, secrets={})
+    same, mild = rescore(first), rescore(first, contradiction_penalty=0)
+    scores = [[s["score"] for s in lines(run, "scores.jsonl")] for run in (first, same, mild)]
+    assert scores[0] == scores[1]
+    assert all(a <= b for a, b in zip(scores[0], scores[2], strict=True))
+    assert scores[0] != scores[2]
+    replies = [[v["replies"] for v in lines(run, "verdicts.jsonl")] for run in (first, mild)]
+    assert replies[0] == replies[1]
+    assert mild.manifest["methodology"] != same.manifest["methodology"]
+    assert all(medassay.verify(run.path).ok for run in (first, same, mild))
+    closed = medassay.run(closed_plan(tmp_path / "closed"), secrets={})
+    assert medassay.verify(rescore(closed).path).ok
+    with pytest.raises(InputError, match="expected 0 to 1"):
+        rescore(first, contradiction_penalty=2)
+    with pytest.raises(InputError, match="form choice, which task 'open' cannot score"):
+        sitting = Sitting(
+            judges=[j["id"] for j in makers.judges()],
+            models_file=tmp_path / "closed" / "models.json",
+            task="open",
+        )
+        judge_run(closed, sitting, secrets={})
+
+
+def closed_plan(folder):
+    makers.write_bank(folder / "bank", makers.law_items())
+    makers.write_models(folder, makers.fake(reply="A"), *makers.judges())
+    return makers.write_plan(folder)

@@ -18,6 +18,7 @@ from medassay.cli import (
     publish,
     report,
     run,
+    score,
     show,
     study,
     verify,
@@ -33,6 +34,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "publish": publish.command,
     "report": report.command,
     "run": run.command,
+    "score": score.command,
     "show": show.command,
     "verify": verify.command,
 }

@@ -7,13 +7,14 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.trial import Answer
-from medassay.core.verdict import Judge
+from medassay.core.verdict import Judge, Verdict
 from medassay.runner.engine import failed_record
 from medassay.runner.judging import Answers, Bench, failed_verdict
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run, seal_run, write_new
+from medassay.task.catalog import TASKS
 from medassay.task.judged import Judgements, by_trial, judged_score
 from medassay.task.scoring import RunItems, Scoring, score_trials
 from medassay.task.standings import Table, leaderboard_document
@@ -95,6 +96,23 @@ def write_judged_scores(
                 score = judged_score(score, verdicts, judge, n_seats)  # noqa: PLW2901 -- replaced
             scores.write(canonical(score) + b"\n")
     part.replace(run.path / "scores.jsonl")
+
+
+def rescore_verdicts(
+    source: Run, run: Run, items: RunItems, judges: Mapping[str, Judge]
+) -> None:
+    """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
+    with _rewrite(run.path / "verdicts.jsonl") as verdicts:
+        for record in read_jsonl(source.path / "verdicts.jsonl"):
+            judge = judges[record["domain"]]
+            if record["outcome"] == "valid":
+                item = items.get(record["domain"], record["item"])
+                said = Verdict(valid=True, body=record["body"])
+                record |= {"rubric": judge.id, "score": judge.score(item, said)}
+            verdicts.write(canonical(record) + b"\n")
+    answers = Answers(run, items, TASKS[run.manifest["task"]])
+    n_seats = max(len(seats) for seats in run.manifest["bench"].values())
+    write_judged_scores(run, answers, judges, n_seats)
 
 
 def write_scores(run: Run, task: Task, items: RunItems) -> None:

@@ -106,15 +106,18 @@ class ResponseStore:
         os.write(self._active, msgspec.json.encode(record) + b"\n")
 
     def close(self) -> None:
-        """Seal this process's segment and free the index."""
-        if self._active is not None:
-            os.fsync(self._active)
-            self._compress(self._active_path)
-            os.close(self._active)
-            self._active = None
-            with suppress(OSError):  # a full disk, say: the next opening makes it good
-                self._refresh_index()
-        self._index.close()
+        """Seal this process's segment and free the index; the lock is freed whatever happens."""
+        try:
+            if self._active is not None:
+                os.fsync(self._active)
+                self._compress(self._active_path)
+                with suppress(OSError):  # a full disk, say: the next opening makes it good
+                    self._refresh_index()
+        finally:
+            if self._active is not None:
+                os.close(self._active)
+                self._active = None
+            self._index.close()
 
     def _adopt_orphans(self) -> None:
         for path in sorted(self._folder.glob("active-*.jsonl")):

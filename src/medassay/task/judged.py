@@ -155,8 +155,11 @@ class Judgements:
                 "contradict_rate": None,
             }
         seats = range(max(len(c.ratings) for c in cells))
-        rated = np.array(
-            [[r for c in cells for r in c.ratings[seat]] for seat in seats], dtype=float
+        rated = np.stack(
+            [
+                np.concatenate([np.array(c.ratings[seat], dtype=np.float64) for c in cells])
+                for seat in seats
+            ]
         )
         ratings = np.where(rated < 0, np.nan, rated)
         units = np.concatenate([np.array(c.units) for c in cells])

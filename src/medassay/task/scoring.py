@@ -69,6 +69,11 @@ class RunItems:
         """Return the file object of one item."""
         return self._items.record(self.position(domain, name))
 
+    @property
+    def forms(self) -> set[Form]:
+        """Return the forms that occur."""
+        return {form for _, _, form in set(self._items.heads)}
+
     def form(self, domain: str, name: str) -> Form:
         """Return the form of one item, without reading it."""
         return self._items.heads[self.position(domain, name)][2]
