@@ -10,13 +10,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 all: check docs examples test
 
-check: $(VENV)/.dev
+check: $(VENV)/.vendors
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check docs examples $(VENV)/.local $(VENV)/.vendors
+test: check docs examples $(VENV)/.local
 	$(BIN)/pytest -n 2 -q
 
 docs: $(VENV)/.dev
