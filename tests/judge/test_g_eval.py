@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from medassay.core.item import Fact, Item
@@ -80,6 +80,8 @@ def test_without_a_path_the_prompt_does_not_speak_of_one():
     assert len({GEval().id, GEval(with_path=False).id, GEval(batch=1).id}) == 3
 
 
+@example("0\r0")
+@example('question_id,score\nq1,"' + "9" * 200_000)
 @given(st.text(max_size=200))
 def test_no_reply_breaks_the_readers(reply):
     assert set(read_scores(reply, ["q1"])) <= {"q1"}

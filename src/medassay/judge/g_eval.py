@@ -37,7 +37,10 @@ def read_scores(reply: str, ids: Sequence[str]) -> dict[str, int]:
     scores has none; rows may come in any order; unknown ids are ignored.
     """
     text = _FENCE.sub("", strip_thoughts(reply)[0]).strip()
-    rows = list(csv.reader(io.StringIO(text.replace("\0", ""))))[:10_000]
+    try:
+        rows = list(csv.reader(text.replace("\0", "").splitlines()[:10_000]))
+    except csv.Error:  # a field beyond all measure
+        return {}
     header = next(
         (
             n
