@@ -1,6 +1,7 @@
 """The board in a real browser: what readers see, with and without scripts."""
 
 import gzip
+import json
 import re
 from collections import defaultdict
 
@@ -48,6 +49,7 @@ def site(tmp_path_factory):
         folder / "site",
         publication="first",
     )
+    publish_judged(folder)
     replies = {items[0]["id"]: HOSTILE, items[1]["id"]: "A or B"}
     makers.write_models(
         folder,
@@ -57,6 +59,38 @@ def site(tmp_path_factory):
     run = medassay.run(makers.write_plan(folder, models=["scripted", "random"]), secrets={})
     medassay.publish(run, folder / "site", publication="second")
     return folder / "site"
+
+
+def publish_judged(folder):
+    """Publish a board of open answers: three judges that disagree, one failing on one answer."""
+    makers.write_bank(folder / "open", makers.open_items(12), name="open")
+    orders = (
+        ("entail", "missing", "entail"),
+        ("entail", "contradict", "missing"),
+        ("missing", "entail", "contradict"),
+    )
+    judges = []
+    for judge, order in zip(makers.judges(), orders, strict=True):
+        facts = [{"id": f"f{n}", "verdict": v, "evidence": ""} for n, v in enumerate(order, 1)]
+        facts[0]["evidence"] = "<b>bold</b>"
+        claim = {"quote": HOSTILE[:60], "why": HOSTILE, "kind": "invented_source"}
+        reply = json.dumps({"facts": facts, "extra_false_claims": [claim]})
+        script = {"reply": reply}
+        if judge["family"] == "gamma":
+            script["replies"] = {"open-003": "It is fine."}
+        judges.append({**judge, "script": script})
+    student = {**makers.fake("student", reply=f"<b>bold</b> {HOSTILE}"), "family": "alpha"}
+    (folder / "judged.json").write_text(
+        json.dumps({"schema_version": 1, "models": [student, *judges]})
+    )
+    plan = folder / "judged.toml"
+    names = json.dumps([j["id"] for j in judges])
+    plan.write_text(
+        f'task = "open"\nbanks = ["open"]\nmodels = ["student"]\nmodels_file = "judged.json"\n'
+        f"judges = {names}\n"
+    )
+    run = medassay.run(plan, secrets={})
+    medassay.publish(run, folder / "site", publication="judged")
 
 
 @pytest.fixture(scope="module")
@@ -289,3 +323,36 @@ def test_a_thousand_models_fit_the_budget(tmp_path):
     assert len(gzip.compress(content.encode())) <= 80 * 1024
     assert len(re.findall("<t[dh]", content)) <= 12_000
     assert len(re.findall("<tr", content)) <= 2_000
+
+
+def test_every_judge_is_seen_on_every_fact(page, site):
+    page.goto((site / "p/judged/cell/student/law/zero-shot-solo/index.html").as_uri())
+    first = page.locator("article[data-answer='open-000']")
+    cells = first.locator("td[data-judge]")
+    assert cells.count() == 9
+    said = [c.get_attribute("data-verdict") for c in cells.all()]
+    assert said[:3] == ["entail", "entail", "missing"]
+    assert "<b>bold</b>" in first.locator("q").first.inner_text()
+    assert "false claim (invented source)" in first.inner_text()
+    failed = page.locator("article[data-answer='open-003']")
+    assert "null" in failed.get_attribute("class")
+    assert failed.locator("td[data-verdict='']").count() == 3
+    assert "judge failed: judge-gamma" in failed.inner_text()
+    assert page.title() != "owned"
+
+
+def test_a_judged_ranking_says_how_sure_its_scoring_is(page, site):
+    page.goto((site / "p/judged/index.html").as_uri())
+    row = page.locator("tr[data-model='student']").first
+    assert float(row.get_attribute("data-agreement")) < 0.667
+    text = row.inner_text()
+    for part in (
+        "scoring itself is uncertain here",
+        "1 answer without a full panel",
+        "judge from the same vendor",
+        "scripted",
+    ):
+        assert part in text
+    assert page.is_visible("[data-scripted]")
+    page.goto((site / "p/judged/methodology/index.html").as_uri() + "#judges")
+    assert page.is_visible("#judges")
