@@ -269,6 +269,9 @@ def test_stored_answers_are_judged_again_without_asking_the_models(tmp_path, moc
     assert {p.name: p.read_bytes() for p in first.path.iterdir()} == bytes_before
     page = medassay.publish(scored, tmp_path / "site")
     assert "g_eval_no_path, 0 to 10" in page.read_text()
+    method = (page.parent / "methodology/index.html").read_text()
+    assert "One judge grades each answer" in method
+    assert "For every target fact" not in method
     assert medassay.verify(tmp_path / "site").ok
 
 

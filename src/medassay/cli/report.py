@@ -109,12 +109,15 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
 
 def _judging(row: dict[str, Any]) -> tuple[str, str]:
     """Return judge agreement and hallucination rate as text, dashes where nothing was judged."""
+    from medassay.core.leaderboard import honest_ends
+
     agreement, rate = row.get("agreement"), row.get("hallucination_rate")
+    ends = None if rate is None else honest_ends(rate)
     return (
         "–" if agreement is None else f"{agreement:.2f}",
         "–"
-        if rate is None
-        else f"{100 * rate['score']:.1f} % [{100 * rate['lo']:.1f}, {100 * rate['hi']:.1f}]",
+        if rate is None or ends is None
+        else f"{100 * rate['score']:.1f} % [{100 * ends['lo']:.1f}, {100 * ends['hi']:.1f}]",
     )
 
 

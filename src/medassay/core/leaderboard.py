@@ -34,6 +34,15 @@ def units(value: float | None, scale: Sequence[float]) -> str:
     return f"{100 * value:.1f}" if list(scale) == [0, 1] else f"{value:.2f}"
 
 
+def honest_ends(estimate: dict[str, Any]) -> dict[str, Any]:
+    """Return the interval to show of a rate: the second one where the first has no width.
+
+    None of 24 answers is no proof of none at all; the bootstrap cannot say so, Wilson's interval can.
+    """
+    narrow = "degenerate" in estimate["flags"] and estimate["second"]
+    return estimate["second"] if narrow else estimate
+
+
 def score_text(row: dict[str, Any]) -> str:
     """Return a score with its interval and n: `61.2 [57.9, 64.4] n=330`."""
     if row["score"] is None:

@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from medassay.core.leaderboard import rank_text, units
+from medassay.core.leaderboard import honest_ends, rank_text, units
 from medassay.publication.board import Board
 
 # Controls and format marks, among them all that turn the direction of text.
@@ -75,7 +75,9 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(visible=visible, percent=percent, short=short, units=units)
+    made.filters.update(
+        visible=visible, percent=percent, short=short, units=units, honest=honest_ends
+    )
     made.globals.update(rank_text=rank_text)
     return made
 
