@@ -73,6 +73,7 @@ def test_no_text_closes_its_fence(text):
     first, *inside, last = fenced.split("\n")
     assert first == last.replace("end of ", "")
     assert not any(line == last for line in inside)
+    assert first != fence(text + ".", "answer").split("\n")[0]  # nobody can know it beforehand
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from tests import makers
 
 import medassay
+from medassay import pipeline
 from medassay.errors import IncompleteError, InputError
 from medassay.pipeline import Sitting, judge_run, rescore
 from medassay.storage.run import seal_run
@@ -113,8 +114,15 @@ def test_a_judge_that_cannot_be_reached_leaves_the_run_resumable(tmp_path, mock_
     with pytest.raises(IncompleteError, match="2 verdicts are missing"):
         medassay.run(plan, secrets={})
     [folder] = (tmp_path / "runs").iterdir()
-    judges[2]["url"] = url
     assert not (folder / "seal.json").exists()
+    run = pipeline.run(plan, secrets={}, accept_failures=True)
+    assert run.path == folder
+    said = [(v["judge"], v["outcome"]) for v in lines(run, "verdicts.jsonl")]
+    alone = [("judge-alpha", "valid"), ("judge-beta", "valid"), ("judge-gamma", "failed")]
+    assert said == alone * 2
+    assert [s["score"] for s in lines(run, "scores.jsonl")] == [None, None]
+    assert row(run)["score"] is None
+    assert medassay.verify(folder).ok
 
 
 def start(plan):
