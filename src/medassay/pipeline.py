@@ -45,7 +45,7 @@ from medassay.runner.manifest import (
     scorer_ids,
     surroundings,
 )
-from medassay.runner.preview import preview_model
+from medassay.runner.preview import preview_judge, preview_model
 from medassay.runner.progress import Progress, Silent
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal
@@ -502,13 +502,15 @@ def leaderboard(run: Run | str | Path) -> Leaderboard:
 
 
 def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[str, Any]:
-    """Return what a run would ask: calls, replies already stored, upper bounds of tokens and money."""
+    """Return what a run would ask, judges among it: calls, replies already stored, upper bounds."""
     base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
     wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
     workspace = workspace or base
-    schedule, _, _ = prepare(wanted, base, workspace)
+    schedule, _, bench = prepare(wanted, base, workspace)
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
+    if bench is not None:
+        rows += [preview_judge(schedule, bench, spec) for spec in bench.models.values()]
     totals = {
         name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")
     }
@@ -516,8 +518,9 @@ def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[s
 
 
 def has_prices(plan: Path) -> bool:
-    """Return whether any model of a plan has a price, so that a run may cost money."""
+    """Return whether any model or judge of a plan has a price, so that a run may cost money."""
     wanted = load_plan(plan)
     specs = load_models(plan.resolve().parent / wanted.models_file)
-    prices = [specs[name].price for name in wanted.models if name in specs]
+    asked = {*wanted.models, *wanted.judges, wanted.substitute}
+    prices = [specs[name].price for name in asked if name in specs]
     return any(price.input or price.output for price in prices)

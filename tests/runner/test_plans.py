@@ -11,10 +11,33 @@ from medassay import pipeline
 PLANS = Path(__file__).parents[2] / "plans"
 
 
-@pytest.mark.parametrize(("name", "trials"), [("leaderboard", 4 * 144), ("g_eval", 2 * 24)])
-def test_a_published_protocol_says_what_it_would_ask(name, trials, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "trials", "verdicts"),
+    # 24 open items: one call for each of three judges and four models; or batches of three of the
+    # eight answers of a domain.
+    [("leaderboard", 4 * 144, 24 * 4 * 3), ("g_eval", 2 * 24, 6 * 3)],
+)
+def test_a_published_protocol_says_what_it_would_ask(name, trials, verdicts, tmp_path):
     found = pipeline.preview(PLANS / f"{name}.toml", workspace=tmp_path)
-    assert found["trials"] == found["calls"] == trials
+    assert found["trials"] == trials
+    asked = {row["model"]: row["calls"] for row in found["models"]}
+    judges = {model: calls for model, calls in asked.items() if model.startswith("judge-")}
+    assert sum(judges.values()) == verdicts
+    assert found["calls"] == trials + verdicts
+    assert all(row["tokens"] > row["calls"] * 100 for row in found["models"])
+
+
+def test_a_priced_judge_alone_makes_a_run_cost_money(tmp_path):
+    models = json.loads((PLANS / "models.json").read_text())
+    for entry in models["models"]:
+        if entry["id"] == "judge-gpt-5":
+            entry["price"] = {"input": 2.0, "output": 10.0}
+    (tmp_path / "models.json").write_text(json.dumps(models))
+    plan = tmp_path / "plan.toml"
+    plan.write_text((PLANS / "leaderboard.toml").read_text())
+    assert pipeline.has_prices(plan)
+    assert not pipeline.has_prices(PLANS / "leaderboard.toml")
+    assert pipeline.preview(plan)["money"] > 0.5
 
 
 @pytest.mark.parametrize("name", ["leaderboard", "g_eval"])
