@@ -5,6 +5,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.growth import growth
 
 from medassay.core.item import Fact, Item
 from medassay.core.trial import Prompt
@@ -108,5 +109,5 @@ def test_what_runs_on_is_cut_and_counted():
 @pytest.mark.parametrize(
     "padding", ["as ", "as an ai ", "\n", "model from ", ">*#_- ", "\u200b"]
 )
-def test_masking_takes_no_time_on_padding(padding):
-    show(padding * 60_000, SPEAKER)
+def test_masking_takes_no_more_than_its_share_of_time_on_padding(padding):
+    assert growth(lambda text: show(text, SPEAKER), padding, 4_000) < 24

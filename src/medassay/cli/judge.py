@@ -5,8 +5,6 @@ from pathlib import Path
 
 import typer
 
-from medassay.cli.output import out
-
 
 def command(
     run: Path = typer.Argument(..., help="The folder of a sealed run."),
@@ -31,7 +29,7 @@ def command(
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
     from medassay import pipeline
-    from medassay.cli.report import print_leaderboard
+    from medassay.cli.report import tell_run
     from medassay.cli.run import watch
 
     sitting = pipeline.Sitting(
@@ -48,9 +46,4 @@ def command(
         watch=watch,
         accept_failures=accept_failures,
     )
-    board = pipeline.leaderboard(found)
-    if out.json:
-        out.document({"run": found.id, "path": str(found.path), "domains": board.domains})
-        return
-    print_leaderboard(board, found, "overall")
-    out.result(f"run {found.path}")
+    tell_run(found)

@@ -47,6 +47,18 @@ def command(
         _print_groups(field, rows)
 
 
+def tell_run(run: "Run") -> None:
+    """Print the overall ranking and the place of a run that was just sealed."""
+    from medassay import pipeline
+
+    board = pipeline.leaderboard(run)
+    if out.json:
+        out.document({"run": run.id, "path": str(run.path), "domains": board.domains})
+        return
+    print_leaderboard(board, run, "overall")
+    out.result(f"run {run.path}")
+
+
 def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     """Print one ranking as a table, with what a reader must know beside it."""
     from rich.markup import escape

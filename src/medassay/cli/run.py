@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Ask all models of a plan; the same command resumes what was cut off."""
     from medassay import pipeline
-    from medassay.cli.report import print_leaderboard
+    from medassay.cli.report import tell_run
 
     if preview:
         _print_preview(pipeline.preview(plan, workspace=workspace))
@@ -54,12 +54,7 @@ def command(
         fresh=fresh,
         accept_failures=accept_failures,
     )
-    board = pipeline.leaderboard(found)
-    if out.json:
-        out.document({"run": found.id, "path": str(found.path), "domains": board.domains})
-        return
-    print_leaderboard(board, found, "overall")
-    out.result(f"run {found.path}")
+    tell_run(found)
 
 
 def _confirm(cost: dict[str, Any]) -> None:

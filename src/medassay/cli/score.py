@@ -4,8 +4,6 @@ from pathlib import Path
 
 import typer
 
-from medassay.cli.output import out
-
 
 def command(
     run: Path = typer.Argument(..., help="The folder of a sealed run."),
@@ -15,12 +13,7 @@ def command(
 ) -> None:
     """Score the stored answers of a run with today's scorers; nothing earlier is overwritten."""
     from medassay import pipeline
-    from medassay.cli.report import print_leaderboard
+    from medassay.cli.report import tell_run
 
     found = pipeline.rescore(run, contradiction_penalty=contradiction_penalty)
-    board = pipeline.leaderboard(found)
-    if out.json:
-        out.document({"run": found.id, "path": str(found.path), "domains": board.domains})
-        return
-    print_leaderboard(board, found, "overall")
-    out.result(f"run {found.path}")
+    tell_run(found)
