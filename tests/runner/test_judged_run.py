@@ -10,7 +10,7 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.errors import IncompleteError, InputError
-from medassay.pipeline import Sitting, judge_run, rescore
+from medassay.runner.again import Sitting, judge_run, rescore
 from medassay.storage.run import seal_run
 
 

@@ -76,9 +76,9 @@ def _asked(spec: Any) -> dict[str, Any]:
     from medassay.core.trial import Prompt
     from medassay.errors import MedassayError
     from medassay.model.catalog import PROVIDERS
-    from medassay.pipeline import named_secrets
     from medassay.runner.asking import sampling_of
     from medassay.runner.bridge import run_async
+    from medassay.runner.stages import named_secrets
 
     messages = ({"role": "user", "content": "Reply with the letter A only."},)
     prompt = Prompt(

@@ -28,18 +28,18 @@ def command(
     ),
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
-    from medassay import pipeline
     from medassay.cli.report import tell_run
     from medassay.cli.run import watch
+    from medassay.runner.again import Sitting, judge_run
 
-    sitting = pipeline.Sitting(
+    sitting = Sitting(
         judges=[name.strip() for name in panel.split(",") if name.strip()],
         models_file=models,
         task=task,
         substitute=substitute,
         allow_own=allow_own,
     )
-    found = pipeline.judge_run(
+    found = judge_run(
         run,
         sitting,
         secrets=os.environ,

@@ -12,8 +12,8 @@ def command(
     ),
 ) -> None:
     """Score the stored answers of a run with today's scorers; nothing earlier is overwritten."""
-    from medassay import pipeline
     from medassay.cli.report import tell_run
+    from medassay.runner.again import rescore
 
-    found = pipeline.rescore(run, contradiction_penalty=contradiction_penalty)
+    found = rescore(run, contradiction_penalty=contradiction_penalty)
     tell_run(found)

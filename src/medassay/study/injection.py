@@ -21,9 +21,9 @@ from medassay.errors import InputError
 from medassay.judge.facts import FactJudge
 from medassay.judge.shown import show, speaker_pattern
 from medassay.model.spec import load_models
-from medassay.pipeline import provide
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
+from medassay.runner.stages import provide
 from medassay.statistic.interval.exact import clopper_pearson_upper
 from medassay.storage.response import ResponseStore
 

@@ -1,5 +1,6 @@
 """Every task: one line each."""
 
+from medassay.errors import InputError
 from medassay.task.closed import CLOSED
 from medassay.task.graded import G_EVAL, G_EVAL_NO_PATH, G_EVAL_SINGLE, PROMETHEUS
 from medassay.task.leaderboard import LEADERBOARD
@@ -15,3 +16,12 @@ TASKS: dict[str, Task] = {
     "open": OPEN,
     "prometheus": PROMETHEUS,
 }
+
+
+def find_task(name: str) -> Task:
+    """Return a task by name."""
+    if name not in TASKS:
+        raise InputError(
+            f"plan: task '{name}' is unknown; known are {', '.join(sorted(TASKS))}"
+        )
+    return TASKS[name]

@@ -1,0 +1,194 @@
+"""A finished run judged or scored again: a new run from its answers; the old one keeps its bytes."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import short_hash
+from medassay.core.plan import Budget, Plan
+from medassay.errors import IncompleteError, InputError
+from medassay.model.spec import load_models, remembered
+from medassay.runner.asking import Asker
+from medassay.runner.judging import seat
+from medassay.runner.manifest import bench_entry, scorer_ids, surroundings
+from medassay.runner.stages import Watch, judge, provide, refuse_leaving
+from medassay.storage.response import ResponseStore
+from medassay.storage.run import Run, create_run, latest, lock_run, open_run
+from medassay.task.catalog import find_task
+from medassay.task.judged import judges_of
+from medassay.task.scoring import RunItems
+from medassay.task.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sitting:
+    """Who shall judge the answers of a finished run, and how; `task` "" is the run's own."""
+
+    judges: Sequence[str]
+    models_file: Path
+    task: str = ""
+    substitute: str = ""
+    allow_own: bool = False
+
+
+def judge_run(
+    run: Run | str | Path,
+    sitting: Sitting,
+    *,
+    secrets: Mapping[str, str],
+    workspace: Path | None = None,
+    watch: Watch | None = None,
+    accept_failures: bool = False,
+) -> Run:
+    """Judge the stored answers of a sealed run, and return a new sealed run; no model is asked again.
+
+    Parameters
+    ----------
+    workspace : folder of runs/ and responses/; default: that of the run
+
+    Raises
+    ------
+    InputError, IncompleteError, Interrupted
+        As `run` does.
+    """
+    source = run if isinstance(run, Run) else open_run(Path(run))
+    if not source.sealed:
+        raise IncompleteError(
+            f"run {source.path.name}: not finished; only sealed runs are judged"
+        )
+    workspace = workspace or source.path.resolve().parents[1]
+    manifest = {k: v for k, v in source.manifest.items() if k not in _MADE_ANEW}
+    wanted = find_task(sitting.task or manifest["task"])
+    specs = load_models(sitting.models_file)
+    tested = {name: remembered(entry) for name, entry in manifest["models"].items()}
+    plan = replace(
+        Plan(banks=("",), models=("",)),
+        judges=tuple(sitting.judges),
+        substitute=sitting.substitute,
+        allow_own=sitting.allow_own,
+        models_file=sitting.models_file.name,
+        seed=int(manifest["plan"]["seed"]),
+    )
+    rubrics = judges_of(wanted, manifest["banks"], manifest["domains"])
+    bench = seat(plan, wanted, tested, specs, rubrics)
+    if bench is None:
+        raise InputError(f"task '{wanted.name}' has no judges; name another one with --task")
+    refuse_leaving(manifest["banks"], bench.models.values())
+    identity = {
+        **manifest,
+        "task": wanted.name,
+        **bench_entry(bench),
+        "methodology": short_hash([manifest["methodology"], wanted.name, bench_entry(bench)]),
+        "judged_from": {"run": source.id, "root": source.seal["root"]},
+    }
+    found = _derived(source, identity, workspace / "runs")
+    with lock_run(found), ResponseStore(workspace / "responses") as store:
+        from medassay.runner.finish import copy_answers, finish, write_scores
+
+        copy_answers(source, found)
+        items = _scorable(found, wanted)
+        write_scores(found, wanted, items)
+        chats = {n: provide(spec, secrets) for n, spec in bench.models.items()}
+        asker = Asker(bench.models, chats, store, Budget(), seed=plan.seed)
+        judge(found, wanted, bench, items, asker, watch, accept_failures)
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        finish(found, wanted, items, asker.tally.findings, sealed_at=now)
+    return open_run(found.path)
+
+
+def rescore(
+    run: Run | str | Path,
+    *,
+    contradiction_penalty: float | None = None,
+    workspace: Path | None = None,
+) -> Run:
+    """Score the stored answers and verdicts of a sealed run anew, and return a new sealed run.
+
+    Nothing is asked; the code's scorers of today apply.
+
+    Parameters
+    ----------
+    contradiction_penalty : λ of target facts, in [0, 1]; None keeps that of each bank
+    workspace : folder of runs/; default: that of the run
+    """
+    source = run if isinstance(run, Run) else open_run(Path(run))
+    if not source.sealed:
+        raise IncompleteError(
+            f"run {source.path.name}: not finished; only sealed runs are scored"
+        )
+    if contradiction_penalty is not None and not 0 <= contradiction_penalty <= 1:
+        raise InputError(f"contradiction penalty {contradiction_penalty:g}; expected 0 to 1")
+    workspace = workspace or source.path.resolve().parents[1]
+    kept = ("schema_version", "run", "created_at", "code", "scorers", "packages", "machine")
+    identity = {k: v for k, v in source.manifest.items() if k not in kept}
+    if contradiction_penalty is not None:
+        identity["banks"] = [
+            {**bank, "contradiction_penalty": contradiction_penalty}
+            for bank in identity["banks"]
+        ]
+    task = find_task(identity["task"])
+    judges = (
+        judges_of(task, identity["banks"], identity["domains"]) if "bench" in identity else {}
+    )
+    if judges:
+        identity["rubrics"] = {domain: judge.id for domain, judge in judges.items()}
+    identity["methodology"] = short_hash(
+        [identity["methodology"], scorer_ids(), identity.get("rubrics"), contradiction_penalty]
+    )
+    identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
+    found = _derived(source, identity, workspace / "runs")
+    with lock_run(found):
+        from medassay.runner.finish import copy_answers, finish, rescore_verdicts, write_scores
+
+        copy_answers(source, found)
+        items = _scorable(found, task)
+        write_scores(found, task, items)
+        if judges:
+            rescore_verdicts(source, found, items, judges)
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        finish(found, task, items, [], sealed_at=now)
+    return open_run(found.path)
+
+
+def _derived(source: Run, identity: dict[str, Any], runs: Path) -> Run:
+    """Return the unfinished run made from `source` in this way, or a new one."""
+    name = f"{source.id}-{short_hash(identity)}"
+    counter, last = latest(runs, name)
+    if last is not None and not last.sealed:
+        return last
+    created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    made = {**identity, "created_at": created, **surroundings()}
+    return create_run(runs, f"{name}-{counter + 1}", made)
+
+
+def _scorable(run: Run, task: Task) -> RunItems:
+    """Return the items of a run, all of forms that a task can score."""
+    items = RunItems(run.path, run.manifest["domains"])
+    strange = items.forms - task.readers.keys()
+    if strange:
+        raise InputError(
+            f"run {run.id}: holds items of form {', '.join(sorted(strange))}, which task "
+            f"'{task.name}' cannot score; its forms are {', '.join(sorted(task.readers))}"
+        )
+    return items
+
+
+_MADE_ANEW = frozenset(
+    [
+        "schema_version",
+        "run",
+        "created_at",
+        "code",
+        "parsers",
+        "scorers",
+        "python",
+        "packages",
+        "machine",
+        "judges",
+        "bench",
+        "rubrics",
+        "judged_from",
+    ]
+)

@@ -1,0 +1,151 @@
+"""The two stages of a run that ask: answers, then verdicts; each resumes where it was cut off."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from medassay.bank.folder import bank_record
+from medassay.core.canonical import canonical
+from medassay.core.model import Chat, ModelSpec
+from medassay.errors import IncompleteError, InputError, Interrupted
+from medassay.model.catalog import PROVIDERS
+from medassay.runner.asking import Asker, Tally
+from medassay.runner.bridge import run_async
+from medassay.runner.engine import Engine, Stop
+from medassay.runner.judging import Answers, Bench, Judging, judging_sizes, verdict_number
+from medassay.runner.progress import Progress, Silent
+from medassay.runner.schedule import Schedule
+from medassay.storage.journal import Journal
+from medassay.storage.run import VERDICTS, Run
+from medassay.task.scoring import RunItems
+from medassay.task.task import Task
+
+# What is counted ("trials", "verdicts"), how many there are and how many are done, by model and domain.
+Watch = Callable[
+    [str, Counter[tuple[str, str]], Counter[tuple[str, str]]], AbstractContextManager[Progress]
+]
+
+
+def answer(
+    run: Run, schedule: Schedule, journal: Journal, asker: Asker, watch: Watch | None
+) -> RunItems:
+    """Ask what has no answer yet; return the run's items, written down meanwhile."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    done: Counter[tuple[str, str]] = Counter()
+    for cell in schedule.cells:
+        numbers = range(cell.base, cell.base + schedule.size(cell))
+        sizes[cell.model, cell.domain] += len(numbers)
+        done[cell.model, cell.domain] += sum(map(journal.is_done, numbers))
+    stop = Stop()
+    with _watching(watch, "trials", sizes, done) as progress:
+        engine = Engine(schedule, asker, journal, progress, stop)
+        try:
+            with ThreadPoolExecutor(max_workers=1) as aside:
+                items = aside.submit(_keep_items, run, schedule)
+                run_async(lambda: asker.during(engine.run()), stop.ask)
+        finally:
+            journal.close()
+    _hear(stop, "trials are answered", journal.done, schedule.n_trials)
+    return items.result()
+
+
+def _keep_items(run: Run, schedule: Schedule) -> RunItems:
+    """Write down and index the items of a run: what finishing needs, done while the models answer."""
+    import medassay.runner.finish  # noqa: F401 -- numpy and the statistics
+
+    kept = run.path / "items.jsonl"
+    if not kept.exists():
+        part = kept.with_suffix(".part")
+        with part.open("wb") as file:
+            for bank, position in schedule.items():
+                file.write(canonical(bank_record(bank, position)) + b"\n")
+        part.rename(kept)
+    return RunItems(run.path, run.manifest["domains"])
+
+
+def judge(
+    run: Run,
+    task: Task,
+    bench: Bench,
+    items: RunItems,
+    asker: Asker,
+    watch: Watch | None,
+    accept_failures: bool,
+) -> None:
+    """Ask for the verdicts that are not there yet, and write verdicts and scores."""
+    from medassay.runner.finish import write_verdicts
+
+    answers = Answers(run, items, task)
+    journal = Journal(run.path / VERDICTS, len(answers) * bench.n_seats)
+    journal.resume(lambda record: verdict_number(answers, bench, record))
+    sizes, done = judging_sizes(answers, bench, journal)
+    stop = Stop()
+    before = asker.tally.failed
+    with _watching(watch, "verdicts", sizes, done) as progress:
+        judging = Judging(answers, bench, asker, journal, progress, stop)
+        try:
+            run_async(lambda: asker.during(judging.run()), stop.ask)
+        finally:
+            journal.close()
+    total = sizes.total()
+    _hear(stop, "verdicts are there", journal.done, total)
+    asker.tally.failed -= before
+    left = total - journal.done
+    refuse_incomplete(run, "verdicts are missing", left, asker.tally, accept_failures)
+    write_verdicts(run, answers, bench, journal)
+
+
+def _watching(
+    watch: Watch | None,
+    what: str,
+    sizes: Counter[tuple[str, str]],
+    done: Counter[tuple[str, str]],
+) -> AbstractContextManager[Progress]:
+    return watch(what, sizes, done) if watch else nullcontext(Silent())
+
+
+def _hear(stop: Stop, what: str, done: int, total: int) -> None:
+    if stop.soon and done < total:
+        raise Interrupted(
+            f"stopped: {done} of {total} {what} and kept; the same command resumes"
+        )
+
+
+def refuse_incomplete(
+    run: Run, what: str, left: int, tally: Tally, accept_failures: bool
+) -> None:
+    """Raise `IncompleteError`, saying what is left and why, unless failures are accepted."""
+    if not left or (accept_failures and left == tally.failed):
+        return
+    reasons = sorted(tally.failures.items(), key=lambda pair: -pair[1])
+    shown = "; ".join(f"{count} × {reason}" for reason, count in reasons[:3])
+    why = "the budget is spent" if tally.over_budget else f"{tally.failed} failed ({shown})"
+    raise IncompleteError(
+        f"run {run.id}: {left} {what}: {why}; the same command resumes, "
+        "--accept-failures seals the run with them null and counted"
+    )
+
+
+def refuse_leaving(banks: Sequence[Mapping[str, Any]], asked: Iterable[ModelSpec]) -> None:
+    """Refuse to send a bank that may not leave to an external endpoint, before any call."""
+    for bank in banks:
+        for spec in asked:
+            if bank["may_leave"] or spec.location != "external" or spec.is_scripted:
+                continue
+            raise InputError(
+                f"bank '{bank['name']}' may not leave this place (may_leave = false), but model "
+                f"'{spec.id}' is at an external endpoint; no call was made"
+            )
+
+
+def provide(spec: ModelSpec, secrets: Mapping[str, str]) -> Chat:
+    """Return the provider of one entry, which sees only the secrets that the entry names."""
+    return PROVIDERS[spec.provider](spec, named_secrets(spec, secrets))
+
+
+def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets that an entry names and that are set."""
+    names = [spec.api_key_env, *spec.headers_env.values()]
+    return {name: secrets[name] for name in names if name and secrets.get(name)}
