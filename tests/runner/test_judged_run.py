@@ -318,6 +318,7 @@ def test_stored_verdicts_are_scored_again_with_another_penalty(tmp_path, mock_se
     assert medassay.verify(rescore(closed).path).ok
     with pytest.raises(InputError, match="expected 0 to 1"):
         rescore(first, contradiction_penalty=2)
+    made = sorted((tmp_path / "closed" / "runs").iterdir())
     with pytest.raises(InputError, match="form choice, which task 'open' cannot score"):
         sitting = Sitting(
             judges=[j["id"] for j in makers.judges()],
@@ -325,6 +326,41 @@ def test_stored_verdicts_are_scored_again_with_another_penalty(tmp_path, mock_se
             task="open",
         )
         judge_run(closed, sitting, secrets={})
+    assert sorted((tmp_path / "closed" / "runs").iterdir()) == made  # nothing half-made
+
+
+def test_a_single_judge_may_not_grade_itself_either(tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.open_items(2))
+    makers.write_models(tmp_path, makers.fake())
+    for task in ("g_eval", "prometheus"):
+        plan = makers.write_plan(tmp_path, task=task, judges=["m"])
+        with pytest.raises(InputError, match="would grade itself"):
+            medassay.run(plan, secrets={})
+
+
+def test_a_substitute_keeps_a_tested_judge_from_grading_itself(tmp_path):
+    own, *others = makers.judges()
+    four = [own, *others, {**makers.fake("judge-delta", judge=0.5), "family": "delta"}]
+    makers.write_bank(tmp_path / "bank", makers.open_items(2))
+    makers.write_models(tmp_path, *four)
+    wanted = {"task": "open", "models": [own["id"]], "judges": [j["id"] for j in four[:3]]}
+    plan = makers.write_plan(tmp_path, **wanted, substitute="judge-delta")
+    said = lines(medassay.run(plan, secrets={}), "verdicts.jsonl")
+    assert own["id"] not in {v["judge"] for v in said}
+
+
+def test_a_failing_batch_is_as_many_failures_as_it_has_answers(tmp_path):
+    failing = {
+        **makers.fake("grader", fail_items=[f"open-{n:03}" for n in range(4)]),
+        "family": "x",
+    }
+    tested = [makers.fake(reply="Rule binds courts.")]
+    plan = workspace(tmp_path, makers.open_items(4), tested, [failing], task="g_eval")
+    with pytest.raises(IncompleteError, match="4 verdicts are missing: 4 failed"):
+        medassay.run(plan, secrets={})
+    run = pipeline.run(plan, secrets={}, accept_failures=True)
+    assert [s["score"] for s in lines(run, "scores.jsonl")] == [None] * 4
+    assert medassay.verify(run.path).ok
 
 
 def closed_plan(folder):

@@ -30,10 +30,8 @@ def panel_score(
     return sum(given) / len(given)
 
 
-def check_panel(
-    judges: Sequence[ModelSpec], tested: Sequence[ModelSpec], *, allow_own: bool
-) -> None:
-    """Refuse a panel that is not three judges of three families, or that judges itself.
+def check_panel(judges: Sequence[ModelSpec]) -> None:
+    """Refuse a panel that is not three judges of three families.
 
     Raises
     ------
@@ -50,19 +48,28 @@ def check_panel(
             raise InputError(
                 f"judge '{spec.id}': its entry names no family; say whose model it is based on"
             )
-        if spec.is_baseline:
-            raise InputError(f"judge '{spec.id}': a baseline cannot judge")
     for a, b in combinations(judges, 2):
         if a.family.casefold() == b.family.casefold():
             raise InputError(
                 f"judges '{a.id}' and '{b.id}' are of one family ({a.family}): a panel needs three "
                 "families, so that no vendor's habits decide"
             )
-    for judge in judges:
-        for spec in tested:
-            if not allow_own and same_model(judge, spec):
+
+
+def check_seats(
+    seats: Mapping[str, Sequence[ModelSpec]],
+    tested: Mapping[str, ModelSpec],
+    *,
+    allow_own: bool,
+) -> None:
+    """Refuse a judge that would grade itself, and one that cannot judge at all."""
+    for name, judges in seats.items():
+        for judge in judges:
+            if judge.is_baseline:
+                raise InputError(f"judge '{judge.id}': a baseline cannot judge")
+            if not allow_own and same_model(judge, tested[name]):
                 raise InputError(
-                    f"judge '{judge.id}' is the tested model '{spec.id}': it would grade itself; choose "
+                    f"judge '{judge.id}' is the tested model '{name}': it would grade itself; choose "
                     "another judge, or set allow_own = true, which the board will say"
                 )
 

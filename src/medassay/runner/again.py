@@ -76,6 +76,7 @@ def judge_run(
     if bench is None:
         raise InputError(f"task '{wanted.name}' has no judges; name another one with --task")
     refuse_leaving(manifest["banks"], bench.models.values())
+    _refuse_unscorable(source, wanted)
     identity = {
         **manifest,
         "task": wanted.name,
@@ -88,7 +89,7 @@ def judge_run(
         from medassay.runner.finish import copy_answers, finish, write_scores
 
         copy_answers(source, found)
-        items = _scorable(found, wanted)
+        items = RunItems(found.path, found.manifest["domains"])
         write_scores(found, wanted, items)
         chats = {n: provide(spec, secrets) for n, spec in bench.models.items()}
         asker = Asker(bench.models, chats, store, Budget(), seed=plan.seed)
@@ -143,7 +144,7 @@ def rescore(
         from medassay.runner.finish import copy_answers, finish, rescore_verdicts, write_scores
 
         copy_answers(source, found)
-        items = _scorable(found, task)
+        items = RunItems(found.path, found.manifest["domains"])
         write_scores(found, task, items)
         if judges:
             rescore_verdicts(source, found, items, judges)
@@ -163,16 +164,14 @@ def _derived(source: Run, identity: dict[str, Any], runs: Path) -> Run:
     return create_run(runs, f"{name}-{counter + 1}", made)
 
 
-def _scorable(run: Run, task: Task) -> RunItems:
-    """Return the items of a run, all of forms that a task can score."""
-    items = RunItems(run.path, run.manifest["domains"])
-    strange = items.forms - task.readers.keys()
+def _refuse_unscorable(run: Run, task: Task) -> None:
+    """Refuse a run with items of forms that a task cannot score, before anything is written."""
+    strange = RunItems(run.path, run.manifest["domains"]).forms - task.readers.keys()
     if strange:
         raise InputError(
             f"run {run.id}: holds items of form {', '.join(sorted(strange))}, which task "
             f"'{task.name}' cannot score; its forms are {', '.join(sorted(task.readers))}"
         )
-    return items
 
 
 _MADE_ANEW = frozenset(

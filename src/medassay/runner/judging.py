@@ -20,7 +20,7 @@ from medassay.core.plan import Plan
 from medassay.core.trial import Prompt
 from medassay.core.verdict import Case, Judge, Verdict
 from medassay.errors import InputError
-from medassay.judge.panel import PANEL_SIZE, check_panel, check_substitute, seated
+from medassay.judge.panel import PANEL_SIZE, check_panel, check_seats, check_substitute, seated
 from medassay.judge.shown import Shown, show, speaker_pattern
 from medassay.runner.asking import Asker, Reply
 from medassay.runner.engine import Stop, asking
@@ -78,7 +78,7 @@ def seat(
         )
     substitute = _entry(specs, plan.substitute, plan) if plan.substitute else None
     if task.n_judges == PANEL_SIZE:
-        check_panel(judges, list(tested.values()), allow_own=plan.allow_own)
+        check_panel(judges)
         if substitute is not None:
             check_substitute(judges, substitute)
     elif len(judges) != task.n_judges:
@@ -86,6 +86,7 @@ def seat(
             f"plan: task '{task.name}' has {task.n_judges} judge(s); {len(judges)} are named"
         )
     seats = {name: seated(judges, substitute, spec) for name, spec in tested.items()}
+    check_seats(seats, tested, allow_own=plan.allow_own)
     return Bench(judges=rubrics, seats=seats, seed=plan.seed)
 
 
@@ -222,8 +223,8 @@ class Judging:
                 replies.append(reply)
                 step = judge.step(cases, [r.completion.text for r in replies])
         except Exception as error:  # noqa: BLE001 -- as for trials: a verdict fails, the run goes on
-            reason = self._asker.tally.fail(spec.id, error)
             for trial in trials:
+                reason = self._asker.tally.fail(spec.id, error)
                 record = failed_verdict(trial, spec, seat, reason)
                 self._journal.append(None, canonical(record), b"null", {"seconds": 0.0})
                 self._progress.advance(spec.id, trial["domain"], "failed")
