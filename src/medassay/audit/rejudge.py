@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from medassay.core.canonical import canonical
-from medassay.core.trial import Prompt
-from medassay.runner.judging import Answers, verdict_fields
+from medassay.runner.judging import Answers, reread
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 from medassay.task.judged import TRIAL_KEY, by_trial, judged_score, judges_of
@@ -48,17 +47,9 @@ class Rejudging:
         return judged_score(trial, verdicts, judge, len(seats))
 
     def _reread(self, trial: Mapping[str, Any], stored: Mapping[str, Any], where: str) -> None:
-        judge = self._judges[trial["domain"]]
-        own = [trial[k] for k in TRIAL_KEY]
-        batch = stored.get("batch", [own])
-        numbers = self._answers.numbers
-        trials = [self._answers.trial(numbers[tuple(key)]) for key in batch]
-        cases = [self._answers.case(t)[0] for t in trials]
-        verdicts = judge.step(cases, stored["replies"])
-        if isinstance(verdicts, Prompt):
+        expected = reread(self._answers, self._judges[trial["domain"]], stored)
+        if expected is None:
             raise Mismatch(f"{where}, judge '{stored['judge']}': replies are missing")
-        verdict, case = verdicts[batch.index(own)], cases[batch.index(own)]
-        expected = verdict_fields(verdict) | {"score": judge.score(case.item, verdict)}
         for name, value in json.loads(canonical(expected)).items():
             if stored[name] != value:
                 raise Mismatch(

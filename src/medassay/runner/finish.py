@@ -7,9 +7,10 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.trial import Answer
-from medassay.core.verdict import Judge, Verdict
+from medassay.core.verdict import Judge
+from medassay.errors import InputError
 from medassay.runner.engine import failed_record
-from medassay.runner.judging import Answers, Bench, failed_verdict
+from medassay.runner.judging import Answers, Bench, failed_verdict, reread
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import read_jsonl
@@ -102,15 +103,19 @@ def rescore_verdicts(
     source: Run, run: Run, items: RunItems, judges: Mapping[str, Judge]
 ) -> None:
     """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
+    answers = Answers(run, items, TASKS[run.manifest["task"]])
     with _rewrite(run.path / "verdicts.jsonl") as verdicts:
         for record in read_jsonl(source.path / "verdicts.jsonl"):
-            judge = judges[record["domain"]]
-            if record["outcome"] == "valid":
-                item = items.get(record["domain"], record["item"])
-                said = Verdict(valid=True, body=record["body"])
-                record |= {"rubric": judge.id, "score": judge.score(item, said)}
+            if record["outcome"] != "failed":
+                judge = judges[record["domain"]]
+                said = reread(answers, judge, record)
+                if said is None:
+                    raise InputError(
+                        f"run {source.id}: today's reader of judge '{record['judge']}' would ask again; "
+                        "judge the answers anew with `medassay judge`"
+                    )
+                record.update(said, rubric=judge.id)
             verdicts.write(canonical(record) + b"\n")
-    answers = Answers(run, items, TASKS[run.manifest["task"]])
     n_seats = max(len(seats) for seats in run.manifest["bench"].values())
     write_judged_scores(run, answers, judges, n_seats)
 

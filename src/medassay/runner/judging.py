@@ -272,6 +272,19 @@ def batches(answers: Answers, bench: Bench) -> Iterator[list[int]]:
     yield from (rest for rest in gathered.values() if rest)
 
 
+def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what the stored replies of a verdict say today; None if more would be asked."""
+    own = [stored[k] for k in TRIAL_KEY]
+    batch = stored.get("batch", [own])
+    trials = [answers.trial(answers.numbers[tuple(key)]) for key in batch]
+    cases = [answers.case(trial)[0] for trial in trials]
+    verdicts = judge.step(cases, stored["replies"])
+    if isinstance(verdicts, Prompt):
+        return None
+    at = batch.index(own)
+    return verdict_fields(verdicts[at]) | {"score": judge.score(cases[at].item, verdicts[at])}
+
+
 def verdict_fields(verdict: Verdict) -> dict[str, Any]:
     """Return what a verdict adds to its record."""
     return {
