@@ -333,7 +333,8 @@ def test_kill_at_random_moments_loses_and_repeats_nothing(tmp_path, mock_server)
     undisturbed = medassay.run(
         workspace(calm, items, makers.endpoint(mock_server())), secrets={}
     )
-    url = mock_server("--delay-ms", 40, "--log", log)
+    # Slow enough that no machine finishes the run between the kills: at least 20 s of asking.
+    url = mock_server("--delay-ms", 160, "--log", log)
     plan = workspace(tmp_path, items, makers.endpoint(url, concurrency=4))
     hashes = prompt_hashes(tmp_path / "bank")
     rng = random.Random(20261120)
