@@ -3,16 +3,19 @@
     python benchmarks/mock_server.py --port 8901 --delay-ms 100 --fail 0.2 --log asked.txt
 
 One asyncio.Protocol a connection, no framework, so that the client is what is measured. Replies are
-a letter that depends on the prompt, or a judge's verdicts where the prompt asks for these. `--fail P` makes a share P of the requests fail, in turn by 429
-with Retry-After, 500, a cut connection, a malformed body, and (with `--hang`) silence. Every prompt
-that is answered is logged by the SHA-256 of its last message, so that a test can count them.
-`GET /stats` says how many requests there were.
+a letter that depends on the prompt, or a judge's verdicts or scores where the prompt asks for these;
+a score of an answer alone is one higher than in a batch, and with `top_logprobs` the next higher has
+a quarter of the probability. `--fail P` makes a share P of the requests fail, in turn by 429 with
+Retry-After, 500, a cut connection, a malformed body, and (with `--hang`) silence. Every prompt that
+is answered is logged by the SHA-256 of its last message, so that a test can count them. `GET /stats`
+says how many requests there were.
 """
 
 import argparse
 import asyncio
 import hashlib
 import json
+import math
 import random
 import re
 import sys
@@ -94,6 +97,8 @@ class Endpoint(asyncio.Protocol):
         text = self.options.text or "ABCD"[int(digest[:2], 16) % 4]
         if '"extra_false_claims"' in prompt or '"verdict"' in prompt:
             text = verdicts(prompt, digest, request["model"], self.options.bad_verdicts)
+        tokens = scores(prompt) if "question_id,score" in prompt else []
+        text = "".join(tokens) or text
         if "messages" in request:
             choice = {
                 "index": 0,
@@ -102,6 +107,8 @@ class Endpoint(asyncio.Protocol):
             }
         else:
             choice = {"index": 0, "finish_reason": "stop", "text": text}
+        if "top_logprobs" in request:
+            choice["logprobs"] = {"content": [likelihood(token) for token in tokens]}
         usage = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
         self.send(
             json.dumps(
@@ -133,6 +140,24 @@ async def serve(options):
     print(f"listening on {server.sockets[0].getsockname()[1]}", flush=True)
     async with server:
         await server.serve_forever()
+
+
+def scores(prompt):
+    """Reply as a judge of G-Eval does, token by token."""
+    rows = re.findall(r"(?m)^(q\d*),(.*?)\r?$", prompt)
+    tokens = ["question", "_id", ",", "score"]
+    for name, row in rows:
+        score = int(hashlib.sha256(row.encode()).hexdigest()[:4], 16) % 8 + (name == "q")
+        tokens += ["\n", name, ",", str(score)]
+    return tokens
+
+
+def likelihood(token):
+    """Return the log-probabilities at one token; at a score the next higher one is likely too."""
+    top = [{"token": token, "logprob": math.log(0.75)}]
+    if token.isdigit():
+        top.append({"token": str(int(token) + 1), "logprob": math.log(0.25)})
+    return {**top[0], "top_logprobs": top}
 
 
 def verdicts(prompt, digest, model, bad):

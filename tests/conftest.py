@@ -70,3 +70,18 @@ def chromium():
     if not path.exists():
         absent("no browser: install Debian's chromium")
     return str(path)
+
+
+@pytest.fixture
+def cli(capsys, tmp_path, monkeypatch):
+    """Run commands in a folder of their own; returns code, output and errors."""
+    from medassay.cli.main import call
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        code = call([str(a) for a in arguments])
+        found = capsys.readouterr()
+        return code, found.out, found.err
+
+    return run

@@ -2,6 +2,8 @@
 
 import json
 
+from medassay.core.trial import Completion
+
 LAW = [
     (
         "Which court hears appeals on points of law?",
@@ -133,3 +135,8 @@ def judges(**script):
         }
         for family in ("alpha", "beta", "gamma")
     ]
+
+
+def said(*texts):
+    """Return replies of a judge."""
+    return [Completion(text=text) for text in texts]

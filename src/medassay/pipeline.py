@@ -20,6 +20,7 @@ from medassay.core.leaderboard import Leaderboard
 from medassay.core.model import Chat, ModelSpec
 from medassay.core.plan import Plan, load_plan
 from medassay.errors import IncompleteError, InputError, ModelError
+from medassay.judge.steps import load_steps
 from medassay.model.baseline import Baseline
 from medassay.model.spec import load_models
 from medassay.runner.asking import Asker
@@ -63,8 +64,9 @@ def prepare(
     specs = load_models(base / plan.models_file)
     schedule = Schedule(plan, banks, specs, find_task(plan.task))
     entries = [bank_entry(bank) for bank in banks]
-    rubrics = judges_of(schedule.task, entries, schedule.domains)
-    bench = seat(plan, schedule.task, schedule.specs, specs, rubrics)
+    steps = load_steps(base / plan.steps).to_dict() if plan.steps else None
+    rubrics = judges_of(schedule.task, entries, schedule.domains, steps)
+    bench = seat(plan, schedule.task, schedule.specs, specs, rubrics, steps)
     refuse_leaving(
         entries, [*schedule.specs.values(), *(bench.models.values() if bench else ())]
     )

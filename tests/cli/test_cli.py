@@ -7,19 +7,7 @@ import sys
 import pytest
 from tests import makers
 
-from medassay.cli.main import COMMANDS, GROUPS, call
-
-
-@pytest.fixture
-def cli(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        code = call([str(a) for a in arguments])
-        found = capsys.readouterr()
-        return code, found.out, found.err
-
-    return run
+from medassay.cli.main import COMMANDS, GROUPS
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -159,6 +160,36 @@ def test_oddities_of_an_endpoint_are_fields_of_its_entry(endpoint):
     assert body["max_completion_tokens"] == 5
     assert body["reasoning_effort"] == "low"
     assert body["logprobs"] is True
+
+
+def test_candidates_of_a_token_are_asked_for_and_read(endpoint):
+    """In both forms of the protocol, with what is no number left out."""
+    wished = replace(PROMPT, alternatives=3)
+    tops = [{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": -2.5}]
+    content = [
+        {**tops[0], "top_logprobs": tops},
+        {"token": "!", "logprob": -0.5, "top_logprobs": []},
+        {"token": "lost", "logprob": None, "top_logprobs": tops},
+    ]
+    reply = chat("A!")
+    reply["choices"][0]["logprobs"] = {"content": content}
+    endpoint.replies.append((200, {}, reply))
+    found = ask(openai(endpoint, logprobs=True), prompt=wished)
+    assert (endpoint.asked[0][1]["logprobs"], endpoint.asked[0][1]["top_logprobs"]) == (True, 3)
+    assert found.logprobs == (("A", -0.1), ("!", -0.5))
+    assert found.alternatives == ((("A", -0.1), ("B", -2.5)), ())
+    old = {
+        "tokens": ["A", "!"],
+        "token_logprobs": [-0.1, -0.5],
+        "top_logprobs": [{"A": -0.1, "B": -2.5}],
+    }
+    endpoint.replies.append((200, {}, {"choices": [{"text": "A!", "logprobs": old}]}))
+    same = ask(openai(endpoint, logprobs=True, protocol="completions"), prompt=wished)
+    assert endpoint.asked[1][1]["logprobs"] == 3
+    assert (same.logprobs, same.alternatives) == (found.logprobs, found.alternatives)
+    ask(openai(endpoint), prompt=wished)
+    assert "top_logprobs" not in endpoint.asked[2][1]
+    assert PROMPT.asked != wished.asked
 
 
 def test_completions_protocol_joins_the_messages(endpoint):

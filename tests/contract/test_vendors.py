@@ -25,13 +25,14 @@ MESSAGES = (
 SAMPLING = Sampling(temperature=0.0, top_p=1.0, max_tokens=64, seed=7)
 
 
-def prompt(schema=None):
+def prompt(schema=None, alternatives=0):
     return Prompt(
         item_id="q",
         messages=MESSAGES,
         encoded=canonical(list(MESSAGES)),
         template="t",
         schema=b"" if schema is None else canonical(schema),
+        alternatives=alternatives,
     )
 
 
@@ -153,7 +154,7 @@ def endpoint():
     made.server.server_close()
 
 
-def ask(endpoint, provider, *, schema=None, secrets=None, **entry):
+def ask(endpoint, provider, *, schema=None, alternatives=0, secrets=None, **entry):
     spec = ModelSpec(
         id="m", provider=provider, url=endpoint.url, api_key_env="KEY", timeout=6, **entry
     )
@@ -161,7 +162,7 @@ def ask(endpoint, provider, *, schema=None, secrets=None, **entry):
     async def once():
         chat = PROVIDERS[provider](spec, {"KEY": KEY} if secrets is None else secrets)
         try:
-            return await chat.complete(prompt(schema), SAMPLING, repeat=0)
+            return await chat.complete(prompt(schema, alternatives), SAMPLING, repeat=0)
         finally:
             await chat.close()
 
@@ -269,3 +270,24 @@ def test_a_schema_is_sent_where_entry_and_vendor_understand_it(endpoint, vendor,
     assert ask(endpoint, vendor, schema=schema, model=model, capabilities=able).text == "{}"
     without, with_it = ("facts" in json.dumps(body) for _, _, body in endpoint.asked)
     assert (without, with_it) == (False, sent)
+
+
+def test_google_names_candidates_of_a_token_when_asked(endpoint):
+    said = google({"text": "D"})
+    likely = [
+        {"token": "D", "tokenId": 1, "logProbability": -0.2},
+        {"token": "C", "tokenId": 2, "logProbability": -1.8},
+    ]
+    said["candidates"][0]["logprobsResult"] = {
+        "chosenCandidates": likely[:1],
+        "topCandidates": [{"candidates": likely}],
+    }
+    endpoint.reply = (200, {}, said)
+    found = ask(endpoint, "google", logprobs=True, alternatives=5)
+    asked = endpoint.asked[0][2]["generationConfig"]
+    assert (asked["responseLogprobs"], asked["logprobs"]) == (True, 5)
+    assert found.logprobs == (("D", -0.2),)
+    assert found.alternatives == ((("D", -0.2), ("C", -1.8)),)
+    plain = ask(endpoint, "google")
+    assert "responseLogprobs" not in endpoint.asked[1][2]["generationConfig"]
+    assert plain.text == "D"

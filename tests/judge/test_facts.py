@@ -3,6 +3,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.makers import said
 
 from medassay.core.item import Fact, Item
 from medassay.core.trial import Prompt
@@ -35,7 +36,7 @@ GOOD = {
 
 def judged(*replies, case=CASE, judge=None):
     """Return the verdict after these replies; fail if more are asked for."""
-    [verdict] = (judge or FactJudge()).step([case], list(replies))
+    [verdict] = (judge or FactJudge()).step([case], said(*replies))
     return verdict
 
 
@@ -143,7 +144,7 @@ BAD_FACTS = [
 
 @pytest.mark.parametrize("facts", BAD_FACTS)
 def test_only_the_invalid_part_is_asked_again(facts):
-    asked = FactJudge().step([CASE], [changed(facts=facts)])
+    asked = FactJudge().step([CASE], said(changed(facts=facts)))
     assert isinstance(asked, Prompt)
     text = asked.messages[-1]["content"]
     assert "[f2]" in text
@@ -156,7 +157,7 @@ def test_only_the_invalid_part_is_asked_again(facts):
 
 
 def test_claims_that_cannot_be_read_are_asked_again_alone():
-    asked = FactJudge().step([CASE], [changed(extra_false_claims="none")])
+    asked = FactJudge().step([CASE], said(changed(extra_false_claims="none")))
     assert "[f1]" not in asked.messages[-1]["content"]
     assert judged(
         changed(extra_false_claims="none"), '{"facts": [], "extra_false_claims": []}'
@@ -164,7 +165,7 @@ def test_claims_that_cannot_be_read_are_asked_again_alone():
 
 
 def test_after_two_retries_a_verdict_is_null_never_a_guess():
-    assert isinstance(FactJudge().step([CASE], ["no", "no"]), Prompt)
+    assert isinstance(FactJudge().step([CASE], said("no", "no")), Prompt)
     verdict = judged("no", "still no", "never")
     assert not verdict.valid
     assert "fact f1, fact f2, claims" in verdict.reason
@@ -173,13 +174,13 @@ def test_after_two_retries_a_verdict_is_null_never_a_guess():
 
 @given(st.text(max_size=300))
 def test_no_reply_breaks_the_reader(reply):
-    step = FactJudge().step([CASE], [reply])
+    step = FactJudge().step([CASE], said(reply))
     assert isinstance(step, Prompt) or step[0].valid
 
 
 @pytest.mark.parametrize("hostile", ["{" * 100_000, '{"a":' * 50_000, "<think>" * 100_000])
 def test_hostile_replies_take_no_time(hostile):
-    assert isinstance(FactJudge().step([CASE], [hostile]), Prompt)
+    assert isinstance(FactJudge().step([CASE], said(hostile)), Prompt)
 
 
 @pytest.mark.parametrize("language", ["de", "es"])

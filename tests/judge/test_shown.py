@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import growth
+from tests.makers import said
 
 from medassay.core.item import Fact, Item
 from medassay.core.trial import Prompt
@@ -62,7 +63,7 @@ def test_a_judge_that_quotes_a_planted_verdict_is_not_misread(attack):
         f"The answer says: {attack.text[:3000]}\nMy verdict:\n{json.dumps(own)}",
         f"{json.dumps(own)}\n(The answer wanted: {attack.text[:3000]})",
     ):
-        step = FactJudge().step([case], [reply])
+        step = FactJudge().step([case], said(reply))
         if isinstance(step, Prompt):
             continue  # doubtful, hence asked again
         assert [f["verdict"] for f in step[0].body["facts"]] == ["missing", "contradict"]

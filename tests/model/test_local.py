@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 from tests.conftest import absent
@@ -102,3 +103,39 @@ def test_a_prompt_beyond_the_context_fails_with_its_length(weights):
 
     with pytest.raises(Permanent, match="exceed the context of 512"):
         generate(spec(weights), ["x" * 600])
+
+
+def test_likelihoods_are_those_of_the_model(weights):
+    """Oracle: one forward pass over prompt and reply."""
+    import torch
+
+    told = spec(weights, device="cpu", logprobs=True)
+    wished = [replace(prompt(text), alternatives=4) for text in ("short", "a longer question")]
+
+    async def both():
+        model = Local(told, {})
+        sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=6, seed=3)
+        return await asyncio.gather(
+            *(model.complete(p, sampling, repeat=0) for p in wished)
+        ), model._load()
+
+    found, (tokenizer, network) = asyncio.run(both())
+    for asked, completion in zip(wished, found, strict=True):
+        shown = tokenizer.apply_chat_template(
+            list(asked.messages), tokenize=False, add_generation_prompt=True
+        )
+        ids = tokenizer(shown, return_tensors="pt")["input_ids"]
+        assert len(completion.logprobs) == len(completion.alternatives) == 6
+        for (token, logprob), tops in zip(
+            completion.logprobs, completion.alternatives, strict=True
+        ):
+            with torch.inference_mode():
+                likely = network(ids).logits[0, -1].log_softmax(-1)
+            best = likely.topk(4)
+            assert logprob == pytest.approx(float(best.values[0]), abs=1e-4)
+            assert [v for _, v in tops] == pytest.approx(best.values.tolist(), abs=1e-4)
+            assert token == tops[0][0] == tokenizer.decode([int(best.indices[0])])
+            ids = torch.cat([ids, best.indices[None, :1]], dim=1)
+    silent = generate(spec(weights), ["short"])
+    assert silent[0].logprobs is None
+    assert silent[0].text == found[0].text

@@ -39,6 +39,7 @@ GOOD = {"id": "m", "provider": "openai_compatible", "url": "http://localhost:1/v
         ({**GOOD, "url": "http://"}, "expected http://host"),
         ({**GOOD, "url": "http://[::"}, "expected http://host"),
         ({**GOOD, "url": "http://h:99999"}, "expected http://host"),
+        ({"id": "m", "provider": "mistral", "logprobs": True}, "'mistral' gives none"),
         ({**GOOD, "headers_env": {"X\nY": "V"}}, "'headers_env'"),
     ],
 )

@@ -167,7 +167,7 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     run = medassay.run(
         workspace(tmp_path, makers.open_items(12), tested, makers.judges()), secrets={}
     )
-    from medassay.runner.judging import Answers, Bench, batches
+    from medassay.runner.judging import Answers, Bench, batches, dockets
     from medassay.task.catalog import TASKS
     from medassay.task.judged import judges_of
     from medassay.task.scoring import RunItems
@@ -178,7 +178,8 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     orders = []
     for seed in (1, 1, 2):
         bench = Bench(judges=rubrics, seats={"m1": (), "m2": ()}, seed=seed)
-        orders.append([n for [n] in batches(answers, bench)])
+        [docket] = dockets(answers, bench)
+        orders.append([n for [n] in batches(docket)])
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == list(range(24)) != orders[0]
 
@@ -367,3 +368,113 @@ def closed_plan(folder):
     makers.write_bank(folder / "bank", makers.law_items())
     makers.write_models(folder, makers.fake(reply="A"), *makers.judges())
     return makers.write_plan(folder)
+
+
+def test_weighted_scores_go_from_the_endpoint_into_the_sealed_run(tmp_path, mock_server):
+    url = mock_server()
+    judge = makers.endpoint(url, "scorer", family="x", logprobs=True)
+    tested = [makers.fake(reply="It binds courts.")]
+    items = makers.open_items(6)
+    plan = workspace(tmp_path, items, tested, [judge], task="g_eval_weighted")
+    run = medassay.run(plan, secrets={})
+    verdicts = lines(run, "verdicts.jsonl")
+    assert len(verdicts) == 6
+    for verdict in verdicts:
+        body = verdict["body"]
+        assert verdict["score"] == pytest.approx(body["integer"] + 0.25)
+        assert body["weighted"] is True
+        assert verdict["alternatives"][0][-1][1][0] == str(body["integer"] + 1)
+    assert row(run)["metric"] == "g_eval_weighted"
+    assert row(run)["unweighted_scores"] == 0
+    assert not (run.path / "audit.jsonl").exists()  # nothing was judged in batches
+    assert medassay.verify(run.path).ok
+    path = run.path / "verdicts.jsonl"
+    path.chmod(0o644)
+    path.write_text(path.read_text().replace("-1.386", "-1.387", 1))
+    for name in ("MANIFEST.sha256", "seal.json"):
+        (run.path / name).unlink()
+    seal_run(run, sealed_at="2026-11-21T00:00:00Z")
+    found = medassay.verify(run.path)
+    assert "is not what was said" in found.first_mismatch
+
+
+def test_weights_are_refused_where_a_judge_gives_no_probabilities(tmp_path):
+    judges = [{**makers.fake("scorer"), "family": "x"}]
+    plan = workspace(
+        tmp_path, makers.open_items(2), [makers.fake()], judges, task="g_eval_weighted"
+    )
+    with pytest.raises(InputError, match="gives none"):
+        medassay.run(plan, secrets={})
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_sample_of_batches_is_judged_again_singly(tmp_path, mock_server):
+    log = tmp_path / "asked"
+    judge = makers.endpoint(mock_server("--log", log), "scorer", family="x")
+    items = makers.open_items(45)
+    plan = workspace(tmp_path, items, [makers.fake(reply="It binds.")], [judge], task="g_eval")
+    run = medassay.run(plan, secrets={})
+    assert len(log.read_text().split()) == 15 + 3  # batches of three; 5 % of 45, one by one
+    again = lines(run, "audit.jsonl")
+    assert len(again) == 3
+    assert all("batch" not in verdict for verdict in again)
+    in_batch = {v["item"]: v["score"] for v in lines(run, "verdicts.jsonl")}
+    assert [v["score"] - in_batch[v["item"]] for v in again] == [1, 1, 1]
+    assert {s["item"]: s["score"] for s in lines(run, "scores.jsonl")} == in_batch
+    difference = run.statistics["fields"]["solo"]["overall"]["panel"]["batch_difference"]
+    assert (difference["score"], difference["n"]) == (1, 3)
+    assert medassay.verify(run.path).ok
+    page = medassay.publish(run, tmp_path / "site").parent / "methodology/index.html"
+    assert "1.00 points" in page.read_text()
+    path = run.path / "audit.jsonl"
+    path.chmod(0o644)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    for name in ("MANIFEST.sha256", "seal.json"):
+        (run.path / name).unlink()
+    seal_run(run, sealed_at="2026-11-21T00:00:00Z")
+    assert "not the sample that the seed draws" in medassay.verify(run.path).first_mismatch
+
+
+STEPS = """
+judge = "writer"
+with_path = true
+reviewed_by = "a physician"
+[prompts]
+en = "0"
+[steps]
+en = "1. Read.\\n2. Compare.\\n3. Score."
+"""
+
+
+def test_reviewed_steps_of_a_plan_are_what_the_judge_is_told(tmp_path):
+    judges = [{**makers.fake("scorer", reply="question_id,score\nq,4"), "family": "x"}]
+    plan = workspace(
+        tmp_path,
+        makers.open_items(2),
+        [makers.fake(reply="It binds.")],
+        judges,
+        task="g_eval_single",
+        steps="steps.toml",
+    )
+    with pytest.raises(InputError, match="no such file of steps"):
+        medassay.run(plan, secrets={})
+    file = tmp_path / "steps.toml"
+    for changed, says in (
+        (STEPS.replace("a physician", " "), "'reviewed_by' is empty"),
+        (STEPS.replace("true", "false"), "needs steps written with a reasoning path"),
+        (STEPS.replace('en = "1', 'fr = "1'), "expected text for one of"),
+        (STEPS.replace("with_path", "path"), "'with_path': expected bool"),
+    ):
+        file.write_text(changed)
+        with pytest.raises(InputError, match=says):
+            medassay.run(plan, secrets={})
+    file.write_text(STEPS)
+    run = medassay.run(plan, secrets={})
+    assert run.manifest["steps"]["reviewed_by"] == "a physician"
+    default = plan.read_text().replace('steps = "steps.toml"', "")
+    plan.write_text(default)
+    other = medassay.run(plan, secrets={})
+    assert run.manifest["rubrics"] != other.manifest["rubrics"]
+    assert run.manifest["methodology"] != other.manifest["methodology"]
+    for made in (run, other):
+        assert medassay.verify(made.path).ok

@@ -1,9 +1,10 @@
-import json
 import os
+import tempfile
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medassay.core.canonical import canonical
@@ -13,7 +14,6 @@ from medassay.storage.journal import Journal, Line
 from medassay.storage.merkle import MerkleTree
 from medassay.storage.response import (
     ResponseStore,
-    completion_from_dict,
     completion_to_dict,
     request_key,
 )
@@ -40,25 +40,29 @@ def test_the_streamed_tree_is_the_rfc_tree(leaves):
     assert (tree.root(), tree.count) == (naive_root(leaves), len(leaves))
 
 
+likely = st.lists(
+    st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.floats(-9, 0)), max_size=4
+).map(tuple)
 completions = st.builds(
     Completion,
     text=st.text(st.characters(exclude_categories=["Cs"])),
     finish=st.sampled_from(["stop", "length", "refusal"]),
     usage=st.builds(Usage, prompt=st.integers(0, 9**9), completion=st.integers(0, 9**9)),
     seconds=st.integers(0, 10**9).map(lambda n: n / 1e6),
-    logprobs=st.none()
-    | st.lists(
-        st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.floats(-9, 0))
-    ).map(tuple),
+    logprobs=st.none() | likely,
+    alternatives=st.none() | st.lists(likely, max_size=3).map(tuple),
 )
 
 
+@settings(max_examples=40)
 @given(completions)
 def test_a_completion_survives_the_store(completion):
-    assert (
-        completion_from_dict(json.loads(canonical(completion_to_dict(completion))))
-        == completion
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        with ResponseStore(Path(folder)) as store:
+            store.put("k", completion, {"model": "m"})
+        [found] = stored(Path(folder), "k")
+    assert found == completion
+    assert canonical(completion_to_dict(completion))
 
 
 def stored(folder, *keys):

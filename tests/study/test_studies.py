@@ -1,13 +1,17 @@
 import csv
 import json
+import tomllib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests import makers
 from tests.runner.test_judged_run import lines, workspace
 
 import medassay
 from medassay.bank.catalog import BANKS
 from medassay.errors import InputError
+from medassay.judge.steps import Steps, load_steps, prompt_hashes
 from medassay.pipeline import find_bank
 from medassay.study.injection import attacks, injection_study
 from medassay.study.judges import compare_judges, compare_with_people
@@ -142,3 +146,39 @@ def test_a_judge_that_obeys_the_answer_is_found_out(tmp_path):
     assert found["tried"] == 0  # no usable verdict is no verdict
     assert len(found["no_verdict"]) == len(list(attacks()))
     assert found["scripted"]
+
+
+WRITTEN = '<think>hm</think>Sure:\n1. Read \\ both.\n2. Mark "what" is absent.\n   also: how much\n3. Choose.'
+
+
+def test_a_judge_writes_steps_that_a_plan_takes_once_they_are_reviewed(tmp_path, cli):
+    makers.write_models(tmp_path, makers.fake("writer", reply=WRITTEN), makers.fake("mute"))
+    options = ("study", "steps", "--judge", "writer", "--languages", "en,de", "--to", "s.toml")
+    code, shown, told = cli(*options)
+    assert (code, shown.count("3. Choose.")) == (0, 2)
+    assert "reviewed_by" in told
+    text = (tmp_path / "s.toml").read_text()
+    with pytest.raises(InputError, match="'reviewed_by' is empty"):
+        load_steps(tmp_path / "s.toml")
+    (tmp_path / "s.toml").write_text(text.replace('reviewed_by = ""', 'reviewed_by = "Dr. T"'))
+    found = load_steps(tmp_path / "s.toml")
+    assert found.texts["de"] == WRITTEN.partition("Sure:\n")[2]
+    assert found.judge == "writer"
+    assert found.prompts == prompt_hashes(found.texts, with_path=True)
+    assert cli(*options)[0] == 2  # written once
+    code, _, told = cli("study", "steps", "--judge", "mute", "--to", "t.toml")
+    assert code == 4
+    assert "0 numbered steps; expected at least 3" in told
+    options = ("study", "steps", "--judge", "writer", "--languages", "fr", "--to", "t.toml")
+    assert "--languages: fr; known are en, de, es" in cli(*options)[2]
+    assert not (tmp_path / "t.toml").exists()
+
+
+@given(st.text(max_size=300))
+def test_steps_of_any_text_survive_their_file(text):
+    made = Steps(
+        judge='a "b"', with_path=False, prompts={"en": "0"}, reviewed_by="x", texts={"en": text}
+    )
+    read = tomllib.loads(made.to_toml())
+    assert read["steps"]["en"].removesuffix("\n") == text
+    assert read["judge"] == 'a "b"'

@@ -348,7 +348,7 @@ def test_a_judged_ranking_says_how_sure_its_scoring_is(page, site):
     text = row.inner_text()
     for part in (
         "scoring itself is uncertain here",
-        "1 answer without a full panel",
+        "1 answer without all verdicts",
         "judge from the same vendor",
         "scripted",
     ):

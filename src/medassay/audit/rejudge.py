@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from medassay.core.canonical import canonical
-from medassay.runner.judging import Answers, reread
+from medassay.core.verdict import Judge
+from medassay.runner.judging import Answers, audited, auditors, reread
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import Run
+from medassay.storage.run import AUDIT, Run
 from medassay.task.judged import TRIAL_KEY, by_trial, judged_score, judges_of
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
@@ -23,7 +24,8 @@ class Rejudging:
     def __init__(self, run: Run, items: RunItems, task: Task) -> None:
         self._bench = run.manifest["bench"]
         self._answers = Answers(run, items, task)
-        self._judges = judges_of(task, run.manifest["banks"], run.manifest["domains"])
+        made = run.manifest
+        self._judges = judges_of(task, made["banks"], made["domains"], made.get("steps"))
         self._said = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
         self._same = {d: j.id for d, j in self._judges.items()} == run.manifest["rubrics"]
 
@@ -43,11 +45,38 @@ class Rejudging:
         judge = self._judges[trial["domain"]]
         for verdict in verdicts:
             if self._same and verdict["outcome"] != "failed":
-                self._reread(trial, verdict, where)
+                self._reread(judge, verdict, where)
         return judged_score(trial, verdicts, judge, len(seats))
 
-    def _reread(self, trial: Mapping[str, Any], stored: Mapping[str, Any], where: str) -> None:
-        expected = reread(self._answers, self._judges[trial["domain"]], stored)
+    def audit(self) -> None:
+        """Check the verdicts that were given a second time, singly: which, by whom, and what.
+
+        Raises
+        ------
+        Mismatch
+            As `score` does.
+        """
+        readers = auditors(self._judges)
+        if not readers:
+            return
+        answers, run = self._answers, self._answers.run
+        wanted = iter(audited(answers.open, int(run.manifest["plan"]["seed"])))
+        for key, verdicts in by_trial(read_jsonl(run.path / f"{AUDIT}.jsonl")):
+            where = f"audit.jsonl: item '{verdicts[0]['item']}' of '{verdicts[0]['model']}'"
+            trial = answers.trial(next(wanted, 0)) if len(answers) else {}
+            seats = self._bench[verdicts[0]["model"]]
+            if key != tuple(trial.get(k) for k in TRIAL_KEY) or seats != [
+                verdict["judge"] for verdict in verdicts
+            ]:
+                raise Mismatch(f"{where}: not the sample that the seed draws")
+            for verdict in verdicts:
+                if self._same and verdict["outcome"] != "failed":
+                    self._reread(readers[trial["domain"]], verdict, where)
+        if next(wanted, None) is not None:
+            raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
+
+    def _reread(self, judge: Judge, stored: Mapping[str, Any], where: str) -> None:
+        expected = reread(self._answers, judge, stored)
         if expected is None:
             raise Mismatch(f"{where}, judge '{stored['judge']}': replies are missing")
         for name, value in json.loads(canonical(expected)).items():

@@ -222,6 +222,8 @@ def _check_content(folder: Path) -> str:
     judged = Rejudging(run, items, task) if "bench" in run.manifest else None
     for trial, score in _scores(run, items, task, judged, same_code=same_code):
         table.add(trial, score)
+    if judged is not None and same_code:
+        judged.audit()
     recomputed = leaderboard_document(table, run.manifest, task, read_judgements(run, items))
     _compare(json.loads(canonical(recomputed)), run.statistics, "statistics.json")
     return "intervals, ranks and pairs recomputed; scores " + (

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 
-def command(
+def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     run: Path = typer.Argument(..., help="The folder of a sealed run."),
     panel: str = typer.Option(
         ...,
@@ -23,6 +23,9 @@ def command(
     allow_own: bool = typer.Option(
         False, "--allow-own", help="Let a model judge itself; the board says so."
     ),
+    steps: Path | None = typer.Option(
+        None, help="Evaluation steps of G-Eval from `medassay study steps`, reviewed."
+    ),
     accept_failures: bool = typer.Option(
         False, "--accept-failures", help="Seal although verdicts are missing; null and counted."
     ),
@@ -38,6 +41,7 @@ def command(
         task=task,
         substitute=substitute,
         allow_own=allow_own,
+        steps=steps,
     )
     found = judge_run(
         run,

@@ -44,6 +44,44 @@ def injection(
         out.result(f"no verdict on {', '.join(found['no_verdict'])}")
 
 
+@app.command("steps")
+def steps(
+    judge: str = typer.Option(..., help="The judge, an entry of the models file."),
+    to: Path = typer.Option(..., help="The file to write; it must not exist."),
+    languages: str = typer.Option("en", help="Of en, de, es; comma-separated."),
+    no_path: bool = typer.Option(
+        False, "--no-path", help="For g_eval_no_path, where no reasoning path is shown."
+    ),
+    models: Path = typer.Option(Path("models.json"), help="The models file."),
+    workspace: Path = typer.Option(Path(), help="Folder of responses/."),
+) -> None:
+    """Have a judge write the evaluation steps of G-Eval, once; a person reviews them, a plan names them."""
+    from medassay.storage.run import write_new
+    from medassay.study.steps import write_steps
+
+    if to.exists():
+        raise UsageError(f"--to: {to} exists already; steps are written once")
+    found = write_steps(
+        judge,
+        models,
+        [language.strip() for language in languages.split(",") if language.strip()],
+        with_path=not no_path,
+        secrets=os.environ,
+        workspace=workspace,
+    )
+    to.parent.mkdir(parents=True, exist_ok=True)
+    write_new(to, found.to_toml().encode())
+    if out.json:
+        out.document({"file": str(to), **found.to_dict()})
+        return
+    for language, text in found.texts.items():
+        out.result(f"[{language}]\n{text}")
+    out.say(
+        f"written to {to}: read the steps, say in reviewed_by who did, and name the file in a plan "
+        "(steps) or in `medassay judge --steps`"
+    )
+
+
 @app.command("judges")
 def judges(
     run: Path = typer.Argument(..., help="A judged run."),

@@ -32,7 +32,8 @@ class Plan:
     `task` says what is asked and how it is scored; `template` is the task's own unless named.
     `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed; None
     takes all. `judges` are entries of the models file; with a `substitute` of a fourth family no
-    judge grades its own family; `allow_own` lets a judge grade itself.
+    judge grades its own family; `allow_own` lets a judge grade itself. `steps` is a file of evaluation
+    steps for G-Eval, in place of those that come with it.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -58,6 +59,7 @@ class Plan:
     judges: tuple[str, ...] = ()
     substitute: str = ""
     allow_own: bool = False
+    steps: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""

@@ -8,6 +8,7 @@ OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated",
 Finish = Literal["stop", "length", "refusal", "tool_calls", "other"]
 Setting = Literal["zero_shot", "few_shot", "rag", "topline_path", "topline_text", "topline_all"]
 Mode = Literal["solo", "tools"]
+Likely = tuple[str, float]  # a token and its log-probability
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,6 +18,7 @@ class Prompt:
     `order[i]` is the bank's position of the option shown at place i; None when as in the bank.
     `encoded` is the canonical JSON of the messages: what is hashed, and what is sent. `schema` is the
     JSON Schema that the reply should fit, for endpoints that can hold a model to one; empty for none.
+    `alternatives` is how many candidates of each token the reply should name, with log-probabilities.
     """
 
     item_id: str
@@ -27,6 +29,13 @@ class Prompt:
     options: tuple[str, ...] = ()
     order: tuple[int, ...] | None = None
     schema: bytes = b""
+    alternatives: int = 0
+
+    @property
+    def asked(self) -> bytes:
+        """Return all that is asked: what the key of a stored reply is made from."""
+        candidates = b"\x1f%d" % self.alternatives if self.alternatives else b""
+        return self.encoded + self.schema + candidates
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,13 +48,18 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Completion:
-    """What a model returned. `seconds` is the time of generation, without waiting in a queue."""
+    """What a model returned. `seconds` is the time of generation, without waiting in a queue.
+
+    `logprobs` are the tokens with their log-probabilities, `alternatives` the candidates at each of
+    them; None where the endpoint does not say.
+    """
 
     text: str
     finish: Finish = "stop"
     usage: Usage = Usage()
     seconds: float = 0.0
-    logprobs: tuple[tuple[str, float], ...] | None = None
+    logprobs: tuple[Likely, ...] | None = None
+    alternatives: tuple[tuple[Likely, ...], ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from medassay.core.item import Item
-from medassay.core.trial import Prompt, Scale
+from medassay.core.trial import Completion, Prompt, Scale
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +46,17 @@ class Judge(Protocol):
     def scale(self) -> Scale:
         """Return the scale of the scores."""
 
-    def step(self, cases: Sequence[Case], replies: Sequence[str]) -> Prompt | list[Verdict]:
+    @property
+    def alternatives(self) -> int:
+        """Return how many candidates of each token the judging model must name; 0 for none."""
+
+    @property
+    def audit(self) -> "Judge | None":
+        """Return the judge that repeats a sample of the answers one by one; None if nothing differs."""
+
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdicts, one for each case, when nothing is left to ask."""
 
     def score(self, item: Item, verdict: Verdict) -> float | None:

@@ -1,4 +1,4 @@
-"""Every judge: one line each. A judge is made from a bank's card, which may set its rules."""
+"""Every judge: one line each. A judge is made from its rules: a bank's card, and the plan's `steps`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,9 +9,10 @@ from medassay.judge.g_eval import GEval
 from medassay.judge.prometheus import Prometheus
 
 JUDGES: dict[str, Callable[[Mapping[str, Any]], Judge]] = {
-    "facts": lambda card: FactJudge(lam=float(card.get("contradiction_penalty", 1.0))),
-    "g_eval": lambda card: GEval(),
-    "g_eval_no_path": lambda card: GEval(with_path=False),
-    "g_eval_single": lambda card: GEval(batch=1),
-    "prometheus": lambda card: Prometheus(),
+    "facts": lambda rules: FactJudge(lam=float(rules.get("contradiction_penalty", 1.0))),
+    "g_eval": lambda rules: GEval(steps=rules["steps"]),
+    "g_eval_no_path": lambda rules: GEval(steps=rules["steps"], with_path=False),
+    "g_eval_single": lambda rules: GEval(steps=rules["steps"], batch=1),
+    "g_eval_weighted": lambda rules: GEval(steps=rules["steps"], batch=1, weighted=True),
+    "prometheus": lambda rules: Prometheus(),
 }

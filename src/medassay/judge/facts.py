@@ -3,20 +3,18 @@
 Source: specification of rubric judging, "Open items".
 """
 
-import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from medassay.core.canonical import sha256_hex
 from medassay.core.item import Fact, Item
 from medassay.core.reading import find_objects, plain
-from medassay.core.trial import Prompt, Scale
+from medassay.core.trial import Completion, Prompt, Scale
 from medassay.core.verdict import Case, Verdict
 from medassay.judge.shown import fence
-from medassay.judge.text import JudgeText
+from medassay.judge.text import JudgeText, rubric_id
 
 VERDICTS = ("contradict", "missing", "entail")
 KINDS = ("invented_source", "fabricated_study", "wrong_figure", "other")
@@ -63,16 +61,20 @@ class FactJudge:
 
     lam: float = 1.0
     batch: int = 1
+    alternatives: int = 0
+    audit: None = None
     scale: Scale = Scale()
     text: JudgeText = field(default_factory=lambda: JudgeText("facts"))
 
     @cached_property
     def id(self) -> str:
         """Return `facts@hash`, the hash over prompts, code and λ."""
-        source = inspect.getsource(sys.modules[__name__]).encode()
-        return f"facts@{sha256_hex(self.text.texts + source + repr(self.lam).encode())[:12]}"
+        texts = [self.text.texts, repr(self.lam).encode()]
+        return rubric_id("facts", texts, [sys.modules[__name__]])
 
-    def step(self, cases: Sequence[Case], replies: Sequence[str]) -> Prompt | list[Verdict]:
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdict when everything is read or the retries are used."""
         [case] = cases
         facts: dict[str, dict[str, str]] = {}
@@ -80,7 +82,7 @@ class FactJudge:
         repaired, unsupported = False, 0
         for reply in replies:
             wanted = [fact for fact in case.item.facts if fact.id not in facts]
-            part = read_reply(reply, wanted, case.text, claims=claims is None)
+            part = read_reply(reply.text, wanted, case.text, claims=claims is None)
             facts |= part.facts
             claims = part.claims if claims is None else claims
             repaired, unsupported = repaired or part.repaired, unsupported + part.unsupported

@@ -4,22 +4,21 @@ Source: specification of text metrics; Kim et al. (2024), doi:10.18653/v1/2024.e
 scale is inferred from published values, exact multiples of 1/80 on 20 documents.
 """
 
-import inspect
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from medassay.core.canonical import sha256_hex
 from medassay.core.item import Item
 from medassay.core.reading import strip_thoughts
-from medassay.core.trial import Prompt, Scale
+from medassay.core.trial import Completion, Prompt, Scale
 from medassay.core.verdict import Case, Verdict
 from medassay.judge.shown import fence
-from medassay.judge.text import JudgeText
+from medassay.judge.text import JudgeText, rubric_id
 
 RETRIES = 2
+_PROMPT = JudgeText("prometheus")
 _RESULT = re.compile(r"\[RESULT\]\s*\(?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
 
 
@@ -43,30 +42,28 @@ class Prometheus:
     """Judges one answer at a time; asks again, at most twice."""
 
     batch: int = 1
+    alternatives: int = 0
+    audit: None = None
     scale: Scale = Scale()
-
-    @property
-    def text(self) -> JudgeText:
-        """Return the prompt texts."""
-        return JudgeText("prometheus")
 
     @cached_property
     def id(self) -> str:
         """Return `prometheus@hash`, the hash over prompts and code."""
-        source = inspect.getsource(sys.modules[__name__]).encode()
-        return f"prometheus@{sha256_hex(self.text.texts + source)[:12]}"
+        return rubric_id("prometheus", [_PROMPT.texts], [sys.modules[__name__]])
 
-    def step(self, cases: Sequence[Case], replies: Sequence[str]) -> Prompt | list[Verdict]:
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
         """Return the prompt, or the verdict once a reply holds a grade or the retries are used."""
         [case] = cases
         for reply in replies:
-            if (grade := read_result(reply)) is not None:
+            if (grade := read_result(reply.text)) is not None:
                 return [Verdict(valid=True, body={"grade": grade})]
         if len(replies) > RETRIES:
             return [Verdict(valid=False, reason="no grade 1 to 5")]
         item = case.item
         question = f"{item.context}\n\n{item.question}" if item.context else item.question
-        return self.text.prompt(
+        return _PROMPT.prompt(
             item.id,
             item.language,
             question=question,

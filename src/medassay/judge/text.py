@@ -1,7 +1,10 @@
 """Prompt texts of judges: files in `templates/`, one for each language."""
 
+import inspect
+from collections.abc import Iterable
 from functools import cached_property
 from importlib.resources import files
+from types import ModuleType
 from typing import Any
 
 import jinja2
@@ -44,16 +47,33 @@ class JudgeText:
         """Return `name@hash` of the texts."""
         return f"{self.name}@{sha256_hex(self.texts)[:12]}"
 
+    def render(self, language: str, **given: Any) -> str:
+        """Return the text of a language filled with what is given."""
+        template = self._templates.get(language) or self._templates["en"]
+        return template.render(**given)
+
     def prompt(
-        self, name: str, language: str, *, schema: dict[str, Any] | None = None, **given: Any
+        self,
+        name: str,
+        language: str,
+        *,
+        schema: dict[str, Any] | None = None,
+        alternatives: int = 0,
+        **given: Any,
     ) -> Prompt:
         """Return the prompt filled with what is given; `name` is the item's id, or the batch's."""
-        template = self._templates.get(language) or self._templates["en"]
-        messages = ({"role": "user", "content": template.render(**given)},)
+        messages = ({"role": "user", "content": self.render(language, **given)},)
         return Prompt(
             item_id=name,
             messages=messages,
             encoded=canonical(list(messages)),
             template=self.id,
             schema=b"" if schema is None else canonical(schema),
+            alternatives=alternatives,
         )
+
+
+def rubric_id(name: str, texts: Iterable[bytes], modules: Iterable[ModuleType]) -> str:
+    """Return `name@hash`, the hash over prompt texts and the source of the modules that read replies."""
+    sources = [inspect.getsource(module).encode() for module in modules]
+    return f"{name}@{sha256_hex(b''.join([*texts, *sources]))[:12]}"

@@ -5,6 +5,7 @@ Weights are read from the entry's `path`, or, for `embedded:smollm2`, from the u
 """
 
 import asyncio
+import math
 import time
 from typing import Any
 
@@ -49,9 +50,11 @@ class Local:
             # Longest first: like lengths share a batch, so little is spent on padding.
             self._waiting.sort(key=lambda job: job[:2])
             sampling = self._waiting[0][3]
-            batch = [job for job in self._waiting if job[3] == sampling][
-                : self._spec.batch_size
+            wished = self._waiting[0][2].alternatives
+            alike = [
+                j for j in self._waiting if (j[3], j[2].alternatives) == (sampling, wished)
             ]
+            batch = alike[: self._spec.batch_size]
             for job in batch:
                 self._waiting.remove(job)
             try:
@@ -109,16 +112,22 @@ class Local:
                 "top_p": sampling.top_p,
             }
             torch.manual_seed((sampling.seed or 0) % 2**63)
+        heard = _Likelihoods(prompts[0].alternatives) if self._spec.logprobs else None
         with torch.inference_mode():
             output = model.generate(
                 **encoded,
                 max_new_tokens=sampling.max_tokens,
                 pad_token_id=tokenizer.pad_token_id,
+                logits_processor=[] if heard is None else [heard],
                 **drawn,
             )
+        if heard is not None:
+            heard.end(output)
         seconds = (time.perf_counter() - started) / len(texts)
         made = []
-        for row, mask in zip(output, encoded["attention_mask"], strict=True):
+        for place, (row, mask) in enumerate(
+            zip(output, encoded["attention_mask"], strict=True)
+        ):
             new = row[longest:].tolist()
             ends = {tokenizer.eos_token_id, tokenizer.pad_token_id}
             stop = next((i for i, token in enumerate(new) if token in ends), None)
@@ -129,9 +138,56 @@ class Local:
                     finish="length" if stop is None else "stop",
                     usage=Usage(prompt=int(mask.sum()), completion=len(kept)),
                     seconds=seconds,
+                    **({} if heard is None else heard.of(place, kept, tokenizer)),
                 )
             )
         return made
+
+
+class _Likelihoods:
+    """Listens to a generation: the log-probability of each token taken, and the likeliest tokens.
+
+    It is a logits processor that changes nothing; only the likeliest of each step stay in memory. The
+    log-probabilities are those drawn from: behind temperature and top-p where these are set.
+    """
+
+    def __init__(self, alternatives: int) -> None:
+        self._wanted = alternatives
+        self._tops: list[
+            tuple[list[list[float]], list[list[int]]]
+        ] = []  # step → row → candidate
+        self._taken: list[list[float]] = []  # step → row
+        self._last: Any = None
+
+    def __call__(self, ids: Any, scores: Any) -> Any:
+        """Note what the model thinks of the next token; see transformers' `LogitsProcessor`."""
+        self.end(ids)
+        self._last = scores.float().log_softmax(dim=-1)
+        top = self._last.topk(max(1, self._wanted), dim=-1)
+        self._tops.append((top.values.tolist(), top.indices.tolist()))
+        return scores
+
+    def end(self, ids: Any) -> None:
+        """Note the last token of `ids` as taken."""
+        if self._last is not None:
+            self._taken.append(self._last.gather(1, ids[:, -1:])[:, 0].tolist())
+
+    def of(self, row: int, kept: list[int], tokenizer: Any) -> dict[str, Any]:
+        """Return `logprobs` and `alternatives` of one completion."""
+        taken = zip(kept, self._taken, strict=False)  # not what follows the end of the text
+        logprobs = tuple((tokenizer.decode([token]), step[row]) for token, step in taken)
+        tops = [
+            zip(tokens[row], values[row], strict=True)
+            for values, tokens in self._tops[: len(kept)]
+        ]
+        alternatives = tuple(
+            tuple((tokenizer.decode([t]), v) for t, v in top if math.isfinite(v))
+            for top in tops
+        )
+        return {
+            "logprobs": logprobs,
+            "alternatives": alternatives if self._wanted else None,
+        }
 
 
 def load_weights(spec: ModelSpec) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ import aiohttp
 
 from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Finish, Prompt, Usage
+from medassay.core.trial import Completion, Finish, Likely, Prompt, Usage
 from medassay.errors import Permanent, Transient
 
 _FINISH: dict[str, Finish] = {
@@ -62,7 +62,7 @@ class OpenAICompatible:
 
     def body(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> bytes:
         """Return the request body; its oddities follow the entry."""
-        rest = self._rest(sampling, repeat)
+        rest = self._rest(sampling, repeat, prompt.alternatives)
         if prompt.schema and "structured" in self._spec.capabilities:
             rest = (
                 b'{"response_format":{"json_schema":{"name":"reply","schema":'
@@ -76,7 +76,7 @@ class OpenAICompatible:
         return b'{"prompt":' + canonical(text) + b"," + rest[1:]
 
     @lru_cache(maxsize=64)  # noqa: B019 -- a provider lives as long as its run
-    def _rest(self, sampling: Sampling, repeat: int) -> bytes:
+    def _rest(self, sampling: Sampling, repeat: int, alternatives: int) -> bytes:
         """Return everything of a body but its messages, the same for a whole run."""
         spec = self._spec
         rest: dict[str, Any] = {
@@ -89,8 +89,12 @@ class OpenAICompatible:
                 rest["top_p"] = sampling.top_p
         if sampling.seed is not None:
             rest["seed"] = (sampling.seed + repeat) % 2**31
-        if spec.logprobs:
-            rest["logprobs"] = True if spec.protocol == "chat" else 1
+        if spec.logprobs and spec.protocol == "chat":
+            rest["logprobs"] = True
+            if alternatives:
+                rest["top_logprobs"] = alternatives
+        elif spec.logprobs:
+            rest["logprobs"] = max(1, alternatives)
         return canonical({**rest, **spec.extra_body})
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
@@ -156,9 +160,8 @@ class OpenAICompatible:
 
     def _completion(self, data: bytes, seconds: float) -> Completion:
         try:
-            reply = json.loads(
-                data
-            )  # not msgspec: a lone surrogate is no reason to lose a reply
+            # Not msgspec: a lone surrogate is no reason to lose a reply.
+            reply = json.loads(data)
             choice = reply["choices"][0]
             if self._spec.protocol == "chat":
                 message = choice["message"]
@@ -171,7 +174,7 @@ class OpenAICompatible:
                 completion=_count(usage.get("completion_tokens")),
             )
             finish = _FINISH.get(str(choice.get("finish_reason") or "stop"), "other")
-            logprobs = _logprobs(choice.get("logprobs"))
+            logprobs, alternatives = _logprobs(choice.get("logprobs"))
         except _UNREADABLE:
             # Malformed once is often a proxy's hiccup; bounded retries decide.
             shown = self._safe(data[:80].decode("utf-8", "replace"))
@@ -192,6 +195,7 @@ class OpenAICompatible:
             usage=counted,
             seconds=seconds,
             logprobs=logprobs,
+            alternatives=alternatives,
         )
 
 
@@ -214,16 +218,32 @@ def _count(given: Any) -> int:
     return min(max(int(given or 0), 0), 2**40)
 
 
-def _logprobs(given: Any) -> tuple[tuple[str, float], ...] | None:
+def _logprobs(
+    given: Any,
+) -> tuple[tuple[Likely, ...] | None, tuple[tuple[Likely, ...], ...] | None]:
+    """Return the tokens with their log-probabilities, and the candidates at each if there are any."""
     if not isinstance(given, dict):
-        return None
-    if isinstance(given.get("content"), list):
-        pairs = [(token["token"], token["logprob"]) for token in given["content"]]
-    elif isinstance(given.get("tokens"), list) and isinstance(
-        given.get("token_logprobs"), list
-    ):
-        pairs = list(zip(given["tokens"], given["token_logprobs"], strict=False))
+        return None, None
+    content, tokens, values = (given.get(k) for k in ("content", "tokens", "token_logprobs"))
+    if isinstance(content, list):  # chat
+        rows = [(t["token"], t["logprob"], _candidates(t.get("top_logprobs"))) for t in content]
+    elif isinstance(tokens, list) and isinstance(values, list):  # completions
+        tops = [*(given.get("top_logprobs") or ()), *[None] * len(tokens)]
+        pairs = [list((top or {}).items()) for top in tops]
+        rows = list(zip(tokens, values, pairs, strict=False))
     else:
-        return None
+        return None, None
+    kept = [(_likely([(token, value)]), _likely(top)) for token, value, top in rows]
+    alternatives = tuple(top for taken, top in kept if taken)
+    taken = tuple(likely for taken, _ in kept for likely in taken)
+    return taken, alternatives if any(alternatives) else None
+
+
+def _candidates(listed: Any) -> list[tuple[Any, Any]]:
+    return [(candidate["token"], candidate["logprob"]) for candidate in listed or ()]
+
+
+def _likely(pairs: list[tuple[Any, Any]]) -> tuple[Likely, ...]:
+    """Return pairs of token and log-probability; what is no finite number is left out."""
     kept = [(_text(token), float(value)) for token, value in pairs if value is not None]
     return tuple((token, value) for token, value in kept if math.isfinite(value))

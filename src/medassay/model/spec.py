@@ -14,6 +14,7 @@ from medassay.core.model import ModelSpec
 from medassay.errors import InputError
 
 _OURS = ("messages", "model", "prompt", "stream")
+_LIKELY = ("google", "openai_compatible", "transformers")  # may give log-probabilities
 _SECRET = re.compile(r"(sk|key|tok|hf|gsk|xai)[-_][A-Za-z0-9_\-]{12,}")
 ModelSpec.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]  # read by TypeAdapter only
 _SPEC = TypeAdapter(ModelSpec)
@@ -78,6 +79,11 @@ def _entry(entry: Any, where: str) -> ModelSpec:
         raise InputError(f"{where}: field 'id': expected text without outer blanks")
     if spec.provider == "openai_compatible":
         _check_url(spec.url, where)
+    if spec.logprobs and spec.provider not in _LIKELY:
+        raise InputError(
+            f"{where}: field 'logprobs': provider '{spec.provider}' gives none; "
+            f"{', '.join(_LIKELY)} may"
+        )
     for field, value, problem in _out_of_range(spec):
         raise InputError(f"{where}: field '{field}': {value!r}; {problem}")
     return spec

@@ -5,12 +5,13 @@ room alone retries. Needs the extra of the vendor's name.
 """
 
 import json
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Finish, Prompt, Usage
+from medassay.core.trial import Completion, Finish, Likely, Prompt, Usage
 from medassay.errors import Permanent, Transient
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Vendor:
             response = await model_request(
                 model,
                 _messages(prompt),
-                model_settings=self._settings(sampling, repeat),
+                model_settings=self._settings(sampling, repeat, prompt.alternatives),
                 model_request_parameters=self._parameters(model, prompt),
             )
         except exceptions.ContentFilterError as error:
@@ -133,7 +134,7 @@ class Vendor:
             await self._made[1]()
             self._made = None
 
-    def _settings(self, sampling: Sampling, repeat: int) -> Any:
+    def _settings(self, sampling: Sampling, repeat: int, alternatives: int) -> Any:
         settings: dict[str, Any] = {
             "max_tokens": sampling.max_tokens,
             "timeout": self._spec.timeout,
@@ -145,6 +146,10 @@ class Vendor:
         # Anthropic knows no seed, and pydantic-ai warns of what a vendor ignores.
         if sampling.seed is not None and self._spec.provider != "anthropic":
             settings["seed"] = (sampling.seed + repeat) % 2**31
+        if self._spec.logprobs:  # Google's alone; see `model/spec.py`
+            settings["google_logprobs"] = True
+            if alternatives:
+                settings["google_top_logprobs"] = alternatives
         if self._spec.extra_body:
             settings["extra_body"] = self._spec.extra_body
         return settings
@@ -205,6 +210,7 @@ def _completion(response: Any, seconds: float) -> Completion:
     if finish == "stop" and any(isinstance(part, ToolCallPart) for part in response.parts):
         finish = "tool_calls"
     usage = response.usage
+    logprobs, alternatives = _logprobs((response.provider_details or {}).get("logprobs"))
     return Completion(
         text=text.encode("utf-8", "replace").decode(),
         finish=finish,
@@ -213,4 +219,27 @@ def _completion(response: Any, seconds: float) -> Completion:
             completion=min(max(usage.output_tokens, 0), 2**40),
         ),
         seconds=seconds,
+        logprobs=logprobs,
+        alternatives=alternatives,
+    )
+
+
+def _logprobs(
+    given: Any,
+) -> tuple[tuple[Likely, ...] | None, tuple[tuple[Likely, ...], ...] | None]:
+    """Return the tokens with their log-probabilities, and the candidates at each, as Google says them."""
+    if not given:
+        return None, None
+    chosen = _likely(given.get("chosen_candidates"))
+    tops = tuple(_likely(top.get("candidates")) for top in given.get("top_candidates") or ())
+    return chosen, tops if len(tops) == len(chosen) and any(tops) else None
+
+
+def _likely(candidates: Any) -> tuple[Likely, ...]:
+    return tuple(
+        (str(c["token"]).encode("utf-8", "replace").decode(), float(c["log_probability"]))
+        for c in candidates or ()
+        if c["token"] is not None
+        and c["log_probability"] is not None
+        and math.isfinite(c["log_probability"])
     )

@@ -9,6 +9,7 @@ from typing import Any
 from medassay.core.canonical import short_hash
 from medassay.core.plan import Budget, Plan
 from medassay.errors import IncompleteError, InputError
+from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker
 from medassay.runner.judging import seat
@@ -31,6 +32,7 @@ class Sitting:
     task: str = ""
     substitute: str = ""
     allow_own: bool = False
+    steps: Path | None = None
 
 
 def judge_run(
@@ -71,8 +73,9 @@ def judge_run(
         models_file=sitting.models_file.name,
         seed=int(manifest["plan"]["seed"]),
     )
-    rubrics = judges_of(wanted, manifest["banks"], manifest["domains"])
-    bench = seat(plan, wanted, tested, specs, rubrics)
+    steps = load_steps(sitting.steps).to_dict() if sitting.steps else None
+    rubrics = judges_of(wanted, manifest["banks"], manifest["domains"], steps)
+    bench = seat(plan, wanted, tested, specs, rubrics, steps)
     if bench is None:
         raise InputError(f"task '{wanted.name}' has no judges; name another one with --task")
     refuse_leaving(manifest["banks"], bench.models.values())
@@ -131,7 +134,9 @@ def rescore(
         ]
     task = find_task(identity["task"])
     judges = (
-        judges_of(task, identity["banks"], identity["domains"]) if "bench" in identity else {}
+        judges_of(task, identity["banks"], identity["domains"], identity.get("steps"))
+        if "bench" in identity
+        else {}
     )
     if judges:
         identity["rubrics"] = {domain: judge.id for domain, judge in judges.items()}
@@ -188,6 +193,7 @@ _MADE_ANEW = frozenset(
         "judges",
         "bench",
         "rubrics",
+        "steps",
         "judged_from",
     ]
 )

@@ -121,8 +121,7 @@ class Asker:
             When there is no reply after the retries.
         """
         sampling = self._sampling[spec.id]
-        asked = prompt.encoded + prompt.schema
-        key = request_key(self._constants[spec.id], asked, repeat, attempt)
+        key = request_key(self._constants[spec.id], prompt.asked, repeat, attempt)
         chat = self._chats[spec.id]
         if spec.is_baseline:  # computed, not asked: no key could name what it depends on
             return Reply(key, await chat.complete(prompt, sampling, repeat=repeat), False)

@@ -10,11 +10,11 @@ from medassay.core.trial import Answer
 from medassay.core.verdict import Judge
 from medassay.errors import InputError
 from medassay.runner.engine import failed_record
-from medassay.runner.judging import Answers, Bench, failed_verdict, reread
+from medassay.runner.judging import Answers, Docket, auditors, failed_verdict, reread
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import Run, seal_run, write_new
+from medassay.storage.run import AUDIT, VERDICTS, Run, seal_run, write_new
 from medassay.task.catalog import TASKS
 from medassay.task.judged import Judgements, by_trial, judged_score
 from medassay.task.scoring import RunItems, Scoring, score_trials
@@ -62,30 +62,26 @@ def copy_answers(source: Run, run: Run) -> None:
             part.rename(target)
 
 
-def write_verdicts(run: Run, answers: Answers, bench: Bench, journal: Journal) -> None:
-    """Write the verdicts in sealed order, and the scores that follow from them.
-
-    A verdict that never came is `failed`; its trial's score is null.
-    """
-    with _rewrite(run.path / "verdicts.jsonl") as verdicts:
+def write_verdicts(docket: Docket, journal: Journal) -> None:
+    """Write the verdicts of a docket in sealed order; one that never came is `failed`."""
+    with _rewrite(docket.file) as verdicts:
         done = journal.lines()
         following = next(done, None)
-        for number in answers.open:
-            trial = answers.trial(number)
-            for seat, spec in enumerate(bench.seats[trial["model"]]):
-                place = number * bench.n_seats + seat
+        for number in docket.numbers:
+            trial = docket.answers.trial(number)
+            for seat, spec in enumerate(docket.bench.seats[trial["model"]]):
+                place = docket.place(number, seat)
                 if following is not None and following.number == place:
                     line, following = following.record, next(done, None)
                 else:
                     line = canonical(failed_verdict(trial, spec, seat))
                 verdicts.write(line + b"\n")
-    write_judged_scores(run, answers, bench.judges, bench.n_seats)
 
 
 def write_judged_scores(
     run: Run, answers: Answers, judges: Mapping[str, Judge], n_seats: int
 ) -> None:
-    """Write the scores anew, those of judged trials from their verdicts."""
+    """Write the scores anew, those of judged trials from their verdicts; null where one failed."""
     said = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
     part = run.path / "scores.jsonl.part"
     open_trials = set(answers.open)
@@ -104,8 +100,18 @@ def rescore_verdicts(
 ) -> None:
     """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
     answers = Answers(run, items, TASKS[run.manifest["task"]])
-    with _rewrite(run.path / "verdicts.jsonl") as verdicts:
-        for record in read_jsonl(source.path / "verdicts.jsonl"):
+    _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, judges)
+    if (source.path / f"{AUDIT}.jsonl").exists():
+        _reread_all(source, run.path / f"{AUDIT}.jsonl", answers, auditors(judges))
+    n_seats = max(len(seats) for seats in run.manifest["bench"].values())
+    write_judged_scores(run, answers, judges, n_seats)
+
+
+def _reread_all(
+    source: Run, target: Path, answers: Answers, judges: Mapping[str, Judge]
+) -> None:
+    with _rewrite(target) as verdicts:
+        for record in read_jsonl(source.path / target.name):
             if record["outcome"] != "failed":
                 judge = judges[record["domain"]]
                 said = reread(answers, judge, record)
@@ -116,8 +122,6 @@ def rescore_verdicts(
                     )
                 record.update(said, rubric=judge.id)
             verdicts.write(canonical(record) + b"\n")
-    n_seats = max(len(seats) for seats in run.manifest["bench"].values())
-    write_judged_scores(run, answers, judges, n_seats)
 
 
 def write_scores(run: Run, task: Task, items: RunItems) -> None:
@@ -150,8 +154,14 @@ def read_judgements(run: Run, items: RunItems) -> Judgements | None:
         return None
     specs = [*run.manifest["models"].items(), *((j["id"], j) for j in run.manifest["judges"])]
     judgements = Judgements(items, {name: spec.get("family", "") for name, spec in specs})
-    for _, verdicts in by_trial(read_jsonl(run.path / "verdicts.jsonl")):
+    audit = run.path / f"{AUDIT}.jsonl"
+    again = by_trial(read_jsonl(audit)) if audit.exists() else iter(())
+    waiting = next(again, None)
+    for key, verdicts in by_trial(read_jsonl(run.path / f"{VERDICTS}.jsonl")):
         judgements.add(verdicts)
+        if waiting is not None and waiting[0] == key:
+            judgements.add_audit(verdicts, waiting[1])
+            waiting = next(again, None)
     return judgements
 
 

@@ -4,20 +4,24 @@ A verdict is a number: trial × seat. Batches are cut from one seeded order of a
 they are the same after a resume, and models follow each other in no order a judge could learn.
 """
 
+import math
 import os
 import random
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.jsontext import parse_json
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Plan
-from medassay.core.trial import Prompt
+from medassay.core.trial import Completion, Prompt
 from medassay.core.verdict import Case, Judge, Verdict
 from medassay.errors import InputError
 from medassay.judge.panel import PANEL_SIZE, check_panel, check_seats, check_substitute, seated
@@ -26,19 +30,25 @@ from medassay.runner.asking import Asker, Reply
 from medassay.runner.engine import Stop, asking
 from medassay.runner.progress import Progress
 from medassay.storage.journal import Journal
-from medassay.storage.run import Run
+from medassay.storage.run import AUDIT, VERDICTS, Run
 from medassay.task.judged import TRIAL_KEY
 from medassay.task.scoring import RunItems, must_judge
 from medassay.task.task import Task
 
+AUDITED = 0.05  # of the answers that judges take in batches, judged once more singly
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Who judges: a judge (rubric and reader) for each domain, the seats for each tested model."""
+    """Who judges: a judge (rubric and reader) for each domain, the seats for each tested model.
+
+    `steps` are evaluation steps of the plan's, in the form that a run remembers.
+    """
 
     judges: Mapping[str, Judge]
     seats: Mapping[str, tuple[ModelSpec, ...]]
     seed: int
+    steps: Mapping[str, Any] | None = None
 
     @property
     def n_seats(self) -> int:
@@ -57,8 +67,11 @@ def seat(
     tested: Mapping[str, ModelSpec],
     specs: Mapping[str, ModelSpec],
     rubrics: Mapping[str, Judge],
+    steps: Mapping[str, Any] | None = None,
 ) -> Bench | None:
     """Return the bench of a plan, None for a task that needs no judge.
+
+    `steps` is what `rubrics` were made with.
 
     Raises
     ------
@@ -87,7 +100,19 @@ def seat(
         )
     seats = {name: seated(judges, substitute, spec) for name, spec in tested.items()}
     check_seats(seats, tested, allow_own=plan.allow_own)
-    return Bench(judges=rubrics, seats=seats, seed=plan.seed)
+    if any(judge.alternatives for judge in rubrics.values()):
+        _check_logprobs(task, seats)
+    return Bench(judges=rubrics, seats=seats, seed=plan.seed, steps=steps)
+
+
+def _check_logprobs(task: Task, seats: Mapping[str, tuple[ModelSpec, ...]]) -> None:
+    for spec in {spec.id: spec for panel in seats.values() for spec in panel}.values():
+        if not spec.logprobs:
+            raise InputError(
+                f"plan: task '{task.name}' weighs scores by probability, and judge '{spec.id}' gives "
+                'none; set "logprobs": true in its entry if its endpoint has them, or take a task '
+                "without weights"
+            )
 
 
 def _entry(specs: Mapping[str, ModelSpec], name: str, plan: Plan) -> ModelSpec:
@@ -99,21 +124,6 @@ def _entry(specs: Mapping[str, ModelSpec], name: str, plan: Plan) -> ModelSpec:
     return specs[name]
 
 
-def judging_sizes(
-    answers: "Answers", bench: Bench, journal: Journal
-) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
-    """Return how many verdicts there are to give, and are given, by judge and domain."""
-    sizes: Counter[tuple[str, str]] = Counter()
-    done: Counter[tuple[str, str]] = Counter()
-    for number in answers.open:
-        trial = answers.trial(number)
-        for place, spec in enumerate(bench.seats[trial["model"]]):
-            key = (spec.id, trial["domain"])
-            sizes[key] += 1
-            done[key] += journal.is_done(number * bench.n_seats + place)
-    return sizes, done
-
-
 class Answers:
     """The trials of a run, each read when it is asked for; `open` are those that judges decide on.
 
@@ -121,6 +131,7 @@ class Answers:
     """
 
     def __init__(self, run: Run, items: RunItems, task: Task) -> None:
+        self.run = run
         entries = [*run.manifest["models"].values(), *run.manifest["judges"]]
         self._speaker = speaker_pattern({n for e in entries for n in (e["id"], e["model"])})
         self.items = items
@@ -158,20 +169,94 @@ class Answers:
         return Case(item=item, text=shown.text), shown
 
 
+@dataclass(frozen=True, kw_only=True)
+class Docket:
+    """What is judged in one pass: which answers (numbers of trials, ascending), and by whom.
+
+    `name` is that of its journal and, with `.jsonl`, of its file in the run.
+    """
+
+    name: str
+    answers: Answers
+    numbers: Sequence[int]
+    bench: Bench
+
+    @property
+    def file(self) -> Path:
+        """Return the file of its verdicts."""
+        return self.answers.run.path / f"{self.name}.jsonl"
+
+    @cached_property
+    def wanted(self) -> frozenset[int]:
+        """Return the numbers as a set."""
+        return frozenset(self.numbers)
+
+    def place(self, number: int, seat: int) -> int:
+        """Return the number of a verdict."""
+        return number * self.bench.n_seats + seat
+
+    def place_of(self, record: Mapping[str, Any]) -> int | None:
+        """Return the number of a stored verdict, None if it is not wanted."""
+        number = self.answers.numbers.get(tuple(record[k] for k in TRIAL_KEY))
+        seats = self.bench.seats.get(record["model"], ())
+        seat = int(record["seat"])
+        if number not in self.wanted or not 0 <= seat < len(seats):
+            return None
+        return self.place(number, seat) if seats[seat].id == record["judge"] else None
+
+    def sizes(
+        self, journal: Journal
+    ) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+        """Return how many verdicts there are to give, and are given, by judge and domain."""
+        sizes: Counter[tuple[str, str]] = Counter()
+        done: Counter[tuple[str, str]] = Counter()
+        for number in self.numbers:
+            trial = self.answers.trial(number)
+            for seat, spec in enumerate(self.bench.seats[trial["model"]]):
+                key = (spec.id, trial["domain"])
+                sizes[key] += 1
+                done[key] += journal.is_done(self.place(number, seat))
+        return sizes, done
+
+
+def dockets(answers: Answers, bench: Bench) -> Iterator[Docket]:
+    """Yield what is to be judged: all open answers, then what is judged once more.
+
+    Where judges take answers in batches, a seeded sample of them is judged again, one by one.
+    """
+    yield Docket(name=VERDICTS, answers=answers, numbers=answers.open, bench=bench)
+    audits = auditors(bench.judges)
+    if audits:
+        numbers = audited(answers.open, bench.seed)
+        again = replace(bench, judges=audits)
+        yield Docket(name=AUDIT, answers=answers, numbers=numbers, bench=again)
+
+
+def auditors(judges: Mapping[str, Judge]) -> dict[str, Judge]:
+    """Return what judges a sample again, by domain; empty if no judge takes answers in batches."""
+    return {d: judge.audit for d, judge in judges.items() if judge.audit is not None}
+
+
+def audited(numbers: Sequence[int], seed: int) -> list[int]:
+    """Return the seeded sample of answers that are judged again, ascending."""
+    size = math.ceil(AUDITED * len(numbers))
+    return sorted(random.Random(f"{seed}\x1faudit").sample(numbers, size))
+
+
 class Judging:
     """One pass over the verdicts of a run that are not there yet."""
 
     def __init__(
         self,
-        answers: Answers,
-        bench: Bench,
+        docket: Docket,
         asker: Asker,
         journal: Journal,
         progress: Progress,
         stop: Stop,
     ) -> None:
-        self._answers = answers
-        self._bench = bench
+        self._docket = docket
+        self._answers = docket.answers
+        self._bench = docket.bench
         self._asker = asker
         self._journal = journal
         self._progress = progress
@@ -187,12 +272,11 @@ class Judging:
 
     def _units(self, spec: ModelSpec) -> Iterator[tuple[int, list[int]]]:
         """Yield (seat, trial numbers of one batch) that this model has to judge."""
-        seats = self._bench.n_seats
-        for batch in batches(self._answers, self._bench):
+        for batch in batches(self._docket):
             model = self._answers.trial(batch[0])["model"]
             for seat, judge in enumerate(self._bench.seats[model]):
-                left = [n for n in batch if not self._journal.is_done(n * seats + seat)]
-                if judge.id == spec.id and left:
+                places = (self._docket.place(number, seat) for number in batch)
+                if judge.id == spec.id and not all(map(self._journal.is_done, places)):
                     yield seat, batch
 
     async def _work(self, spec: ModelSpec, units: Iterator[tuple[int, list[int]]]) -> None:
@@ -221,7 +305,7 @@ class Judging:
                     return
                 prompts.append(step)
                 replies.append(reply)
-                step = judge.step(cases, [r.completion.text for r in replies])
+                step = judge.step(cases, [r.completion for r in replies])
         except Exception as error:  # noqa: BLE001 -- as for trials: a verdict fails, the run goes on
             for trial in trials:
                 reason = self._asker.tally.fail(spec.id, error)
@@ -236,6 +320,9 @@ class Judging:
             "responses": [r.key for r in replies],
             "replies": [r.completion.text for r in replies],
         }
+        if judge.alternatives:
+            asked["logprobs"] = [r.completion.logprobs for r in replies]
+            asked["alternatives"] = [r.completion.alternatives for r in replies]
         if len(trials) > 1:
             asked |= {"batch": [[t[k] for k in TRIAL_KEY] for t in trials]}
         for number, trial, (case, shown), verdict in zip(
@@ -244,17 +331,18 @@ class Judging:
             record = _key(trial, spec, seat) | asked | verdict_fields(verdict)
             record |= {"masked": shown.masked, "cut": shown.cut}
             record["score"] = judge.score(case.item, verdict)
-            place = number * self._bench.n_seats + seat
+            place = self._docket.place(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
             self._progress.advance(spec.id, trial["domain"], record["outcome"])
 
 
-def batches(answers: Answers, bench: Bench) -> Iterator[list[int]]:
+def batches(docket: Docket) -> Iterator[list[int]]:
     """Yield the answers in batches, in one seeded order over all models.
 
     A batch holds answers of one domain and language, since it has one prompt.
     """
-    order = array("Q", answers.open)
+    answers, bench = docket.answers, docket.bench
+    order = array("Q", docket.numbers)
     random.Random(f"{bench.seed}\x1fjudges").shuffle(order)
     gathered: dict[tuple[Any, ...], list[int]] = {}
     for number in order:
@@ -278,11 +366,20 @@ def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[st
     batch = stored.get("batch", [own])
     trials = [answers.trial(answers.numbers[tuple(key)]) for key in batch]
     cases = [answers.case(trial)[0] for trial in trials]
-    verdicts = judge.step(cases, stored["replies"])
+    verdicts = judge.step(cases, list(_heard(stored)))
     if isinstance(verdicts, Prompt):
         return None
     at = batch.index(own)
     return verdict_fields(verdicts[at]) | {"score": judge.score(cases[at].item, verdicts[at])}
+
+
+def _heard(stored: Mapping[str, Any]) -> Iterator[Completion]:
+    """Yield the replies of a stored verdict as far as a judge reads them."""
+    nothing = [None] * len(stored["replies"])
+    likely = [stored.get(name, nothing) for name in ("logprobs", "alternatives")]
+    for text, logprobs, alternatives in zip(stored["replies"], *likely, strict=True):
+        plain = {"text": text, "logprobs": logprobs, "alternatives": alternatives}
+        yield msgspec.convert(plain, Completion)
 
 
 def verdict_fields(verdict: Verdict) -> dict[str, Any]:
@@ -317,13 +414,3 @@ def _key(trial: Mapping[str, Any], spec: ModelSpec, seat: int) -> dict[str, Any]
         "judge": spec.id,
         "seat": seat,
     }
-
-
-def verdict_number(answers: Answers, bench: Bench, record: Mapping[str, Any]) -> int | None:
-    """Return the number of a stored verdict, None if the bench does not want it."""
-    number = answers.numbers.get(tuple(record[k] for k in TRIAL_KEY))
-    seats = bench.seats.get(record["model"], ())
-    seat = int(record["seat"])
-    if number is None or not 0 <= seat < len(seats) or seats[seat].id != record["judge"]:
-        return None
-    return number * bench.n_seats + seat

@@ -58,6 +58,7 @@ def bench_entry(bench: Bench) -> dict[str, Any]:
         "judges": [asdict(spec) for _, spec in sorted(bench.models.items())],
         "bench": {model: [spec.id for spec in seated] for model, seated in bench.seats.items()},
         "rubrics": {domain: judge.id for domain, judge in bench.judges.items()},
+        **({"steps": bench.steps} if bench.steps else {}),
     }
 
 

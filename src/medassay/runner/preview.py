@@ -22,7 +22,7 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
     for number in () if spec.is_baseline else schedule.numbers(spec.id):
         cell, item, repeat = schedule.trial(number)
         prompt = schedule.prompt(cell, item)
-        if store.get(request_key(constant, prompt.encoded, repeat)) is not None:
+        if store.get(request_key(constant, prompt.asked, repeat)) is not None:
             stored += 1
             continue
         read = estimated_tokens(prompt)

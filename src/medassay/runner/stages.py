@@ -14,11 +14,11 @@ from medassay.model.catalog import PROVIDERS
 from medassay.runner.asking import Asker, Tally
 from medassay.runner.bridge import run_async
 from medassay.runner.engine import Engine, Stop
-from medassay.runner.judging import Answers, Bench, Judging, judging_sizes, verdict_number
+from medassay.runner.judging import Answers, Bench, Docket, Judging, dockets
 from medassay.runner.progress import Progress, Silent
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal
-from medassay.storage.run import VERDICTS, Run
+from medassay.storage.run import Run
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
 
@@ -75,16 +75,25 @@ def judge(
     accept_failures: bool,
 ) -> None:
     """Ask for the verdicts that are not there yet, and write verdicts and scores."""
-    from medassay.runner.finish import write_verdicts
+    from medassay.runner.finish import write_judged_scores, write_verdicts
 
     answers = Answers(run, items, task)
-    journal = Journal(run.path / VERDICTS, len(answers) * bench.n_seats)
-    journal.resume(lambda record: verdict_number(answers, bench, record))
-    sizes, done = judging_sizes(answers, bench, journal)
+    for docket in dockets(answers, bench):
+        journal = _give(docket, asker, watch, accept_failures)
+        write_verdicts(docket, journal)
+    write_judged_scores(run, answers, bench.judges, bench.n_seats)
+
+
+def _give(docket: Docket, asker: Asker, watch: Watch | None, accept_failures: bool) -> Journal:
+    """Ask for the verdicts of a docket that are not there yet; return their journal."""
+    run, n_seats = docket.answers.run, docket.bench.n_seats
+    journal = Journal(run.path / docket.name, len(docket.answers) * n_seats)
+    journal.resume(docket.place_of)
+    sizes, done = docket.sizes(journal)
     stop = Stop()
     before = asker.tally.failed
-    with _watching(watch, "verdicts", sizes, done) as progress:
-        judging = Judging(answers, bench, asker, journal, progress, stop)
+    with _watching(watch, docket.name, sizes, done) as progress:
+        judging = Judging(docket, asker, journal, progress, stop)
         try:
             run_async(lambda: asker.during(judging.run()), stop.ask)
         finally:
@@ -94,7 +103,7 @@ def judge(
     asker.tally.failed -= before
     left = total - journal.done
     refuse_incomplete(run, "verdicts are missing", left, asker.tally, accept_failures)
-    write_verdicts(run, answers, bench, journal)
+    return journal
 
 
 def _watching(

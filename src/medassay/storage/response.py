@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.trial import Completion, Usage
+from medassay.core.trial import Completion
 from medassay.errors import IntegrityError
 
 if sys.version_info >= (3, 14):
@@ -36,6 +36,7 @@ class _Stored(msgspec.Struct):
 
 
 _decode_stored = msgspec.json.Decoder(_Stored).decode
+_decode_completion = msgspec.json.Decoder(Completion).decode
 
 
 def request_key(constant: bytes, messages: bytes, repeat: int, attempt: int = 0) -> str:
@@ -92,7 +93,7 @@ class ResponseStore:
         if self._empty:
             return None
         row = self._index.execute("SELECT body FROM response WHERE key = ?", (key,)).fetchone()
-        return None if row is None else completion_from_dict(msgspec.json.decode(row[0]))
+        return None if row is None else _decode_completion(row[0])
 
     def put(self, key: str, completion: Completion, columns: dict[str, Any]) -> None:
         """Append one reply; it is in the operating system's hands when this returns."""
@@ -185,17 +186,7 @@ def completion_to_dict(completion: Completion) -> dict[str, Any]:
         "seconds": round(completion.seconds, 6),
     }
     if completion.logprobs is not None:
-        plain["logprobs"] = [[token, value] for token, value in completion.logprobs]
+        plain["logprobs"] = completion.logprobs
+    if completion.alternatives is not None:
+        plain["alternatives"] = completion.alternatives
     return plain
-
-
-def completion_from_dict(plain: dict[str, Any]) -> Completion:
-    """Return the completion that `completion_to_dict` wrote."""
-    logprobs = plain.get("logprobs")
-    return Completion(
-        text=plain["text"],
-        finish=plain["finish"],
-        usage=Usage(**plain["usage"]),
-        seconds=plain["seconds"],
-        logprobs=None if logprobs is None else tuple((t, v) for t, v in logprobs),
-    )

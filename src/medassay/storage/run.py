@@ -14,12 +14,10 @@ from medassay.core.jsontext import parse_json
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import MerkleTree
 
-SEALED_RECORDS = (
-    "trials.jsonl",
-    "verdicts.jsonl",
-    "scores.jsonl",
-)  # verdicts: judged runs only
 VERDICTS = "verdicts"
+AUDIT = "audit"
+JUDGED = (f"{VERDICTS}.jsonl", f"{AUDIT}.jsonl")  # of judged runs only
+SEALED_RECORDS = ("trials.jsonl", *JUDGED, "scores.jsonl")
 SUMS = "MANIFEST.sha256"
 SEAL = "seal.json"
 LOCK = "lock"
@@ -145,7 +143,7 @@ def record_root(folder: Path) -> tuple[str, int]:
     """Return the Merkle root over the lines of the sealed record files, and their number."""
     tree = MerkleTree()
     for name in SEALED_RECORDS:
-        if name == "verdicts.jsonl" and not (folder / name).exists():
+        if name in JUDGED and not (folder / name).exists():
             continue
         with (folder / name).open("rb") as file:
             for line in file:
@@ -188,7 +186,7 @@ def seal_run(run: Run, *, sealed_at: str, previous: str | None = None) -> None:
 
 def tidy(run: Run) -> None:
     """Remove what a sealed run no longer needs, also after a kill just behind the seal."""
-    for journal in (run.path / JOURNAL, run.path / VERDICTS):
+    for journal in (run.path / name for name in (JOURNAL, VERDICTS, AUDIT)):
         if journal.is_dir():
             for segment in journal.iterdir():
                 segment.unlink()

@@ -15,7 +15,7 @@ from typing import Any
 
 from medassay.core.item import Item
 from medassay.core.plan import Budget
-from medassay.core.trial import Prompt
+from medassay.core.trial import Completion, Prompt
 from medassay.core.verdict import Case, Verdict
 from medassay.errors import InputError
 from medassay.judge.facts import FactJudge
@@ -91,7 +91,7 @@ def injection_study(
 
 async def _verdict(asker: Asker, name: str, item: Item, answer: str) -> Verdict:
     case = Case(item=item, text=show(answer, speaker_pattern()).text)
-    rubric, replies = FactJudge(), list[str]()
+    rubric, replies = FactJudge(), list[Completion]()
     step = rubric.step([case], replies)
     while isinstance(step, Prompt):
         reply = await asker.ask(
@@ -99,7 +99,7 @@ async def _verdict(asker: Asker, name: str, item: Item, answer: str) -> Verdict:
         )
         if reply is None:
             raise InputError("the study has no budget, and yet it ended")
-        replies.append(reply.completion.text)
+        replies.append(reply.completion)
         step = rubric.step([case], replies)
     return step[0]
 

@@ -2,7 +2,13 @@
 
 from medassay.errors import InputError
 from medassay.task.closed import CLOSED
-from medassay.task.graded import G_EVAL, G_EVAL_NO_PATH, G_EVAL_SINGLE, PROMETHEUS
+from medassay.task.graded import (
+    G_EVAL,
+    G_EVAL_NO_PATH,
+    G_EVAL_SINGLE,
+    G_EVAL_WEIGHTED,
+    PROMETHEUS,
+)
 from medassay.task.leaderboard import LEADERBOARD
 from medassay.task.open import OPEN
 from medassay.task.task import Task
@@ -12,6 +18,7 @@ TASKS: dict[str, Task] = {
     "g_eval": G_EVAL,
     "g_eval_no_path": G_EVAL_NO_PATH,
     "g_eval_single": G_EVAL_SINGLE,
+    "g_eval_weighted": G_EVAL_WEIGHTED,
     "leaderboard": LEADERBOARD,
     "open": OPEN,
     "prometheus": PROMETHEUS,

@@ -23,4 +23,5 @@ def _graded(name: str, scale: Scale) -> Task:
 G_EVAL = _graded("g_eval", Scale(hi=10.0))
 G_EVAL_NO_PATH = _graded("g_eval_no_path", Scale(hi=10.0))
 G_EVAL_SINGLE = _graded("g_eval_single", Scale(hi=10.0))
+G_EVAL_WEIGHTED = _graded("g_eval_weighted", Scale(hi=10.0))
 PROMETHEUS = _graded("prometheus", Scale())

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from medassay.core.verdict import Judge
+from medassay.errors import InputError
 from medassay.judge.catalog import JUDGES
 from medassay.judge.facts import KINDS, VERDICTS
 from medassay.judge.panel import above_others, agreement, hallucinated, panel_score
@@ -24,18 +25,33 @@ from medassay.task.task import Task
 
 LOW_AGREEMENT = 0.667
 Cell = tuple[str, str, str, str]
+_STEPPED = "g_eval"
 TRIAL_KEY = ("domain", "model", "setting", "mode", "item", "repeat")
 
 
 def judges_of(
-    task: Task, banks: Sequence[Mapping[str, Any]], domains: Mapping[str, str]
+    task: Task,
+    banks: Sequence[Mapping[str, Any]],
+    domains: Mapping[str, str],
+    steps: Mapping[str, Any] | None = None,
 ) -> dict[str, Judge]:
-    """Return the judge (rubric and reader) of each domain, as its bank's card asks for it."""
+    """Return the judge (rubric and reader) of each domain, as its bank's card asks for it.
+
+    `steps` are evaluation steps in the form that a run remembers.
+    """
+    if steps and not any(name.startswith(_STEPPED) for name in task.judges.values()):
+        raise InputError(f"plan: task '{task.name}' has no evaluation steps; leave 'steps' out")
     if not task.judges:
         return {}
     [name] = set(task.judges.values())
+    if steps and steps["with_path"] == (name == "g_eval_no_path"):
+        wanted = "without" if steps["with_path"] else "with"
+        raise InputError(
+            f"plan: task '{task.name}' needs steps written {wanted} a reasoning path"
+        )
+    rules = {"steps": steps["texts"] if steps else {}}
     cards = {bank["version"]: bank for bank in banks}
-    return {domain: JUDGES[name](cards[version]) for domain, version in domains.items()}
+    return {domain: JUDGES[name]({**cards[bank], **rules}) for domain, bank in domains.items()}
 
 
 def judged_score(
@@ -82,6 +98,9 @@ class _Cell:
     kinds: Counter[str] = field(default_factory=Counter)
     contradicted: int = 0
     rated: int = 0
+    unweighted: int = 0  # scores that should be weighted by probability and are not
+    apart: "array[float]" = field(default_factory=_numbers)  # between batch and single judging
+    apart_clusters: "array[int]" = field(default_factory=lambda: array("q"))
 
 
 class Judgements:
@@ -105,6 +124,7 @@ class Judgements:
         cell.unsupported += sum(v["unsupported_quotes"] for v in valid)
         cell.repaired += sum(v["repaired"] for v in valid)
         cell.masked += max((v.get("masked", 0) for v in verdicts), default=0)
+        cell.unweighted += sum(v["body"].get("weighted") is False for v in valid)
         position = self._items.position(domain, first["item"])
         for judge, above in above_others({v["judge"]: v["score"] for v in valid}).items():
             table = self._above.setdefault((mode, judge), np.zeros((len(self._items), 4)))
@@ -114,6 +134,18 @@ class Judgements:
         if valid and "facts" in valid[0]["body"]:
             place = self._items.place(domain, first["item"])
             _add_facts(cell, verdicts, valid, self._items.clusters[domain][place])
+
+    def add_audit(
+        self, verdicts: Sequence[Mapping[str, Any]], again: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Take the verdicts of one trial given in a batch, and `again` those given singly."""
+        first = verdicts[0]
+        cell = self._cells[first["domain"], first["model"], first["setting"], first["mode"]]
+        place = self._items.place(first["domain"], first["item"])
+        for in_batch, alone in zip(verdicts, again, strict=True):
+            if in_batch["score"] is not None and alone["score"] is not None:
+                cell.apart.append(abs(in_batch["score"] - alone["score"]))
+                cell.apart_clusters.append(self._items.clusters[first["domain"]][place])
 
     def row(
         self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
@@ -130,6 +162,7 @@ class Judgements:
             "unsupported_quotes": sum(c.unsupported for c in cells),
             "repaired_replies": sum(c.repaired for c in cells),
             "masked_names": sum(c.masked for c in cells),
+            "unweighted_scores": sum(c.unweighted for c in cells),
         }
 
     def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
@@ -138,7 +171,8 @@ class Judgements:
         if not cells:
             return None
         return self._summary(cells, seed) | {
-            "self_preference": self._self_preferences(mode, seed)
+            "self_preference": self._self_preferences(mode, seed),
+            "batch_difference": _batch_difference(cells, seed),
         }
 
     def _summary(self, cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
@@ -218,6 +252,15 @@ class Judgements:
                 }
             )
         return found
+
+
+def _batch_difference(cells: Sequence[_Cell], seed: int) -> dict[str, Any] | None:
+    """Return the mean absolute difference of batch and single scores; None if none was repeated."""
+    apart = [difference for c in cells for difference in c.apart]
+    if not apart:
+        return None
+    clusters = [number for c in cells for number in c.apart_clusters]
+    return bootstrap_mean(apart, seed=seed, clusters=clusters).to_dict()
 
 
 def _add_facts(

@@ -261,6 +261,8 @@ def _add_judging(
             row["flags"].append("degraded")
         if said["agreement_low"]:
             row["flags"].append("low_agreement")
+        if said["unweighted_scores"]:
+            row["flags"].append("unweighted")
         seats = manifest["bench"].get(row["model"], [])
         family = manifest["models"].get(row["model"], {}).get("family", "unknown").casefold()
         if family != "unknown" and any(families[name] == family for name in seats):

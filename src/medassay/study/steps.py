@@ -1,0 +1,76 @@
+"""Having a judge write the evaluation steps of G-Eval, once."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from medassay.core.plan import Budget
+from medassay.errors import IncompleteError, InputError
+from medassay.judge.steps import Steps, prompt_hashes, read_steps, writing_prompt
+from medassay.judge.text import LANGUAGES
+from medassay.model.spec import load_models
+from medassay.runner.asking import Asker
+from medassay.runner.bridge import run_async
+from medassay.runner.stages import provide
+from medassay.storage.response import ResponseStore
+
+_ASKED = 3  # times at most, for each language
+
+
+def write_steps(
+    judge: str,
+    models_file: Path,
+    languages: Sequence[str],
+    *,
+    with_path: bool,
+    secrets: Mapping[str, str],
+    workspace: Path,
+) -> Steps:
+    """Return the steps that a judge writes, reviewed by nobody yet.
+
+    Raises
+    ------
+    InputError
+        When the judge or a language is unknown.
+    IncompleteError
+        When the judge replies without a list of steps.
+    """
+    specs = load_models(models_file)
+    if judge not in specs:
+        known = ", ".join(sorted(specs)) or "none"
+        raise InputError(
+            f"--judge: '{judge}' is not an enabled entry of {models_file}; known are {known}"
+        )
+    strange = [language for language in languages if language not in LANGUAGES]
+    if strange or not languages:
+        raise InputError(
+            f"--languages: {', '.join(strange) or 'none'}; known are {', '.join(LANGUAGES)}"
+        )
+    spec = specs[judge]
+    texts: dict[str, str] = {}
+    with ResponseStore(workspace / "responses") as store:
+        asker = Asker({judge: spec}, {judge: provide(spec, secrets)}, store, Budget(), seed=0)
+
+        async def ask_all() -> None:
+            for language in languages:
+                prompt, problem = writing_prompt(language, with_path=with_path), ""
+                for attempt in range(_ASKED):
+                    reply = await asker.ask(spec, prompt, {"study": "steps"}, attempt=attempt)
+                    try:
+                        texts[language] = read_steps(reply.completion.text if reply else "")
+                        break
+                    except ValueError as error:
+                        problem = str(error)
+                else:
+                    raise IncompleteError(
+                        f"judge '{judge}' wrote no usable steps in '{language}' when asked {_ASKED} "
+                        f"times: {problem}"
+                    )
+
+        run_async(lambda: asker.during(ask_all()), lambda: None)
+    return Steps(
+        judge=judge,
+        with_path=with_path,
+        prompts=prompt_hashes(texts, with_path=with_path),
+        reviewed_by="",
+        texts=texts,
+    )
