@@ -21,7 +21,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.jsontext import parse_json
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Plan
-from medassay.core.trial import Completion, Prompt
+from medassay.core.trial import Completion, Likely, Prompt
 from medassay.core.verdict import Case, Judge, Verdict
 from medassay.errors import InputError
 from medassay.judge.panel import PANEL_SIZE, check_panel, check_seats, check_substitute, seated
@@ -322,7 +322,7 @@ class Judging:
         }
         if judge.alternatives:
             asked["logprobs"] = [r.completion.logprobs for r in replies]
-            asked["alternatives"] = [r.completion.alternatives for r in replies]
+            asked["alternatives"] = [_near_digits(r.completion) for r in replies]
         if len(trials) > 1:
             asked |= {"batch": [[t[k] for k in TRIAL_KEY] for t in trials]}
         for number, trial, (case, shown), verdict in zip(
@@ -371,6 +371,20 @@ def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[st
         return None
     at = batch.index(own)
     return verdict_fields(verdicts[at]) | {"score": judge.score(cases[at].item, verdicts[at])}
+
+
+def _near_digits(completion: Completion) -> list[tuple[Likely, ...]] | None:
+    """Return the candidates at tokens with a digit and at those behind them: where scores are.
+
+    The others, most of a reply, are left empty; a run would grow tenfold by them.
+    """
+    if completion.alternatives is None:
+        return None
+    digits = [any(map(str.isdigit, token)) for token, _ in completion.logprobs or ()]
+    kept = (here or before for here, before in zip(digits, [False, *digits], strict=False))
+    return [
+        top if keep else () for top, keep in zip(completion.alternatives, kept, strict=False)
+    ]
 
 
 def _heard(stored: Mapping[str, Any]) -> Iterator[Completion]:
