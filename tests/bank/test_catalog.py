@@ -11,6 +11,7 @@ from medassay.errors import InputError
 REAL = {
     "headqa_en": ("head_qa", 2675, {"needs a picture": 67}),
     "headqa_es": ("head_qa", 2675, {"needs a picture": 67}),
+    "healthbench": ("healthbench_sample", 100, {}),
     "healthbranches": ("healthbranches", 400, {}),
     "medcalc": ("medcalc_bench", 306, {"answer is a date": 12, "limits are no numbers": 6}),
     "medmcqa": ("medmcqa", 2816, {}),

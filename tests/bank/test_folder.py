@@ -19,6 +19,11 @@ GOOD = {
 }
 
 
+def criteria(*listed):
+    """Return the change that makes an open item with criteria of `GOOD`."""
+    return {"answer_type": "open", "criteria": list(listed)}
+
+
 def bank_with(tmp_path, *items):
     return makers.write_bank(tmp_path / "nephro", items)
 
@@ -37,6 +42,20 @@ def bank_with(tmp_path, *items):
         ({"options": None, "expected": None, "regex": "("}, "field 'expected'"),
         ({"year": "2020"}, "expected int"),
         ({"range": {"lo": 1, "hi": 2}}, "found options and range"),
+        (
+            criteria({"text": "a", "points": 0}),
+            "criterion 1: points 0; expected a number above",
+        ),
+        (criteria({"text": "a", "points": True}), "criterion 1: points True"),
+        (criteria({"text": "a", "points": -1}), "none has points above 0"),
+        (criteria({"text": "a"}), "criterion 1: points None"),
+        (criteria({"points": 1}), "criterion 1: expected an object with a text"),
+        (criteria({"text": ["a"], "points": 1}), "criterion 1: ['a'] is no text"),
+        (criteria({"text": "a", "points": 1, "tags": "x"}), "criterion 1: tags 'x'"),
+        (criteria(*[{"id": "c", "text": "a", "points": 1}] * 2), "two criteria share an id"),
+        (criteria(), "'criteria': empty"),
+        ({**criteria({"text": "a", "points": 1}), "facts": ["a"]}, "beside facts"),
+        ({"criteria": [{"text": "a", "points": 1}]}, "'criteria': in a closed item"),
         ({"answer_type": "open"}, "'facts': absent"),
         (
             {
@@ -195,3 +214,13 @@ def test_reading_one_item_reads_that_row(tmp_path):
     assert bank.items[3].id == "law-03"
     assert bank.items[-1].id == "law-09"
     assert [i.id for i in bank.items[2:4]] == ["law-02", "law-03"]
+
+
+def test_criteria_survive_the_way_to_their_record_and_back():
+    given = [{"text": "a", "points": 2}, {"id": "z", "text": "b", "points": -1, "tags": ["t"]}]
+    record = {**GOOD, **criteria(*given)}
+    assert check_record(record, "here", {"law"}) == "rubric"
+    item = build_item(record)
+    assert item.target == "+2 a; -1 b"
+    assert item.answer_type == "open"
+    assert build_item(item_record(item)) == item

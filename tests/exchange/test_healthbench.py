@@ -3,25 +3,136 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runner.test_judged_run import lines
 
+import medassay
+from medassay.bank.catalog import BANKS
 from medassay.errors import InputError, ScaleError
-from medassay.exchange.healthbench import read_healthbench
+from medassay.exchange.healthbench import import_healthbench
 from medassay.score import rubric_points
+from medassay.storage.run import open_run, seal_run
+from medassay.task.breakdown import breakdown
 
 points = st.integers(-10, 10).filter(bool)
 
 
-def test_reproduces_every_stored_score(data):
+@pytest.fixture(scope="module")
+def imported(data, tmp_path_factory):
     path = data / "healthbench_sample" / "judge_responses.jsonl"
-    stored = [json.loads(line) for line in path.read_text().splitlines()]
-    found = list(read_healthbench(path))
-    assert len(found) == 100
-    for ours, theirs in zip(found, stored, strict=True):
-        assert ours.id == theirs["prompt_id"]
-        assert ours.score == pytest.approx(theirs["score"], abs=1e-9)
-    overall = json.loads((path.parent / "final_metrics.json").read_text())["overall_score"]
-    assert sum(f.score for f in found) / 100 == pytest.approx(overall, abs=1e-9)
-    assert min(f.score for f in found) < 0  # only the mean is clipped
+    runs = tmp_path_factory.mktemp("healthbench")
+    return path, import_healthbench(path, model="answerer", runs=runs)
+
+
+def test_reproduces_every_stored_score(imported):
+    path, run = imported
+    stored = {
+        r["prompt_id"]: r["score"] for r in map(json.loads, path.read_text().splitlines())
+    }
+    scores = {s["item"]: s["score"] for s in lines(run, "scores.jsonl")}
+    assert len(scores) == 100
+    assert scores == pytest.approx(stored, abs=1e-9)
+    assert min(scores.values()) < 0  # only the mean is clipped
+    assert medassay.verify(run.path).ok
+
+
+def test_reproduces_every_published_mean(imported):
+    """Overall, each theme, and each tag of criteria: level, axis, cluster."""
+    path, run = imported
+    published = json.loads((path.parent / "final_metrics.json").read_text())
+    [row] = medassay.leaderboard(run).domains["overall"]
+    assert row["score"] == pytest.approx(published["overall_score"], abs=1e-9)
+    themes = {g["value"]: g["score"] for g in breakdown(run, ["category"])["category"]}
+    assert len(themes) == 7
+    for theme, score in themes.items():
+        assert score == pytest.approx(published[f"theme:{theme}"], abs=1e-9)
+    tags = {g["value"]: g for g in breakdown(run, ["tag"])["tag"]}
+    kinds = ("level:", "axis:", "cluster:")
+    assert tags.keys() == {k for k in published if k.startswith(kinds) and k.count(":") == 1}
+    for tag, found in tags.items():
+        assert found["score"] == pytest.approx(published[tag], abs=1e-9), tag
+        assert found["n"] == published[f"{tag}:n_samples"], tag
+
+
+def test_the_board_of_an_import_shows_every_criterion(imported, tmp_path):
+    _, run = imported
+    page = medassay.publish(run, tmp_path / "site")
+    [cell] = (page.parent / "cell").rglob("index.html")
+    text = cell.read_text()
+    assert "Which criteria the answer meets" in text
+    assert 'data-verdict="not met"' in text
+    model = next((page.parent / "model").rglob("index.html")).read_text()
+    assert "axis:completeness" in model
+    assert medassay.verify(tmp_path / "site").ok
+
+
+def test_the_bank_of_the_same_file_can_be_asked(data, tmp_path):
+    bank = BANKS["healthbench"].load(data / "healthbench_sample")
+    assert (bank.kept, bank.dropped) == (100, {})
+    assert sum(item.context is not None for item in bank.items) == 41  # earlier turns
+    assert sum(len(item.criteria) for item in bank.items) == 1157
+
+
+GIVEN = {
+    "prompt_id": "a",
+    "prompt": [{"role": "user", "content": "What now?"}],
+    "example_tags": ["theme:x"],
+    "rubrics": [
+        {"criterion": "Says rest.", "points": 5, "tags": ["axis:y"]},
+        {"criterion": "Sells pills.", "points": -8, "tags": []},
+    ],
+    "prompt_response": [{"role": "assistant", "content": "Rest and buy these."}],
+    "responses": [
+        {"points": 5, "response_dict": {"criteria_met": True, "explanation": "yes"}},
+        {"points": -8, "response_dict": {"criteria_met": True}},
+    ],
+}
+
+
+def test_a_mean_below_0_is_shown_as_0_and_its_scores_are_kept(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join(json.dumps({**GIVEN, "prompt_id": n}) + "\n" for n in "abc"))
+    run = import_healthbench(path, model="m", runs=tmp_path / "runs")
+    assert [s["score"] for s in lines(run, "scores.jsonl")] == [pytest.approx(-0.6)] * 3
+    [row] = medassay.leaderboard(run).domains["overall"]
+    assert (row["score"], row["lo"], row["hi"]) == (0, 0, 0)
+    assert row["tags"]["axis:y"]["score"] == 1
+    assert medassay.verify(run.path).ok
+
+
+def test_given_verdicts_belong_to_imports_only(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps(GIVEN) + "\n")
+    run = import_healthbench(path, model="m", runs=tmp_path / "runs")
+    manifest = run.path / "manifest.json"
+    for name in ("manifest.json", "MANIFEST.sha256", "seal.json"):
+        (run.path / name).chmod(0o644)
+    manifest.write_text(manifest.read_text().replace('"kind":"import"', '"kind":"run"'))
+    for name in ("MANIFEST.sha256", "seal.json"):
+        (run.path / name).unlink()
+    seal_run(open_run(run.path), sealed_at="2026-11-21T00:00:00Z")
+    assert "given, in a run that is no import" in medassay.verify(run.path).first_mismatch
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"responses": [{"points": 5, "response_dict": {"criteria_met": "yes"}}]},
+        {"responses": GIVEN["responses"][::-1]},
+        {"responses": GIVEN["responses"][:1]},
+        {"responses": "[{"},
+        {"rubrics": []},
+        {"rubrics": 3},
+        {"prompt": [{"role": "assistant", "content": "Hello"}]},
+        {"prompt_response": "text"},
+        {"example_tags": None},
+    ],
+)
+def test_a_row_of_another_form_is_named_and_nothing_is_left(tmp_path, change):
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps(GIVEN) + "\n" + json.dumps({**GIVEN, **change}) + "\n")
+    with pytest.raises(InputError, match=r"r\.jsonl row 2: "):
+        import_healthbench(path, model="m", runs=tmp_path / "runs")
+    assert list((tmp_path / "runs").iterdir()) == []
 
 
 @given(st.lists(st.tuples(points, st.booleans()), min_size=1, max_size=9))
@@ -40,10 +151,6 @@ def test_a_score_is_at_most_1_and_rises_with_every_wanted_criterion(rows):
             assert (more > score) == (p > 0)
 
 
-def test_a_row_of_another_form_is_named(tmp_path):
-    path = tmp_path / "r.jsonl"
-    path.write_text('{"prompt_id": "a", "example_tags": [], "responses": [{"points": 1}]}\n')
-    with pytest.raises(InputError, match=r"r\.jsonl row 1: expected"):
-        list(read_healthbench(path))
+def test_points_and_verdicts_go_together():
     with pytest.raises(ScaleError, match="2 criteria, 1 verdicts"):
         rubric_points([{"points": 1}, {"points": 2}], [True])

@@ -12,6 +12,7 @@ from medassay import pipeline
 from medassay.errors import IncompleteError, InputError
 from medassay.runner.again import Sitting, judge_run, rescore
 from medassay.storage.run import seal_run
+from medassay.task.breakdown import breakdown
 
 
 def workspace(folder, items, tested, judges, **plan):
@@ -478,3 +479,55 @@ def test_reviewed_steps_of_a_plan_are_what_the_judge_is_told(tmp_path):
     assert run.manifest["methodology"] != other.manifest["methodology"]
     for made in (run, other):
         assert medassay.verify(made.path).ok
+
+
+def rubric_items(n):
+    return [
+        {
+            "id": f"r{i}",
+            "domain": "law",
+            "answer_type": "open",
+            "question": f"Advise client {i}.",
+            "criteria": [
+                {"text": "Names the deadline.", "points": 6, "tags": ["axis:a"]},
+                {"text": "Names the court.", "points": 4, "tags": ["axis:a", "axis:b"]},
+                {"text": "Promises success.", "points": -5, "tags": ["axis:b"]},
+            ],
+            "source": "written for a test",
+        }
+        for i in range(n)
+    ]
+
+
+def test_criteria_are_judged_scored_and_broken_down_by_tag(tmp_path):
+    said = {"criteria": [{"id": "c1", "met": True}, {"id": "c2", "met": False}]}
+    said["criteria"].append({"id": "c3", "met": True, "why": "it promises"})
+    judges = [{**makers.fake("grader", reply=json.dumps(said)), "family": "x"}]
+    plan = workspace(
+        tmp_path, rubric_items(12), [makers.fake(reply="Win!")], judges, task="rubric"
+    )
+    run = medassay.run(plan, secrets={})
+    assert {s["score"] for s in lines(run, "scores.jsonl")} == {0.1}
+    found = row(run)
+    assert (found["metric"], found["scale"]) == ("rubric_points", [0, 1])
+    assert found["tags"]["axis:a"]["score"] == pytest.approx(0.6)
+    assert found["tags"]["axis:b"]["score"] == 0  # −5 / 4, a mean below 0
+    assert medassay.verify(run.path).ok
+    again = rescore(run)
+    assert medassay.verify(again.path).ok
+    assert row(again)["score"] == pytest.approx(0.1)
+
+
+def test_two_ranked_models_share_the_scale_of_a_graded_task(tmp_path, mock_server):
+    """The best answer per question and every breakdown are on the scale of the task."""
+    url = mock_server()
+    tested = [makers.endpoint(url, name, family=name) for name in ("m1", "m2")]
+    judge = makers.endpoint(url, "scorer", family="x")
+    plan = workspace(tmp_path, makers.open_items(12), tested, [judge], task="g_eval_single")
+    run = medassay.run(plan, secrets={})
+    oracle = run.statistics["fields"]["solo"]["overall"]["oracle"]
+    assert 1 < oracle["score"] <= 10
+    assert [g["scale"] for g in breakdown(run, ["category"])["category"]] == [[0, 10]] * 2
+    assert medassay.verify(run.path).ok
+    page = medassay.publish(run, tmp_path / "site").parent / "leads/index.html"
+    assert f"Best answer per question: {oracle['score']:.2f}" in page.read_text()

@@ -76,6 +76,10 @@ class Rejudging:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
 
     def _reread(self, judge: Judge, stored: Mapping[str, Any], where: str) -> None:
+        if stored.get("given") and self._answers.run.manifest["kind"] != "import":
+            raise Mismatch(
+                f"{where}, judge '{stored['judge']}': given, in a run that is no import"
+            )
         expected = reread(self._answers, judge, stored)
         if expected is None:
             raise Mismatch(f"{where}, judge '{stored['judge']}': replies are missing")

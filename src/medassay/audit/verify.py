@@ -283,9 +283,14 @@ def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int
         trial["value"],
         trial["reason"],
     ):
-        raise Mismatch(
-            f"trials.jsonl line {number}: read as {trial['value']!r}, reads as {answer.value!r}"
+        was, now = (
+            f"{outcome}, {reason}: {value!r:.80}"
+            for outcome, reason, value in (
+                (trial["outcome"], trial["reason"], trial["value"]),
+                (answer.outcome, answer.reason, answer.value),
+            )
         )
+        raise Mismatch(f"trials.jsonl line {number}: read as {was}; reads as {now}")
 
 
 def _compare(found: Any, sealed: Any, where: str) -> None:

@@ -9,6 +9,7 @@ from medassay.bank import (
     careqa,
     demo,
     headqa,
+    healthbench,
     healthbranches,
     medcalc,
     medmcqa,
@@ -43,6 +44,11 @@ BANKS: dict[str, Entry] = {
     ),
     "headqa_es": Entry(
         load=headqa.load_es, checked="verified on data", says="HEAD-QA, Spanish"
+    ),
+    "healthbench": Entry(
+        load=healthbench.load,
+        checked="verified on data",
+        says="HealthBench, open, criteria with points",
     ),
     "healthbranches": Entry(
         load=healthbranches.load, checked="verified on data", says="HealthBranches quiz"

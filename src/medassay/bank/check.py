@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from medassay.core.item import LETTERS, Fact, Form, Item, Range
+from medassay.core.item import LETTERS, Criterion, Fact, Form, Item, Range
 from medassay.errors import InputError
 
 _TEXT = (
@@ -33,7 +33,7 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys((*_TEXT, "id", "domain", "question"), str),
     **dict.fromkeys(("revision", "year"), int),
     **dict.fromkeys(("meta", "approval"), dict),
-    **dict.fromkeys(("kind", "answer_type", "options", "range", "facts"), object),
+    **dict.fromkeys(("kind", "answer_type", "options", "range", "facts", "criteria"), object),
 }
 ITEM_KEYS = frozenset(_TYPES)
 # Fields of an `Item` that are copied as they stand in the file.
@@ -83,6 +83,8 @@ def check_record(
         _check_range(record, refuse)
     if form == "open" or "facts" in record:
         _check_facts(record, refuse)
+    if "criteria" in record:
+        _check_criteria(record, refuse)
     if kind == "public" and not imported and not record.get("source"):
         raise refuse("source", "absent; a public item needs the reference it was made from")
     return form
@@ -102,7 +104,21 @@ def build_item(record: Mapping[str, Any]) -> Item:
             _fact(fact if isinstance(fact, dict) else {"text": fact}, number)
             for number, fact in enumerate(record["facts"], 1)
         )
+    if "criteria" in record:
+        copied["criteria"] = tuple(
+            _criterion(criterion, number)
+            for number, criterion in enumerate(record["criteria"], 1)
+        )
     return Item(form=form_of(record), **copied)
+
+
+def _criterion(given: Mapping[str, Any], number: int) -> Criterion:
+    return Criterion(
+        id=str(given.get("id", f"c{number}")),
+        text=given["text"],
+        points=float(given["points"]),
+        tags=tuple(given.get("tags", ())),
+    )
 
 
 def _fact(given: Mapping[str, Any], number: int) -> Fact:
@@ -116,7 +132,7 @@ def _fact(given: Mapping[str, Any], number: int) -> Fact:
 def form_of(record: Mapping[str, Any]) -> Form:
     """Return the form of a record that was checked before."""
     if record.get("answer_type") == "open":
-        return "open"
+        return "rubric" if "criteria" in record else "open"
     if "options" in record:
         return "choice"
     if "regex" in record:
@@ -151,7 +167,11 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
     if not imported and not record.get("question", "").strip():
         raise refuse("question", "absent or empty; expected text")
     if answer_type == "open":
-        return "open"
+        if {"facts", "criteria"} <= record.keys():
+            raise refuse("criteria", "beside facts; an open item has one of the two")
+        return form_of(record)
+    if "criteria" in record:
+        raise refuse("criteria", 'in a closed item; expected "answer_type": "open"')
     forms = [key for key in ("options", "regex", "range") if key in record]
     if imported and not forms:
         return form_of(record)
@@ -212,7 +232,7 @@ def _finite(value: Any) -> bool:
 def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
     given = record.get("facts")
     if not isinstance(given, list) or not given:
-        raise refuse("facts", "absent or empty; an open item needs target facts")
+        raise refuse("facts", "absent or empty; an open item needs target facts or criteria")
     names = []
     for number, fact in enumerate(given, 1):
         # A fact given as text is {id: "f1", text, weight: 1}.
@@ -230,6 +250,32 @@ def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
         names.append(str(whole.get("id", f"f{number}")))
     if len(set(names)) != len(names):
         raise refuse("facts", "two facts share an id")
+
+
+def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:
+    given = record["criteria"]
+    if not isinstance(given, list) or not given:
+        raise refuse("criteria", "empty; expected a list of objects with text and points")
+    names = []
+    for number, criterion in enumerate(given, 1):
+        if not isinstance(criterion, dict) or not str(criterion.get("text") or "").strip():
+            raise refuse("criteria", f"criterion {number}: expected an object with a text")
+        if not isinstance(criterion["text"], str):
+            raise refuse(
+                "criteria", f"criterion {number}: {criterion['text']!r:.40} is no text"
+            )
+        points = criterion.get("points")
+        if not _finite(points) or not points:
+            problem = f"points {points!r:.40}; expected a number above or below 0"
+            raise refuse("criteria", f"criterion {number}: {problem}")
+        tags = criterion.get("tags", [])
+        if not isinstance(tags, list) or not all(isinstance(t, str) and t for t in tags):
+            raise refuse("criteria", f"criterion {number}: tags {tags!r:.40}; expected texts")
+        names.append(str(criterion.get("id", f"c{number}")))
+    if len(set(names)) != len(names):
+        raise refuse("criteria", "two criteria share an id")
+    if not any(criterion["points"] > 0 for criterion in given):
+        raise refuse("criteria", "none has points above 0; nothing could be reached")
 
 
 def check_pattern(pattern: str, refuse: Callable[[str], InputError]) -> re.Pattern[str]:

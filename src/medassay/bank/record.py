@@ -30,4 +30,10 @@ def item_record(item: Item) -> dict[str, Any]:
         record["facts"] = [
             {"id": fact.id, "text": fact.text, "weight": fact.weight} for fact in item.facts
         ]
+    if item.criteria:
+        record["criteria"] = [
+            {"id": c.id, "text": c.text, "points": c.points}
+            | ({"tags": list(c.tags)} if c.tags else {})
+            for c in item.criteria
+        ]
     return record

@@ -5,7 +5,6 @@ from pathlib import Path
 import typer
 
 from medassay.cli.bank import read_columns
-from medassay.cli.output import out
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,14 +30,22 @@ def csv(
     ),
 ) -> None:
     """Import a table of predictions: intervals, ranks and boards then work on it."""
-    from medassay import pipeline
-    from medassay.cli.report import print_leaderboard
+    from medassay.cli.report import tell_run
     from medassay.exchange.predictions import import_predictions
 
-    run = import_predictions(table, read_columns(columns), to=to)
-    board = pipeline.leaderboard(run)
-    if out.json:
-        out.document({"run": run.id, "path": str(run.path), "domains": board.domains})
-        return
-    print_leaderboard(board, run, "overall")
-    out.result(f"run {run.path}")
+    tell_run(import_predictions(table, read_columns(columns), to=to))
+
+
+@app.command()
+def healthbench(
+    file: Path = typer.Argument(..., help="HealthBench results: one JSON object a line."),
+    model: str = typer.Option(..., help="The model that gave the answers."),
+    to: Path | None = typer.Option(
+        None, help="The run's folder; default: runs/import-<hash>-<n>."
+    ),
+) -> None:
+    """Import answers with a verdict for each criterion: scores, tags and every verdict on a board."""
+    from medassay.cli.report import tell_run
+    from medassay.exchange.healthbench import import_healthbench
+
+    tell_run(import_healthbench(file, model=model, to=to))

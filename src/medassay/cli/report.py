@@ -20,7 +20,7 @@ def command(
     ),
     by: str = typer.Option(
         "",
-        help="Break down by category, year, language, answer_type or kind (comma-separated).",
+        help="Break down by category, year, language, answer_type, kind or tag (comma-separated).",
     ),
 ) -> None:
     """Print the leaderboard of a run, with intervals and shared ranks."""
@@ -137,16 +137,19 @@ def _print_groups(field: str, rows: list[dict[str, Any]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from medassay.core.leaderboard import units
+
     table = Table(title=f"by {field}", title_justify="left")
     for heading in (field, "model", "setting", "score", "notes"):
         table.add_column(heading)
     for row in rows:
-        score = f"{100 * row['score']:.1f} [{100 * row['lo']:.1f}, {100 * row['hi']:.1f}] n={row['n']}"
+        score, lo, hi = (units(row[key], row["scale"]) for key in ("score", "lo", "hi"))
+        shown = f"{score} [{lo}, {hi}] n={row['n']}"
         cells = [
             row["value"],
             row["model"],
             row["setting"],
-            score,
+            shown,
             ", ".join(row["flags"]).replace("_", " "),
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))

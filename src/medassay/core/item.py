@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["public", "synthetic"]
-Form = Literal["choice", "regex", "range", "key", "given", "open"]
+Form = Literal["choice", "regex", "range", "key", "given", "open", "rubric"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -31,11 +31,21 @@ class Fact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """One line of a rubric: what an answer does, and the points for it; below 0 for what harms."""
+
+    id: str
+    text: str
+    points: float
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Item:
     """One question with its target.
 
     `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
-    (`range`), target facts (`open`), and in imports a finished prediction equal to a key (`key`) or a
+    (`range`), target facts (`open`), criteria with points (`rubric`), and in imports a finished prediction equal to a key (`key`) or a
     score that came with it (`given`).
     """
 
@@ -55,6 +65,7 @@ class Item:
     extract: str | None = None
     locale: str = "en"
     facts: tuple[Fact, ...] = ()
+    criteria: tuple[Criterion, ...] = ()
     reference: str | None = None
     rationale: str | None = None
     source: str | None = None
@@ -74,8 +85,8 @@ class Item:
 
     @property
     def answer_type(self) -> Literal["closed", "open"]:
-        """Return `open` for items scored by target facts, else `closed`."""
-        return "open" if self.form == "open" else "closed"
+        """Return `open` for items scored by target facts or criteria, else `closed`."""
+        return "open" if self.form in ("open", "rubric") else "closed"
 
     @property
     def target(self) -> str:
@@ -86,6 +97,8 @@ class Item:
             return f"{self.range.lo:g} to {self.range.hi:g}"
         if self.form == "open":
             return "; ".join(fact.text for fact in self.facts)
+        if self.form == "rubric":
+            return "; ".join(f"{c.points:+g} {c.text}" for c in self.criteria)
         return self.expected or ""
 
 

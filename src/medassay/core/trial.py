@@ -86,11 +86,26 @@ class Score:
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """The declared range of a score and which end is better."""
+    """The declared range of a score and which end is better.
+
+    Where `floor` is given, one score may lie below `lo`, down to `floor`; a mean is clipped to
+    `lo`..`hi`.
+    """
 
     lo: float = 0.0
     hi: float = 1.0
     better: Literal["high", "low"] = "high"
+    floor: float | None = None
+
+    @property
+    def unit(self) -> bool:
+        """Return whether scores are shares, 0 to 1."""
+        return self.lo == 0 and self.hi == 1 and self.floor is None
+
+    @property
+    def least(self) -> float:
+        """Return the lowest that one score may be."""
+        return self.lo if self.floor is None else self.floor
 
     @property
     def worst(self) -> float:

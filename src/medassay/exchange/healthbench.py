@@ -1,32 +1,82 @@
-"""HealthBench results of others: stored criterion verdicts → scores, overall and by tag.
+"""HealthBench results of others → a sealed run: answers with the criterion verdicts given for them.
 
-A file has one JSON object a line: `prompt_id`, `example_tags`, `responses` (a list, or its text: for each
-criterion `points`, `tags` and the judge's `criteria_met`), as the HealthBench evaluation writes it.
+A line is that of the bank (`bank/healthbench.py`) with `prompt_response` (turns) and `responses`: for
+each criterion the judge's `response_dict` (`criteria_met`, `explanation`), as a list or its text, as
+the HealthBench evaluation writes it. The verdicts are taken as given; scores follow from them.
 """
 
 import ast
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from medassay.answer.catalog import PARSERS
+from medassay.answer.parse import read_answer
+from medassay.bank.check import build_item, check_record
+from medassay.bank.healthbench import DOMAIN, record_of
+from medassay.bank.record import item_record
+from medassay.core.canonical import canonical
+from medassay.core.item import Item
+from medassay.core.trial import Completion, Prompt
+from medassay.core.verdict import Verdict
 from medassay.errors import InputError
-from medassay.score.rubric import rubric_points
+from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
+from medassay.judge.criteria import CriteriaJudge
+from medassay.runner.finish import finish, write_judged_scores, write_scores
+from medassay.runner.judging import Answers, verdict_fields
 from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run, create_run
+from medassay.task.rubric import RUBRIC
+from medassay.task.scoring import RunItems
+
+GIVEN = "given"  # the judge whose verdicts came with the file
 
 
 @dataclass(frozen=True, kw_only=True)
-class RubricScore:
-    """One answer: its score over all criteria, and over the criteria of each tag that can be met."""
+class Judged:
+    """One line: an item, the answer to it, and what was said of it."""
 
-    id: str
-    tags: tuple[str, ...]
-    score: float
-    by_tag: dict[str, float]
+    item: Item
+    text: str
+    verdict: Verdict
 
 
-def read_healthbench(path: Path) -> Iterator[RubricScore]:
-    """Yield the score of every answer in a file of criterion verdicts.
+def import_healthbench(
+    file: Path, *, model: str, runs: Path | None = None, to: Path | None = None
+) -> Run:
+    """Return the sealed run made from a file of HealthBench results of one model.
+
+    Parameters
+    ----------
+    model : the name under which the answers are published; the file does not say it
+    runs : folder for the new run; `to` names the run's own folder instead
+
+    Raises
+    ------
+    InputError
+        Naming the file, the row and what was expected; nothing is left half-written.
+    """
+    if not model.strip():
+        raise InputError("--model: empty; name the model that gave the answers")
+    source = Source(
+        file=file,
+        digest=file_digest(file),
+        task=RUBRIC.name,
+        limits="Imported answers and verdicts: who judged, and how, is known to the file's maker.",
+    )
+    return new_run(
+        [source.digest, model],
+        lambda folder, name: _fill(folder, source, model, name),
+        runs=runs or Path("runs"),
+        to=to,
+    )
+
+
+def read_healthbench(path: Path) -> Iterator[Judged]:
+    """Yield every judged answer of a file.
 
     Raises
     ------
@@ -36,20 +86,38 @@ def read_healthbench(path: Path) -> Iterator[RubricScore]:
     for number, row in enumerate(read_jsonl(path), 1):
         where = f"{path.name} row {number}"
         try:
-            judged = _listed(row["responses"])
-            criteria = [{"points": c["points"], "tags": c["tags"]} for c in judged]
-            met = [bool(c["response_dict"]["criteria_met"]) for c in judged]
-            name, tags = str(row["prompt_id"]), tuple(row["example_tags"])
-        except (KeyError, TypeError, ValueError, SyntaxError, RecursionError):
+            record = record_of(row)
+            said = _listed(row["responses"])
+            turns = row.get("prompt_response") or []
+            text = "\n\n".join(str(turn["content"]) for turn in turns)
+            met = [_one(given, row["rubrics"][at]) for at, given in enumerate(said)]
+        except (
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+            SyntaxError,
+            RecursionError,
+        ):
             raise InputError(
-                f"{where}: expected prompt_id, example_tags and responses with points, tags and "
-                "response_dict.criteria_met"
+                f"{where}: expected prompt, prompt_id, example_tags, rubrics (criterion, points, tags), "
+                "prompt_response and responses with points and response_dict.criteria_met"
             ) from None
-        yield RubricScore(
-            id=name,
-            tags=tags,
-            score=rubric_points(criteria, met),
-            by_tag=dict(_by_tag(criteria, met)),
+        if record is None or len(met) != len(row["rubrics"]):
+            raise InputError(
+                f"{where}: {len(met)} verdicts for {len(row['rubrics'])} criteria; expected one for "
+                "each, a question, and a criterion with points above 0"
+            )
+        record |= {"kind": "public", "source": "HealthBench"}
+        check_record(record, where, {DOMAIN})
+        kept = [m for m, rubric in zip(met, row["rubrics"], strict=True) if rubric["points"]]
+        body = [{"id": f"c{number}", **one} for number, one in enumerate(kept, 1)]
+        for criterion, one in zip(record["criteria"], body, strict=True):
+            criterion["id"] = one["id"]
+        yield Judged(
+            item=build_item(record),
+            text=text,
+            verdict=Verdict(valid=True, body={"criteria": body}),
         )
 
 
@@ -58,8 +126,84 @@ def _listed(given: Any) -> Any:
     return ast.literal_eval(given) if isinstance(given, str) else given
 
 
-def _by_tag(criteria: list[dict[str, Any]], met: list[bool]) -> Iterator[tuple[str, float]]:
-    for tag in sorted({tag for c in criteria for tag in c["tags"]}):
-        chosen = [(c, yes) for c, yes in zip(criteria, met, strict=True) if tag in c["tags"]]
-        if any(c["points"] > 0 for c, _ in chosen):
-            yield tag, rubric_points([c for c, _ in chosen], [yes for _, yes in chosen])
+def _one(given: Any, rubric: Any) -> dict[str, Any]:
+    """Return what was said of one criterion; the points beside it must be those of the rubric."""
+    if given["points"] != rubric["points"]:
+        raise ValueError("verdicts in another order than criteria")
+    met = given["response_dict"]["criteria_met"]
+    if not isinstance(met, bool):
+        raise TypeError("criteria_met is neither true nor false")
+    why = str(given["response_dict"].get("explanation", ""))
+    return {"met": met, "why": why.encode("utf-8", "replace").decode()}
+
+
+def _fill(folder: Path, source: Source, model: str, name: str) -> None:
+    judged = sorted(read_healthbench(source.file), key=lambda one: one.item.id)
+    if not judged:
+        raise InputError(f"{source.file.name}: no rows")
+    for one, other in pairwise(judged):
+        if one.item.id == other.item.id:
+            raise InputError(f"{source.file.name}: prompt_id '{one.item.id}' occurs twice")
+    judge = CriteriaJudge()
+    with (
+        (folder / "items.jsonl").open("wb") as items,
+        (folder / "trials.jsonl").open("wb") as trials,
+        (folder / "timings.jsonl").open("wb") as timings,
+        (folder / "verdicts.jsonl").open("wb") as verdicts,
+    ):
+        for one in judged:
+            items.write(canonical(item_record(one.item)) + b"\n")
+            trial = _trial(one, model)
+            trials.write(canonical(trial) + b"\n")
+            timings.write(b"{}\n")
+            if trial["outcome"] == "answered":
+                verdicts.write(canonical(_verdict(one, trial, judge)) + b"\n")
+    manifest = import_manifest(
+        source, domains=[DOMAIN], models=[model], settings=["zero_shot"], n_items=len(judged)
+    )
+    bench = {
+        "judges": [{"id": GIVEN, "model": "", "provider": "import", "family": "unknown"}],
+        "bench": {model: [GIVEN]},
+        "rubrics": {DOMAIN: judge.id},
+    }
+    run = create_run(folder.parent, folder.name, {**manifest, **bench, "run": name})
+    run_items = RunItems(run.path, run.manifest["domains"])
+    write_scores(run, RUBRIC, run_items)
+    write_judged_scores(run, Answers(run, run_items, RUBRIC), {DOMAIN: judge}, 1)
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    finish(run, RUBRIC, run_items, [], sealed_at=now)
+
+
+def _trial(one: Judged, model: str) -> dict[str, Any]:
+    prompt = Prompt(item_id=one.item.id, messages=(), encoded=b"", template="")
+    completion = Completion(text=one.text)
+    answer = read_answer(one.item, prompt, completion, PARSERS["text"])
+    return {
+        "schema_version": 1,
+        "domain": DOMAIN,
+        "model": model,
+        "setting": "zero_shot",
+        "mode": "solo",
+        "item": one.item.id,
+        "repeat": 0,
+        "text": one.text,
+        "finish": "stop",
+        "outcome": answer.outcome,
+        "value": answer.value,
+        "reason": answer.reason,
+    }
+
+
+def _verdict(one: Judged, trial: dict[str, Any], judge: CriteriaJudge) -> dict[str, Any]:
+    kept = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
+    return {
+        **{key: trial[key] for key in kept},
+        "judge": GIVEN,
+        "seat": 0,
+        "given": True,
+        "rubric": judge.id,
+        **verdict_fields(one.verdict),
+        "masked": 0,
+        "cut": 0,
+        "score": judge.score(one.item, one.verdict),
+    }

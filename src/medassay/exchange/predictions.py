@@ -5,24 +5,20 @@ not grow with its rows.
 """
 
 import datetime as dt
-import hashlib
 import math
 import re
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from medassay.bank.draft import read_csv
-from medassay.core.canonical import canonical, short_hash
-from medassay.core.plan import Plan
+from medassay.core.canonical import canonical
 from medassay.errors import InputError
+from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
 from medassay.runner.finish import finish, write_scores
-from medassay.runner.manifest import scorer_ids, surroundings
-from medassay.storage.run import Run, create_run, latest, open_run
+from medassay.storage.run import Run, create_run
 from medassay.task.catalog import TASKS
 from medassay.task.scoring import RunItems
 
@@ -62,23 +58,13 @@ def import_predictions(
         Naming the file, the row, the column and what was expected; nothing is left half-written.
     """
     _check_columns(columns)
-    digest = _sha256(table)
-    if to is None:
-        plan_hash = f"import-{short_hash([digest, dict(columns)])}"
-        counter, _ = latest(runs or Path("runs"), plan_hash)
-        to = (runs or Path("runs")) / f"{plan_hash}-{counter + 1}"
-    if to.exists():
-        raise InputError(f"{to}: exists; choose another folder with --to, nothing was written")
-    to.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
-    draft.chmod(0o755)
-    try:
-        _fill(draft, table, columns, digest, to.name)
-        draft.rename(to)
-    finally:
-        if draft.exists():
-            shutil.rmtree(draft)
-    return open_run(to)
+    source = Source(file=table, digest=file_digest(table), task="closed")
+    return new_run(
+        [source.digest, dict(columns)],
+        lambda folder, name: _fill(folder, source, columns, name),
+        runs=runs or Path("runs"),
+        to=to,
+    )
 
 
 def _check_columns(columns: Mapping[str, str]) -> None:
@@ -92,14 +78,6 @@ def _check_columns(columns: Mapping[str, str]) -> None:
             )
     if "score" not in columns and not {"prediction", "key"} <= columns.keys():
         raise InputError("--columns: give prediction=… and key=…, or score=…")
-
-
-def _sha256(table: Path) -> str:
-    try:
-        with table.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{table}: cannot be read: {error.strerror}") from None
 
 
 def _rows(table: Path, columns: Mapping[str, str]) -> Iterator[_Row]:
@@ -117,9 +95,8 @@ def _rows(table: Path, columns: Mapping[str, str]) -> Iterator[_Row]:
         raise InputError(f"{table}: cannot be read: {error.strerror}") from None
 
 
-def _fill(
-    folder: Path, table: Path, columns: Mapping[str, str], digest: str, name: str
-) -> None:
+def _fill(folder: Path, source: Source, columns: Mapping[str, str], name: str) -> None:
+    table = source.file
     scratch = folder / "scratch.sqlite"
     base = sqlite3.connect(scratch)
     try:
@@ -130,7 +107,7 @@ def _fill(
             _take(base, row, table.name, scored="score" in columns)
         if not number:
             raise InputError(f"{table.name}: no rows below the header")
-        manifest = _manifest(base, table, columns, digest)
+        manifest = _manifest(base, source, columns)
         with (folder / "items.jsonl").open("wb") as items:
             _write_items(base, items)
         with (
@@ -247,55 +224,17 @@ def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any
 
 
 def _manifest(
-    base: sqlite3.Connection, table: Path, columns: Mapping[str, str], digest: str
+    base: sqlite3.Connection, source: Source, columns: Mapping[str, str]
 ) -> dict[str, Any]:
-    version = f"import-{digest[:12]}"
-    domains = [
-        domain for (domain,) in base.execute("SELECT DISTINCT domain FROM item ORDER BY domain")
-    ]
-    models = [
-        model for (model,) in base.execute("SELECT DISTINCT model FROM trial ORDER BY model")
-    ]
-    settings = [
-        s for (s,) in base.execute("SELECT DISTINCT setting FROM trial ORDER BY setting")
-    ]
-    n_items = base.execute("SELECT COUNT(*) FROM item").fetchone()[0]
-    plan = Plan(banks=(version,), models=tuple(models)).to_dict()
-    plan["settings"] = settings
-    return {
-        "kind": "import",
-        "name": table.stem,
-        "plan": plan,
-        "task": "closed",
-        "source": {"file": table.name, "sha256": digest, "columns": dict(columns)},
-        "banks": [
-            {
-                "name": table.stem,
-                "version": version,
-                "content_sha256": digest,
-                "title": table.name,
-                "licence": "as of the imported file",
-                "limits": "Imported predictions: the questions are not here.",
-                "domains": domains,
-                "may_leave": True,
-                "items": n_items,
-            }
-        ],
-        "domains": dict.fromkeys(domains, version),
-        "models": {
-            model: {"id": model, "provider": "import", "location": "external"}
-            for model in models
-        },
-        "template": "none",
-        "methodology": short_hash(
-            {
-                "task": "closed",
-                "import": True,
-                "scorers": scorer_ids(),
-                "rank_rule": plan["rank_rule"],
-                "separation": plan["separation"],
-            }
-        ),
-        "created_at": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        **surroundings(),
-    }
+    def distinct(column: str, table: str) -> list[str]:
+        found = base.execute(f"SELECT DISTINCT {column} FROM {table} ORDER BY {column}")
+        return [value for (value,) in found]
+
+    return import_manifest(
+        source,
+        domains=distinct("domain", "item"),
+        models=distinct("model", "trial"),
+        settings=distinct("setting", "trial"),
+        n_items=base.execute("SELECT COUNT(*) FROM item").fetchone()[0],
+        columns=dict(columns),
+    )

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from medassay.core.verdict import Judge
+from medassay.judge.criteria import CriteriaJudge
 from medassay.judge.facts import FactJudge
 from medassay.judge.g_eval import GEval
 from medassay.judge.prometheus import Prometheus
 
 JUDGES: dict[str, Callable[[Mapping[str, Any]], Judge]] = {
+    "criteria": lambda rules: CriteriaJudge(),
     "facts": lambda rules: FactJudge(lam=float(rules.get("contradiction_penalty", 1.0))),
     "g_eval": lambda rules: GEval(steps=rules["steps"]),
     "g_eval_no_path": lambda rules: GEval(steps=rules["steps"], with_path=False),

@@ -131,11 +131,13 @@ class Answers:
     """
 
     def __init__(self, run: Run, items: RunItems, task: Task) -> None:
+        self._file = os.open(run.path / "trials.jsonl", os.O_RDONLY)
         self.run = run
         entries = [*run.manifest["models"].values(), *run.manifest["judges"]]
-        self._speaker = speaker_pattern({n for e in entries for n in (e["id"], e["model"])})
+        self._speaker = speaker_pattern(
+            {n for e in entries for n in (e["id"], e.get("model", ""))}
+        )
         self.items = items
-        self._file = os.open(run.path / "trials.jsonl", os.O_RDONLY)
         self._starts = array("Q", [0])
         self.open = array("Q")  # numbers of the trials that judges decide on
         with (run.path / "trials.jsonl").open("rb") as lines:
@@ -362,6 +364,10 @@ def batches(docket: Docket) -> Iterator[list[int]]:
 
 def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what the stored replies of a verdict say today; None if more would be asked."""
+    if stored.get("given"):  # it came with an import, without replies: only the score follows
+        verdict = Verdict(valid=True, body=stored["body"])
+        item = answers.items.get(stored["domain"], stored["item"])
+        return verdict_fields(verdict) | {"score": judge.score(item, verdict)}
     own = [stored[k] for k in TRIAL_KEY]
     batch = stored.get("batch", [own])
     trials = [answers.trial(answers.numbers[tuple(key)]) for key in batch]

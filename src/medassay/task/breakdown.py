@@ -1,6 +1,6 @@
 """Scores by a property of the items (category, year, language …), each with its interval."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,24 +8,27 @@ import numpy as np
 from medassay.core.item import Item
 from medassay.errors import InputError
 from medassay.statistic.draws import seed_of
-from medassay.statistic.interval.bootstrap import bootstrap_mean
+from medassay.statistic.interval.bootstrap import bootstrap_mean, clipped
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
+from medassay.task.catalog import TASKS
 from medassay.task.scoring import RunItems
 
-FIELDS = ("category", "year", "language", "answer_type", "kind")
+FIELDS = ("category", "year", "language", "answer_type", "kind", "tag")
 
 
 def group_of(item: Item, field: str) -> str:
-    """Return an item's group; a closed item's answer type names its form: "closed (choice)"."""
+    """Return an item's group; an answer type names its form: "closed (choice)", "open (rubric)"."""
     if field == "answer_type":
-        return f"{item.answer_type} ({item.form})" if item.form != "open" else "open"
+        return "open" if item.form == "open" else f"{item.answer_type} ({item.form})"
     value = getattr(item, field)
     return "not given" if value is None else str(value)
 
 
 def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return field → rows (value, model, setting, mode, score, lo, hi, n, flags), over all domains.
+    """Return field → rows (value, model, setting, mode, scale, score, lo, hi, n, flags), over all domains.
+
+    `tag` breaks down by the tags of criteria, as the run's statistics hold them.
 
     The mean is over items, repeats averaged first, nulls left out; `small_n` marks groups of fewer
     than 10 items or clusters.
@@ -33,11 +36,13 @@ def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]
     for field in fields:
         if field not in FIELDS:
             raise InputError(f"--by: '{field}' is unknown; known are {', '.join(FIELDS)}")
+    scale = TASKS[run.manifest["task"]].scale
     items = RunItems(run.path, run.manifest["domains"])
     groups: dict[tuple[str, str], dict[str, str]] = {}
     clusters: dict[tuple[str, str], str] = {}
+    of_items = [field for field in fields if field != "tag"]
     for item in items:
-        groups[item.domain, item.id] = {field: group_of(item, field) for field in fields}
+        groups[item.domain, item.id] = {field: group_of(item, field) for field in of_items}
         own = f"item\x1f{item.domain}\x1f{item.id}"
         version = run.manifest["domains"][item.domain]
         clusters[item.domain, item.id] = f"{version}\x1f{item.cluster}" if item.cluster else own
@@ -49,6 +54,9 @@ def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]
     versions = "+".join(sorted(set(run.manifest["domains"].values())))
     made: dict[str, list[dict[str, Any]]] = {}
     for field in fields:
+        if field == "tag":
+            made[field] = list(_tags(run))
+            continue
         made[field] = []
         for value in sorted({group[field] for group in groups.values()}):
             for (model, setting, mode), by_item in sorted(scores.items()):
@@ -59,9 +67,21 @@ def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]
                     [float(np.mean(by_item[k])) for k in keys],
                     seed=seed_of(versions, run.id, f"{field}={value}", mode),
                     clusters=[clusters[k] for k in keys],
+                    scale=scale,
                 )
+                shown = clipped(estimate, scale) if scale.floor is not None else estimate
                 made[field].append(
                     {"value": value, "model": model, "setting": setting, "mode": mode}
-                    | estimate.to_dict()
+                    | {"scale": [scale.lo, scale.hi]}
+                    | shown.to_dict()
                 )
     return made
+
+
+def _tags(run: Run) -> Iterator[dict[str, Any]]:
+    rows = run.statistics["domains"]["overall"]
+    for tag in sorted({tag for row in rows for tag in row.get("tags", {})}):
+        for row in rows:
+            if tag in row.get("tags", {}):
+                name = {key: row[key] for key in ("model", "setting", "mode", "scale")}
+                yield {"value": tag, **name, **row["tags"][tag]}

@@ -11,6 +11,7 @@ from medassay.task.graded import (
 )
 from medassay.task.leaderboard import LEADERBOARD
 from medassay.task.open import OPEN
+from medassay.task.rubric import RUBRIC
 from medassay.task.task import Task
 
 TASKS: dict[str, Task] = {
@@ -22,6 +23,7 @@ TASKS: dict[str, Task] = {
     "leaderboard": LEADERBOARD,
     "open": OPEN,
     "prometheus": PROMETHEUS,
+    "rubric": RUBRIC,
 }
 
 

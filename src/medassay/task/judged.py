@@ -3,6 +3,7 @@
 Source: specification of rubric judging, "Panel rules", "Agreement".
 """
 
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,14 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from medassay.core.item import Item
+from medassay.core.trial import Scale
 from medassay.core.verdict import Judge
 from medassay.errors import InputError
 from medassay.judge.catalog import JUDGES
 from medassay.judge.facts import KINDS, VERDICTS
 from medassay.judge.panel import above_others, agreement, hallucinated, panel_score
+from medassay.score.rubric import rubric_points
 from medassay.statistic.agreement.alpha import alpha_estimate, krippendorff_alpha
 from medassay.statistic.draws import Floats, cluster_sums, count_rows, number_clusters
-from medassay.statistic.interval.bootstrap import bootstrap_mean
+from medassay.statistic.interval.bootstrap import bootstrap_mean, clipped
 from medassay.task.scoring import RunItems, score_record
 from medassay.task.task import Task
 
@@ -101,6 +105,15 @@ class _Cell:
     unweighted: int = 0  # scores that should be weighted by probability and are not
     apart: "array[float]" = field(default_factory=_numbers)  # between batch and single judging
     apart_clusters: "array[int]" = field(default_factory=lambda: array("q"))
+    tags: "dict[str, _Tagged]" = field(default_factory=dict)
+
+
+@dataclass
+class _Tagged:
+    """Scores over the criteria of one tag, and the cluster of each."""
+
+    scores: "array[float]" = field(default_factory=_numbers)
+    clusters: "array[int]" = field(default_factory=lambda: array("q"))
 
 
 class Judgements:
@@ -134,6 +147,10 @@ class Judgements:
         if valid and "facts" in valid[0]["body"]:
             place = self._items.place(domain, first["item"])
             _add_facts(cell, verdicts, valid, self._items.clusters[domain][place])
+        if valid and "criteria" in valid[0]["body"]:
+            place = self._items.place(domain, first["item"])
+            item = self._items.get(domain, first["item"])
+            _add_criteria(cell, item, valid, self._items.clusters[domain][place])
 
     def add_audit(
         self, verdicts: Sequence[Mapping[str, Any]], again: Sequence[Mapping[str, Any]]
@@ -156,7 +173,9 @@ class Judgements:
         ]
         if not cells:
             return {}
+        tags = _by_tag(cells, seed)
         return self._summary(cells, seed) | {
+            **({"tags": tags} if tags else {}),
             "judge_failures": sum(c.failures for c in cells),
             "judged": sum(c.answers for c in cells),
             "unsupported_quotes": sum(c.unsupported for c in cells),
@@ -260,7 +279,35 @@ def _batch_difference(cells: Sequence[_Cell], seed: int) -> dict[str, Any] | Non
     if not apart:
         return None
     clusters = [number for c in cells for number in c.apart_clusters]
-    return bootstrap_mean(apart, seed=seed, clusters=clusters).to_dict()
+    scale = Scale(hi=sys.float_info.max)
+    return bootstrap_mean(apart, seed=seed, clusters=clusters, scale=scale).to_dict()
+
+
+def _by_tag(cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
+    """Return tag → mean score over its criteria, over the answers whose items have such; clipped."""
+    scale = Scale(floor=-sys.float_info.max)
+    found = {}
+    for tag in sorted({tag for c in cells for tag in c.tags}):
+        tagged = [c.tags[tag] for c in cells if tag in c.tags]
+        scores = [score for t in tagged for score in t.scores]
+        clusters = [number for t in tagged for number in t.clusters]
+        estimate = bootstrap_mean(scores, seed=seed, clusters=clusters, scale=scale)
+        found[tag] = clipped(estimate, scale).to_dict()
+    return found
+
+
+def _add_criteria(
+    cell: _Cell, item: Item, valid: Sequence[Mapping[str, Any]], cluster: int
+) -> None:
+    for tag in sorted({tag for criterion in item.criteria for tag in criterion.tags}):
+        chosen = [n for n, criterion in enumerate(item.criteria) if tag in criterion.tags]
+        criteria = [{"points": item.criteria[n].points} for n in chosen]
+        if not any(c["points"] > 0 for c in criteria):
+            continue  # nothing could be reached
+        met = [[v["body"]["criteria"][n]["met"] for n in chosen] for v in valid]
+        tagged = cell.tags.setdefault(tag, _Tagged())
+        tagged.scores.append(float(np.mean([rubric_points(criteria, m) for m in met])))
+        tagged.clusters.append(cluster)
 
 
 def _add_facts(

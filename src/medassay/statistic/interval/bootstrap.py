@@ -1,5 +1,7 @@
 """Percentile and BCa intervals from given draws, and the mean with both of its intervals."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -61,7 +63,7 @@ def second_interval(
     level: float = 0.95,
 ) -> Second | None:
     """Return the second interval of one mean: cluster t, Wilson or BCa, as the data ask for."""
-    unit = scale.lo == 0 and scale.hi == 1
+    unit = scale.unit
     if clusters is not None:
         ends = cluster_t(
             scores, clusters, level=level, clip=(scale.lo, scale.hi) if unit else None
@@ -97,6 +99,27 @@ def interval_flags(
     return flags
 
 
+def clipped(estimate: Estimate, scale: Scale) -> Estimate:
+    """Return an estimate whose value, ends and bounds lie on the scale."""
+
+    def within(value: float) -> float:
+        return min(max(value, scale.lo), scale.hi)
+
+    def bound(value: float | None) -> float | None:
+        return None if value is None else within(value)
+
+    second = estimate.second
+    return replace(
+        estimate,
+        value=within(estimate.value),
+        lo=within(estimate.lo),
+        hi=within(estimate.hi),
+        second=second and replace(second, lo=within(second.lo), hi=within(second.hi)),
+        worst=bound(estimate.worst),
+        best=bound(estimate.best),
+    )
+
+
 def check_scores(scores: ArrayLike, scale: Scale) -> Floats:
     """Return scores as a float array, refusing what is empty, NaN or outside the scale."""
     array = np.asarray(scores, dtype=np.float64)
@@ -106,9 +129,9 @@ def check_scores(scores: ArrayLike, scale: Scale) -> Floats:
         raise StatisticError("no scores: no data is not a score of zero")
     if not np.all(np.isfinite(array)):
         raise ScaleError("a score is NaN or infinite; leave nulls out and count them")
-    if array.min() < scale.lo - TIE or array.max() > scale.hi + TIE:
+    if array.min() < scale.least - TIE or array.max() > scale.hi + TIE:
         raise ScaleError(
-            f"scores span {array.min():g} to {array.max():g}; the scale is {scale.lo:g} to {scale.hi:g}"
+            f"scores span {array.min():g} to {array.max():g}; the scale is {scale.least:g} to {scale.hi:g}"
         )
     return array
 

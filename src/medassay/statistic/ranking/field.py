@@ -16,6 +16,7 @@ from medassay.statistic.draws import Floats, number_clusters
 from medassay.statistic.interval.bootstrap import (
     SMALL_N,
     TIE,
+    clipped,
     interval_flags,
     percentile,
     second_interval,
@@ -97,6 +98,11 @@ def field_of(
     estimates = [
         _with_bounds(e, i, strata, present, options.scale) for i, e in enumerate(estimates)
     ]
+    if options.scale.floor is not None:
+        estimates, micros = (
+            [None if e is None else clipped(e, options.scale) for e in made]
+            for made in (estimates, micros)
+        )
     ranks, ranked, above = _ranks(rows, estimates, coverage, reasons, options)
     compared = Pairs(pairs=(), c=None, ranges={})
     if all_pairs and 2 <= len(ranked) <= ALL_PAIRS_UP_TO:
@@ -273,7 +279,10 @@ def _oracle(
         [s.scores[ranked][:, m] for s, m in zip(strata, common, strict=True)], axis=1
     )
     numbers = np.concatenate([s.clusters[m] for s, m in zip(strata, common, strict=True)])
-    if options.scale.better == "low":
-        scores = -scores
+    scale = options.scale
+    if scale.better == "low":
+        scores, scale = -scores, Scale(lo=-scale.hi, hi=-scale.least)
     seed = strata[0].seed if len(strata) == 1 else options.pool_seed
-    return oracle(scores, seed=seed, n_resamples=options.n_resamples, clusters=numbers)
+    return oracle(
+        scores, seed=seed, n_resamples=options.n_resamples, clusters=numbers, scale=scale
+    )

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from medassay.core.estimate import Estimate
+from medassay.core.trial import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats
 from medassay.statistic.interval.bootstrap import bootstrap_mean
@@ -23,7 +24,12 @@ class Oracle:
 
 
 def oracle(
-    scores: Floats, *, seed: int, n_resamples: int = 1000, clusters: ArrayLike | None = None
+    scores: Floats,
+    *,
+    seed: int,
+    n_resamples: int = 1000,
+    clusters: ArrayLike | None = None,
+    scale: Scale = Scale(),
 ) -> Oracle:
     """Return the oracle of a complete matrix, shape (n_rows, n_items), higher is better.
 
@@ -33,7 +39,9 @@ def oracle(
         raise StatisticError("the oracle needs common items: no empty matrix, no null")
     best = scores.max(axis=0)
     maximal = scores >= best - 1e-12
-    estimate = bootstrap_mean(best, seed=seed, n_resamples=n_resamples, clusters=clusters)
+    estimate = bootstrap_mean(
+        best, seed=seed, n_resamples=n_resamples, clusters=clusters, scale=scale
+    )
     best_single = float(scores.mean(axis=1).max())
     return Oracle(
         estimate=estimate,

@@ -181,7 +181,7 @@ def stratified_t(
     from scipy.special import stdtrit
 
     spread = stratified_spread(scores, clusters)
-    unit = scale.lo == 0 and scale.hi == 1
+    unit = scale.unit
     if spread is None or (spread[1] == 0 and not unit):
         return None
     mean, variance, freedom = spread

@@ -1,0 +1,120 @@
+"""What every import shares: a folder that becomes a run whole or not at all, and its manifest."""
+
+import datetime as dt
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import short_hash
+from medassay.core.plan import Plan
+from medassay.errors import InputError
+from medassay.runner.manifest import scorer_ids, surroundings
+from medassay.storage.run import Run, latest, open_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A file of somebody else's results."""
+
+    file: Path
+    digest: str
+    task: str
+    licence: str = "as of the imported file"
+    limits: str = "Imported predictions: the questions are not here."
+
+    @property
+    def version(self) -> str:
+        """Return what stands for the version of a bank: the file's hash."""
+        return f"import-{self.digest[:12]}"
+
+
+def file_digest(file: Path) -> str:
+    """Return the SHA-256 of a file, or say that it cannot be read."""
+    try:
+        with file.open("rb") as data:
+            return hashlib.file_digest(data, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def new_run(
+    identity: Sequence[Any], fill: Callable[[Path, str], None], *, runs: Path, to: Path | None
+) -> Run:
+    """Return the run that `fill` makes in a draft folder; what fails leaves nothing behind.
+
+    Parameters
+    ----------
+    identity : what names the run, with a counter, in the folder `runs`
+    fill : takes the draft folder and the name of the run
+    to : the run's own folder instead
+    """
+    if to is None:
+        name = f"import-{short_hash(list(identity))}"
+        to = runs / f"{name}-{latest(runs, name)[0] + 1}"
+    if to.exists():
+        raise InputError(f"{to}: exists; choose another folder with --to, nothing was written")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
+    draft.chmod(0o755)
+    try:
+        fill(draft, to.name)
+        draft.rename(to)
+    finally:
+        if draft.exists():
+            shutil.rmtree(draft)
+    return open_run(to)
+
+
+def import_manifest(
+    source: Source,
+    *,
+    domains: Sequence[str],
+    models: Sequence[str],
+    settings: Sequence[str],
+    n_items: int,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the manifest of an import; `more` is added to what it remembers of its source."""
+    plan = Plan(banks=(source.version,), models=tuple(models), task=source.task).to_dict()
+    plan["settings"] = list(settings)
+    return {
+        "kind": "import",
+        "name": source.file.stem,
+        "plan": plan,
+        "task": source.task,
+        "source": {"file": source.file.name, "sha256": source.digest, **more},
+        "banks": [
+            {
+                "name": source.file.stem,
+                "version": source.version,
+                "content_sha256": source.digest,
+                "title": source.file.name,
+                "licence": source.licence,
+                "limits": source.limits,
+                "domains": list(domains),
+                "may_leave": True,
+                "items": n_items,
+            }
+        ],
+        "domains": dict.fromkeys(domains, source.version),
+        "models": {
+            model: {"id": model, "provider": "import", "location": "external"}
+            for model in models
+        },
+        "template": "none",
+        "methodology": short_hash(
+            {
+                "task": source.task,
+                "import": True,
+                "scorers": scorer_ids(),
+                "rank_rule": plan["rank_rule"],
+                "separation": plan["separation"],
+            }
+        ),
+        "created_at": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **surroundings(),
+    }
