@@ -26,7 +26,7 @@ from medassay.model.spec import load_models
 from medassay.runner.asking import Asker
 from medassay.runner.judging import Bench, seat
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
-from medassay.runner.preview import preview_judge, preview_model
+from medassay.runner.preview import preview_judge, preview_model, priced, totals
 from medassay.runner.schedule import Schedule
 from medassay.runner.stages import (
     Watch,
@@ -181,16 +181,11 @@ def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[s
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
     if bench is not None:
         rows += [preview_judge(schedule, bench, spec) for spec in bench.models.values()]
-    totals = {
-        name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")
-    }
-    return {"trials": schedule.n_trials, **totals, "models": rows}
+    return {"trials": schedule.n_trials, **totals(rows), "models": rows}
 
 
 def has_prices(plan: Path) -> bool:
     """Return whether any model or judge of a plan has a price, so that a run may cost money."""
     wanted = load_plan(plan)
-    specs = load_models(plan.resolve().parent / wanted.models_file)
-    asked = {*wanted.models, *wanted.judges, wanted.substitute}
-    prices = [specs[name].price for name in asked if name in specs]
-    return any(price.input or price.output for price in prices)
+    models_file = plan.resolve().parent / wanted.models_file
+    return priced(models_file, {*wanted.models, *wanted.judges, wanted.substitute})

@@ -531,3 +531,28 @@ def test_two_ranked_models_share_the_scale_of_a_graded_task(tmp_path, mock_serve
     assert medassay.verify(run.path).ok
     page = medassay.publish(run, tmp_path / "site").parent / "leads/index.html"
     assert f"Best answer per question: {oracle['score']:.2f}" in page.read_text()
+
+
+def test_judging_again_says_what_it_costs_before_it_asks(tmp_path, mock_server, cli):
+    log = tmp_path / "asked"
+    items = makers.open_items(45)
+    tested = [makers.fake(replies={i["id"]: i["facts"][0]["text"] for i in items[:40]})]
+    first = medassay.run(workspace(tmp_path, items, tested, makers.judges()), secrets={})
+    price = {"price": {"input": 1.0, "output": 4.0}}
+    scorer = makers.endpoint(mock_server("--log", log), "scorer", family="x", **price)
+    makers.write_models(tmp_path, scorer)
+    asked = ("judge", first.path, "--panel", "scorer", "--task", "g_eval")
+    code, shown, _ = cli("--json", *asked, "--plan")
+    told = json.loads(shown)
+    # 40 answers in batches of three, and 5 % of them once more
+    assert (code, told["answers"], told["calls"], told["stored"]) == (0, 40, 14 + 2, 0)
+    assert told["money"] > 0
+    code, _, errors = cli(*asked)
+    assert code == 2
+    assert "--yes is needed" in errors
+    assert not log.exists() or not log.read_text()
+    assert cli(*asked, "--yes")[0] == 0
+    assert len(log.read_text().split()) == 16
+    code, shown, _ = cli("--json", *asked, "--plan")
+    assert json.loads(shown)["stored"] == 16
+    assert json.loads(shown)["money"] == 0

@@ -26,14 +26,19 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     steps: Path | None = typer.Option(
         None, help="Evaluation steps of G-Eval from `medassay study steps`, reviewed."
     ),
+    preview: bool = typer.Option(
+        False, "--plan", help="Say what would be asked and cost; call nothing."
+    ),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask before paid calls."),
     accept_failures: bool = typer.Option(
         False, "--accept-failures", help="Seal although verdicts are missing; null and counted."
     ),
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
     from medassay.cli.report import tell_run
-    from medassay.cli.run import watch
-    from medassay.runner.again import Sitting, judge_run
+    from medassay.cli.run import confirm, print_preview, watch
+    from medassay.runner.again import Sitting, judge_run, preview_again
+    from medassay.runner.preview import priced
 
     sitting = Sitting(
         judges=[name.strip() for name in panel.split(",") if name.strip()],
@@ -43,6 +48,11 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         allow_own=allow_own,
         steps=steps,
     )
+    if preview:
+        print_preview(preview_again(run, sitting))
+        return
+    if not yes and priced(models, (*sitting.judges, substitute)):
+        confirm(preview_again(run, sitting))
     found = judge_run(
         run,
         sitting,

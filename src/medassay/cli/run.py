@@ -42,10 +42,10 @@ def command(
     from medassay.cli.report import tell_run
 
     if preview:
-        _print_preview(pipeline.preview(plan, workspace=workspace))
+        print_preview(pipeline.preview(plan, workspace=workspace))
         return
     if not yes and pipeline.has_prices(plan):
-        _confirm(pipeline.preview(plan, workspace=workspace))
+        confirm(pipeline.preview(plan, workspace=workspace))
     found = pipeline.run(
         plan,
         secrets=os.environ,
@@ -57,16 +57,18 @@ def command(
     tell_run(found)
 
 
-def _confirm(cost: dict[str, Any]) -> None:
+def confirm(cost: dict[str, Any]) -> None:
+    """Show what would be paid and ask; refuse where nobody can be asked."""
     if cost["money"] == 0:
         return
-    _print_preview(cost, to_stderr=True)
+    print_preview(cost, to_stderr=True)
     if not sys.stdin.isatty():
         raise UsageError("this run costs money; --yes is needed where nobody can be asked")
     typer.confirm("Go on?", abort=True, err=True)
 
 
-def _print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
+def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
+    """Print calls, tokens and money, by model and in all."""
     if out.json and not to_stderr:
         out.document(cost)
         return

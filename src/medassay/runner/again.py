@@ -12,8 +12,9 @@ from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker
-from medassay.runner.judging import seat
+from medassay.runner.judging import Answers, Bench, seat
 from medassay.runner.manifest import bench_entry, scorer_ids, surroundings
+from medassay.runner.preview import preview_judging, totals
 from medassay.runner.stages import Watch, judge, provide, refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import Run, create_run, latest, lock_run, open_run
@@ -55,13 +56,57 @@ def judge_run(
     InputError, IncompleteError, Interrupted
         As `run` does.
     """
+    source = _sealed(run, "judged")
+    workspace = workspace or source.path.resolve().parents[1]
+    wanted, bench = _seat(source, sitting)
+    manifest = {k: v for k, v in source.manifest.items() if k not in _MADE_ANEW}
+    identity = {
+        **manifest,
+        "task": wanted.name,
+        **bench_entry(bench),
+        "methodology": short_hash([manifest["methodology"], wanted.name, bench_entry(bench)]),
+        "judged_from": {"run": source.id, "root": source.seal["root"]},
+    }
+    found = _derived(source, identity, workspace / "runs")
+    with lock_run(found), ResponseStore(workspace / "responses") as store:
+        from medassay.runner.finish import copy_answers, finish, write_scores
+
+        copy_answers(source, found)
+        items = RunItems(found.path, found.manifest["domains"])
+        write_scores(found, wanted, items)
+        chats = {n: provide(spec, secrets) for n, spec in bench.models.items()}
+        asker = Asker(bench.models, chats, store, Budget(), seed=bench.seed)
+        judge(found, wanted, bench, items, asker, watch, accept_failures)
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        finish(found, wanted, items, asker.tally.findings, sealed_at=now)
+    return open_run(found.path)
+
+
+def preview_again(
+    run: Run | str | Path, sitting: Sitting, *, workspace: Path | None = None
+) -> dict[str, Any]:
+    """Return what judging the answers again would ask: calls, replies stored, upper bounds of cost."""
+    source = _sealed(run, "judged")
+    workspace = workspace or source.path.resolve().parents[1]
+    wanted, bench = _seat(source, sitting)
+    answers = Answers(source, RunItems(source.path, source.manifest["domains"]), wanted)
+    with ResponseStore(workspace / "responses") as store:
+        rows = [preview_judging(answers, bench, spec, store) for spec in bench.models.values()]
+    return {"answers": len(answers.open), **totals(rows), "models": rows}
+
+
+def _sealed(run: Run | str | Path, what: str) -> Run:
     source = run if isinstance(run, Run) else open_run(Path(run))
     if not source.sealed:
         raise IncompleteError(
-            f"run {source.path.name}: not finished; only sealed runs are judged"
+            f"run {source.path.name}: not finished; only sealed runs are {what}"
         )
-    workspace = workspace or source.path.resolve().parents[1]
-    manifest = {k: v for k, v in source.manifest.items() if k not in _MADE_ANEW}
+    return source
+
+
+def _seat(source: Run, sitting: Sitting) -> tuple[Task, Bench]:
+    """Return the task by which a run's answers are judged, and who judges; refuse what cannot be."""
+    manifest = source.manifest
     wanted = find_task(sitting.task or manifest["task"])
     specs = load_models(sitting.models_file)
     tested = {name: remembered(entry) for name, entry in manifest["models"].items()}
@@ -80,26 +125,7 @@ def judge_run(
         raise InputError(f"task '{wanted.name}' has no judges; name another one with --task")
     refuse_leaving(manifest["banks"], bench.models.values())
     _refuse_unscorable(source, wanted)
-    identity = {
-        **manifest,
-        "task": wanted.name,
-        **bench_entry(bench),
-        "methodology": short_hash([manifest["methodology"], wanted.name, bench_entry(bench)]),
-        "judged_from": {"run": source.id, "root": source.seal["root"]},
-    }
-    found = _derived(source, identity, workspace / "runs")
-    with lock_run(found), ResponseStore(workspace / "responses") as store:
-        from medassay.runner.finish import copy_answers, finish, write_scores
-
-        copy_answers(source, found)
-        items = RunItems(found.path, found.manifest["domains"])
-        write_scores(found, wanted, items)
-        chats = {n: provide(spec, secrets) for n, spec in bench.models.items()}
-        asker = Asker(bench.models, chats, store, Budget(), seed=plan.seed)
-        judge(found, wanted, bench, items, asker, watch, accept_failures)
-        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        finish(found, wanted, items, asker.tally.findings, sealed_at=now)
-    return open_run(found.path)
+    return wanted, bench
 
 
 def rescore(
@@ -117,11 +143,7 @@ def rescore(
     contradiction_penalty : λ of target facts, in [0, 1]; None keeps that of each bank
     workspace : folder of runs/; default: that of the run
     """
-    source = run if isinstance(run, Run) else open_run(Path(run))
-    if not source.sealed:
-        raise IncompleteError(
-            f"run {source.path.name}: not finished; only sealed runs are scored"
-        )
+    source = _sealed(run, "scored")
     if contradiction_penalty is not None and not 0 <= contradiction_penalty <= 1:
         raise InputError(f"contradiction penalty {contradiction_penalty:g}; expected 0 to 1")
     workspace = workspace or source.path.resolve().parents[1]

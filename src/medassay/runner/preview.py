@@ -1,35 +1,66 @@
 """What a model would be asked and what it would cost, before anything is paid."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec
 from medassay.core.trial import Prompt
-from medassay.core.verdict import Case
+from medassay.core.verdict import Case, Verdict
+from medassay.model.spec import load_models
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.budget import CHARACTERS_PER_TOKEN, cost, estimated_tokens
-from medassay.runner.judging import Bench
+from medassay.runner.judging import Answers, Bench, audited, auditors, batches, dockets
 from medassay.runner.schedule import Schedule
 from medassay.storage.response import ResponseStore, request_key
+
+
+@dataclass
+class _Asked:
+    """Counts what one model would be asked."""
+
+    spec: ModelSpec
+    calls: int = 0
+    stored: int = 0
+    tokens: int = 0
+    money: float = 0.0
+
+    def add(self, step: Prompt | list[Verdict], *, stored: bool = False) -> None:
+        """Count a prompt; verdicts that need none cost nothing."""
+        if not isinstance(step, Prompt):
+            return
+        if stored:
+            self.stored += 1
+            return
+        read = estimated_tokens(step)
+        self.calls += 1
+        self.tokens += read + self.spec.max_tokens
+        self.money += cost(self.spec, read, self.spec.max_tokens)
+
+    def row(self) -> dict[str, Any]:
+        """Return the counts."""
+        return {
+            "model": self.spec.id,
+            "calls": self.calls,
+            "stored": self.stored,
+            "tokens": self.tokens,
+            "money": round(self.money, 6),
+            "currency": self.spec.price.currency,
+        }
 
 
 def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> dict[str, Any]:
     """Return calls, stored replies, and upper bounds of tokens and money for one model."""
     constant = canonical(request_constant(spec, sampling_of(spec, schedule.plan.seed)))
-    calls = stored = tokens = 0
-    money = 0.0
+    asked = _Asked(spec)
     for number in () if spec.is_baseline else schedule.numbers(spec.id):
         cell, item, repeat = schedule.trial(number)
         prompt = schedule.prompt(cell, item)
-        if store.get(request_key(constant, prompt.asked, repeat)) is not None:
-            stored += 1
-            continue
-        read = estimated_tokens(prompt)
-        calls += 1
-        tokens += read + spec.max_tokens
-        money += cost(spec, read, spec.max_tokens)
-    return _row(spec, calls, stored, tokens, money)
+        key = request_key(constant, prompt.asked, repeat)
+        asked.add(prompt, stored=store.get(key) is not None)
+    return asked.row()
 
 
 def preview_judge(schedule: Schedule, bench: Bench, spec: ModelSpec) -> dict[str, Any]:
@@ -38,43 +69,68 @@ def preview_judge(schedule: Schedule, bench: Bench, spec: ModelSpec) -> dict[str
     Replies that must be asked again (at most twice) come on top; stored ones are not known before
     the answers are.
     """
-    calls = tokens = 0
-    money = 0.0
-    for batch in _batches(schedule, bench, spec):
-        asked = bench.judges[batch[0].item.domain].step(batch, [])
-        if isinstance(asked, Prompt):
-            read = estimated_tokens(asked)
-            calls += 1
-            tokens += read + spec.max_tokens
-            money += cost(spec, read, spec.max_tokens)
-    return _row(spec, calls, 0, tokens, money)
-
-
-def _batches(schedule: Schedule, bench: Bench, spec: ModelSpec) -> Iterator[list[Case]]:
-    """Yield what a judge would be shown, in batches of one domain and language."""
+    asked = _Asked(spec)
+    n_cases = 0
     gathered: dict[tuple[str, str], list[Case]] = {}
+    for case in _cases(schedule, bench, spec):
+        n_cases += 1
+        judge = bench.judges[case.item.domain]
+        alike = gathered.setdefault((case.item.domain, case.item.language), [])
+        alike.append(case)
+        if len(alike) == judge.batch:
+            asked.add(judge.step(alike, []))
+            alike.clear()
+    for (domain, _), rest in gathered.items():
+        if rest:
+            asked.add(bench.judges[domain].step(rest, []))
+    again = auditors(bench.judges)
+    if again and n_cases:
+        sample = frozenset(audited(range(n_cases), bench.seed))
+        for number, case in enumerate(_cases(schedule, bench, spec)):
+            if number in sample:
+                asked.add(again[case.item.domain].step([case], []))
+    return asked.row()
+
+
+def _cases(schedule: Schedule, bench: Bench, spec: ModelSpec) -> Iterator[Case]:
+    """Yield what a judge would be shown."""
     for name, tested in schedule.specs.items():
         if all(judge.id != spec.id for judge in bench.seats[name]):
             continue
         longest = "x" * (tested.max_tokens * CHARACTERS_PER_TOKEN)
         for number in schedule.numbers(name):
-            cell, item, _ = schedule.trial(number)
-            if item.form not in schedule.task.judges:
-                continue
-            alike = gathered.setdefault((cell.domain, item.language), [])
-            alike.append(Case(item=item, text=longest))
-            if len(alike) == bench.judges[cell.domain].batch:
-                yield alike.copy()
-                alike.clear()
-    yield from (rest for rest in gathered.values() if rest)
+            _, item, _ = schedule.trial(number)
+            if item.form in schedule.task.judges:
+                yield Case(item=item, text=longest)
 
 
-def _row(spec: ModelSpec, calls: int, stored: int, tokens: int, money: float) -> dict[str, Any]:
+def preview_judging(
+    answers: Answers, bench: Bench, spec: ModelSpec, store: ResponseStore
+) -> dict[str, Any]:
+    """Return calls, stored replies and upper bounds for one judge of answers that are there."""
+    constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
+    asked = _Asked(spec)
+    for docket in dockets(answers, bench):
+        for batch in batches(docket):
+            trials = [answers.trial(number) for number in batch]
+            judge = docket.bench.judges[trials[0]["domain"]]
+            step = judge.step([answers.case(trial)[0] for trial in trials], [])
+            for seat in bench.seats[trials[0]["model"]]:
+                if seat.id == spec.id and isinstance(step, Prompt):
+                    key = request_key(constant, step.asked, 0)
+                    asked.add(step, stored=store.get(key) is not None)
+    return asked.row()
+
+
+def priced(models_file: Path, names: Iterable[str]) -> bool:
+    """Return whether any of these entries has a price, so that asking may cost money."""
+    specs = load_models(models_file)
+    prices = [specs[name].price for name in names if name in specs]
+    return any(price.input or price.output for price in prices)
+
+
+def totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the sums over all models."""
     return {
-        "model": spec.id,
-        "calls": calls,
-        "stored": stored,
-        "tokens": tokens,
-        "money": round(money, 6),
-        "currency": spec.price.currency,
+        name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")
     }
