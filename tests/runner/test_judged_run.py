@@ -137,7 +137,7 @@ def start(plan):
 @pytest.mark.slow
 def test_a_kill_while_judging_repeats_no_paid_verdict(tmp_path, mock_server):
     log = tmp_path / "asked"
-    url = mock_server("--delay-ms", 30, "--log", log)
+    url = mock_server("--delay-ms", 150, "--log", log)
     judges = [{**j, "concurrency": 2} for j in panel(url)]
     plan = workspace(
         tmp_path, makers.open_items(80), [makers.endpoint(url, family="tested")], judges

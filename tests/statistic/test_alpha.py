@@ -93,7 +93,7 @@ def test_reproduces_the_golden_draws(golden):
     counts = np.array(case["counts_draws_by_items"], dtype=float)
     for level, expected in case["expected"].items():
         drawn = alpha_draws(
-            as_table(case["ratings_by_rater"]), np.array(case["item_of_unit"]), counts, level
+            as_table(case["ratings_by_rater"]), np.array(case["item_of_unit"]), [counts], level
         )
         assert drawn == pytest.approx(expected["draws"], abs=1e-9)
 

@@ -6,12 +6,13 @@ Source: specification of rubric judging, "Panel rules", "Agreement".
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from medassay.core.item import Item
 from medassay.core.trial import Scale
@@ -195,8 +196,8 @@ class Judgements:
         }
 
     def _summary(self, cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
-        pairwise = [share for c in cells for share in c.pairwise]
-        if not pairwise:
+        pairwise = _joined(c.pairwise for c in cells)
+        if not len(pairwise):
             return {
                 "agreement": None,
                 "agreement_low": False,
@@ -208,26 +209,22 @@ class Judgements:
                 "contradict_rate": None,
             }
         seats = range(max(len(c.ratings) for c in cells))
-        rated = np.stack(
-            [
-                np.concatenate([np.array(c.ratings[seat], dtype=np.float64) for c in cells])
-                for seat in seats
-            ]
-        )
-        ratings = np.where(rated < 0, np.nan, rated)
-        units = np.concatenate([np.array(c.units) for c in cells])
+        ratings = np.stack([_joined(c.ratings[seat] for c in cells) for seat in seats])
+        ratings = ratings.astype(np.float64)
+        ratings[ratings < 0] = np.nan
+        units = _joined(c.units for c in cells)
         found = alpha_estimate(ratings, units, seed=seed)
         answers = len(pairwise)
         hallucination = bootstrap_mean(
-            [h for c in cells for h in c.hallucinated],
+            _joined(c.hallucinated for c in cells),
             seed=seed,
-            clusters=[i for c in cells for i in c.clusters],
+            clusters=_joined(c.clusters for c in cells),
         )
         kinds = sum((c.kinds for c in cells), Counter[str]())
         return {
             "agreement": float(np.mean(pairwise)),
             "agreement_low": float(np.mean(pairwise)) < LOW_AGREEMENT,
-            "unanimous": float(np.mean([share for c in cells for share in c.unanimous])),
+            "unanimous": float(np.mean(_joined(c.unanimous for c in cells))),
             "alpha": {
                 "nominal": krippendorff_alpha(ratings),
                 "ordinal": krippendorff_alpha(ratings, "ordinal"),
@@ -235,7 +232,7 @@ class Judgements:
                 "estimate": None if found is None else found.to_dict(),
             },
             "hallucination_rate": hallucination.to_dict(),
-            "claims_per_answer": float(np.mean([n for c in cells for n in c.claims])),
+            "claims_per_answer": float(np.mean(_joined(c.claims for c in cells))),
             # Claims of a kind per answer and judge.
             "claim_kinds": {kind: kinds[kind] / (answers * len(ratings)) for kind in KINDS},
             "contradict_rate": sum(c.contradicted for c in cells) / sum(c.rated for c in cells),
@@ -273,12 +270,17 @@ class Judgements:
         return found
 
 
+def _joined(arrays: "Iterable[array[Any]]") -> NDArray[Any]:
+    """Return the numbers of several arrays, without a Python object for each."""
+    return np.concatenate([np.asarray(numbers) for numbers in arrays])
+
+
 def _batch_difference(cells: Sequence[_Cell], seed: int) -> dict[str, Any] | None:
     """Return the mean absolute difference of batch and single scores; None if none was repeated."""
-    apart = [difference for c in cells for difference in c.apart]
-    if not apart:
+    apart = _joined(c.apart for c in cells)
+    if not len(apart):
         return None
-    clusters = [number for c in cells for number in c.apart_clusters]
+    clusters = _joined(c.apart_clusters for c in cells)
     scale = Scale(hi=sys.float_info.max)
     return bootstrap_mean(apart, seed=seed, clusters=clusters, scale=scale).to_dict()
 
@@ -289,8 +291,8 @@ def _by_tag(cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
     found = {}
     for tag in sorted({tag for c in cells for tag in c.tags}):
         tagged = [c.tags[tag] for c in cells if tag in c.tags]
-        scores = [score for t in tagged for score in t.scores]
-        clusters = [number for t in tagged for number in t.clusters]
+        scores = _joined(t.scores for t in tagged)
+        clusters = _joined(t.clusters for t in tagged)
         estimate = bootstrap_mean(scores, seed=seed, clusters=clusters, scale=scale)
         found[tag] = clipped(estimate, scale).to_dict()
     return found

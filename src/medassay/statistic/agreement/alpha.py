@@ -3,6 +3,7 @@
 Source: specification of statistics, 7.10; specification of rubric judging, "Agreement".
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from medassay.statistic.draws import Floats, count_rows, number_clusters
 
 Level = Literal["nominal", "ordinal", "interval"]
 FEW_ITEMS = 50
+_CHUNK = 4096  # units whose pairs are held at once
 _MOST_DROPPED = 0.05  # of the draws; above it there is no interval
 
 
@@ -37,10 +39,10 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "nominal") -> float | 
     """
     array = _checked(ratings)
     values = np.unique(array[~np.isnan(array)])
-    per_unit = coincidences(array, values)
-    if np.count_nonzero(per_unit.any(axis=(1, 2))) < 2:
+    if np.count_nonzero((~np.isnan(array)).sum(axis=0) > 1) < 2:
         return None
-    [found] = _alphas(per_unit.sum(axis=0)[None], values, level)
+    whole = coincidences(array, values, np.zeros(array.shape[1], dtype=np.int64), 1)
+    [found] = _alphas(whole.reshape(1, len(values), -1), values, level)
     return None if np.isnan(found) else float(found)
 
 
@@ -64,11 +66,7 @@ def alpha_estimate(
     numbers = number_clusters(items)
     index = np.arange(array.shape[1]) if numbers is None else numbers
     n_items = int(index.max()) + 1
-    blocks = (
-        alpha_draws(array, index, counts, level)
-        for counts in count_rows(n_items, n_resamples, seed)
-    )
-    alphas = np.concatenate(list(blocks))
+    alphas = alpha_draws(array, index, count_rows(n_items, n_resamples, seed), level)
     kept = alphas[~np.isnan(alphas)]
     if len(kept) < (1 - _MOST_DROPPED) * n_resamples or n_items < 2:
         return None
@@ -85,20 +83,20 @@ def alpha_estimate(
 
 
 def alpha_draws(
-    ratings: Floats, items: NDArray[np.int64], counts: Floats, level: Level
+    ratings: Floats, items: NDArray[np.int64], blocks: Iterable[Floats], level: Level
 ) -> Floats:
     """Return alpha in every draw, NaN where a draw has one category.
 
     Parameters
     ----------
     items : number of each unit's item, counted from 0
-    counts : how often each item was drawn, shape (n_draws, n_items)
+    blocks : how often each item was drawn, arrays of shape (n_draws, n_items)
     """
     values = np.unique(ratings[~np.isnan(ratings)])
-    per_unit = coincidences(ratings, values).reshape(ratings.shape[1], -1)
-    per_item = np.zeros((counts.shape[1], per_unit.shape[1]))
-    np.add.at(per_item, items, per_unit)
-    return _alphas((counts @ per_item).reshape(-1, len(values), len(values)), values, level)
+    shape = (-1, len(values), len(values))
+    per_item = coincidences(ratings, values, items, int(items.max()) + 1)
+    alphas = (_alphas((counts @ per_item).reshape(shape), values, level) for counts in blocks)
+    return np.concatenate(list(alphas))
 
 
 def _checked(ratings: ArrayLike) -> Floats:
@@ -112,16 +110,27 @@ def _checked(ratings: ArrayLike) -> Floats:
     return array
 
 
-def coincidences(ratings: Floats, values: Floats) -> Floats:
-    """Return the coincidence matrix of every unit, shape (n_units, n_values, n_values).
+def coincidences(
+    ratings: Floats, values: Floats, items: NDArray[np.int64], n_items: int
+) -> Floats:
+    """Return the coincidence matrix of every item, flat, shape (n_items, n_values²).
 
     Every ordered pair of two raters' values in a unit of m ratings counts 1 / (m - 1).
+
+    Parameters
+    ----------
+    items : number of each unit's item, counted from 0
     """
-    counts = (ratings[:, :, None] == values).sum(axis=0).astype(np.float64)
-    m = counts.sum(axis=1)
-    paired = counts[:, :, None] * counts[:, None, :]
-    paired -= np.eye(len(values)) * counts[:, :, None]  # no value pairs with itself
-    return np.asarray(paired / np.where(m > 1, m - 1, np.inf)[:, None, None])
+    summed = np.zeros((n_items, len(values) ** 2))
+    for start in range(0, ratings.shape[1], _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        counts = (ratings[:, chunk, None] == values).sum(axis=0).astype(np.float64)
+        m = counts.sum(axis=1)
+        paired = counts[:, :, None] * counts[:, None, :]
+        paired -= np.eye(len(values)) * counts[:, :, None]  # no value pairs with itself
+        paired /= np.where(m > 1, m - 1, np.inf)[:, None, None]
+        np.add.at(summed, items[chunk], paired.reshape(len(m), -1))
+    return summed
 
 
 def _alphas(matrices: Floats, values: Floats, level: Level) -> Floats:
