@@ -4,7 +4,10 @@ import gzip
 import json
 import re
 from collections import defaultdict
+from pathlib import Path
 
+import axe_playwright_python
+import pypdf
 import pytest
 from tests import makers
 
@@ -246,13 +249,16 @@ def test_an_anchor_opens_its_section_and_times_stand_on_the_run_page_only(page, 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 1200])
+@pytest.mark.parametrize("width", [320, 768, 1200])
 def test_it_fits_and_contrasts(browser, site, scheme, width):
     context = browser.new_context(viewport={"width": width, "height": 700}, color_scheme=scheme)
     page = context.new_page()
     for path in pages(site):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        notes = page.locator("td.notes:visible").filter(has_text=re.compile(r"\w")).all()
+        if width > 760:  # below, rows are cards
+            assert all(cell.bounding_box()["width"] > 80 for cell in notes), path
     page.goto(ranking(site))
     colours = page.evaluate(
         "() => { const s = getComputedStyle(document.documentElement); return Object.fromEntries("
@@ -269,6 +275,27 @@ def test_it_fits_and_contrasts(browser, site, scheme, width):
         assert STRONG in first or WEAK in first
         assert "[" in first
     context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation_on_any_page(browser, site, scheme):
+    """WCAG A and AA, with every section open."""
+    source = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+    levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+    context = browser.new_context(viewport={"width": 1200, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    found = {}
+    for path in pages(site):
+        page.goto(path.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+        page.evaluate(source)
+        result = page.evaluate("levels => axe.run(document, {runOnly: levels})", levels)
+        assert len(result["passes"]) > 5, path
+        for violation in result["violations"]:
+            nodes = [node["html"][:160] for node in violation["nodes"][:2]]
+            found[f"{path.relative_to(site)}: {violation['id']}"] = nodes
+    context.close()
+    assert found == {}
 
 
 def contrast(one, other):
@@ -301,7 +328,7 @@ def test_print_opens_details_and_is_light(page, site):
     assert page.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
 
 
-def test_a_thousand_models_fit_the_budget(tmp_path):
+def test_a_thousand_models_fit_the_budget_and_the_printed_page(tmp_path, browser):
     lines = ["item,model,domain,prediction,key"]
     for m in range(1000):
         lines += [
@@ -323,6 +350,20 @@ def test_a_thousand_models_fit_the_budget(tmp_path):
     assert len(gzip.compress(content.encode())) <= 80 * 1024
     assert len(re.findall("<t[dh]", content)) <= 12_000
     assert len(re.findall("<tr", content)) <= 2_000
+    site = medassay.publish(run, tmp_path / "site", publication="many").parent
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.pdf(path=tmp_path / "board.pdf")
+    page.emulate_media(media="print")
+    back = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    context.close()
+    printed = [sheet.extract_text() for sheet in pypdf.PdfReader(tmp_path / "board.pdf").pages]
+    rows = [text for text in printed if "-instruct-" in text]
+    assert sum(text.count("-instruct-") for text in rows) >= 1000
+    assert len(rows) > 10
+    assert all("Rank" in text and "Score" in text for text in rows)  # on each sheet
+    assert back in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
 
 
 def test_every_judge_is_seen_on_every_fact(page, site):

@@ -49,6 +49,7 @@
       var button = document.createElement("button");
       button.type = "button";
       button.textContent = head.textContent;
+      head.setAttribute("data-label", head.textContent);
       head.textContent = "";
       head.appendChild(button);
       button.addEventListener("click", function () {
