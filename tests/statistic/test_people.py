@@ -2,6 +2,8 @@ import csv
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from medassay.errors import StatisticError
 from medassay.statistic import krippendorff_alpha
@@ -9,6 +11,7 @@ from medassay.statistic.agreement.people import (
     cohen_kappa,
     kappa_interval,
     prediction_powered_mean,
+    score_agreement,
     variance_components,
 )
 
@@ -111,3 +114,28 @@ def test_people_and_a_metric_of_mts_dialog_summaries_are_compared(data):
     found = prediction_powered_mean(human[chosen], omission[chosen], omission[rest])
     assert found.lo < human.mean() < found.hi
     assert found.n_unlabelled == 320
+
+
+scores = st.integers(0, 10).map(lambda n: n / 4)
+
+
+@given(st.lists(st.tuples(scores, scores), min_size=2, max_size=30))
+def test_agreement_of_scores_is_alpha_at_interval_level(pairs):
+    """Oracle: the general computation over coincidences."""
+    first, second = zip(*pairs, strict=True)
+    found = score_agreement(first, second, range(len(pairs)), seed=1, n_resamples=100)
+    expected = krippendorff_alpha([first, second], "interval")
+    assert found.alpha == (None if expected is None else pytest.approx(expected, abs=1e-9))
+
+
+def test_the_interval_of_agreement_resamples_items_whole():
+    random = np.random.default_rng(5)
+    truth = random.random(200)
+    other = truth + random.normal(0, 0.15, 200)
+    own = score_agreement(truth, other, range(200), seed=1)
+    assert own.lo < own.alpha < own.hi
+    doubled = score_agreement([*truth, *truth], [*other, *other], [*range(200)] * 2, seed=1)
+    assert doubled.alpha == pytest.approx(own.alpha, abs=0.01)
+    assert doubled.hi - doubled.lo == pytest.approx(own.hi - own.lo, rel=0.1)
+    alone = score_agreement([1, 2], [1, 2], ["a", "a"], seed=1)
+    assert (alone.alpha, alone.lo) == (1, None)

@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 import tomllib
 
 import pytest
@@ -73,6 +74,39 @@ def test_people_correct_a_judge_when_there_are_30_labels(judged, tmp_path):
     )
     assert many["corrected"]["n_unlabelled"] == 10
     assert many["judge_minus_human"]["score"] == 0
+    assert many["agreement"]["alpha"] == 1
+    assert few["agreement"]["alpha"] < 1
+
+
+def test_people_who_label_facts_get_a_confusion_table_with_the_judge(judged, tmp_path, cli):
+    rows = [v for v in lines(judged, "verdicts.jsonl") if v["judge"] == "judge-alpha"][:12]
+    path = tmp_path / "people.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["domain", "model", "setting", "item", "fact", "verdict"])
+        for n, row in enumerate(rows):
+            for fact in row["body"]["facts"]:
+                said = "contradict" if n == 0 and fact["id"] == "f1" else fact["verdict"]
+                place = (row["domain"], row["model"], row["setting"], row["item"])
+                writer.writerow([*place, fact["id"], said.title()])
+    found = compare_with_people(judged, "judge-alpha", path)
+    assert found["facts"] == 36
+    table = found["confusion"]
+    assert sum(table[x][x] for x in table) == 35
+    assert sum(table[x]["contradict"] for x in table) == 1
+    assert 0.8 < found["kappa"]["value"] < 1
+    assert found["judge_minus_human"]["score"] > 0
+    code, shown, _ = cli(
+        "study", "judges", judged.path, "--first", "judge-alpha", "--people", path
+    )
+    assert code == 0
+    assert "judge \\ people" in shown
+    assert "agreed on 97.2 % of facts" in shown
+    path.write_text(re.sub(r",f3,\w+", ",f3,absent", path.read_text(), count=1))
+    with pytest.raises(
+        InputError, match="f3: verdict 'absent'; expected one of contradict, mis"
+    ):
+        compare_with_people(judged, "judge-alpha", path)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +119,18 @@ def test_people_correct_a_judge_when_there_are_30_labels(judged, tmp_path):
         ),
         ("domain,model,setting,item,score\nlaw,m,zero_shot,nobody,1\n", "no verdict of"),
         ("domain,model,setting,item,score\n", "no labels"),
+        (
+            "domain,model,setting,item,score\nlaw,m,zero_shot,open-001,7\n",
+            "row 2: score 7; expected 0 to 1",
+        ),
+        (
+            "domain,model,setting,item,fact,verdict\nlaw,m,zero_shot,open-001,f1,entail\n",
+            "open-001', f2: verdict ''",
+        ),
+        (
+            "domain,model,setting,item,fact,verdict\ntax,m,zero_shot,x,f1,entail\n",
+            "no domain 'tax'",
+        ),
     ],
 )
 def test_labels_of_another_form_are_refused_with_their_place(judged, tmp_path, text, says):

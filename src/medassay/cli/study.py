@@ -91,7 +91,8 @@ def judges(
         None, help="Another run of the same answers, e.g. judged with another prompt version."
     ),
     people: Path | None = typer.Option(
-        None, help="A CSV of people's scores: domain, model, setting, item, score."
+        None,
+        help="A CSV of people's labels: domain, model, setting, item, and score, or fact and verdict.",
     ),
 ) -> None:
     """Compare two judges, two prompt versions, or a judge and people on the same answers."""
@@ -129,6 +130,7 @@ def _print_people(found: dict[str, Any]) -> None:
             f"{corrected['hi']:.3f}], weight of the judge {corrected['lam']:.2f}"
         )
     out.result(f"judge minus human   {_shown(found['judge_minus_human'])}")
+    _print_agreement(found, "judge", "people")
 
 
 def _print_judges(found: dict[str, Any]) -> None:
@@ -137,18 +139,31 @@ def _print_judges(found: dict[str, Any]) -> None:
     out.result(f"first   {found['first']}: {_shown(scores['first'])}")
     out.result(f"second  {found['second']}: {_shown(scores['second'])}")
     out.result(f"first minus second: {_shown(scores['first_minus_second'])}")
+    _print_agreement(found, "first", "second")
+
+
+def _print_agreement(found: dict[str, Any], first: str, second: str) -> None:
+    """Print the agreement of scores and, where parts were judged, the confusion table and kappa."""
+    agreement = found["agreement"]
+    if agreement["alpha"] is not None:
+        out.result(f"agreement of scores, alpha {_band(agreement, 'alpha')}")
     if "confusion" not in found:
         return
-    kappa = found["kappa"]
-    if kappa["value"] is not None:
-        band = "" if kappa["lo"] is None else f" [{kappa['lo']:.3f}, {kappa['hi']:.3f}]"
+    if found["kappa"]["value"] is not None:
         out.result(
-            f"kappa {kappa['value']:.3f}{band}, agreed on {100 * found['agreed']:.1f} % of facts"
+            f"kappa {_band(found['kappa'], 'value')}, agreed on {100 * found['agreed']:.1f} % of "
+            f"{'facts' if 'facts' in found else 'criteria'}"
         )
     labels = list(found["confusion"])
-    out.result("first \\ second  " + "".join(f"{label:>12}" for label in labels))
+    corner = f"{first} \\ {second}"
+    out.result(f"{corner:16}" + "".join(f"{label:>12}" for label in labels))
     for label, row in found["confusion"].items():
-        out.result(f"{label:14}  " + "".join(f"{row[other]:>12}" for other in labels))
+        out.result(f"{label:16}" + "".join(f"{row[other]:>12}" for other in labels))
+
+
+def _band(found: dict[str, Any], value: str) -> str:
+    ends = "" if found["lo"] is None else f" [{found['lo']:.3f}, {found['hi']:.3f}]"
+    return f"{found[value]:.3f}{ends}"
 
 
 def _shown(estimate: dict[str, Any]) -> str:

@@ -11,27 +11,33 @@ import numpy as np
 
 from medassay.core.estimate import Estimate
 from medassay.core.trial import Scale
+from medassay.core.verdict import Verdict
 from medassay.errors import InputError
 from medassay.judge.facts import VERDICTS
 from medassay.statistic.agreement.people import (
     cohen_kappa,
     kappa_interval,
     prediction_powered_mean,
+    score_agreement,
 )
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.judged import TRIAL_KEY
+from medassay.task.catalog import TASKS
+from medassay.task.judged import TRIAL_KEY, judges_of
+from medassay.task.scoring import RunItems
 
 Key = tuple[Any, ...]
+_KINDS: dict[str, tuple[str, ...]] = {"facts": VERDICTS, "criteria": ("not met", "met")}
 
 
 def compare_judges(first: tuple[Run, str], second: tuple[Run, str]) -> dict[str, Any]:
     """Return how two judges (run, judge) compare on the answers that both judged.
 
-    Keys: `scores` (mean of each with interval, mean difference), and for target facts `confusion`
-    (first judge's verdict → second's → count), `kappa` with interval from resampling items.
+    Keys: `scores` (mean of each with interval, mean difference), `agreement` of the scores (alpha,
+    interval level), and for target facts and criteria `confusion` (first judge's verdict → second's →
+    count) and `kappa`, with intervals from resampling items.
 
     Raises
     ------
@@ -44,17 +50,12 @@ def compare_judges(first: tuple[Run, str], second: tuple[Run, str]) -> dict[str,
         raise InputError("no answer was judged by both; compare runs of the same answers")
     names = [f"{run.id}: {judge}" for run, judge in (first, second)]
     seed = seed_of(first[0].id, second[0].id, "judges", "study")
-    document: dict[str, Any] = {
+    return {
         "first": names[0],
         "second": names[1],
         "answers": len(shared),
-        "scores": _scores(
-            [a[k]["score"] for k in shared], [b[k]["score"] for k in shared], shared, seed
-        ),
+        **_compared(a, b, shared, seed),
     }
-    if "facts" in a[shared[0]]["body"] and "facts" in b[shared[0]]["body"]:
-        document |= _facts(a, b, shared, seed)
-    return document
 
 
 def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
@@ -62,14 +63,16 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
 
     Parameters
     ----------
-    labels : CSV with the columns domain, model, setting, item and score (on the run's scale); mode
-        and repeat where they are not solo and 0. The labelled answers should be a random draw.
+    labels : CSV with the columns domain, model, setting, item, and either score (on the run's scale)
+        or fact and verdict, a row for every target fact (entail, missing, contradict) or criterion
+        (met, not met) of an answer; mode and repeat where they are not solo and 0. The labelled
+        answers should be a random draw.
 
     Keys: `plain` (the judge's mean over all answers), `corrected` (prediction-powered; None below 30
-    labels), `judge_minus_human` with interval.
+    labels), `judge_minus_human` with interval, and what `compare_judges` says of judge and people.
     """
     verdicts = _verdicts(run, judge)
-    people = _labels(labels)
+    people = _labels(labels, run)
     unknown = sorted(set(people) - set(verdicts))
     if unknown:
         raise InputError(
@@ -79,7 +82,7 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
     chosen = sorted(people)
     if not chosen:
         raise InputError(f"{labels.name}: no labels below the header")
-    human = [people[k] for k in chosen]
+    human = [people[k]["score"] for k in chosen]
     on_labelled = [verdicts[k]["score"] for k in chosen]
     rest = [v["score"] for k, v in sorted(verdicts.items()) if k not in people]
     scale = run.statistics["scale"]
@@ -101,8 +104,8 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
             [j - h for j, h in zip(on_labelled, human, strict=True)],
             [k[4] for k in chosen],
             seed,
-            signed=True,
         ),
+        **_compared(verdicts, people, chosen, seed),
     }
 
 
@@ -123,11 +126,15 @@ def _verdicts(run: Run, judge: str) -> dict[Key, dict[str, Any]]:
     return found
 
 
-def _labels(path: Path) -> dict[Key, float]:
-    people: dict[Key, float] = {}
+def _labels(path: Path, run: Run) -> dict[Key, dict[str, Any]]:
+    """Return people's labels in the form of verdicts: `score` and, where they are of parts, `body`."""
+    whole: dict[Key, float] = {}
+    parts: dict[Key, dict[str, str]] = {}
+    scale = TASKS[run.manifest["task"]].scale
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for number, row in enumerate(csv.DictReader(file), 2):
+                where = f"{path.name} row {number}"
                 try:
                     key = (
                         *(row[k] for k in ("domain", "model", "setting")),
@@ -135,34 +142,98 @@ def _labels(path: Path) -> dict[Key, float]:
                         row["item"],
                         int(row.get("repeat") or 0),
                     )
-                    people[key] = float(row["score"])
-                except (KeyError, TypeError, ValueError) as error:
+                    if "verdict" in row:
+                        parts.setdefault(key, {})[row["fact"]] = row["verdict"].strip().lower()
+                        continue
+                    score = float(row["score"])
+                except (AttributeError, KeyError, TypeError, ValueError) as error:
                     raise InputError(
-                        f"{path.name} row {number}: {error}; expected domain, model, setting, item "
-                        "and a number as score"
+                        f"{where}: {error}; expected domain, model, setting, item and a number as "
+                        "score, or fact and verdict"
                     ) from None
+                if not scale.least <= score <= scale.hi:
+                    raise InputError(
+                        f"{where}: score {score:g}; expected {scale.lo:g} to {scale.hi:g}, the scale "
+                        "of the run"
+                    )
+                whole[key] = score
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
-    return people
+    if parts:
+        return _scored(parts, run, path.name)
+    return {key: {"score": score, "body": {}} for key, score in whole.items()}
 
 
-def _facts(
+def _scored(
+    parts: Mapping[Key, Mapping[str, str]], run: Run, name: str
+) -> dict[Key, dict[str, Any]]:
+    """Return labels of facts or criteria with the score that the run's rubric gives them."""
+    made = run.manifest
+    judges = judges_of(TASKS[made["task"]], made["banks"], made["domains"], made.get("steps"))
+    items = RunItems(run.path, made["domains"])
+    found: dict[Key, dict[str, Any]] = {}
+    for key, said in parts.items():
+        if key[0] not in judges:
+            raise InputError(f"{name}: no domain '{key[0]}' in run {run.id}")
+        item = items.get(key[0], key[4])
+        kind = "facts" if item.facts else "criteria"
+        wanted = [part.id for part in item.facts or item.criteria]
+        known = _KINDS[kind]
+        for part in wanted:
+            if said.get(part) not in known:
+                raise InputError(
+                    f"{name}: item '{item.id}', {part}: verdict '{said.get(part, '')}'; expected one "
+                    f"of {', '.join(known)} for each of {', '.join(wanted)}"
+                )
+        body = {
+            kind: [
+                {"id": part, "verdict": said[part], "met": said[part] == "met"}
+                for part in wanted
+            ]
+        }
+        score = judges[key[0]].score(item, Verdict(valid=True, body=body))
+        found[key] = {"score": score, "body": body}
+    return found
+
+
+def _compared(
     a: Mapping[Key, Mapping[str, Any]],
     b: Mapping[Key, Mapping[str, Any]],
     shared: list[Key],
     seed: int,
 ) -> dict[str, Any]:
+    """Return scores under each, their agreement, and where parts were judged the confusion table."""
+    one, two = [a[k]["score"] for k in shared], [b[k]["score"] for k in shared]
+    items = [f"{k[0]}\x1f{k[4]}" for k in shared]
+    document = {
+        "scores": _scores(one, two, shared, seed),
+        "agreement": asdict(score_agreement(one, two, items, seed=seed)),
+    }
+    for kind, labels in _KINDS.items():
+        if all(kind in said[shared[0]]["body"] for said in (a, b)):
+            document |= _confusion(a, b, shared, seed, (kind, labels))
+    return document
+
+
+def _confusion(
+    a: Mapping[Key, Mapping[str, Any]],
+    b: Mapping[Key, Mapping[str, Any]],
+    shared: list[Key],
+    seed: int,
+    of: tuple[str, tuple[str, ...]],
+) -> dict[str, Any]:
+    kind, labels = of
     said = [
-        (VERDICTS.index(x["verdict"]), VERDICTS.index(y["verdict"]), f"{key[0]}\x1f{key[4]}")
+        (_label(x, labels), _label(y, labels), f"{key[0]}\x1f{key[4]}")
         for key in shared
-        for x, y in zip(a[key]["body"]["facts"], b[key]["body"]["facts"], strict=True)
+        for x, y in zip(a[key]["body"][kind], b[key]["body"][kind], strict=True)
     ]
     one, two = np.array([s[0] for s in said]), np.array([s[1] for s in said])
-    counts = Counter((VERDICTS[x], VERDICTS[y]) for x, y, _ in said)
+    counts = Counter((labels[x], labels[y]) for x, y, _ in said)
     interval = kappa_interval(one, two, [s[2] for s in said], seed=seed)
     return {
-        "facts": len(said),
-        "confusion": {x: {y: counts[x, y] for y in VERDICTS} for x in VERDICTS},
+        kind: len(said),
+        "confusion": {x: {y: counts[x, y] for y in labels} for x in labels},
         "agreed": float((one == two).mean()),
         "kappa": {
             "value": cohen_kappa(one, two),
@@ -172,20 +243,22 @@ def _facts(
     }
 
 
+def _label(part: Mapping[str, Any], labels: tuple[str, ...]) -> int:
+    return labels.index(part["verdict"]) if labels is VERDICTS else int(part["met"])
+
+
 def _scores(a: list[float], b: list[float], keys: list[Key], seed: int) -> dict[str, Any]:
     items = [f"{k[0]}\x1f{k[4]}" for k in keys]
     differences = [x - y for x, y in zip(a, b, strict=True)]
     return {
         "first": _mean(a, items, seed),
         "second": _mean(b, items, seed),
-        "first_minus_second": _mean(differences, items, seed, signed=True),
+        "first_minus_second": _mean(differences, items, seed),
     }
 
 
-def _mean(
-    values: list[float], items: list[str], seed: int, *, signed: bool = False
-) -> dict[str, Any]:
+def _mean(values: list[float], items: list[str], seed: int) -> dict[str, Any]:
     most = max(1.0, *map(abs, values))
-    scale = Scale(lo=-most if signed else 0.0, hi=most)
+    scale = Scale(lo=-most, hi=most)
     estimate: Estimate = bootstrap_mean(values, seed=seed, clusters=items, scale=scale)
     return estimate.to_dict()
