@@ -55,6 +55,13 @@ def test_only_what_is_missing_is_asked_again_and_then_null():
     assert verdict.reason == "no usable verdict: c3"
 
 
+def test_a_later_reply_changes_no_verdict_that_was_given():
+    judge = CriteriaJudge()
+    replies = said(told(c1=True, c2=False), told(c1=False, c3=False))
+    [verdict] = judge.step([CASE], replies)
+    assert [c["met"] for c in verdict.body["criteria"]] == [True, False, False]
+
+
 @pytest.mark.parametrize(
     ("reply", "usable"),
     [

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -12,6 +13,7 @@ from medassay.judge.csv_scores import read_scores
 from medassay.judge.g_eval import GEval, rescaled
 from medassay.judge.prometheus import Prometheus, read_result
 from medassay.judge.weighted import weigh, weighted_score
+from medassay.runner.judging import near_digits
 
 
 def case(text, path="a -> b", name="i1"):
@@ -102,6 +104,19 @@ def test_a_1_that_may_have_become_a_10_is_told():
     )  # the text ends: nothing says what follows
     assert (last["score"], last["one_or_ten"]) == (1.0, 1.0)
     assert "one_or_ten" not in weigh(heard(*HEADER, ("1", {"1": 1.0}), "\n"), 1)
+
+
+tokens = st.sampled_from(["q", ",", "\n", "1", "0", "10", "7", "x1"])
+
+
+@example([("1", {"1": 0.9, "7": 0.1}), ("\n", {"\n": 0.6, "0": 0.4})], 1)
+@given(
+    st.lists(st.tuples(tokens, st.dictionaries(tokens, st.floats(0.01, 1)))), st.integers(0, 10)
+)
+def test_what_a_verdict_keeps_of_the_candidates_weighs_the_same(pairs, sampled):
+    whole = heard(*pairs)
+    kept = replace(whole, alternatives=tuple(near_digits(whole)))
+    assert weigh(kept, sampled) == weigh(whole, sampled)
 
 
 @given(

@@ -429,11 +429,14 @@ def test_a_sample_of_batches_is_judged_again_singly(tmp_path, mock_server):
     assert "1.00 points" in page.read_text()
     path = run.path / "audit.jsonl"
     path.chmod(0o644)
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
-    for name in ("MANIFEST.sha256", "seal.json"):
-        (run.path / name).unlink()
-    seal_run(run, sealed_at="2026-11-21T00:00:00Z")
-    assert "not the sample that the seed draws" in medassay.verify(run.path).first_mismatch
+    whole = path.read_bytes().splitlines(keepends=True)
+    for kept, says in ((whole[1:], "not the sample"), (whole[:-1], "not the whole sample")):
+        path.chmod(0o644)
+        path.write_bytes(b"".join(kept))
+        for name in ("MANIFEST.sha256", "seal.json"):
+            (run.path / name).unlink()
+        seal_run(run, sealed_at="2026-11-21T00:00:00Z")
+        assert f"{says} that the seed draws" in medassay.verify(run.path).first_mismatch
 
 
 STEPS = """
@@ -556,3 +559,20 @@ def test_judging_again_says_what_it_costs_before_it_asks(tmp_path, mock_server, 
     code, shown, _ = cli("--json", *asked, "--plan")
     assert json.loads(shown)["stored"] == 16
     assert json.loads(shown)["money"] == 0
+
+
+def test_a_changed_reader_scores_anew_or_says_that_it_would_ask_again(tmp_path, monkeypatch):
+    judges = [{**makers.fake("grader", reply="[RESULT] 4"), "family": "x"}]
+    plan = workspace(
+        tmp_path, makers.open_items(3), [makers.fake(reply="Yes.")], judges, task="prometheus"
+    )
+    run = medassay.run(plan, secrets={})
+    assert {s["score"] for s in lines(run, "scores.jsonl")} == {0.75}
+    monkeypatch.setattr("medassay.judge.prometheus.read_result", lambda reply: 2)
+    assert "is not what was said" in medassay.verify(run.path).first_mismatch
+    again = rescore(run)
+    assert {s["score"] for s in lines(again, "scores.jsonl")} == {0.25}
+    assert medassay.verify(again.path).ok
+    monkeypatch.setattr("medassay.judge.prometheus.read_result", lambda reply: None)
+    with pytest.raises(InputError, match="would ask again"):
+        rescore(run)

@@ -124,3 +124,14 @@ def test_an_interval_is_left_out_when_many_draws_have_one_category():
 def test_refuses_what_is_no_table_of_ratings(bad):
     with pytest.raises(StatisticError):
         krippendorff_alpha(bad)
+
+
+def test_many_units_are_summed_whole():
+    """Oracle: the closed form for two raters and two values; more units than are held at once."""
+    random = np.random.default_rng(7)
+    first = random.integers(0, 2, 9001)
+    second = np.where(random.random(9001) < 0.8, first, 1 - first)
+    n, apart = 2 * 9001, 2 * int((first != second).sum())
+    ones = int(first.sum() + second.sum())
+    expected = 1 - (n - 1) * apart / (2 * ones * (n - ones))
+    assert krippendorff_alpha([first, second]) == pytest.approx(expected, abs=1e-12)

@@ -324,7 +324,7 @@ class Judging:
         }
         if judge.alternatives:
             asked["logprobs"] = [r.completion.logprobs for r in replies]
-            asked["alternatives"] = [_near_digits(r.completion) for r in replies]
+            asked["alternatives"] = [near_digits(r.completion) for r in replies]
         if len(trials) > 1:
             asked |= {"batch": [[t[k] for k in TRIAL_KEY] for t in trials]}
         for number, trial, (case, shown), verdict in zip(
@@ -379,7 +379,7 @@ def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[st
     return verdict_fields(verdicts[at]) | {"score": judge.score(cases[at].item, verdicts[at])}
 
 
-def _near_digits(completion: Completion) -> list[tuple[Likely, ...]] | None:
+def near_digits(completion: Completion) -> list[tuple[Likely, ...]] | None:
     """Return the candidates at tokens with a digit and at those behind them: where scores are.
 
     The others, most of a reply, are left empty; a run would grow tenfold by them.
