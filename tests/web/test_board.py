@@ -3,6 +3,9 @@
 import gzip
 import json
 import re
+import shutil
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 from tests import makers
 
 import medassay
+from medassay.audit.publish import set_status
 from medassay.publication.board import shown_rows
 
 pytestmark = pytest.mark.browser
@@ -397,3 +401,30 @@ def test_a_judged_ranking_says_how_sure_its_scoring_is(page, site):
     assert page.is_visible("[data-scripted]")
     page.goto((site / "p/judged/methodology/index.html").as_uri() + "#judges")
     assert page.is_visible("#judges")
+
+
+def test_over_http_a_publication_that_no_longer_stands_says_so(browser, site, tmp_path):
+    copied = tmp_path / "site"
+    shutil.copytree(site, copied)
+    set_status(copied, "first", "retracted", reason="a <b>wrong</b> key", following="second")
+    server = subprocess.Popen(
+        [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"],
+        cwd=copied,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        port = re.search(r"port (\d+)", server.stdout.readline())[1]
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{port}/p/first/index.html")
+        banner = page.locator("[role=status]")
+        assert "retracted: a <b>wrong</b> key" in banner.inner_text()
+        banner.locator("a").click()
+        page.wait_for_url("**/p/second/index.html")
+        assert page.locator(".watermark[role=status]").count() == 0
+        page.close()
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()

@@ -5,6 +5,7 @@ whole or not at all, and what was published is never touched again.
 """
 
 import csv
+import datetime as dt
 import io
 import re
 import shutil
@@ -15,12 +16,15 @@ from typing import Any
 
 from medassay.audit.verify import verify_run
 from medassay.core.canonical import sha256_hex
+from medassay.core.ledger import LEDGER, STATES, is_publication, status_of
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.publication.board import OVERALL, Board, CellKey, ShownAnswer
 from medassay.publication.page.catalog import PAGES
 from medassay.publication.page.html import asset
 from medassay.publication.page.ranking import ranking
+from medassay.publication.site import site_files
 from medassay.storage.jsonl import read_jsonl
+from medassay.storage.ledger import append_entry, lock_site, read_ledger
 from medassay.storage.run import SUMS, Run, file_sha256, sealed_names
 from medassay.task.judged import TRIAL_KEY, by_trial
 from medassay.task.scoring import RunItems
@@ -69,25 +73,114 @@ def publish(run: Run | str | Path, site: Path, *, publication: str | None = None
         raise InputError(f"{site}: lies in the run that is published; choose another folder")
     place = site / "p" / name
     board = _board(found, items, name)
-    if place.exists():
-        if not (
-            site / "index.html"
-        ).exists():  # an earlier call was cut off just before its end
-            _front(site, board)
-        raise GateError(f"{place}: this publication exists; published bytes never change")
-    draft = site / "p" / f".{name}.part"
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    try:
-        _assemble(draft, board, found)
-        draft.rename(place)
-    finally:
+    with lock_site(site):
+        _refuse_foreign(site)
+        if place.exists():
+            _record(
+                site, board, place
+            )  # unless an earlier call was cut off just before its end
+            raise GateError(f"{place}: this publication exists; published bytes never change")
+        draft = site / "p" / f".{name}.part"
         shutil.rmtree(draft, ignore_errors=True)
-    for path in place.rglob("*"):
-        if path.is_file():
-            path.chmod(0o444)
-    _front(site, board)
+        draft.mkdir(parents=True)
+        try:
+            _assemble(draft, board, found)
+            draft.rename(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        for path in place.rglob("*"):
+            if path.is_file():
+                path.chmod(0o444)
+        _record(site, board, place)
     return place / "index.html"
+
+
+def set_status(
+    site: Path, publication: str, status: str, *, reason: str, following: str | None = None
+) -> None:
+    """Say of a publication that it is superseded, corrected or retracted; its own bytes stay.
+
+    Parameters
+    ----------
+    following : the publication to read instead
+
+    Raises
+    ------
+    InputError
+        When the site has no such publication, the status is unknown or no reason is given.
+    """
+    if status not in STATES:
+        raise InputError(f"status '{status}': expected one of {', '.join(STATES)}")
+    if not reason.strip():
+        raise InputError("--reason: empty; readers must learn why")
+    if not (site / LEDGER).is_file():
+        raise InputError(f"{site}: no site; expected a folder with {LEDGER}")
+    with lock_site(site):
+        known = status_of(read_ledger(site))
+        for name in (publication, following):
+            if name is not None and name not in known:
+                listed = ", ".join(sorted(known)) or "none"
+                raise InputError(f"{site}: no publication '{name}'; there are {listed}")
+        if following == publication:
+            raise InputError(f"--next: '{following}' is the publication itself")
+        record = {"event": "status", "publication": publication, "status": status}
+        more = {"schema_version": 1, "at": _now(), "reason": reason, "next": following}
+        append_entry(site, {**record, **more})
+        _write_site(site)
+
+
+def _refuse_foreign(site: Path) -> None:
+    """Refuse a site whose publications are not in its ledger's hand."""
+    logged = {e.record["publication"] for e in read_ledger(site)}
+    present = {path.parent.name for path in (site / "p").glob("*/index.html")}
+    if not logged and len(present) > 1:
+        raise GateError(
+            f"{site}: holds publications and no {LEDGER}; publish into a new folder, or bring the "
+            "ledger back"
+        )
+
+
+def _record(site: Path, board: Board, place: Path) -> None:
+    """Enter a publication into the ledger, once, and make the site's own pages anew."""
+    name = board.publication
+    logged = {e.record["publication"] for e in read_ledger(site)}
+    if name not in logged:
+        record = {
+            "schema_version": 1,
+            "event": "publication",
+            "at": _now(),
+            "publication": name,
+            "run": board.manifest["run"],
+            "banks": [bank["version"] for bank in board.manifest["banks"]],
+            "methodology": board.manifest["methodology"],
+            "root": board.seal["root"],
+            "sums_sha256": file_sha256(place / "data" / SUMS),
+        }
+        append_entry(site, record)
+    if name == _published(site)[-1]:
+        _front(site, board)
+    _write_site(site)
+
+
+def _published(site: Path) -> list[str]:
+    """Return the publications of a site, oldest first."""
+    return [e.record["publication"] for e in read_ledger(site) if is_publication(e)]
+
+
+def _write_site(site: Path) -> None:
+    for address, content in site_files(read_ledger(site)):
+        _replace(site / address, content)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(content)
+    part.replace(path)
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _refuse_private(run: Run, items: RunItems) -> None:
@@ -193,19 +286,19 @@ def _assemble(folder: Path, board: Board, run: Run) -> None:
 
 def _front(site: Path, board: Board) -> None:
     """Write the site's own first page: the newest ranking and the list of publications."""
-    names = sorted(
-        path.parent.name
-        for path in (site / "p").glob("*/index.html")
-        if not path.parent.name.startswith(".")
-    )
+    names = _published(site)
     _, content = ranking(board, OVERALL, board.modes[0], up=f"p/{board.publication}/")
-    listed = "".join(f'<li><a href="p/{name}/index.html">{name}</a></li>' for name in names)
+    listed = "".join(
+        f'<li><a href="p/{name}/index.html">{name}</a> '
+        f'(<a href="status/{name}/index.html">status</a>)</li>'
+        for name in reversed(names)
+    )
     content = content.replace(
-        f'p/{board.publication}/../../index.html"', 'index.html"'
-    ).replace("</main>", f"<h2>Publications</h2>\n<ul>{listed}</ul>\n</main>")
-    part = site / "index.html.part"
-    part.write_text(content, encoding="utf-8")
-    part.replace(site / "index.html")
+        "</main>",
+        f'<h2>Publications</h2>\n<ul>{listed}</ul>\n<p><a href="log/index.html">Log of all '
+        "publications</a></p>\n</main>",
+    )
+    _replace(site / "index.html", content.encode())
 
 
 _COLUMNS = [

@@ -16,11 +16,14 @@ from medassay.answer.parse import read_answer
 from medassay.audit.rejudge import Mismatch, Rejudging
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
+from medassay.core.ledger import LEDGER, is_publication, status_of
 from medassay.core.trial import Completion, Prompt
 from medassay.errors import IncompleteError, InputError, MedassayError
+from medassay.publication.site import status_document
 from medassay.runner.finish import read_judgements
 from medassay.runner.manifest import parser_ids, scorer_ids
 from medassay.storage.jsonl import read_jsonl
+from medassay.storage.ledger import read_ledger
 from medassay.storage.run import (
     JOURNAL,
     LOCK,
@@ -73,15 +76,8 @@ def verify(path: str | Path) -> Report:
         If the folder is none of these.
     """
     folder = Path(path)
-    if (folder / "p").is_dir():
-        report = Report()
-        for publication in sorted(
-            p for p in (folder / "p").iterdir() if not p.name.startswith(".")
-        ):
-            _merge(report, _verify_publication(publication), publication.name)
-        if report.checks:
-            return report
-        raise InputError(f"{folder}: a site without publications; nothing to verify")
+    if (folder / "p").is_dir() or (folder / LEDGER).exists():
+        return _verify_site(folder)
     if (folder / "data" / "run").is_dir():
         return _verify_publication(folder)
     if (
@@ -93,6 +89,44 @@ def verify(path: str | Path) -> Report:
     raise InputError(
         f"{folder}: neither a run, nor a publication, nor a site; expected one of them"
     )
+
+
+def _verify_site(folder: Path) -> Report:
+    report = Report()
+    places = sorted(folder.glob("p/*/"))
+    places = [place for place in places if not place.name.startswith(".")]
+    if not places and not (folder / LEDGER).exists():
+        raise InputError(f"{folder}: a site without publications; nothing to verify")
+    if _checked(report, "log", lambda: _check_ledger(folder, {p.name for p in places})):
+        for place in places:
+            _merge(report, _verify_publication(place), place.name)
+    return report
+
+
+def _check_ledger(folder: Path, present: set[str]) -> str:
+    """Check the chain, that it lists just what is there, and what it says of each publication."""
+    entries = read_ledger(folder)
+    if not entries:
+        raise Mismatch(f"{LEDGER}: missing")
+    published = [entry.record for entry in entries if is_publication(entry)]
+    names = [record["publication"] for record in published]
+    for name in sorted(present.symmetric_difference(names)):
+        raise Mismatch(
+            f"p/{name}: not in {LEDGER}"
+            if name in present
+            else f"p/{name}: in {LEDGER}, missing"
+        )
+    if len(set(names)) != len(names):
+        raise Mismatch(f"{LEDGER}: a publication occurs twice")
+    for record in published:
+        sums = folder / "p" / record["publication"] / "data" / SUMS
+        if not sums.is_file() or file_sha256(sums) != record["sums_sha256"]:
+            raise Mismatch(f"p/{record['publication']}/data/{SUMS}: not the file of {LEDGER}")
+    for name, state in status_of(entries).items():
+        path = folder / "status" / f"{name}.json"
+        if not path.is_file() or path.read_bytes() != status_document(state):
+            raise Mismatch(f"status/{name}.json: not what {LEDGER} says")
+    return f"{len(entries)} lines, last hash {entries[-1].hash}"
 
 
 def _merge(into: Report, report: Report, name: str) -> None:

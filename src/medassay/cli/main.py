@@ -20,6 +20,7 @@ from medassay.cli import (
     run,
     score,
     show,
+    status,
     study,
     verify,
 )
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.command,
     "score": score.command,
     "show": show.command,
+    "status": status.command,
     "verify": verify.command,
 }
 GROUPS = {

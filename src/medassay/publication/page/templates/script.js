@@ -71,4 +71,23 @@
     document.querySelectorAll("details").forEach(function (d) { d.open = true; });
   });
   open();
+
+  // Over HTTP the status of this publication is asked for; where that fails the link remains.
+  var status = document.querySelector("a[data-status]");
+  if (status && location.protocol.indexOf("http") === 0) {
+    fetch(status.dataset.status).then(function (reply) { return reply.json(); }).then(function (now) {
+      if (now.status === "current") return;
+      var banner = document.createElement("p");
+      banner.className = "watermark";
+      banner.setAttribute("role", "status");
+      banner.textContent = "This publication is " + now.status + ": " + now.reason + " ";
+      if (now.next) {
+        var link = document.createElement("a");
+        link.href = status.href.replace(/status\/[^/]*\/index\.html$/, "p/" + now.next + "/index.html");
+        link.textContent = "Read instead: " + now.next;
+        banner.appendChild(link);
+      }
+      document.getElementById("main").prepend(banner);
+    }).catch(function () { /* the link remains */ });
+  }
 })();
