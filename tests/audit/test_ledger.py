@@ -1,5 +1,7 @@
+import hashlib
 import json
 import random
+import re
 import subprocess
 import sys
 
@@ -9,10 +11,12 @@ from hypothesis import strategies as st
 from tests import makers
 
 import medassay
+from medassay.audit.proof import prove
 from medassay.audit.publish import set_status
 from medassay.audit.verify import verify
 from medassay.errors import GateError, InputError
 from medassay.storage.ledger import START, append_entry, chained, lock_site, read_ledger
+from medassay.storage.merkle import proves
 
 
 @pytest.fixture(scope="module")
@@ -179,3 +183,43 @@ def test_faults_in_ledger_and_status_are_named(site):
 def test_a_site_that_is_none_has_no_status(tmp_path):
     with pytest.raises(InputError, match="no site"):
         set_status(tmp_path, "one", "retracted", reason="x")
+
+
+def test_one_answer_is_proved_up_to_the_ledger(site, cli):
+    page = next((site / "p/two/cell").rglob("index.html")).read_text()
+    digest = re.search(r'data-sha256="([0-9a-f]{64})"', page)[1]
+    code, shown, _ = cli("--json", "verify", site, "--answer", digest[:12])
+    found = json.loads(shown)
+    assert (code, found["ok"]) == (0, True)
+    assert [check["name"] for check in found["checks"]] == [
+        "record",
+        "data root",
+        "publication",
+        "ledger",
+    ]
+    proof = found["proof"]
+    assert hashlib.sha256(proof["record"].encode()).hexdigest() == proof["sha256"] == digest
+    path = [bytes.fromhex(node) for node in proof["path"]]
+    root = bytes.fromhex(proof["root"])
+    assert proves(proof["record"].encode(), proof["leaf"], proof["count"], path, root)
+    assert proof["ledger"]["hash"] == read_ledger(site)[1].hash
+    code, shown, _ = cli("verify", site / "p/one", "--answer", digest)
+    assert code == 0
+    assert "ok       ledger: log.jsonl line 1" in shown
+    for wrong, says in (
+        ("00000000", "no record whose sha256"),
+        ("nonsense", "expected the sha256"),
+    ):
+        code, _, errors = cli("verify", site, "--answer", wrong)
+        assert code == 3
+        assert says in errors
+
+
+def test_a_proof_fails_where_the_ledger_says_another_root(site, monkeypatch):
+    trial = (site / "p/one/data/run/trials.jsonl").read_bytes().splitlines()[0]
+    entries = read_ledger(site)
+    entries[1].record["root"] = "0" * 64
+    monkeypatch.setattr("medassay.audit.proof.read_ledger", lambda folder: entries)
+    report, _ = prove(site / "p/two", hashlib.sha256(trial).hexdigest())
+    assert not report.ok
+    assert "log.jsonl line 2" in report.first_mismatch

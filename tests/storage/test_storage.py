@@ -11,7 +11,7 @@ from medassay.core.canonical import canonical
 from medassay.core.trial import Completion, Usage
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.journal import Journal, Line
-from medassay.storage.merkle import MerkleTree
+from medassay.storage.merkle import MerkleTree, inclusion_proof, proves
 from medassay.storage.response import (
     ResponseStore,
     completion_to_dict,
@@ -38,6 +38,21 @@ def test_the_streamed_tree_is_the_rfc_tree(leaves):
     for leaf in leaves:
         tree.add(leaf)
     assert (tree.root(), tree.count) == (naive_root(leaves), len(leaves))
+
+
+@given(st.lists(st.binary(max_size=3), min_size=1, max_size=70), st.data())
+def test_a_record_is_proved_alone_and_no_other_in_its_place(leaves, data):
+    at = data.draw(st.integers(0, len(leaves) - 1))
+    root, path = naive_root(leaves), inclusion_proof(leaves, at)
+    assert len(path) <= (len(leaves) - 1).bit_length()
+    assert proves(leaves[at], at, len(leaves), path, root)
+    assert not proves(leaves[at] + b"x", at, len(leaves), path, root)
+    assert not proves(leaves[at], at, len(leaves), [*path, root], root)
+    assert not path or not proves(leaves[at], at, len(leaves), path[:-1], root)
+    assert not proves(leaves[at], len(leaves), len(leaves), path, root)
+    other = (at + 1) % len(leaves)
+    if leaves[other] != leaves[at]:
+        assert not proves(leaves[at], other, len(leaves), path, root)
 
 
 likely = st.lists(

@@ -1,5 +1,6 @@
 """The Merkle tree of RFC 6962 over canonical records, built as a stream."""
 
+from collections.abc import Iterable
 from hashlib import sha256
 
 
@@ -36,3 +37,61 @@ class MerkleTree:
         for _, left in reversed(self._stack[:-1]):
             node = sha256(b"\x01" + left + node).digest()
         return node
+
+
+def inclusion_proof(records: Iterable[bytes], index: int) -> list[bytes]:
+    """Return the hashes that lead from the leaf at `index` to the root, as RFC 6962 orders them.
+
+    Holds log₂(n) hashes, whatever the number of records.
+
+    Raises
+    ------
+    IndexError
+        If there is no such leaf.
+    """
+    path: list[bytes] = []
+    stack: list[
+        tuple[int, bytes, bool]
+    ] = []  # leaves below, hash, whether the leaf is among them
+
+    def joined(left: tuple[bytes, bool], right: tuple[bytes, bool]) -> tuple[bytes, bool]:
+        if left[1] or right[1]:
+            path.append(right[0] if left[1] else left[0])
+        return sha256(b"\x01" + left[0] + right[0]).digest(), left[1] or right[1]
+
+    count = 0
+    for record in records:
+        size, node = 1, (sha256(b"\x00" + record).digest(), count == index)
+        count += 1
+        while stack and stack[-1][0] == size:
+            _, hashed, wanted = stack.pop()
+            node, size = joined((hashed, wanted), node), size * 2
+        stack.append((size, *node))
+    if not 0 <= index < count:
+        raise IndexError(f"leaf {index} of {count}")
+    _, hashed, wanted = stack.pop()
+    node = (hashed, wanted)
+    for _, hashed, wanted in reversed(stack):
+        node = joined((hashed, wanted), node)
+    return path
+
+
+def proves(record: bytes, index: int, count: int, path: Iterable[bytes], root: bytes) -> bool:
+    """Return whether a path shows that a record is the leaf at `index` of the tree with this root.
+
+    Source: RFC 9162, section 2.1.3.2.
+    """
+    if not 0 <= index < count:
+        return False
+    node, at, last = sha256(b"\x00" + record).digest(), index, count - 1
+    for sibling in path:
+        if last == 0:
+            return False
+        if at & 1 or at == last:
+            node = sha256(b"\x01" + sibling + node).digest()
+            while not at & 1 and at:
+                at, last = at >> 1, last >> 1
+        else:
+            node = sha256(b"\x01" + node + sibling).digest()
+        at, last = at >> 1, last >> 1
+    return last == 0 and node == root

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -142,13 +143,19 @@ def file_sha256(path: Path) -> str:
 def record_root(folder: Path) -> tuple[str, int]:
     """Return the Merkle root over the lines of the sealed record files, and their number."""
     tree = MerkleTree()
+    for _, _, line in sealed_records(folder):
+        tree.add(line)
+    return tree.root().hex(), tree.count
+
+
+def sealed_records(folder: Path) -> Iterator[tuple[str, int, bytes]]:
+    """Yield (file, line number, record) of every record under the seal, in the order of the tree."""
     for name in SEALED_RECORDS:
         if name in JUDGED and not (folder / name).exists():
             continue
         with (folder / name).open("rb") as file:
-            for line in file:
-                tree.add(line.removesuffix(b"\n"))
-    return tree.root().hex(), tree.count
+            for number, line in enumerate(file, 1):
+                yield name, number, line.removesuffix(b"\n")
 
 
 def sealed_names(folder: Path) -> list[str]:
