@@ -53,7 +53,7 @@ def bank_with(tmp_path, *items):
         (criteria({"text": ["a"], "points": 1}), "criterion 1: ['a'] is no text"),
         (criteria({"text": "a", "points": 1, "tags": "x"}), "criterion 1: tags 'x'"),
         (criteria(*[{"id": "c", "text": "a", "points": 1}] * 2), "two criteria share an id"),
-        (criteria(), "'criteria': empty"),
+        (criteria(), "'criteria': []; expected a list"),
         ({**criteria({"text": "a", "points": 1}), "facts": ["a"]}, "beside facts"),
         ({"criteria": [{"text": "a", "points": 1}]}, "'criteria': in a closed item"),
         ({"answer_type": "open"}, "'facts': absent"),

@@ -99,18 +99,39 @@ def test_a_mean_below_0_is_shown_as_0_and_its_scores_are_kept(tmp_path):
     assert medassay.verify(run.path).ok
 
 
-def test_given_verdicts_belong_to_imports_only(tmp_path):
+def test_given_verdicts_belong_to_imported_judges_only(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps(GIVEN) + "\n")
     run = import_healthbench(path, model="m", runs=tmp_path / "runs")
     manifest = run.path / "manifest.json"
     for name in ("manifest.json", "MANIFEST.sha256", "seal.json"):
         (run.path / name).chmod(0o644)
-    manifest.write_text(manifest.read_text().replace('"kind":"import"', '"kind":"run"'))
+    text = manifest.read_text()
+    manifest.write_text(
+        text.replace('"model":"","provider":"import"', '"model":"","provider":"fake"')
+    )
+    assert manifest.read_text() != text
     for name in ("MANIFEST.sha256", "seal.json"):
         (run.path / name).unlink()
     seal_run(open_run(run.path), sealed_at="2026-11-21T00:00:00Z")
-    assert "given, in a run that is no import" in medassay.verify(run.path).first_mismatch
+    assert "by a judge that was not imported" in medassay.verify(run.path).first_mismatch
+
+
+def test_an_answer_that_is_none_counts_in_every_tag(tmp_path):
+    """A blank answer meets no criterion: overall, by category and by tag say the same."""
+    path = tmp_path / "r.jsonl"
+    blank = {"prompt_response": [{"role": "assistant", "content": " "}]}
+    only = {"rubrics": GIVEN["rubrics"][:1], "responses": GIVEN["responses"][:1]}
+    rows = [
+        {**GIVEN, **only, "prompt_id": f"p{n}", **(blank if n < 4 else {})} for n in range(10)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = import_healthbench(path, model="m", runs=tmp_path / "runs")
+    [row] = medassay.leaderboard(run).domains["overall"]
+    assert row["score"] == pytest.approx(0.6)
+    assert row["tags"]["axis:y"]["score"] == pytest.approx(0.6)
+    assert row["tags"]["axis:y"]["n"] == 10
+    assert medassay.verify(run.path).ok
 
 
 @pytest.mark.parametrize(
@@ -125,6 +146,18 @@ def test_given_verdicts_belong_to_imports_only(tmp_path):
         {"prompt": [{"role": "assistant", "content": "Hello"}]},
         {"prompt_response": "text"},
         {"example_tags": None},
+        {"prompt_id": None},
+        {"prompt": [{"role": "user", "content": ["x"]}]},
+        {"prompt_response": [{"role": "user", "content": "x"}]},
+        {"responses": "-" * 100_000 + "1"},
+        {"score": 0.999},
+        *(
+            {
+                "rubrics": [{**r, "points": p} for r in GIVEN["rubrics"]],
+                "responses": [{**r, "points": p} for r in GIVEN["responses"]],
+            }
+            for p in (True, "5", 1e308, 10**400, 5e-324)
+        ),
     ],
 )
 def test_a_row_of_another_form_is_named_and_nothing_is_left(tmp_path, change):
@@ -133,6 +166,14 @@ def test_a_row_of_another_form_is_named_and_nothing_is_left(tmp_path, change):
     with pytest.raises(InputError, match=r"r\.jsonl row 2: "):
         import_healthbench(path, model="m", runs=tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []
+
+
+@pytest.mark.parametrize("junk", [b"\xff\xfe\x00", b"[1, 2", b"3\n", b'{"a": NaN}\n', b""])
+def test_a_file_that_is_none_is_bad_input(tmp_path, junk):
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(junk)
+    with pytest.raises(InputError, match=r"r\.jsonl"):
+        import_healthbench(path, model="m", runs=tmp_path / "runs")
 
 
 @given(st.lists(st.tuples(points, st.booleans()), min_size=1, max_size=9))

@@ -10,6 +10,7 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.errors import IncompleteError, InputError
+from medassay.judge.steps import Steps, prompt_hashes
 from medassay.runner.again import Sitting, judge_run, rescore
 from medassay.storage.run import seal_run
 from medassay.task.breakdown import breakdown
@@ -142,20 +143,25 @@ def test_a_kill_while_judging_repeats_no_paid_verdict(tmp_path, mock_server):
     plan = workspace(
         tmp_path, makers.open_items(80), [makers.endpoint(url, family="tested")], judges
     )
+
+    def journalled():
+        journal = (tmp_path / "runs").glob("*/verdicts/*.jsonl")
+        return sum(path.read_bytes().count(b"\n") for path in journal)
+
     kept = 0
-    for wait in (1.6, 1.9, 2.2):
+    for more in (5, 30, 40):
         process = start(plan)
-        time.sleep(wait)
+        until = time.monotonic() + 30
+        while journalled() < kept + more and time.monotonic() < until:
+            time.sleep(0.02)
         process.kill()
         process.communicate()
-        journal = list((tmp_path / "runs").glob("*/verdicts/*.jsonl"))
-        now = sum(path.read_bytes().count(b"\n") for path in journal)
-        assert now >= kept
+        now = journalled()
+        assert now >= kept + more
         kept = now
     process = start(plan)
     _, errors = process.communicate(timeout=100)
     assert process.returncode == 0, errors
-    assert kept > 10
     # A verdict's prompt goes to three judges; at a kill those under way (2 a judge) are lost.
     asked = Counter(log.read_text().split())
     assert sum(count - 3 for count in asked.values() if count > 3) <= 3 * 6
@@ -439,15 +445,16 @@ def test_a_sample_of_batches_is_judged_again_singly(tmp_path, mock_server):
         assert f"{says} that the seed draws" in medassay.verify(run.path).first_mismatch
 
 
-STEPS = """
-judge = "writer"
-with_path = true
-reviewed_by = "a physician"
-[prompts]
-en = "0"
-[steps]
-en = "1. Read.\\n2. Compare.\\n3. Score."
-"""
+def steps_file(*, with_path=True, reviewed_by="a physician", prompts=None, language="en"):
+    texts = {language: "1. Read.\n2. Compare.\n3. Score."}
+    made = Steps(
+        judge="writer",
+        with_path=with_path,
+        prompts=prompts or prompt_hashes(texts, with_path=with_path),
+        reviewed_by=reviewed_by,
+        texts=texts,
+    )
+    return made.to_toml()
 
 
 def test_reviewed_steps_of_a_plan_are_what_the_judge_is_told(tmp_path):
@@ -464,15 +471,16 @@ def test_reviewed_steps_of_a_plan_are_what_the_judge_is_told(tmp_path):
         medassay.run(plan, secrets={})
     file = tmp_path / "steps.toml"
     for changed, says in (
-        (STEPS.replace("a physician", " "), "'reviewed_by' is empty"),
-        (STEPS.replace("true", "false"), "needs steps written with a reasoning path"),
-        (STEPS.replace('en = "1', 'fr = "1'), "expected text for one of"),
-        (STEPS.replace("with_path", "path"), "'with_path': expected bool"),
+        (steps_file(reviewed_by=" "), "'reviewed_by' is empty"),
+        (steps_file(with_path=False), "needs steps written with a reasoning path"),
+        (steps_file(prompts={"en": "0"}), "written for other criteria"),
+        (steps_file().replace('en = """', 'fr = """'), "expected text for one of"),
+        (steps_file().replace("with_path", "path"), "'with_path': expected bool"),
     ):
         file.write_text(changed)
         with pytest.raises(InputError, match=says):
             medassay.run(plan, secrets={})
-    file.write_text(STEPS)
+    file.write_text(steps_file())
     run = medassay.run(plan, secrets={})
     assert run.manifest["steps"]["reviewed_by"] == "a physician"
     default = plan.read_text().replace('steps = "steps.toml"', "")
@@ -495,6 +503,7 @@ def rubric_items(n):
                 {"text": "Names the deadline.", "points": 6, "tags": ["axis:a"]},
                 {"text": "Names the court.", "points": 4, "tags": ["axis:a", "axis:b"]},
                 {"text": "Promises success.", "points": -5, "tags": ["axis:b"]},
+                {"text": "Shouts.", "points": -1},
             ],
             "source": "written for a test",
         }
@@ -505,6 +514,7 @@ def rubric_items(n):
 def test_criteria_are_judged_scored_and_broken_down_by_tag(tmp_path):
     said = {"criteria": [{"id": "c1", "met": True}, {"id": "c2", "met": False}]}
     said["criteria"].append({"id": "c3", "met": True, "why": "it promises"})
+    said["criteria"].append({"id": "c4", "met": False})
     judges = [{**makers.fake("grader", reply=json.dumps(said)), "family": "x"}]
     plan = workspace(
         tmp_path, rubric_items(12), [makers.fake(reply="Win!")], judges, task="rubric"
@@ -516,6 +526,7 @@ def test_criteria_are_judged_scored_and_broken_down_by_tag(tmp_path):
     assert found["tags"]["axis:a"]["score"] == pytest.approx(0.6)
     assert found["tags"]["axis:b"]["score"] == 0  # −5 / 4, a mean below 0
     assert medassay.verify(run.path).ok
+    assert medassay.publish(run, tmp_path / "site").exists()  # one criterion has no tag
     again = rescore(run)
     assert medassay.verify(again.path).ok
     assert row(again)["score"] == pytest.approx(0.1)
@@ -576,3 +587,21 @@ def test_a_changed_reader_scores_anew_or_says_that_it_would_ask_again(tmp_path, 
     monkeypatch.setattr("medassay.judge.prometheus.read_result", lambda reply: None)
     with pytest.raises(InputError, match="would ask again"):
         rescore(run)
+
+
+def test_journals_left_by_a_kill_behind_the_seal_are_no_part_of_a_run(tmp_path):
+    judges = [{**makers.fake("grader", reply="[RESULT] 4"), "family": "x"}]
+    plan = workspace(
+        tmp_path, makers.open_items(2), [makers.fake(reply="Yes.")], judges, task="prometheus"
+    )
+    run = medassay.run(plan, secrets={})
+    for name in ("journal", "verdicts", "audit"):
+        (run.path / name).mkdir()
+        (run.path / name / "00000.jsonl").write_text("left\n")
+    assert medassay.verify(run.path).ok
+    planted = run.path / "audit.jsonl"
+    planted.write_bytes((run.path / "verdicts.jsonl").read_bytes())
+    for name in ("MANIFEST.sha256", "seal.json"):
+        (run.path / name).unlink()
+    seal_run(run, sealed_at="2026-11-21T00:00:00Z")
+    assert "the manifest knows of none" in medassay.verify(run.path).first_mismatch

@@ -139,3 +139,19 @@ def test_the_interval_of_agreement_resamples_items_whole():
     assert doubled.hi - doubled.lo == pytest.approx(own.hi - own.lo, rel=0.1)
     alone = score_agreement([1, 2], [1, 2], ["a", "a"], seed=1)
     assert (alone.alpha, alone.lo) == (1, None)
+
+
+def test_answers_of_one_cluster_lengthen_the_corrected_interval():
+    """Every answer twice says no more than once; singletons are the plain formula."""
+    random = np.random.default_rng(3)
+    truth = random.random(120)
+    judge = np.clip(truth + random.normal(0, 0.1, 120), 0, 1)
+    given = (truth[:40], judge[:40], judge[40:])
+    plain = prediction_powered_mean(*given, lam=0.5)
+    alone = prediction_powered_mean(*given, lam=0.5, clusters=(range(40), range(40, 120)))
+    assert alone == plain
+    twice = [np.concatenate([a, a]) for a in given]
+    groups = ([*range(40)] * 2, [*range(40, 120)] * 2)
+    doubled = prediction_powered_mean(*twice, lam=0.5, clusters=groups)
+    assert doubled.se == pytest.approx(plain.se)
+    assert prediction_powered_mean(*twice, lam=0.5).se == pytest.approx(plain.se / 2**0.5)

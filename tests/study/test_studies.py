@@ -14,6 +14,7 @@ from medassay.bank.catalog import BANKS
 from medassay.errors import InputError
 from medassay.judge.steps import Steps, load_steps, prompt_hashes
 from medassay.pipeline import find_bank
+from medassay.runner.again import Sitting, judge_run
 from medassay.study.injection import attacks, injection_study
 from medassay.study.judges import compare_judges, compare_with_people
 
@@ -109,27 +110,30 @@ def test_people_who_label_facts_get_a_confusion_table_with_the_judge(judged, tmp
         compare_with_people(judged, "judge-alpha", path)
 
 
+HEAD = "domain,model,setting,item,score\n"
+PARTS = "domain,model,setting,item,fact,verdict\n"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("domain,model\nlaw,m\n", r"row 2: 'setting'; expected domain"),
+        ("domain,model\nlaw,m\n", "no column item, score, setting; found domain, model"),
+        (HEAD + "law,m,zero_shot,open-001,high\n", "row 2: score 'high'; expected a number"),
+        (HEAD + "law,m,zero_shot,nobody,1\n", "no verdict of"),
+        (HEAD, "no labels"),
+        (HEAD + "law,m,zero_shot,open-001,7\n", "row 2: score 7; expected 0 to 1"),
         (
-            "domain,model,setting,item,score\nlaw,m,zero_shot,open-001,high\n",
-            "row 2: could not",
+            HEAD + "law,m,zero_shot,open-001,1\nlaw,m,zero_shot,open-001,0\n",
+            "row 3: a second label",
         ),
-        ("domain,model,setting,item,score\nlaw,m,zero_shot,nobody,1\n", "no verdict of"),
-        ("domain,model,setting,item,score\n", "no labels"),
+        (HEAD + "law,m,zero_shot,open-001,1,2\n", "6 cells for 5 columns"),
+        (PARTS + "law,m,zero_shot,open-001,f1,entail\n", "open-001', f2: verdict ''"),
+        (PARTS + "law,m,zero_shot,open-001,f9,entail\n", "has no f9; expected a row for each"),
+        (PARTS + "law,m,zero_shot,open-001,f1,entail\n" * 2, "row 3: a second label of 'f1'"),
+        (PARTS + "tax,m,zero_shot,x,f1,entail\n", "no item 'x' in domain 'tax'"),
         (
-            "domain,model,setting,item,score\nlaw,m,zero_shot,open-001,7\n",
-            "row 2: score 7; expected 0 to 1",
-        ),
-        (
-            "domain,model,setting,item,fact,verdict\nlaw,m,zero_shot,open-001,f1,entail\n",
-            "open-001', f2: verdict ''",
-        ),
-        (
-            "domain,model,setting,item,fact,verdict\ntax,m,zero_shot,x,f1,entail\n",
-            "no domain 'tax'",
+            "domain,model,setting,item,score,fact,verdict\nlaw,m,s,i,1,f1,met\n",
+            "score and verdict;",
         ),
     ],
 )
@@ -228,3 +232,17 @@ def test_steps_of_any_text_survive_their_file(text):
     read = tomllib.loads(made.to_toml())
     assert read["steps"]["en"].removesuffix("\n") == text
     assert read["judge"] == 'a "b"'
+
+
+def test_what_cannot_be_compared_is_refused(judged, tmp_path):
+    other = tmp_path / "other.json"
+    graders = [{**makers.fake("scorer", reply="question_id,score\nq,7"), "family": "x"}]
+    other.write_text(json.dumps({"schema_version": 1, "models": graders}))
+    sitting = Sitting(judges=["scorer"], models_file=other, task="g_eval_single")
+    graded = judge_run(judged, sitting, secrets={}, workspace=tmp_path)
+    with pytest.raises(InputError, match="different scales, 0 to 1 and 0 to 10"):
+        compare_judges((judged, "judge-alpha"), (graded, "scorer"))
+    path = tmp_path / "labels.csv"
+    path.write_text(PARTS + "law,m,zero_shot,open-001,f1,entail\n")
+    with pytest.raises(InputError, match="judged as a whole; expected scores"):
+        compare_with_people(graded, "scorer", path)

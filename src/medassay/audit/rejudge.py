@@ -26,6 +26,7 @@ class Rejudging:
         self._answers = Answers(run, items, task)
         made = run.manifest
         self._judges = judges_of(task, made["banks"], made["domains"], made.get("steps"))
+        self._imported = {j["id"] for j in made["judges"] if j["provider"] == "import"}
         self._said = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
         self._same = {d: j.id for d, j in self._judges.items()} == run.manifest["rubrics"]
 
@@ -56,15 +57,20 @@ class Rejudging:
         Mismatch
             As `score` does.
         """
-        readers = auditors(self._judges)
-        if not readers:
-            return
         answers, run = self._answers, self._answers.run
+        present = (run.path / f"{AUDIT}.jsonl").exists()
+        if present != run.manifest.get("audited", False):
+            said = "not there" if not present else "there, and the manifest knows of none"
+            raise Mismatch(f"{AUDIT}.jsonl: {said}")
+        if not present:
+            return
+        readers = auditors(self._judges)
         wanted = iter(audited(answers.open, int(run.manifest["plan"]["seed"])))
         for key, verdicts in by_trial(read_jsonl(run.path / f"{AUDIT}.jsonl")):
             where = f"audit.jsonl: item '{verdicts[0]['item']}' of '{verdicts[0]['model']}'"
-            trial = answers.trial(next(wanted, 0)) if len(answers) else {}
-            seats = self._bench[verdicts[0]["model"]]
+            number = next(wanted, None)
+            trial = {} if number is None else answers.trial(number)
+            seats = self._bench.get(trial.get("model"))
             if key != tuple(trial.get(k) for k in TRIAL_KEY) or seats != [
                 verdict["judge"] for verdict in verdicts
             ]:
@@ -76,9 +82,9 @@ class Rejudging:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
 
     def _reread(self, judge: Judge, stored: Mapping[str, Any], where: str) -> None:
-        if stored.get("given") and self._answers.run.manifest["kind"] != "import":
+        if stored.get("given") and stored["judge"] not in self._imported:
             raise Mismatch(
-                f"{where}, judge '{stored['judge']}': given, in a run that is no import"
+                f"{where}, judge '{stored['judge']}': given, by a judge that was not imported"
             )
         expected = reread(self._answers, judge, stored)
         if expected is None:

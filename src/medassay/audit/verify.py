@@ -25,7 +25,7 @@ from medassay.runner.manifest import parser_ids, scorer_ids
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.ledger import read_ledger
 from medassay.storage.run import (
-    JOURNAL,
+    JOURNALS,
     LOCK,
     SEAL,
     SUMS,
@@ -172,7 +172,14 @@ def _checked(report: Report, name: str, check: Any) -> bool:
         report.add(name, str(error), ok=False)
     except MedassayError as error:
         report.add(name, f"unreadable: {error}", ok=False)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OSError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+        OSError,
+    ) as error:
         report.add(name, f"unreadable: {type(error).__name__}: {error}", ok=False)
     return report.ok
 
@@ -210,7 +217,8 @@ def _check_sums(folder: Path, sums: Path) -> str:
     )
     present = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - own
     # What a kill just behind the seal leaves is no part of the run; `run` removes it.
-    present = {n for n in present if n != LOCK and not n.startswith(f"{JOURNAL}/")}
+    left = tuple(f"{name}/" for name in JOURNALS)
+    present = {n for n in present if n != LOCK and not n.startswith(left)}
     for name in sorted(listed.keys() | present):
         if name not in present:
             raise Mismatch(f"{name}: missing")

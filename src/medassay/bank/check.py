@@ -41,6 +41,7 @@ TEXT_FIELDS = tuple(key for key in _TEXT if key != "review_date")
 _COPIED = frozenset((*TEXT_FIELDS, "id", "domain", "question", "revision", "kind", "year"))
 _KINDS = ("public", "synthetic")
 _SPLITS = ("test", "dev")
+_LEAST_POINTS, _MOST_POINTS = 1e-6, 1e6
 _MATCH_LIMIT = 1.0  # seconds; `spec` for closed items
 
 
@@ -255,7 +256,9 @@ def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
 def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:
     given = record["criteria"]
     if not isinstance(given, list) or not given:
-        raise refuse("criteria", "empty; expected a list of objects with text and points")
+        raise refuse(
+            "criteria", f"{given!r:.40}; expected a list of objects with text and points"
+        )
     names = []
     for number, criterion in enumerate(given, 1):
         if not isinstance(criterion, dict) or not str(criterion.get("text") or "").strip():
@@ -264,9 +267,9 @@ def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:
             raise refuse(
                 "criteria", f"criterion {number}: {criterion['text']!r:.40} is no text"
             )
-        points = criterion.get("points")
-        if not _finite(points) or not points:
-            problem = f"points {points!r:.40}; expected a number above or below 0"
+        points: Any = criterion.get("points")
+        if not _finite(points) or not _LEAST_POINTS <= abs(points) <= _MOST_POINTS:
+            problem = f"points {points!r:.40}; expected a number above or below 0, from a millionth to a million"
             raise refuse("criteria", f"criterion {number}: {problem}")
         tags = criterion.get("tags", [])
         if not isinstance(tags, list) or not all(isinstance(t, str) and t for t in tags):

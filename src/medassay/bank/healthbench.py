@@ -11,6 +11,7 @@ from typing import Any
 
 from medassay.bank.draft import Draft, find_file, need_columns, read_records
 from medassay.core.item import Bank
+from medassay.errors import InputError
 
 DOMAIN = "healthbench"
 _COLUMNS = {"prompt", "prompt_id", "rubrics", "example_tags"}
@@ -27,9 +28,15 @@ def load(root: Path) -> Bank:
         limits="Conversations are asked as one question; the canary of the original file is not kept.",
     )
     path = find_file(root, "*healthbench*.jsonl", "*oss_eval*.jsonl", "judge_responses.jsonl")
-    for row in read_records(path):
+    for number, row in enumerate(read_records(path), 1):
         need_columns(path, row, _COLUMNS)
-        record = record_of(row)
+        try:
+            record = record_of(row)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            raise InputError(
+                f"{path.name} record {number}: expected prompt (turns with role and content) and "
+                "rubrics (criterion, points, tags)"
+            ) from None
         if record is None:
             draft.drop("no question or no criterion that gives points")
         else:
@@ -45,16 +52,16 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
     KeyError, TypeError, ValueError
         Where the line has another form.
     """
-    turns = [(str(turn["role"]), str(turn["content"])) for turn in row["prompt"]]
+    turns = [(_text(turn["role"]), _text(turn["content"])) for turn in row["prompt"]]
     criteria: list[dict[str, Any]] = [
         {
             "id": f"c{number}",
-            "text": str(rubric["criterion"]),
-            "points": float(rubric["points"]),
-            "tags": [str(tag) for tag in rubric["tags"]],
+            "text": _text(rubric["criterion"]),
+            "points": rubric["points"],
+            "tags": [_text(tag) for tag in rubric["tags"]],
         }
         for number, rubric in enumerate(row["rubrics"], 1)
-        if float(rubric["points"])
+        if rubric["points"]
     ]
     reachable = any(c["points"] > 0 for c in criteria)
     if not turns or turns[-1][0] != "user" or not turns[-1][1].strip() or not reachable:
@@ -62,7 +69,7 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
     themes = [tag.partition(":")[2] for tag in row["example_tags"] if tag.startswith("theme:")]
     earlier = "\n\n".join(f"{_SPEAKERS.get(who, who)}: {text}" for who, text in turns[:-1])
     return {
-        "id": str(row["prompt_id"]),
+        "id": _text(row["prompt_id"]),
         "domain": DOMAIN,
         "answer_type": "open",
         "question": turns[-1][1],
@@ -70,3 +77,9 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
         **({"context": earlier} if earlier else {}),
         **({"category": themes[0]} if themes else {}),
     }
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no text")
+    return value

@@ -7,6 +7,7 @@ the HealthBench evaluation writes it. The verdicts are taken as given; scores fo
 
 import ast
 import datetime as dt
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +17,7 @@ from typing import Any
 from medassay.answer.catalog import PARSERS
 from medassay.answer.parse import read_answer
 from medassay.bank.check import build_item, check_record
+from medassay.bank.draft import read_records
 from medassay.bank.healthbench import DOMAIN, record_of
 from medassay.bank.record import item_record
 from medassay.core.canonical import canonical
@@ -27,11 +29,21 @@ from medassay.exchange.imported import Source, file_digest, import_manifest, new
 from medassay.judge.criteria import CriteriaJudge
 from medassay.runner.finish import finish, write_judged_scores, write_scores
 from medassay.runner.judging import Answers, verdict_fields
-from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run, create_run
 from medassay.task.rubric import RUBRIC
 from medassay.task.scoring import RunItems
 
+_LONGEST = 2_000_000  # characters of one answer's verdicts
+_UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 GIVEN = "given"  # the judge whose verdicts came with the file
 
 
@@ -65,7 +77,7 @@ def import_healthbench(
         file=file,
         digest=file_digest(file),
         task=RUBRIC.name,
-        limits="Imported answers and verdicts: who judged, and how, is known to the file's maker.",
+        limits="Imported answers: how they were asked for is known to the file's maker.",
     )
     return new_run(
         [source.digest, model],
@@ -83,22 +95,15 @@ def read_healthbench(path: Path) -> Iterator[Judged]:
     InputError
         Naming the row that is not of this form.
     """
-    for number, row in enumerate(read_jsonl(path), 1):
+    for number, row in enumerate(read_records(path), 1):
         where = f"{path.name} row {number}"
         try:
             record = record_of(row)
             said = _listed(row["responses"])
             turns = row.get("prompt_response") or []
-            text = "\n\n".join(str(turn["content"]) for turn in turns)
+            text = "\n\n".join(_said(turn) for turn in turns)
             met = [_one(given, row["rubrics"][at]) for at, given in enumerate(said)]
-        except (
-            AttributeError,
-            LookupError,
-            TypeError,
-            ValueError,
-            SyntaxError,
-            RecursionError,
-        ):
+        except _UNREADABLE:
             raise InputError(
                 f"{where}: expected prompt, prompt_id, example_tags, rubrics (criterion, points, tags), "
                 "prompt_response and responses with points and response_dict.criteria_met"
@@ -110,20 +115,38 @@ def read_healthbench(path: Path) -> Iterator[Judged]:
             )
         record |= {"kind": "public", "source": "HealthBench"}
         check_record(record, where, {DOMAIN})
-        kept = [m for m, rubric in zip(met, row["rubrics"], strict=True) if rubric["points"]]
-        body = [{"id": f"c{number}", **one} for number, one in enumerate(kept, 1)]
-        for criterion, one in zip(record["criteria"], body, strict=True):
-            criterion["id"] = one["id"]
-        yield Judged(
+        by_id = {f"c{at}": one for at, one in enumerate(met, 1)}
+        body = [{"id": c["id"], **by_id[c["id"]]} for c in record["criteria"]]
+        one = Judged(
             item=build_item(record),
             text=text,
             verdict=Verdict(valid=True, body={"criteria": body}),
         )
+        _check_score(one, row.get("score"), where)
+        yield one
+
+
+def _check_score(one: Judged, stored: Any, where: str) -> None:
+    """Refuse a file whose own score is not what its verdicts give."""
+    score = CriteriaJudge().score(one.item, one.verdict)
+    given = isinstance(stored, int | float) and not isinstance(stored, bool)
+    if given and score is not None and not math.isclose(stored, score, abs_tol=1e-6):
+        raise InputError(f"{where}: score {stored}, but its verdicts give {score:.10g}")
 
 
 def _listed(given: Any) -> Any:
     """Return a list that may be written as text: published files hold Python literals."""
+    if isinstance(given, str) and len(given) > _LONGEST:
+        raise ValueError(f"{len(given)} characters of verdicts")
     return ast.literal_eval(given) if isinstance(given, str) else given
+
+
+def _said(turn: Any) -> str:
+    """Return what a turn of the model says; null is no answer."""
+    content = turn["content"]
+    if turn["role"] != "assistant" or not isinstance(content, str | None):
+        raise TypeError(f"{turn!r:.40} is no text of a model")
+    return content or ""
 
 
 def _one(given: Any, rubric: Any) -> dict[str, Any]:

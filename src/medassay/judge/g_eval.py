@@ -76,12 +76,16 @@ class GEval:
         return replace(self, batch=1) if self.batch > 1 else None
 
     def language(self, wanted: str) -> str:
-        """Return the language of a prompt: that of the item where there is a text for it."""
-        known = list(self.steps) or LANGUAGES
-        return wanted if wanted in known else known[0]
+        """Return the language of a prompt: that of the item where there is a text for it, or English."""
+        known = sorted(self.steps) or LANGUAGES
+        if wanted in known:
+            return wanted
+        return "en" if "en" in known else known[0]
 
     def _steps(self, language: str, *, with_path: bool) -> str:
-        return self.steps.get(language) or _STEPS.render(language, with_path=with_path)
+        """Return the steps; where an item lacks the path that given ones speak of, our own."""
+        own = self.steps.get(language) if with_path == self.with_path else None
+        return own or _STEPS.render(language, with_path=with_path)
 
     def step(
         self, cases: Sequence[Case], replies: Sequence[Completion]
@@ -121,9 +125,7 @@ class GEval:
         return float(verdict.body["score"]) if verdict.valid else None
 
     def _body(self, score: int, reply: Completion | None = None) -> dict[str, Any]:
-        if not self.weighted:
-            return {"score": score}
-        return weigh(reply or Completion(text=""), score)
+        return weigh(reply, score) if self.weighted and reply is not None else {"score": score}
 
     def _prompt(
         self, cases: Sequence[Case], names: Sequence[str], left: Sequence[str]

@@ -121,6 +121,32 @@ def load_steps(path: Path) -> Steps:
         ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not readable as TOML: {error}") from None
+    _check_fields(path, data)
+    if not data["reviewed_by"].strip():
+        raise InputError(
+            f"{path}: 'reviewed_by' is empty; read the steps and say who did, before a run takes them"
+        )
+    texts = {language: text.strip() for language, text in data["steps"].items()}
+    if data["prompts"] != prompt_hashes(texts, with_path=data["with_path"]):
+        raise InputError(
+            f"{path}: [prompts]: the steps were written for other criteria than those of today; have "
+            "them written and reviewed anew with `medassay study steps`"
+        )
+    for language, text in texts.items():
+        if len(text) > _LONGEST:
+            raise InputError(
+                f"{path}: [steps] {language}: {len(text)} characters; at most {_LONGEST}"
+            )
+    return Steps(
+        judge=data["judge"],
+        with_path=data["with_path"],
+        prompts=data["prompts"],
+        reviewed_by=data["reviewed_by"],
+        texts=texts,
+    )
+
+
+def _check_fields(path: Path, data: Mapping[str, Any]) -> None:
     for name, kind in (("judge", str), ("with_path", bool), ("reviewed_by", str)):
         if type(data.get(name)) is not kind:
             raise InputError(f"{path}: '{name}': expected {kind.__name__}")
@@ -134,14 +160,3 @@ def load_steps(path: Path) -> Steps:
                 raise InputError(
                     f"{path}: [{name}] {language}: expected text for one of {known}"
                 )
-    if not data["reviewed_by"].strip():
-        raise InputError(
-            f"{path}: 'reviewed_by' is empty; read the steps and say who did, before a run takes them"
-        )
-    return Steps(
-        judge=data["judge"],
-        with_path=data["with_path"],
-        prompts=data["prompts"],
-        reviewed_by=data["reviewed_by"],
-        texts={language: text.strip() for language, text in data["steps"].items()},
-    )

@@ -73,7 +73,8 @@ def _place(completion: Completion, sampled: int) -> int | None:
     found = [
         at
         for at, pair in enumerate(pairs)
-        if pair[0] == str(sampled) or (sampled == BEST and pair == ("1", "0"))
+        if (pair[0] == str(sampled) or (sampled == BEST and pair == ("1", "0")))
+        and not (at and tokens[at - 1].endswith("."))  # the 0 of "7.0" is no score
     ]
     return found[-1] if found else None
 

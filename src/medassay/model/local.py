@@ -148,7 +148,7 @@ class _Likelihoods:
     """Listens to a generation: the log-probability of each token taken, and the likeliest tokens.
 
     It is a logits processor that changes nothing; only the likeliest of each step stay in memory. The
-    log-probabilities are those drawn from: behind temperature and top-p where these are set.
+    log-probabilities are the model's own, before temperature and top-p.
     """
 
     def __init__(self, alternatives: int) -> None:

@@ -216,6 +216,7 @@ _MADE_ANEW = frozenset(
         "bench",
         "rubrics",
         "steps",
+        "audited",
         "judged_from",
     ]
 )

@@ -162,6 +162,11 @@ def read_judgements(run: Run, items: RunItems) -> Judgements | None:
         if waiting is not None and waiting[0] == key:
             judgements.add_audit(verdicts, waiting[1])
             waiting = next(again, None)
+    if "rubric" in items.forms:
+        for trial in read_jsonl(run.path / "trials.jsonl"):
+            rubric = items.form(trial["domain"], trial["item"]) == "rubric"
+            if rubric and trial["outcome"] not in ("answered", "failed"):
+                judgements.add_unanswered(trial)
     return judgements
 
 

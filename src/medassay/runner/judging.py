@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.item import Item
 from medassay.core.jsontext import parse_json
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Plan
@@ -354,12 +355,17 @@ def batches(docket: Docket) -> Iterator[list[int]]:
             yield [number]
             continue
         item = answers.items.get(trial["domain"], trial["item"])
-        alike = gathered.setdefault((item.domain, item.language, item.path is None), [])
+        alike = gathered.setdefault(alike_key(item), [])
         alike.append(number)
         if len(alike) == size:
             yield alike.copy()
             alike.clear()
     yield from (rest for rest in gathered.values() if rest)
+
+
+def alike_key(item: Item) -> tuple[Any, ...]:
+    """Return what items of one batch must share, since it has one prompt."""
+    return (item.domain, item.language, bool(item.path))
 
 
 def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[str, Any] | None:

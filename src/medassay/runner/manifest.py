@@ -14,7 +14,7 @@ from medassay.answer import option, parse
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.item import Bank
 from medassay.runner.asking import request_constant, sampling_of
-from medassay.runner.judging import Bench
+from medassay.runner.judging import Bench, auditors
 from medassay.runner.schedule import Schedule
 from medassay.score.catalog import SCORERS
 
@@ -58,6 +58,7 @@ def bench_entry(bench: Bench) -> dict[str, Any]:
         "judges": [asdict(spec) for _, spec in sorted(bench.models.items())],
         "bench": {model: [spec.id for spec in seated] for model, seated in bench.seats.items()},
         "rubrics": {domain: judge.id for domain, judge in bench.judges.items()},
+        "audited": bool(auditors(bench.judges)),
         **({"steps": bench.steps} if bench.steps else {}),
     }
 

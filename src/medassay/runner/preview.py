@@ -12,7 +12,15 @@ from medassay.core.verdict import Case, Verdict
 from medassay.model.spec import load_models
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.budget import CHARACTERS_PER_TOKEN, cost, estimated_tokens
-from medassay.runner.judging import Answers, Bench, audited, auditors, batches, dockets
+from medassay.runner.judging import (
+    Answers,
+    Bench,
+    alike_key,
+    audited,
+    auditors,
+    batches,
+    dockets,
+)
 from medassay.runner.schedule import Schedule
 from medassay.storage.response import ResponseStore, request_key
 
@@ -71,18 +79,18 @@ def preview_judge(schedule: Schedule, bench: Bench, spec: ModelSpec) -> dict[str
     """
     asked = _Asked(spec)
     n_cases = 0
-    gathered: dict[tuple[str, str], list[Case]] = {}
+    gathered: dict[tuple[Any, ...], list[Case]] = {}
     for case in _cases(schedule, bench, spec):
         n_cases += 1
         judge = bench.judges[case.item.domain]
-        alike = gathered.setdefault((case.item.domain, case.item.language), [])
+        alike = gathered.setdefault(alike_key(case.item), [])
         alike.append(case)
         if len(alike) == judge.batch:
             asked.add(judge.step(alike, []))
             alike.clear()
-    for (domain, _), rest in gathered.items():
+    for rest in gathered.values():
         if rest:
-            asked.add(bench.judges[domain].step(rest, []))
+            asked.add(bench.judges[rest[0].item.domain].step(rest, []))
     again = auditors(bench.judges)
     if again and n_cases:
         sample = frozenset(audited(range(n_cases), bench.seed))
@@ -107,7 +115,10 @@ def _cases(schedule: Schedule, bench: Bench, spec: ModelSpec) -> Iterator[Case]:
 def preview_judging(
     answers: Answers, bench: Bench, spec: ModelSpec, store: ResponseStore
 ) -> dict[str, Any]:
-    """Return calls, stored replies and upper bounds for one judge of answers that are there."""
+    """Return calls, stored replies and upper bounds for one judge of answers that are there.
+
+    Replies that must be asked again (at most twice) come on top.
+    """
     constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
     asked = _Asked(spec)
     for docket in dockets(answers, bench):

@@ -23,6 +23,7 @@ SUMS = "MANIFEST.sha256"
 SEAL = "seal.json"
 LOCK = "lock"
 JOURNAL = "journal"
+JOURNALS = (JOURNAL, VERDICTS, AUDIT)  # folders that a sealed run no longer needs
 _RUN_ID = re.compile(r"(?P<plan>[0-9a-z][0-9a-z-]*)-(?P<counter>\d+)\Z")
 
 
@@ -193,7 +194,7 @@ def seal_run(run: Run, *, sealed_at: str, previous: str | None = None) -> None:
 
 def tidy(run: Run) -> None:
     """Remove what a sealed run no longer needs, also after a kill just behind the seal."""
-    for journal in (run.path / name for name in (JOURNAL, VERDICTS, AUDIT)):
+    for journal in (run.path / name for name in JOURNALS):
         if journal.is_dir():
             for segment in journal.iterdir():
                 segment.unlink()

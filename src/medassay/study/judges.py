@@ -1,18 +1,19 @@
 """Two judges on the same answers, or a judge and people: where they differ, and what it changes."""
 
-import csv
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from medassay.bank.draft import read_csv
 from medassay.core.estimate import Estimate
 from medassay.core.trial import Scale
 from medassay.core.verdict import Verdict
-from medassay.errors import InputError
+from medassay.errors import InputError, IntegrityError
 from medassay.judge.facts import VERDICTS
 from medassay.statistic.agreement.people import (
     cohen_kappa,
@@ -48,13 +49,17 @@ def compare_judges(first: tuple[Run, str], second: tuple[Run, str]) -> dict[str,
     shared = sorted(set(a) & set(b))
     if not shared:
         raise InputError("no answer was judged by both; compare runs of the same answers")
+    scales = [run.statistics["scale"] for run, _ in (first, second)]
+    if scales[0] != scales[1]:
+        shown = " and ".join(f"{s['lo']:g} to {s['hi']:g}" for s in scales)
+        raise InputError(f"scores on different scales, {shown}, cannot be compared")
     names = [f"{run.id}: {judge}" for run, judge in (first, second)]
     seed = seed_of(first[0].id, second[0].id, "judges", "study")
     return {
         "first": names[0],
         "second": names[1],
         "answers": len(shared),
-        **_compared(a, b, shared, seed),
+        **_compared(a, b, (shared, _clusters(first[0], shared)), seed),
     }
 
 
@@ -86,8 +91,10 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
     on_labelled = [verdicts[k]["score"] for k in chosen]
     rest = [v["score"] for k, v in sorted(verdicts.items()) if k not in people]
     scale = run.statistics["scale"]
+    left = [k for k in sorted(verdicts) if k not in people]
+    groups = _clusters(run, chosen), _clusters(run, left)
     corrected = prediction_powered_mean(
-        human, on_labelled, rest, clip=(scale["lo"], scale["hi"])
+        human, on_labelled, rest, clip=(scale["lo"], scale["hi"]), clusters=groups
     )
     seed = seed_of(run.id, judge, "people", "study")
     return {
@@ -96,16 +103,16 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
         "unlabelled": len(rest),
         "plain": _mean(
             [*on_labelled, *rest],
-            [k[4] for k in (*chosen, *(k for k in sorted(verdicts) if k not in people))],
+            [*groups[0], *groups[1]],
             seed,
         ),
         "corrected": None if corrected is None else asdict(corrected),
         "judge_minus_human": _mean(
             [j - h for j, h in zip(on_labelled, human, strict=True)],
-            [k[4] for k in chosen],
+            groups[0],
             seed,
         ),
-        **_compared(verdicts, people, chosen, seed),
+        **_compared(verdicts, people, (chosen, groups[0]), seed),
     }
 
 
@@ -131,37 +138,49 @@ def _labels(path: Path, run: Run) -> dict[Key, dict[str, Any]]:
     whole: dict[Key, float] = {}
     parts: dict[Key, dict[str, str]] = {}
     scale = TASKS[run.manifest["task"]].scale
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            for number, row in enumerate(csv.DictReader(file), 2):
-                where = f"{path.name} row {number}"
-                try:
-                    key = (
-                        *(row[k] for k in ("domain", "model", "setting")),
-                        row.get("mode") or "solo",
-                        row["item"],
-                        int(row.get("repeat") or 0),
-                    )
-                    if "verdict" in row:
-                        parts.setdefault(key, {})[row["fact"]] = row["verdict"].strip().lower()
-                        continue
-                    score = float(row["score"])
-                except (AttributeError, KeyError, TypeError, ValueError) as error:
-                    raise InputError(
-                        f"{where}: {error}; expected domain, model, setting, item and a number as "
-                        "score, or fact and verdict"
-                    ) from None
-                if not scale.least <= score <= scale.hi:
-                    raise InputError(
-                        f"{where}: score {score:g}; expected {scale.lo:g} to {scale.hi:g}, the scale "
-                        "of the run"
-                    )
-                whole[key] = score
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    for number, row in enumerate(read_csv(path), 2):
+        where = f"{path.name} row {number}"
+        if number == 2:
+            _check_header(path, row)
+        repeat = (row.get("repeat") or "0").strip()
+        if not re.fullmatch("[0-9]{1,9}", repeat):
+            raise InputError(f"{where}: repeat '{repeat}'; expected a whole number from 0")
+        place = tuple(row[name].strip() for name in ("domain", "model", "setting"))
+        key = (*place, row.get("mode") or "solo", row["item"].strip(), int(repeat))
+        if "verdict" in row:
+            labels, part = parts.setdefault(key, {}), row["fact"].strip()
+            if part in labels:
+                raise InputError(f"{where}: a second label of '{part}' of item '{key[4]}'")
+            labels[part] = row["verdict"].strip().lower()
+            continue
+        try:
+            score = float(row["score"])
+        except ValueError:
+            raise InputError(f"{where}: score '{row['score']}'; expected a number") from None
+        if not scale.least <= score <= scale.hi:
+            raise InputError(
+                f"{where}: score {score:g}; expected {scale.lo:g} to {scale.hi:g}, the scale of the "
+                "run"
+            )
+        if key in whole:
+            raise InputError(f"{where}: a second label of item '{key[4]}' of '{key[1]}'")
+        whole[key] = score
     if parts:
         return _scored(parts, run, path.name)
     return {key: {"score": score, "body": {}} for key, score in whole.items()}
+
+
+def _check_header(path: Path, row: Mapping[str, str]) -> None:
+    both = {"score", "verdict"} <= row.keys()
+    wanted = {"domain", "model", "setting", "item"}
+    wanted |= {"fact", "verdict"} if "verdict" in row else {"score"}
+    missing = sorted(wanted - row.keys())
+    if missing or both:
+        problem = "score and verdict" if both else f"no column {', '.join(missing)}"
+        raise InputError(
+            f"{path.name}: {problem}; found {', '.join(row)}; expected domain, model, setting, item, "
+            "and either score, or fact and verdict"
+        )
 
 
 def _scored(
@@ -169,15 +188,29 @@ def _scored(
 ) -> dict[Key, dict[str, Any]]:
     """Return labels of facts or criteria with the score that the run's rubric gives them."""
     made = run.manifest
-    judges = judges_of(TASKS[made["task"]], made["banks"], made["domains"], made.get("steps"))
+    task = TASKS[made["task"]]
+    kind = next((k for k in _KINDS if k in task.judges.values()), None)
+    if kind is None:
+        raise InputError(
+            f"{name}: labels of facts, but task '{task.name}' is judged as a whole; expected scores"
+        )
+    judges = judges_of(task, made["banks"], made["domains"], made.get("steps"))
     items = RunItems(run.path, made["domains"])
     found: dict[Key, dict[str, Any]] = {}
     for key, said in parts.items():
-        if key[0] not in judges:
-            raise InputError(f"{name}: no domain '{key[0]}' in run {run.id}")
-        item = items.get(key[0], key[4])
-        kind = "facts" if item.facts else "criteria"
-        wanted = [part.id for part in item.facts or item.criteria]
+        try:
+            item = items.get(key[0], key[4])
+        except IntegrityError:
+            raise InputError(
+                f"{name}: no item '{key[4]}' in domain '{key[0]}' of run {run.id}"
+            ) from None
+        wanted = [part.id for part in (item.facts if kind == "facts" else item.criteria)]
+        strange = sorted(said.keys() - set(wanted))
+        if strange or not wanted:
+            raise InputError(
+                f"{name}: item '{item.id}' has no {', '.join(strange) or kind}; expected a row for "
+                f"each of {', '.join(wanted) or 'none'}"
+            )
         known = _KINDS[kind]
         for part in wanted:
             if said.get(part) not in known:
@@ -199,34 +232,34 @@ def _scored(
 def _compared(
     a: Mapping[Key, Mapping[str, Any]],
     b: Mapping[Key, Mapping[str, Any]],
-    shared: list[Key],
+    of: tuple[list[Key], list[int]],
     seed: int,
 ) -> dict[str, Any]:
     """Return scores under each, their agreement, and where parts were judged the confusion table."""
+    shared, items = of
     one, two = [a[k]["score"] for k in shared], [b[k]["score"] for k in shared]
-    items = [f"{k[0]}\x1f{k[4]}" for k in shared]
     document = {
-        "scores": _scores(one, two, shared, seed),
+        "scores": _scores(one, two, items, seed),
         "agreement": asdict(score_agreement(one, two, items, seed=seed)),
     }
     for kind, labels in _KINDS.items():
         if all(kind in said[shared[0]]["body"] for said in (a, b)):
-            document |= _confusion(a, b, shared, seed, (kind, labels))
+            document |= _confusion(a, b, of, seed, (kind, labels))
     return document
 
 
 def _confusion(
     a: Mapping[Key, Mapping[str, Any]],
     b: Mapping[Key, Mapping[str, Any]],
-    shared: list[Key],
+    of: tuple[list[Key], list[int]],
     seed: int,
-    of: tuple[str, tuple[str, ...]],
+    parts: tuple[str, tuple[str, ...]],
 ) -> dict[str, Any]:
-    kind, labels = of
+    kind, labels = parts
     said = [
-        (_label(x, labels), _label(y, labels), f"{key[0]}\x1f{key[4]}")
-        for key in shared
-        for x, y in zip(a[key]["body"][kind], b[key]["body"][kind], strict=True)
+        (_label(x, labels), _label(y, labels), cluster)
+        for key, cluster in zip(*of, strict=True)
+        for x, y in _paired(a[key]["body"][kind], b[key]["body"][kind])
     ]
     one, two = np.array([s[0] for s in said]), np.array([s[1] for s in said])
     counts = Counter((labels[x], labels[y]) for x, y, _ in said)
@@ -243,12 +276,25 @@ def _confusion(
     }
 
 
+def _paired(
+    one: list[dict[str, Any]], two: list[dict[str, Any]]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield the parts that both judged, by id."""
+    by_id = {part["id"]: part for part in two}
+    return ((part, by_id[part["id"]]) for part in one if part["id"] in by_id)
+
+
 def _label(part: Mapping[str, Any], labels: tuple[str, ...]) -> int:
     return labels.index(part["verdict"]) if labels is VERDICTS else int(part["met"])
 
 
-def _scores(a: list[float], b: list[float], keys: list[Key], seed: int) -> dict[str, Any]:
-    items = [f"{k[0]}\x1f{k[4]}" for k in keys]
+def _clusters(run: Run, keys: list[Key]) -> list[int]:
+    """Return the cluster of each answer: answers to one item, or to items of one case, share it."""
+    items = RunItems(run.path, run.manifest["domains"])
+    return [items.clusters[k[0]][items.place(k[0], k[4])] for k in keys]
+
+
+def _scores(a: list[float], b: list[float], items: list[int], seed: int) -> dict[str, Any]:
     differences = [x - y for x, y in zip(a, b, strict=True)]
     return {
         "first": _mean(a, items, seed),
@@ -257,7 +303,7 @@ def _scores(a: list[float], b: list[float], keys: list[Key], seed: int) -> dict[
     }
 
 
-def _mean(values: list[float], items: list[str], seed: int) -> dict[str, Any]:
+def _mean(values: list[float], items: list[int], seed: int) -> dict[str, Any]:
     most = max(1.0, *map(abs, values))
     scale = Scale(lo=-most, hi=most)
     estimate: Estimate = bootstrap_mean(values, seed=seed, clusters=items, scale=scale)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.core.item import Item
 from medassay.core.trial import Scale
 from medassay.core.verdict import Judge
 from medassay.errors import InputError
@@ -103,6 +102,7 @@ class _Cell:
     kinds: Counter[str] = field(default_factory=Counter)
     contradicted: int = 0
     rated: int = 0
+    one_or_ten: int = 0  # weighted scores with a "1" that may have become a 10
     unweighted: int = 0  # scores that should be weighted by probability and are not
     apart: "array[float]" = field(default_factory=_numbers)  # between batch and single judging
     apart_clusters: "array[int]" = field(default_factory=lambda: array("q"))
@@ -139,6 +139,7 @@ class Judgements:
         cell.repaired += sum(v["repaired"] for v in valid)
         cell.masked += max((v.get("masked", 0) for v in verdicts), default=0)
         cell.unweighted += sum(v["body"].get("weighted") is False for v in valid)
+        cell.one_or_ten += sum("one_or_ten" in v["body"] for v in valid)
         position = self._items.position(domain, first["item"])
         for judge, above in above_others({v["judge"]: v["score"] for v in valid}).items():
             table = self._above.setdefault((mode, judge), np.zeros((len(self._items), 4)))
@@ -149,9 +150,31 @@ class Judgements:
             place = self._items.place(domain, first["item"])
             _add_facts(cell, verdicts, valid, self._items.clusters[domain][place])
         if valid and "criteria" in valid[0]["body"]:
-            place = self._items.place(domain, first["item"])
-            item = self._items.get(domain, first["item"])
-            _add_criteria(cell, item, valid, self._items.clusters[domain][place])
+            said = [[c["met"] for c in v["body"]["criteria"]] for v in valid]
+            self._add_criteria(cell, first, said)
+
+    def add_unanswered(self, trial: Mapping[str, Any]) -> None:
+        """Take a trial that no judge saw, since it holds no answer: it meets no criterion."""
+        domain, item = trial["domain"], self._items.get(trial["domain"], trial["item"])
+        key = (domain, trial["model"], trial["setting"], trial["mode"])
+        cell = self._cells.setdefault(key, _Cell())
+        self._add_criteria(cell, trial, [[False] * len(item.criteria)])
+
+    def _add_criteria(
+        self, cell: _Cell, trial: Mapping[str, Any], said: Sequence[Sequence[bool]]
+    ) -> None:
+        """Add the score over the criteria of each tag, the mean over what each judge said."""
+        domain, item = trial["domain"], self._items.get(trial["domain"], trial["item"])
+        cluster = self._items.clusters[domain][self._items.place(domain, item.id)]
+        for tag in sorted({tag for criterion in item.criteria for tag in criterion.tags}):
+            chosen = [n for n, criterion in enumerate(item.criteria) if tag in criterion.tags]
+            criteria = [{"points": item.criteria[n].points} for n in chosen]
+            if not any(c["points"] > 0 for c in criteria):
+                continue  # nothing could be reached
+            scores = [rubric_points(criteria, [met[n] for n in chosen]) for met in said]
+            tagged = cell.tags.setdefault(tag, _Tagged())
+            tagged.scores.append(float(np.mean(scores)))
+            tagged.clusters.append(cluster)
 
     def add_audit(
         self, verdicts: Sequence[Mapping[str, Any]], again: Sequence[Mapping[str, Any]]
@@ -183,6 +206,7 @@ class Judgements:
             "repaired_replies": sum(c.repaired for c in cells),
             "masked_names": sum(c.masked for c in cells),
             "unweighted_scores": sum(c.unweighted for c in cells),
+            "one_or_ten_scores": sum(c.one_or_ten for c in cells),
         }
 
     def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
@@ -196,6 +220,7 @@ class Judgements:
         }
 
     def _summary(self, cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
+        cells = [c for c in cells if c.ratings]  # others have no fact that anybody judged
         pairwise = _joined(c.pairwise for c in cells)
         if not len(pairwise):
             return {
@@ -272,7 +297,7 @@ class Judgements:
 
 def _joined(arrays: "Iterable[array[Any]]") -> NDArray[Any]:
     """Return the numbers of several arrays, without a Python object for each."""
-    return np.concatenate([np.asarray(numbers) for numbers in arrays])
+    return np.concatenate([np.empty(0), *(np.asarray(numbers) for numbers in arrays)])
 
 
 def _batch_difference(cells: Sequence[_Cell], seed: int) -> dict[str, Any] | None:
@@ -296,20 +321,6 @@ def _by_tag(cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
         estimate = bootstrap_mean(scores, seed=seed, clusters=clusters, scale=scale)
         found[tag] = clipped(estimate, scale).to_dict()
     return found
-
-
-def _add_criteria(
-    cell: _Cell, item: Item, valid: Sequence[Mapping[str, Any]], cluster: int
-) -> None:
-    for tag in sorted({tag for criterion in item.criteria for tag in criterion.tags}):
-        chosen = [n for n, criterion in enumerate(item.criteria) if tag in criterion.tags]
-        criteria = [{"points": item.criteria[n].points} for n in chosen]
-        if not any(c["points"] > 0 for c in criteria):
-            continue  # nothing could be reached
-        met = [[v["body"]["criteria"][n]["met"] for n in chosen] for v in valid]
-        tagged = cell.tags.setdefault(tag, _Tagged())
-        tagged.scores.append(float(np.mean([rubric_points(criteria, m) for m in met])))
-        tagged.clusters.append(cluster)
 
 
 def _add_facts(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from medassay.errors import StatisticError
+from medassay.statistic.agreement.alpha import FEW_ITEMS
 from medassay.statistic.draws import Floats, cluster_sums, number_clusters
 
 LEAST_LABELLED = 30
@@ -39,6 +40,7 @@ def prediction_powered_mean(
     lam: float | None = None,
     clip: tuple[float, float] | None = (0.0, 1.0),
     least: int = LEAST_LABELLED,
+    clusters: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Corrected | None:
     """Return the mean of people's scores as estimated with a judge's help; None below `least` labels.
 
@@ -48,6 +50,8 @@ def prediction_powered_mean(
     judge_on_unlabelled : the judge's scores of the answers without a person's (never of all)
     lam : weight of the judge; None tunes it for the smallest variance, clipped to [0, 1]
     clip : the interval is cut to this scale; None leaves it
+    clusters : the cluster of each labelled and of each unlabelled answer (answers to one item, or to
+        items of one case, are not independent); None takes each answer as its own
 
     Raises
     ------
@@ -68,13 +72,23 @@ def prediction_powered_mean(
     if n < least or n == 0:
         return None
     if rest == 0:
-        se = sqrt(float(np.var(people)) / n)
+        se = sqrt(_variance_of_mean(people, clusters and clusters[0]))
         return _made(float(people.mean()), se, 0.0, n, 0, clip)
     if lam is None:
         lam = _tuned(people, labelled, others)
     value = lam * others.mean() + (people - lam * labelled).mean()
-    se = sqrt(lam**2 * np.var(others) / rest + np.var(people - lam * labelled) / n)
+    own = _variance_of_mean(people - lam * labelled, clusters and clusters[0])
+    se = sqrt(lam**2 * _variance_of_mean(others, clusters and clusters[1]) + own)
     return _made(float(value), se, lam, n, rest, clip)
+
+
+def _variance_of_mean(scores: Floats, clusters: ArrayLike | None) -> float:
+    """Return the variance of a mean: from the sums over clusters where there are any."""
+    numbers = None if clusters is None else number_clusters(clusters)
+    if numbers is None:
+        return float(np.var(scores)) / len(scores)
+    sums, _ = cluster_sums((scores - scores.mean())[:, None], numbers)
+    return float((sums**2).sum()) / len(scores) ** 2
 
 
 def _tuned(people: Floats, labelled: Floats, others: Floats) -> float:
@@ -191,12 +205,16 @@ def kappa_interval(
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """Krippendorff's alpha of two raters' scores, interval level; ends are None where undefined."""
+    """Krippendorff's alpha of two raters' scores, interval level; ends are None where undefined.
+
+    Flag `approximate` below 50 items.
+    """
 
     alpha: float | None
     lo: float | None
     hi: float | None
     n: int
+    flags: tuple[str, ...] = ()
 
 
 def score_agreement(
@@ -231,7 +249,8 @@ def score_agreement(
     if len(sums) > 1 and len(kept) >= 0.95 * n_resamples:
         ends = [float(q) for q in np.quantile(kept, [0.025, 0.975])]
     value = None if np.isnan(whole) else float(whole)
-    return Agreement(alpha=value, lo=ends[0], hi=ends[1], n=a.size)
+    flags = ("approximate",) if len(sums) < FEW_ITEMS else ()
+    return Agreement(alpha=value, lo=ends[0], hi=ends[1], n=a.size, flags=flags)
 
 
 def _interval_alphas(sums: Floats) -> Floats:
