@@ -26,7 +26,7 @@ def chained(prev: str, record: dict[str, Any]) -> str:
     Examples
     --------
     >>> chained(START, {"a": 1})[:16]
-    '2b4ddf8fa2d32ba2'
+    'b06a229070741292'
     """
     return hashlib.sha256(bytes.fromhex(prev) + canonical(record)).hexdigest()
 
