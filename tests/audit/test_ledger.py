@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import makers
 
@@ -46,6 +46,7 @@ def test_reproduces_the_golden_chain(golden):
 records = st.dictionaries(st.text(max_size=5), st.text(max_size=5) | st.integers(-9, 9))
 
 
+@settings(max_examples=40, deadline=None)  # every line is brought to the disk
 @given(st.lists(records, min_size=1, max_size=5), st.data())
 def test_a_changed_line_is_found_whatever_is_changed(tmp_path_factory, given_records, data):
     folder = tmp_path_factory.mktemp("log")

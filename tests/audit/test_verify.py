@@ -7,6 +7,7 @@ from tests import makers
 
 import medassay
 from medassay.audit.verify import verify
+from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError, IntegrityError
 
 
@@ -118,8 +119,6 @@ def test_a_forged_interval_is_found_by_recomputation(sealed, tmp_path):
     run = copy(sealed[0], tmp_path / "run")
     document = json.loads((run / "statistics.json").read_bytes())
     document["domains"]["law"][0]["lo"] += 1e-6
-    from medassay.core.canonical import canonical
-
     (run / "statistics.json").write_bytes(canonical(document) + b"\n")
     reseal(run)
     assert "lo" in verify(run).first_mismatch
@@ -129,13 +128,35 @@ def test_scores_of_other_code_are_not_recomputed_but_intervals_are(sealed, tmp_p
     run = copy(sealed[0], tmp_path / "run")
     manifest = json.loads((run / "manifest.json").read_bytes())
     manifest["scorers"]["choice"] = "choice@000000000000"
-    from medassay.core.canonical import canonical
-
     (run / "manifest.json").write_bytes(canonical(manifest) + b"\n")
     reseal(run)
     report = verify(run)
     assert report.ok
     assert "other code" in report.checks[-1]["detail"]
+
+
+def test_a_field_that_newer_code_adds_is_no_difference_of_an_older_run(sealed, tmp_path):
+    run = copy(sealed[0], tmp_path / "run")
+    for name in ("statistics.json", "manifest.json"):
+        (run / name).chmod(0o644)
+    document = json.loads((run / "statistics.json").read_bytes())
+    for rows in document["domains"].values():
+        for row in rows:
+            del row["n_common"]
+    (run / "statistics.json").write_bytes(canonical(document) + b"\n")
+    reseal(run)
+    assert "n_common" in verify(run).first_mismatch
+    manifest = json.loads((run / "manifest.json").read_bytes())
+    manifest["code"] = {"version": "0.0.9", "commit": None}
+    (run / "manifest.json").chmod(0o644)
+    (run / "manifest.json").write_bytes(canonical(manifest) + b"\n")
+    reseal(run)
+    assert verify(run).ok
+    document["domains"]["overall"][0]["score"] += 0.01
+    (run / "statistics.json").chmod(0o644)
+    (run / "statistics.json").write_bytes(canonical(document) + b"\n")
+    reseal(run)
+    assert "was sealed" in verify(run).first_mismatch
 
 
 def test_a_changed_page_of_a_publication_is_named(sealed, tmp_path):

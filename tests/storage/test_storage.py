@@ -69,7 +69,7 @@ completions = st.builds(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)  # every reply is brought to the disk
 @given(completions)
 def test_a_completion_survives_the_store(completion):
     with tempfile.TemporaryDirectory() as folder:

@@ -21,7 +21,7 @@ from medassay.core.trial import Completion, Prompt
 from medassay.errors import IncompleteError, InputError, MedassayError
 from medassay.publication.site import status_document
 from medassay.runner.finish import read_judgements
-from medassay.runner.manifest import parser_ids, scorer_ids
+from medassay.runner.manifest import code_of_today, parser_ids, scorer_ids
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.ledger import read_ledger
 from medassay.storage.run import (
@@ -267,7 +267,8 @@ def _check_content(folder: Path) -> str:
     if judged is not None and same_code:
         judged.audit()
     recomputed = leaderboard_document(table, run.manifest, task, read_judgements(run, items))
-    _compare(json.loads(canonical(recomputed)), run.statistics, "statistics.json")
+    own_code = run.manifest.get("code") == code_of_today()
+    _compare(json.loads(canonical(recomputed)), run.statistics, "statistics.json", own_code)
     return "intervals, ranks and pairs recomputed; scores " + (
         "recomputed" if same_code else "not recomputed: other code"
     )
@@ -335,18 +336,22 @@ def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int
         raise Mismatch(f"trials.jsonl line {number}: read as {was}; reads as {now}")
 
 
-def _compare(found: Any, sealed: Any, where: str) -> None:
-    """Compare two documents; numbers may differ by 1e-9."""
+def _compare(found: Any, sealed: Any, where: str, own_code: bool) -> None:
+    """Compare two documents; numbers may differ by 1e-9.
+
+    Of a run of other code than this, fields that this code has added are no difference.
+    """
     if isinstance(found, dict) and isinstance(sealed, dict):
-        for key in sorted(found.keys() | sealed.keys()):
+        for key in sorted((found.keys() | sealed.keys()) if own_code else sealed.keys()):
             _compare(
                 found.get(key, _ABSENT),
                 sealed.get(key, _ABSENT),
                 f"{where}: {key}" if ":" not in where else f"{where}.{key}",
+                own_code,
             )
     elif isinstance(found, list) and isinstance(sealed, list) and len(found) == len(sealed):
         for number, (one, other) in enumerate(zip(found, sealed, strict=True)):
-            _compare(one, other, f"{where}[{number}]")
+            _compare(one, other, f"{where}[{number}]", own_code)
     elif _number(found) and _number(sealed):
         if not math.isclose(found, sealed, rel_tol=0.0, abs_tol=TOLERANCE):
             raise Mismatch(f"{where}: {sealed} was sealed, {found} is recomputed")

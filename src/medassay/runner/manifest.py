@@ -125,6 +125,11 @@ def _source_hash(path: str | None) -> str:
     return sha256_hex(Path(path or "").read_bytes())[:12]
 
 
+def code_of_today() -> dict[str, str | None]:
+    """Return version and commit of this code."""
+    return {"version": metadata.version("medassay"), "commit": _commit()}
+
+
 def surroundings() -> dict[str, Any]:
     """Return code version and commit, packages, and the machine."""
     packages = {}
@@ -134,7 +139,7 @@ def surroundings() -> dict[str, Any]:
         except metadata.PackageNotFoundError:
             continue
     return {
-        "code": {"version": metadata.version("medassay"), "commit": _commit()},
+        "code": code_of_today(),
         "parsers": parser_ids(),
         "scorers": scorer_ids(),
         "python": platform.python_version(),
