@@ -48,6 +48,7 @@ def bank_with(tmp_path, *items):
         ),
         (criteria({"text": "a", "points": True}), "criterion 1: points True"),
         (criteria({"text": "a", "points": -1}), "none has points above 0"),
+        (criteria({"text": "a", "points": 1, "pointz": 2}), "criterion 1: 'pointz' is unknown"),
         (criteria({"text": "a"}), "criterion 1: points None"),
         (criteria({"points": 1}), "criterion 1: expected an object with a text"),
         (criteria({"text": ["a"], "points": 1}), "criterion 1: ['a'] is no text"),

@@ -267,6 +267,10 @@ def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:
             raise refuse(
                 "criteria", f"criterion {number}: {criterion['text']!r:.40} is no text"
             )
+        strange = sorted(criterion.keys() - {"id", "text", "points", "tags"})
+        if strange:
+            problem = f"'{strange[0]}' is unknown; known are id, text, points, tags"
+            raise refuse("criteria", f"criterion {number}: {problem}")
         points: Any = criterion.get("points")
         if not _finite(points) or not _LEAST_POINTS <= abs(points) <= _MOST_POINTS:
             problem = f"points {points!r:.40}; expected a number above or below 0, from a millionth to a million"
