@@ -605,3 +605,18 @@ def test_journals_left_by_a_kill_behind_the_seal_are_no_part_of_a_run(tmp_path):
         (run.path / name).unlink()
     seal_run(run, sealed_at="2026-11-21T00:00:00Z")
     assert "the manifest knows of none" in medassay.verify(run.path).first_mismatch
+
+
+def test_a_missing_verdict_on_criteria_is_bounded_by_the_worst_they_allow(tmp_path):
+    good = {"criteria": [{"id": f"c{n}", "met": n < 3} for n in (1, 2, 3, 4)]}
+    told = {f"r{n}": json.dumps(good) for n in range(11)}  # nothing usable on the twelfth
+    judges = [{**makers.fake("grader", replies=told), "family": "x"}]
+    plan = workspace(
+        tmp_path, rubric_items(12), [makers.fake(reply="Rest.")], judges, task="rubric"
+    )
+    run = medassay.run(plan, secrets={})
+    found = row(run)
+    assert found["judge_failures"] == 1
+    assert found["score_best"] == pytest.approx(1)
+    assert found["score_worst"] == pytest.approx((11 - 6 / 10) / 12)
+    assert medassay.verify(run.path).ok

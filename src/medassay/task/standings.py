@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,18 @@ class Table:
         self.outcomes: dict[Cell, Counter[str]] = {}
         self._sums: dict[Cell, Floats] = {}
         self._counts: dict[Cell, Floats] = {}
+
+    @cached_property
+    def lowest(self) -> dict[str, Floats]:
+        """Return domain → the lowest score of each item, of domains whose items have criteria."""
+        if "rubric" not in self._items.forms:
+            return {}
+        found: dict[str, list[float]] = {}
+        for item in self._items:
+            points = [criterion.points for criterion in item.criteria]
+            harm, best = sum(p for p in points if p < 0), sum(p for p in points if p > 0)
+            found.setdefault(item.domain, []).append(harm / best if best else 0.0)
+        return {domain: np.array(values) for domain, values in found.items()}
 
     @property
     def domains(self) -> list[str]:
@@ -158,6 +171,7 @@ def _ranking(
             scores=table.matrix(domain, mode, rows),
             clusters=table.clusters[domain],
             seed=seed_of(versions[domain], run, domain, mode),
+            lowest=table.lowest.get(domain),
         )
         for domain in members
     ]

@@ -212,10 +212,11 @@ def _with_bounds(
     if estimate is None or all(p.all() for p in present):
         return estimate
     bounds = []
-    for fill in (scale.lo, scale.hi):
+    least = [scale.lo if s.lowest is None else s.lowest for s in strata]
+    for fills in (least, [scale.hi] * len(strata)):
         filled = [
             np.where(p[i], s.scores[i], fill).mean()
-            for s, p in zip(strata, present, strict=True)
+            for s, p, fill in zip(strata, present, fills, strict=True)
         ]
         bounds.append(float(np.mean(filled)))
     low, high = bounds if scale.better == "high" else bounds[::-1]

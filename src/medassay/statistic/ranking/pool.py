@@ -26,13 +26,15 @@ class Stratum:
     """Scores of one domain: shape (n_rows, n_items), NaN where null; items sorted by id.
 
     `clusters` numbers the cluster of each item; numbers are unique over all strata, and an item
-    without a cluster has a number of its own.
+    without a cluster has a number of its own. `lowest` is the lowest score of each item, where that
+    differs between items; None where it is the scale's.
     """
 
     name: str
     scores: Floats
     clusters: NDArray[np.int64]
     seed: int
+    lowest: Floats | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
