@@ -261,3 +261,13 @@ def test_other_scales_are_not_clipped():
     e = bootstrap_mean([1.0, 5.0, 30.0, 2.0] * 5, seed=3, scale=low)
     assert e.second.method == "bca"
     assert e.second.hi > 1
+
+
+def test_no_end_of_a_pooled_interval_leaves_the_scale():
+    """One low score in each of two small domains: stretched draws fall below 0."""
+    rare = np.zeros((2, 12))
+    rare[0, [0, 6]] = 0.1
+    rare[1] = 1 - rare[0]
+    low, high = (standing.estimate for standing in field(rare, splits=[6]).standings)
+    assert (low.lo, high.hi) == (0, 1)
+    assert 0 <= low.lo <= low.value <= low.hi <= 1

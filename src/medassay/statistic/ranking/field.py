@@ -98,11 +98,11 @@ def field_of(
     estimates = [
         _with_bounds(e, i, strata, present, options.scale) for i, e in enumerate(estimates)
     ]
-    if options.scale.floor is not None:
-        estimates, micros = (
-            [None if e is None else clipped(e, options.scale) for e in made]
-            for made in (estimates, micros)
-        )
+    # Draws of a pool are stretched, and single scores may lie below the scale: no mean does.
+    estimates, micros = (
+        [None if e is None else clipped(e, options.scale) for e in made]
+        for made in (estimates, micros)
+    )
     ranks, ranked, above = _ranks(rows, estimates, coverage, reasons, options)
     compared = Pairs(pairs=(), c=None, ranges={})
     if all_pairs and 2 <= len(ranked) <= ALL_PAIRS_UP_TO:
