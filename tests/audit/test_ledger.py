@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from tests import makers
 
 import medassay
+from medassay.audit.history import set_status
 from medassay.audit.proof import prove
-from medassay.audit.publish import set_status
 from medassay.audit.verify import verify
+from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError
 from medassay.storage.ledger import START, append_entry, chained, lock_site, read_ledger
-from medassay.storage.merkle import proves
+from medassay.storage.merkle import MerkleTree, consistency_proof, extends, proves
+from medassay.storage.signature import Signer, new_key
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +135,7 @@ def test_a_publication_that_was_cut_off_before_its_line_gets_it_with_the_next_ca
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("medassay.audit.publish.append_entry", cut)
+        patched.setattr("medassay.audit.history.append_entry", cut)
         medassay.publish(published, site, publication="three")
     assert "p/three: not in log.jsonl" in verify(site).first_mismatch
     with pytest.raises(GateError, match="exists"):
@@ -149,34 +151,48 @@ def test_a_site_that_lost_its_ledger_is_not_published_to(published, site):
         medassay.publish(published, site, publication="three")
 
 
-def test_faults_in_ledger_and_status_are_named(site):
-    """Flipped bytes, cut ends, lines exchanged or left out."""
-    random.seed(4)
-    for path in (
-        site / "log.jsonl",
-        site / "status/one.json",
-        site / "p/one/data/MANIFEST.sha256",
-    ):
-        whole = path.read_bytes()
+def faulty(whole, chance):
+    """Return the bytes of a file with one fault: a flipped bit, a cut end, lines exchanged or gone."""
+    if not whole:
+        return b"x"
+    lines = whole.splitlines(keepends=True)
+    at = chance.randrange(len(whole))
+    flipped = whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :]
+    first = chance.randrange(len(lines))
+    fewer = lines[:first] + lines[first + 1 :]
+    moved = b"".join([*fewer[: chance.randrange(len(lines))], lines[first], *fewer])
+    return chance.choice([flipped, flipped, whole[:at], b"".join(fewer), moved])
+
+
+@pytest.mark.slow
+def test_five_hundred_faults_in_a_site_are_all_found(site, tmp_path):
+    key = tmp_path / "key.pem"
+    new_key(key)
+    set_status(site, "one", "superseded", reason="newer", following="two", signer=Signer(key))
+    chance = random.Random(4)
+    files = sorted(p for p in site.rglob("*") if p.is_file() and p.name != ".lock")
+    for path in files:
         path.chmod(0o644)
-        lines = whole.splitlines(keepends=True)
-        broken = [
-            whole[:-1],
-            whole[: len(whole) // 2],
-            b"",
-            *([b"".join(lines[::-1])] * (len(lines) > 1)),
-        ]
-        broken += [b"".join(lines[:-1]), b"".join(lines[1:])]
-        for _ in range(20):
-            at = random.randrange(len(whole))
-            broken.append(
-                whole[:at] + bytes([whole[at] ^ 1 << random.randrange(8)]) + whole[at + 1 :]
-            )
-        for data in broken:
+    for place in (
+        "log.jsonl",
+        "log/head.json",
+        "status/one.json",
+        "p/two/data/MANIFEST.sha256",
+    ):
+        assert site / place in files
+    for number in range(500):
+        # Every file once, then most often those whose bytes nothing else vouches for.
+        path = files[number] if number < len(files) else chance.choice(files)
+        whole = path.read_bytes()
+        if number % 50 == 49:
+            path.unlink()
+        elif (data := faulty(whole, chance)) != whole:
             path.write_bytes(data)
-            found = verify(site)
-            assert not found.ok
-            assert found.first_mismatch
+        else:
+            continue
+        found = verify(site)
+        assert not found.ok, path
+        assert found.first_mismatch
         path.write_bytes(whole)
     assert verify(site).ok
 
@@ -192,11 +208,11 @@ def test_one_answer_is_proved_up_to_the_ledger(site, cli):
     code, shown, _ = cli("--json", "verify", site, "--answer", digest[:12])
     found = json.loads(shown)
     assert (code, found["ok"]) == (0, True)
-    assert [check["name"] for check in found["checks"]] == [
-        "record",
-        "data root",
-        "publication",
-        "ledger",
+    assert [check["name"] for check in found["checks"]][-4:] == [
+        "proof: record",
+        "proof: data root",
+        "proof: publication",
+        "proof: ledger",
     ]
     proof = found["proof"]
     assert hashlib.sha256(proof["record"].encode()).hexdigest() == proof["sha256"] == digest
@@ -206,7 +222,7 @@ def test_one_answer_is_proved_up_to_the_ledger(site, cli):
     assert proof["ledger"]["hash"] == read_ledger(site)[1].hash
     code, shown, _ = cli("verify", site / "p/one", "--answer", digest)
     assert code == 0
-    assert "ok       ledger: log.jsonl line 1" in shown
+    assert "ok       proof: ledger: log.jsonl line 1" in shown
     for wrong, says in (
         ("00000000", "no record whose sha256"),
         ("nonsense", "expected the sha256"),
@@ -224,3 +240,124 @@ def test_a_proof_fails_where_the_ledger_says_another_root(site, monkeypatch):
     report, _ = prove(site / "p/two", hashlib.sha256(trial).hexdigest())
     assert not report.ok
     assert "log.jsonl line 2" in report.first_mismatch
+
+
+def tree_root(leaves):
+    """Return the root by the definition of RFC 6962, section 2.1."""
+    if len(leaves) == 1:
+        return hashlib.sha256(b"\x00" + leaves[0]).digest()
+    k = 1 << (len(leaves) - 1).bit_length() - 1
+    return hashlib.sha256(b"\x01" + tree_root(leaves[:k]) + tree_root(leaves[k:])).digest()
+
+
+@given(st.integers(1, 70), st.integers(1, 70), st.integers(0, 2**32))
+def test_a_consistency_proof_holds_for_what_grew_and_for_nothing_else(one, other, seed):
+    earlier, later = sorted((one, other))
+    leaves = [f"record {n}".encode() for n in range(later)]
+    before = (earlier, tree_root(leaves[:earlier]))
+    now = (later, tree_root(leaves))
+    proof = consistency_proof(leaves, earlier)
+    assert len(proof) <= 2 * later.bit_length()
+    assert extends(before, now, proof)
+    changed = list(leaves)
+    changed[seed % later] = b"changed"
+    if seed % later < earlier:  # history rewritten: no proof from there leads to the kept root
+        forged = (later, tree_root(changed))
+        assert not extends(before, forged, consistency_proof(changed, earlier))
+    if proof:
+        assert not extends(before, now, proof[:-1])
+        assert not extends(before, now, [*proof[:-1], b"x" * 32])
+
+
+def test_the_proofs_of_the_tree_of_rfc_9162_are_those_it_prints():
+    """RFC 9162, section 2.1.5: seven leaves, proofs between sizes 3, 4, 6 and 7."""
+    leaves = [f"d{n}".encode() for n in range(7)]
+    a, b, c, d, e, f, j = (hashlib.sha256(b"\x00" + leaf).digest() for leaf in leaves)
+
+    def node(left, right):
+        return hashlib.sha256(b"\x01" + left + right).digest()
+
+    g, h, i = node(a, b), node(c, d), node(e, f)
+    k, l = node(g, h), node(i, j)  # noqa: E741 -- the letters of the RFC
+    assert consistency_proof(leaves, 3) == [c, d, g, l]
+    assert consistency_proof(leaves, 4) == [l]
+    assert consistency_proof(leaves, 6) == [i, j, k]
+    tree = MerkleTree()
+    for leaf in leaves:
+        tree.add(leaf)
+    assert tree.root() == node(k, l)
+
+
+def test_a_signed_log_names_its_signer_and_stays_signed(published, tmp_path, cli):
+    key, site = tmp_path / "key.pem", tmp_path / "site"
+    code, shown, said = cli("--json", "keys", "new", key)
+    public = json.loads(shown)["public_key"]
+    assert code == 0
+    assert "secret" in said
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert public in cli("keys", "show", key)[1]
+    assert cli("keys", "new", key)[0] == 3  # never overwritten
+    first = ("publish", published.path, "--to", site, "--id", "one")
+    assert cli(*first, "--key", key)[0] == 0
+    code, shown, _ = cli("verify", site, "--signed-by", public)
+    assert code == 0
+    assert f"ok       signature: signed by {public}" in shown
+    assert public in (site / "log/index.html").read_text()
+    code, _, errors = cli("publish", published.path, "--to", site, "--id", "two")
+    assert code == 3
+    assert "sign with --key" in errors
+    reason = ("--reason", "x", "--key", key)
+    assert cli("status", site, "one", "retracted", *reason)[0] == 0
+    assert cli("verify", site, "--signed-by", "0" * 64)[0] == 6
+    inside = site / "key.pem"
+    inside.write_bytes(key.read_bytes())
+    code, _, errors = cli("status", site, "one", "current", "--reason", "x", "--key", inside)
+    assert code == 1
+    assert "outside" in errors
+    (tmp_path / "none.pem").write_text("no key")
+    code, _, errors = cli("keys", "show", tmp_path / "none.pem")
+    assert code == 3
+    assert "medassay keys new" in errors
+
+
+def test_a_signature_of_another_line_or_another_spelling_is_refused(published, tmp_path):
+    site = tmp_path / "site"
+    new_key(tmp_path / "key.pem")
+    signer = Signer(tmp_path / "key.pem")
+    for name in ("one", "two"):
+        medassay.publish(published, site, publication=name, signer=signer)
+    path = site / "log.jsonl"
+    first, second = (json.loads(line) for line in path.read_text().splitlines())
+    for wrong in (
+        first["signature"],
+        {**second["signature"], "value": second["signature"]["value"].upper()},
+        {"key": second["signature"]["key"]},
+        "signed",
+    ):
+        path.write_bytes(
+            b"".join(canonical(x) + b"\n" for x in (first, {**second, "signature": wrong}))
+        )
+        assert (
+            "log.jsonl line 2: its signature is not of this line" in verify(site).first_mismatch
+        )
+
+
+def test_what_an_outsider_kept_shows_a_rewritten_history(published, tmp_path, cli):
+    site, other = tmp_path / "site", tmp_path / "other"
+    medassay.publish(published, site, publication="one")
+    medassay.publish(published, other, publication="one-b")
+    kept = tmp_path / "kept.json"
+    kept.write_bytes((site / "log/head.json").read_bytes())
+    line = read_ledger(site)[0].hash
+    for name in ("two", "three"):
+        medassay.publish(published, site, publication=name)
+        medassay.publish(published, other, publication=name)
+    for since, says in ((kept, "1 kept lines are the first of 3"), (line, "line 1 of 3")):
+        code, shown, _ = cli("verify", site, "--since", since)
+        assert code == 0
+        assert says in shown
+        code, _, errors = cli("verify", other, "--since", since)
+        assert code == 6
+        assert "history was rewritten" in errors
+    assert cli("verify", site, "--since", "nothing")[0] == 3
+    assert cli("verify", published.path, "--since", kept)[0] == 3

@@ -70,6 +70,8 @@ def test_the_command_reference_is_the_help_itself():
         (),
         *((name,) for name in COMMANDS),
         ("import", "csv"),
+        ("keys", "new"),
+        ("keys", "show"),
         ("study", "injection"),
         ("study", "judges"),
         *(("bank", name) for name in bank),
@@ -81,7 +83,7 @@ def test_the_command_reference_is_the_help_itself():
     if os.environ.get("MEDASSAY_REGENERATE"):
         path.write_text(text, encoding="utf-8")
     assert path.read_text(encoding="utf-8") == text
-    assert set(GROUPS) == {"bank", "import", "study"}
+    assert set(GROUPS) == {"bank", "import", "keys", "study"}
 
 
 def test_traceability_names_files_that_exist():

@@ -15,7 +15,7 @@ import pytest
 from tests import makers
 
 import medassay
-from medassay.audit.publish import set_status
+from medassay.audit.history import set_status
 from medassay.publication.board import shown_rows
 
 pytestmark = pytest.mark.browser
@@ -345,11 +345,11 @@ def test_a_thousand_models_fit_the_budget_and_the_printed_page(tmp_path, browser
     )
     ranked, _ = shown_rows(medassay.leaderboard(run).domains["overall"])
     assert len(ranked) == 1000
-    from medassay.audit.publish import _board
+    from medassay.audit.board import board_of
     from medassay.publication.page.ranking import ranking as ranking_page
     from medassay.task.scoring import RunItems
 
-    board = _board(run, RunItems(run.path, run.manifest["domains"]), "x")
+    board = board_of(run, RunItems(run.path, run.manifest["domains"]), "x")
     _, content = ranking_page(board, "overall", "solo")
     assert len(gzip.compress(content.encode())) <= 80 * 1024
     assert len(re.findall("<t[dh]", content)) <= 12_000

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from medassay.audit.verify import Report
+from medassay.audit.report import Report
 from medassay.core.canonical import sha256_hex
 from medassay.core.ledger import LEDGER, is_publication
 from medassay.errors import InputError

@@ -1,105 +1,84 @@
-"""Recompute everything a sealed run or a publication says, and name the first record that differs.
+"""Check a run, a publication, a site or its copy on a server, down to the first record that differs."""
 
-Hashes and intervals are always checked. Scores and parsed answers are recomputed where the code
-that made them is this code; otherwise the report says "not recomputed: other code".
-"""
-
-import json
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+import tempfile
 from pathlib import Path
-from typing import Any
 
-from medassay.answer.catalog import PARSERS
-from medassay.answer.parse import read_answer
-from medassay.audit.rejudge import Mismatch, Rejudging
-from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.item import Item
-from medassay.core.ledger import LEDGER, is_publication, status_of
-from medassay.core.trial import Completion, Prompt
-from medassay.errors import IncompleteError, InputError, MedassayError
+from medassay.audit.fetch import fetch_site, is_address
+from medassay.audit.history import site_sums
+from medassay.audit.recompute import check_sums, verify_run
+from medassay.audit.rejudge import Mismatch
+from medassay.audit.report import Report
+from medassay.core.canonical import canonical
+from medassay.core.jsontext import parse_json
+from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, Entry, is_publication, status_of
+from medassay.errors import InputError
 from medassay.publication.site import status_document
-from medassay.runner.finish import read_judgements
-from medassay.runner.manifest import code_of_today, parser_ids, scorer_ids
-from medassay.storage.jsonl import read_jsonl
-from medassay.storage.ledger import read_ledger
-from medassay.storage.run import (
-    JOURNALS,
-    LOCK,
-    SEAL,
-    SUMS,
-    Run,
-    file_sha256,
-    open_run,
-    read_document,
-    record_root,
+from medassay.storage.ledger import head_of, read_ledger
+from medassay.storage.merkle import consistency_proof, extends
+from medassay.storage.run import SEAL, SUMS, file_sha256
+
+OUTSIDE = (
+    "hashes show that nothing changed since publication, not that scores are right; excluding a "
+    "rewritten history needs an outside copy of the log (--since)"
 )
-from medassay.task.catalog import TASKS
-from medassay.task.scoring import RunItems, must_judge, score_trials
-from medassay.task.standings import Table, leaderboard_document
-from medassay.task.task import Task
-
-TOLERANCE = 1e-9
-_ABSENT = object()
 
 
-@dataclass
-class Report:
-    """What was checked, in order; `first_mismatch` names the first record that differs."""
+def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Report:
+    """Return the report on a run, a publication or a whole site, in a folder or at an address.
 
-    checks: list[dict[str, Any]] = field(default_factory=list)
-    first_mismatch: str | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Return whether everything agrees."""
-        return self.first_mismatch is None
-
-    def add(self, name: str, detail: str, *, ok: bool = True) -> None:
-        """Note one check."""
-        self.checks.append({"name": name, "ok": ok, "detail": detail})
-        if not ok and self.first_mismatch is None:
-            self.first_mismatch = detail
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain JSON values."""
-        return {"ok": self.ok, "checks": self.checks, "first_mismatch": self.first_mismatch}
-
-
-def verify(path: str | Path) -> Report:
-    """Return the report on a run's folder, a publication's folder, or a whole site.
+    Parameters
+    ----------
+    place : a folder, or the http(s) address of a site or a publication
+    since : what was kept of the site's ledger: the path of a `head.json`, or the hash of a line
+    signed_by : the public key that must have signed the ledger's last line
 
     Raises
     ------
     InputError
-        If the folder is none of these.
+        If there is neither a run, nor a publication, nor a site; or `since` cannot be read.
     """
-    folder = Path(path)
+    if is_address(place):
+        with tempfile.TemporaryDirectory(prefix="medassay-") as scratch:
+            copy = fetch_site(str(place), Path(scratch))
+            return verify(copy, since=since, signed_by=signed_by)
+    folder = Path(place)
     if (folder / "p").is_dir() or (folder / LEDGER).exists():
-        return _verify_site(folder)
+        return _verify_site(folder, since, signed_by)
+    if since or signed_by:
+        raise InputError(f"{folder}: holds no {LEDGER}; --since and --signed-by need a site")
     if (folder / "data" / "run").is_dir():
         return _verify_publication(folder)
-    if (
-        (folder / SEAL).exists()
-        or (folder / "manifest.json").exists()
-        or (folder / SUMS).exists()
-    ):
+    if any((folder / name).exists() for name in (SEAL, "manifest.json", SUMS)):
         return verify_run(folder)
     raise InputError(
         f"{folder}: neither a run, nor a publication, nor a site; expected one of them"
     )
 
 
-def _verify_site(folder: Path) -> Report:
+def _verify_site(folder: Path, since: str, signed_by: str) -> Report:
     report = Report()
-    places = sorted(folder.glob("p/*/"))
-    places = [place for place in places if not place.name.startswith(".")]
+    places = [p for p in sorted(folder.glob("p/*/")) if not p.name.startswith(".")]
     if not places and not (folder / LEDGER).exists():
         raise InputError(f"{folder}: a site without publications; nothing to verify")
-    if _checked(report, "log", lambda: _check_ledger(folder, {p.name for p in places})):
+    kept = _kept(since) if since else None
+    steps = [
+        ("log", lambda: _check_ledger(folder, {p.name for p in places})),
+        ("signature", lambda: _check_signatures(read_ledger(folder), signed_by)),
+        ("pages of the site", lambda: _check_pages(folder)),
+    ]
+    if kept is not None:
+        steps.append(("history", lambda: _check_history(read_ledger(folder), kept)))
+    if all(report.check(name, step) for name, step in steps):
         for place in places:
-            _merge(report, _verify_publication(place), place.name)
+            report.merge(_verify_publication(place), place.name)
+    return report
+
+
+def _verify_publication(folder: Path) -> Report:
+    report = Report()
+    if report.check("files", lambda: check_sums(folder, folder / "data" / SUMS)):
+        report.merge(verify_run(folder / "data" / "run"), "run")
     return report
 
 
@@ -129,235 +108,82 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
     return f"{len(entries)} lines, last hash {entries[-1].hash}"
 
 
-def _merge(into: Report, report: Report, name: str) -> None:
-    for check in report.checks:
-        detail = check["detail"] if check["ok"] else f"{name}: {check['detail']}"
-        into.add(f"{name}: {check['name']}", detail, ok=check["ok"])
-
-
-def _verify_publication(folder: Path) -> Report:
-    report = Report()
-    if _checked(report, "files", lambda: _check_sums(folder, folder / "data" / SUMS)):
-        _merge(report, verify_run(folder / "data" / "run"), "run")
-    return report
-
-
-def verify_run(folder: Path) -> Report:
-    """Return the report on one sealed run."""
-    report = Report()
-    if (
-        not (folder / SEAL).exists()
-        and (folder / "manifest.json").exists()
-        and not (folder / SUMS).exists()
-    ):
-        raise IncompleteError(
-            f"{folder}: the run is not finished; only sealed runs can be verified"
-        )
-    steps = (
-        ("seal", _check_seal),
-        ("files", _check_run_sums),
-        ("records", _check_root),
-        ("content", _check_content),
-    )
-    for name, step in steps:
-        if not _checked(report, name, lambda step=step: step(folder)):
-            break
-    return report
-
-
-def _checked(report: Report, name: str, check: Any) -> bool:
-    try:
-        report.add(name, check())
-    except Mismatch as error:
-        report.add(name, str(error), ok=False)
-    except MedassayError as error:
-        report.add(name, f"unreadable: {error}", ok=False)
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        RecursionError,
-        OSError,
-    ) as error:
-        report.add(name, f"unreadable: {type(error).__name__}: {error}", ok=False)
-    return report.ok
-
-
-def _check_seal(folder: Path) -> str:
-    if not (folder / SEAL).is_file():
-        raise Mismatch(f"{SEAL}: missing")
-    seal = read_document(folder / SEAL)
-    given = seal.pop("hash", None)
-    if (
-        sha256_hex(canonical(seal)) != given
-        or (folder / SEAL).read_bytes() != canonical({**seal, "hash": given}) + b"\n"
-    ):
-        raise Mismatch(f"{SEAL}: its content does not have its own hash")
-    if not (folder / SUMS).is_file() or file_sha256(folder / SUMS) != seal["sums_sha256"]:
-        raise Mismatch(f"{SUMS}: not the file that was sealed")
-    return f"seal {given[:16]}"
-
-
-def _check_run_sums(folder: Path) -> str:
-    return _check_sums(folder, folder / SUMS)
-
-
-def _check_sums(folder: Path, sums: Path) -> str:
-    if not sums.is_file():
-        raise Mismatch(f"{sums.name}: missing")
-    listed: dict[str, str] = {}
-    for line in sums.read_text(encoding="utf-8").splitlines():
-        digest, _, name = line.partition("  ")
-        listed[name] = digest
-    own = (
-        {sums.relative_to(folder).as_posix(), SEAL}
-        if (folder / SEAL).exists()
-        else {sums.relative_to(folder).as_posix()}
-    )
-    present = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - own
-    # What a kill just behind the seal leaves is no part of the run; `run` removes it.
-    left = tuple(f"{name}/" for name in JOURNALS)
-    present = {n for n in present if n != LOCK and not n.startswith(left)}
-    for name in sorted(listed.keys() | present):
-        if name not in present:
-            raise Mismatch(f"{name}: missing")
-        if name not in listed:
-            raise Mismatch(f"{name}: not among the files of {sums.name}")
-        if file_sha256(folder / name) != listed[name]:
-            raise Mismatch(_changed_record(folder / name, name))
-    return f"{len(listed)} files"
-
-
-def _changed_record(path: Path, name: str) -> str:
-    """Name the file, and where its lines are canonical records the first that is none."""
-    if path.suffix == ".jsonl":
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    whole = canonical(json.loads(line)) + b"\n" == line
-                except (ValueError, MedassayError):
-                    whole = False
-                if not whole:
-                    return f"{name} line {number}: not the record that was sealed"
-    return f"{name}: its bytes are not those that were sealed"
-
-
-def _check_root(folder: Path) -> str:
-    seal = read_document(folder / SEAL)
-    root, count = record_root(folder)
-    if (root, count) != (seal["root"], seal["count"]):
+def _check_signatures(entries: list[Entry], signed_by: str) -> str:
+    """Tell who signed; every signature there is was checked when the ledger was read."""
+    last = entries[-1].signer
+    if signed_by and last != signed_by.strip().lower():
         raise Mismatch(
-            f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
+            f"{LEDGER}: its last line is {f'signed by {last}' if last else 'unsigned'}, expected "
+            f"the signature of {signed_by}"
         )
-    return f"{count} records, root {root[:16]}"
+    if last is None:
+        count = sum(entry.signer is not None for entry in entries)
+        return f"unsigned ({count} of {len(entries)} lines are signed, the last is not)"
+    first = next(n for n, entry in enumerate(entries, 1) if entry.signer)
+    return f"signed by {last}, and with it every line before; the first signature is on line {first}"
 
 
-def _check_content(folder: Path) -> str:
-    run = open_run(folder)
-    task = TASKS[run.manifest["task"]]
-    items = RunItems(folder, run.manifest["domains"])
-    same_code = (
-        run.manifest["scorers"] == scorer_ids() and run.manifest["parsers"] == parser_ids()
-    )
-    table = Table(items)
-    judged = Rejudging(run, items, task) if "bench" in run.manifest else None
-    for trial, score in _scores(run, items, task, judged, same_code=same_code):
-        table.add(trial, score)
-    if judged is not None and same_code:
-        judged.audit()
-    recomputed = leaderboard_document(table, run.manifest, task, read_judgements(run, items))
-    own_code = run.manifest.get("code") == code_of_today()
-    _compare(json.loads(canonical(recomputed)), run.statistics, "statistics.json", own_code)
-    return "intervals, ranks and pairs recomputed; scores " + (
-        "recomputed" if same_code else "not recomputed: other code"
-    )
+def _check_pages(folder: Path) -> str:
+    """Check the files beside the publications: those of the ledger anew, the pages by their sums."""
+    entries = read_ledger(folder)
+    head = folder / HEAD
+    if not head.is_file() or head.read_bytes() != canonical(head_of(entries)) + b"\n":
+        raise Mismatch(f"{HEAD}: not what {LEDGER} says")
+    sums = folder / SITE_SUMS
+    if not sums.is_file():
+        raise Mismatch(f"{SITE_SUMS}: missing")
+    expected = site_sums(folder, entries)
+    if sums.read_bytes() != expected:
+        listed = sums.read_bytes().splitlines()
+        own = expected.splitlines()
+        changed = next((line for line in own if line not in listed), b"")
+        name = changed.decode().partition("  ")[2] or SITE_SUMS
+        raise Mismatch(f"{name}: its bytes are not those listed in {SITE_SUMS}")
+    listed_names = {line.partition("  ")[2] for line in expected.decode().splitlines()}
+    for place in ("log", "status"):
+        for path in sorted((folder / place).rglob("*")):
+            name = path.relative_to(folder).as_posix()
+            if path.is_file() and name not in listed_names and name != SITE_SUMS:
+                raise Mismatch(f"{name}: not among the files of {SITE_SUMS}")
+    return f"{len(listed_names)} files"
 
 
-def _scores(
-    run: Run, items: RunItems, task: Task, judged: Rejudging | None, *, same_code: bool
-) -> Iterator[tuple[dict[str, Any], float | None]]:
-    stored = read_jsonl(run.path / "scores.jsonl")
-    last: tuple[Any, ...] = ()
-    for number, ((trial, score), record) in enumerate(
-        zip(score_trials(run.path, items, task), stored, strict=True), 1
-    ):
-        place = tuple(
-            trial[k] for k in ("domain", "model", "setting", "mode", "item", "repeat")
+def _kept(since: str) -> tuple[int, str] | str:
+    """Return (size, root) of a kept head, or the kept hash of a line."""
+    if re.fullmatch("[0-9a-f]{64}", since.lower()):
+        return since.lower()
+    try:
+        found = parse_json(Path(since).read_bytes(), since)
+    except OSError:
+        found = None
+    size, root = (found.get(k) for k in ("size", "root")) if isinstance(found, dict) else (0, 0)
+    if not isinstance(size, int) or size < 1 or not re.fullmatch("[0-9a-f]{64}", str(root)):
+        raise InputError(
+            f"--since '{since}': expected the hash of a line of {LEDGER}, or a file kept from {HEAD}"
         )
-        if place <= last:
-            raise Mismatch(
-                f"trials.jsonl line {number}: out of order, or a trial that occurs twice"
-            )
-        last = place
-        if same_code:
-            _reread(trial, items.get(trial["domain"], trial["item"]), task, run, number)
-            if judged is not None and must_judge(task, trial, items):
-                score = judged.score(trial)  # noqa: PLW2901 -- what the verdicts come to
-            if json.loads(canonical(score)) != record:
-                raise Mismatch(
-                    f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
-                )
-        yield trial, record["score"]
+    return size, str(root)
 
 
-def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int) -> None:
-    """Read the stored reply again, as the runner did."""
-    parser = task.readers[item.form][0]
-    if parser is None or trial["outcome"] == "failed":
-        return
-    order = tuple(trial["order"]) if "order" in trial else None
-    shown = item.options if order is None else tuple(item.options[i] for i in order)
-    prompt = Prompt(
-        item_id=item.id,
-        messages=(),
-        encoded=b"",
-        template="",
-        letters=item.letters,
-        options=shown,
-        order=order,
-    )
-    completion = Completion(text=trial["text"], finish=trial["finish"])
-    answer = read_answer(
-        item, prompt, completion, PARSERS[parser], run.manifest["plan"]["extraction"]
-    )
-    if (answer.outcome, answer.value, answer.reason) != (
-        trial["outcome"],
-        trial["value"],
-        trial["reason"],
-    ):
-        was, now = (
-            f"{outcome}, {reason}: {value!r:.80}"
-            for outcome, reason, value in (
-                (trial["outcome"], trial["reason"], trial["value"]),
-                (answer.outcome, answer.reason, answer.value),
-            )
+def _check_history(entries: list[Entry], kept: tuple[int, str] | str) -> str:
+    """Check that the ledger has only grown since something of it was kept."""
+    if isinstance(kept, str):
+        numbers = [n for n, entry in enumerate(entries, 1) if entry.hash == kept]
+        if not numbers:
+            raise Mismatch(f"{LEDGER}: no line has the kept hash {kept}: history was rewritten")
+        return f"line {numbers[0]} of {len(entries)} is the kept one"
+    size, root = kept
+    records = [canonical(entry.record) for entry in entries]
+    head = head_of(entries)
+    if size > len(records):
+        raise Mismatch(
+            f"{LEDGER}: {len(records)} lines, the kept head has {size}: lines are gone"
         )
-        raise Mismatch(f"trials.jsonl line {number}: read as {was}; reads as {now}")
-
-
-def _compare(found: Any, sealed: Any, where: str, own_code: bool) -> None:
-    """Compare two documents; numbers may differ by 1e-9.
-
-    Of a run of other code than this, fields that this code has added are no difference.
-    """
-    if isinstance(found, dict) and isinstance(sealed, dict):
-        for key in sorted((found.keys() | sealed.keys()) if own_code else sealed.keys()):
-            _compare(
-                found.get(key, _ABSENT),
-                sealed.get(key, _ABSENT),
-                f"{where}: {key}" if ":" not in where else f"{where}.{key}",
-                own_code,
-            )
-    elif isinstance(found, list) and isinstance(sealed, list) and len(found) == len(sealed):
-        for number, (one, other) in enumerate(zip(found, sealed, strict=True)):
-            _compare(one, other, f"{where}[{number}]", own_code)
-    elif _number(found) and _number(sealed):
-        if not math.isclose(found, sealed, rel_tol=0.0, abs_tol=TOLERANCE):
-            raise Mismatch(f"{where}: {sealed} was sealed, {found} is recomputed")
-    elif found is _ABSENT or sealed is _ABSENT or found != sealed:
-        raise Mismatch(f"{where}: differs from what is recomputed")
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    proof = consistency_proof(records, size)
+    later = (head["size"], bytes.fromhex(head["root"]))
+    if not extends((size, bytes.fromhex(root)), later, proof):
+        raise Mismatch(
+            f"{LEDGER}: does not begin with the {size} kept lines: history was rewritten"
+        )
+    return (
+        f"the {size} kept lines are the first of {len(records)}: {len(proof)} hashes prove it"
+    )

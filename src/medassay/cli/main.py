@@ -15,6 +15,7 @@ from medassay.cli import (
     imports,
     init,
     judge,
+    keys,
     publish,
     report,
     run,
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 GROUPS = {
     "bank": bank.app,
     "import": imports.app,
+    "keys": keys.app,
     "study": study.app,
 }
 _FLAGS = {"--json": "json", "--quiet": "quiet", "--debug": "debug"}

@@ -13,14 +13,19 @@ def command(
     called: str | None = typer.Option(
         None, "--id", help="Id of the publication; default: the run's id."
     ),
+    key: Path | None = typer.Option(
+        None, help="The private key that signs the log (`medassay keys new`)."
+    ),
 ) -> None:
     """Write a run's board as a static site; what is published never changes."""
     from medassay.audit.publish import publish
     from medassay.storage.run import open_run
+    from medassay.storage.signature import Signer
 
+    signer = None if key is None else Signer(key)
     found = open_run(run)
     banks = ", ".join(bank["version"] for bank in found.manifest["banks"])
-    page = publish(found, to, publication=called)
+    page = publish(found, to, publication=called, signer=signer)
     out.say(
         f"public are now: all questions, targets, replies and scores of {banks} in run {found.id}"
     )

@@ -15,11 +15,16 @@ def command(
     following: str | None = typer.Option(
         None, "--next", help="The publication to read instead."
     ),
+    key: Path | None = typer.Option(
+        None, help="The private key that signs the log (`medassay keys new`)."
+    ),
 ) -> None:
     """Say that a publication is superseded, corrected or retracted; its bytes stay as they are."""
-    from medassay.audit.publish import set_status
+    from medassay.audit.history import set_status
+    from medassay.storage.signature import Signer
 
-    set_status(site, publication, state, reason=reason, following=following)
+    signer = None if key is None else Signer(key)
+    set_status(site, publication, state, reason=reason, following=following, signer=signer)
     if out.json:
         out.document({"publication": publication, "status": state, "reason": reason})
     else:

@@ -1,5 +1,6 @@
-"""`medassay verify DIR|RUN`."""
+"""`medassay verify SITE|PUBLICATION|RUN|ADDRESS`."""
 
+import tempfile
 from pathlib import Path
 
 import typer
@@ -9,21 +10,33 @@ from medassay.errors import IntegrityError
 
 
 def command(
-    path: Path = typer.Argument(..., help="A run, a publication or a site."),
+    place: str = typer.Argument(
+        ..., help="A run, a publication or a site: a folder, or its http(s) address."
+    ),
     answer: str = typer.Option(
         "", help="The sha256 of one answer: check it, and print its proof up to the ledger."
     ),
+    since: str = typer.Option(
+        "", help="A head.json or a hash kept from the log: has the log only grown since?"
+    ),
+    signed_by: str = typer.Option(
+        "", help="The public key that must have signed the log's last line."
+    ),
 ) -> None:
     """Recompute hashes, scores, intervals and ranks; exit 6 names the first record that differs."""
+    from medassay.audit.fetch import fetch_site, is_address
     from medassay.audit.proof import prove
-    from medassay.audit.verify import verify
+    from medassay.audit.verify import OUTSIDE, verify
 
-    report = verify(path)
-    proof = None
-    if answer and report.ok:
-        report, proof = prove(path, answer)
+    with tempfile.TemporaryDirectory(prefix="medassay-") as folder:
+        here = fetch_site(place, Path(folder)) if is_address(place) else Path(place)
+        report = verify(here, since=since, signed_by=signed_by)
+        proof = None
+        if answer and report.ok:
+            found, proof = prove(here, answer)
+            report.merge(found, "proof")
     if out.json:
-        out.document(report.to_dict() | ({} if proof is None else {"proof": proof}))
+        out.document({**report.to_dict(), "note": OUTSIDE, "proof": proof})
         if not report.ok:
             raise typer.Exit(IntegrityError.exit_code)
         return
@@ -35,4 +48,5 @@ def command(
         out.result(f"the record\n{proof['record']}")
         out.result("\n".join(["hashes beside it, from leaf to root", *proof["path"]]))
     if not report.ok:
-        raise IntegrityError(f"{path}: {report.first_mismatch}")
+        raise IntegrityError(f"{place}: {report.first_mismatch}")
+    out.say(OUTSIDE)

@@ -5,16 +5,24 @@ from dataclasses import dataclass
 from typing import Any
 
 LEDGER = "log.jsonl"
+SITE_SUMS = "log/SITE.sha256"
+HEAD = "log/head.json"  # what an outsider keeps: size, root and last hash of the ledger
 STATES = ("current", "superseded", "corrected", "retracted")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a ledger: a record, the hash before it, and its own."""
+    """One line of a ledger: a record, the hash before it, its own, and who signed it if anyone."""
 
     record: dict[str, Any]
     prev: str
     hash: str
+    signature: dict[str, str] | None = None
+
+    @property
+    def signer(self) -> str | None:
+        """Return the public key of who signed the line."""
+        return None if self.signature is None else self.signature["key"]
 
 
 def status_of(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:

@@ -1,13 +1,14 @@
 """The ledger of a site: one line for every publication and every change of status, chained by hash.
 
-A line is `{"hash", "prev", "record"}` in canonical JSON: h₀ is 64 zeros, hᵢ the SHA-256 of the 32 bytes of
-hᵢ₋₁ and the canonical record. Whoever kept one hash can tell whether anything before it was changed.
+A line is `{"hash", "prev", "record"}` in canonical JSON, signed lines also have a `signature`: h₀ is 64
+zeros, hᵢ the SHA-256 of the 32 bytes of hᵢ₋₁ and the canonical record. Whoever kept one hash can tell
+whether anything before it was changed.
 """
 
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from medassay.core.canonical import canonical
 from medassay.core.jsontext import parse_json
 from medassay.core.ledger import LEDGER, Entry
 from medassay.errors import GateError, InputError, IntegrityError
+from medassay.storage.merkle import MerkleTree
+from medassay.storage.signature import Signer, signed
 
 START = "0" * 64
 
@@ -42,42 +45,78 @@ def read_ledger(folder: Path) -> list[Entry]:
     path = folder / LEDGER
     if not path.exists():
         return []
-    entries: list[Entry] = []
-    prev = START
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
-        where = f"{LEDGER} line {number}"
-        try:
-            found = parse_json(line, where)
-        except InputError as error:
-            raise IntegrityError(str(error)) from None
-        record = found.get("record") if isinstance(found, dict) else None
-        if not isinstance(record, dict) or canonical(found) != line:
-            raise IntegrityError(f"{where}: not a line that was written")
-        expected = chained(prev, record)
-        if found.get("prev") != prev or found.get("hash") != expected or len(found) != 3:
-            raise IntegrityError(f"{where}: does not follow the line before it")
-        entries.append(Entry(record=record, prev=prev, hash=expected))
-        prev = expected
-    if not path.read_bytes().endswith(b"\n") and path.stat().st_size:
+    lines = path.read_bytes().split(b"\n")
+    if lines[-1]:
         raise IntegrityError(f"{LEDGER}: its last line is cut off")
+    entries: list[Entry] = []
+    for number, line in enumerate(lines[:-1], 1):
+        prev = entries[-1].hash if entries else START
+        entries.append(_entry(line, prev, f"{LEDGER} line {number}"))
     return entries
 
 
-def append_entry(folder: Path, record: dict[str, Any]) -> Entry:
-    """Add a record to the ledger of a site, whole or not at all; the site must be locked."""
+def _entry(line: bytes, prev: str, where: str) -> Entry:
+    """Return what a line says, or say that it is not what was chained behind `prev`."""
+    try:
+        found = parse_json(line, where)
+    except InputError as error:
+        raise IntegrityError(str(error)) from None
+    record = found.get("record") if isinstance(found, dict) else None
+    if not isinstance(record, dict) or canonical(found) != line:
+        raise IntegrityError(f"{where}: not a line that was written")
+    signature = found.pop("signature", None)
+    expected = chained(prev, record)
+    if found != {"record": record, "prev": prev, "hash": expected}:
+        raise IntegrityError(f"{where}: does not follow the line before it")
+    if signature is not None and not signed(signature, expected):
+        raise IntegrityError(f"{where}: its signature is not of this line")
+    return Entry(record=record, prev=prev, hash=expected, signature=signature)
+
+
+def append_entry(folder: Path, record: dict[str, Any], signer: Signer | None = None) -> Entry:
+    """Add a record to the ledger of a site, whole or not at all; the site must be locked.
+
+    Raises
+    ------
+    InputError
+        If the last line is signed and this one would not be: readers would miss the signature.
+    """
     entries = read_ledger(folder)
     prev = entries[-1].hash if entries else START
-    entry = Entry(record=record, prev=prev, hash=chained(prev, record))
+    if signer is None and entries and entries[-1].signature:
+        raise InputError(
+            f"{folder / LEDGER}: its last line is signed by {entries[-1].signer}; sign with --key"
+        )
+    line_hash = chained(prev, record)
+    line: dict[str, Any] = {"record": record, "prev": prev, "hash": line_hash}
+    if signer is not None:
+        line["signature"] = signer.sign(line_hash)
     path = folder / LEDGER
     before = path.read_bytes() if path.exists() else b""
-    line = canonical({"record": record, "prev": prev, "hash": entry.hash}) + b"\n"
     part = path.with_suffix(".part")
     with part.open("wb") as file:
-        file.write(before + line)
+        file.write(before + canonical(line) + b"\n")
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
-    return entry
+    return Entry(record=record, prev=prev, hash=line_hash, signature=line.get("signature"))
+
+
+def head_of(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return what stands for a whole ledger: size, Merkle root over its records, last hash.
+
+    Whoever keeps it can tell later whether the ledger has only grown (`consistency_proof`).
+    """
+    tree = MerkleTree()
+    for entry in entries:
+        tree.add(canonical(entry.record))
+    return {
+        "schema_version": 1,
+        "size": tree.count,
+        "root": tree.root().hex(),
+        "hash": entries[-1].hash,
+        "signature": entries[-1].signature,
+    }
 
 
 @contextmanager

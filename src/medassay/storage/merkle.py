@@ -1,6 +1,6 @@
 """The Merkle tree of RFC 6962 over canonical records, built as a stream."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 
@@ -95,3 +95,71 @@ def proves(record: bytes, index: int, count: int, path: Iterable[bytes], root: b
             node = sha256(b"\x01" + node + sibling).digest()
         at, last = at >> 1, last >> 1
     return last == 0 and node == root
+
+
+def consistency_proof(records: Sequence[bytes], earlier: int) -> list[bytes]:
+    """Return the hashes that show that the first `earlier` records are still those they were.
+
+    Source: RFC 6962, section 2.1.2.
+
+    Raises
+    ------
+    IndexError
+        If `earlier` is not from 1 to the number of records.
+    """
+    if not 1 <= earlier <= len(records):
+        raise IndexError(f"{earlier} of {len(records)} records")
+    return _subproof(records, earlier, whole=True)
+
+
+def _subproof(records: Sequence[bytes], earlier: int, *, whole: bool) -> list[bytes]:
+    if earlier == len(records):
+        return [] if whole else [_root_of(records)]
+    split = 1 << (len(records) - 1).bit_length() - 1
+    if earlier <= split:
+        below = _subproof(records[:split], earlier, whole=whole)
+        return [*below, _root_of(records[split:])]
+    below = _subproof(records[split:], earlier - split, whole=False)
+    return [*below, _root_of(records[:split])]
+
+
+def _root_of(records: Iterable[bytes]) -> bytes:
+    tree = MerkleTree()
+    for record in records:
+        tree.add(record)
+    return tree.root()
+
+
+def extends(
+    earlier: tuple[int, bytes], later: tuple[int, bytes], proof: Sequence[bytes]
+) -> bool:
+    """Return whether a proof shows that the later tree (size, root) begins with the earlier one.
+
+    Source: RFC 9162, section 2.1.4.2.
+    """
+    (first_size, first_root), (second_size, second_root) = earlier, later
+    if not 1 <= first_size <= second_size:
+        return False
+    if first_size == second_size:
+        return not proof and first_root == second_root
+    path = list(proof)
+    if first_size & (first_size - 1) == 0:
+        path.insert(0, first_root)
+    if not path:
+        return False
+    at, last = first_size - 1, second_size - 1
+    while at & 1:
+        at, last = at >> 1, last >> 1
+    old = new = path[0]
+    for node in path[1:]:
+        if last == 0:
+            return False
+        if at & 1 or at == last:
+            old = sha256(b"\x01" + node + old).digest()
+            new = sha256(b"\x01" + node + new).digest()
+            while not at & 1 and at:
+                at, last = at >> 1, last >> 1
+        else:
+            new = sha256(b"\x01" + new + node).digest()
+        at, last = at >> 1, last >> 1
+    return last == 0 and old == first_root and new == second_root

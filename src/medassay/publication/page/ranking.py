@@ -1,6 +1,6 @@
 """The ranking: overall and for each domain, one page a mode."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from medassay.publication.board import OVERALL, Board, shown_rows
 from medassay.publication.page.html import Page, render
@@ -15,8 +15,15 @@ def pages(board: Board) -> Iterator[Page]:
             yield ranking(board, domain, mode)
 
 
-def ranking(board: Board, domain: str, mode: str, *, up: str | None = None) -> Page:
-    """Return one ranking page."""
+def ranking(
+    board: Board,
+    domain: str,
+    mode: str,
+    *,
+    up: str | None = None,
+    publications: Sequence[str] = (),
+) -> Page:
+    """Return one ranking page; a site's first page also lists its publications, newest first."""
     ranked, others = shown_rows(board.rows(domain, mode))
     relations = board.relations(domain, mode)
     pairs = relations["pairs"] if len(relations["pairs"]) <= _PAIRS_SHOWN else []
@@ -25,6 +32,7 @@ def ranking(board: Board, domain: str, mode: str, *, up: str | None = None) -> P
         board,
         board.ranking_path(domain, mode),
         up=up,
+        publications=publications,
         domain=domain,
         mode=mode,
         ranked=ranked,

@@ -1,0 +1,80 @@
+"""A sealed run made ready for pages: rankings, answers with their verdicts, failures, times."""
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import Any
+
+from medassay.core.canonical import sha256_hex
+from medassay.publication.board import Board, CellKey, ShownAnswer
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+from medassay.task.judged import TRIAL_KEY, by_trial
+from medassay.task.scoring import RunItems
+
+_ABSENT = dict.fromkeys(
+    ("context", "question", "options", "expected", "range", "regex", "language")
+)
+
+
+def board_of(run: Run, items: RunItems, name: str) -> Board:
+    """Return what the pages of a sealed run show."""
+    failures: dict[str, int] = {}
+    totals: dict[str, list[float]] = {}
+    timings = read_jsonl(run.path / "timings.jsonl")
+    for trial, timing in zip(read_jsonl(run.path / "trials.jsonl"), timings, strict=True):
+        if trial["outcome"] == "failed":
+            failures[trial["model"]] = failures.get(trial["model"], 0) + 1
+        elif timing.get("seconds"):
+            totals.setdefault(trial["model"], []).append(timing["seconds"])
+    return Board(
+        publication=name,
+        date=run.seal["sealed_at"][:10],
+        manifest=run.manifest,
+        statistics=run.statistics,
+        seal=run.seal,
+        failures=failures,
+        seconds={model: sum(times) / len(times) for model, times in totals.items()},
+        answers=lambda: _answers(run, items),
+    )
+
+
+def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAnswer]]]:
+    with (run.path / "trials.jsonl").open("rb") as lines:
+        digests = (sha256_hex(line.removesuffix(b"\n")) for line in lines)
+        records = zip(
+            read_jsonl(run.path / "trials.jsonl"),
+            read_jsonl(run.path / "scores.jsonl"),
+            digests,
+            strict=True,
+        )
+        said = _verdicts(run)
+        cell = lambda entry: tuple(entry[0][k] for k in ("domain", "model", "setting", "mode"))  # noqa: E731 -- a key
+        for (domain, model, setting, mode), group in groupby(records, key=cell):
+            answers = [
+                ShownAnswer(
+                    item={**_ABSENT, **items.record(domain, trial["item"])},
+                    trial=trial,
+                    score=score["score"],
+                    because=score["because"],
+                    sha256=digest,
+                    verdicts=said(trial),
+                )
+                for trial, score, digest in group
+            ]
+            yield CellKey(domain=domain, model=model, setting=setting, mode=mode), answers
+
+
+def _verdicts(run: Run) -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
+    """Return what gives the verdicts on each trial, asked in the order of the file."""
+    path = run.path / "verdicts.jsonl"
+    groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
+    waiting = next(groups, None)
+
+    def said(trial: dict[str, Any]) -> list[dict[str, Any]]:
+        nonlocal waiting
+        if waiting is None or waiting[0] != tuple(trial[k] for k in TRIAL_KEY):
+            return []
+        found, waiting = waiting[1], next(groups, None)
+        return found
+
+    return said

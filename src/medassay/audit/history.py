@@ -1,0 +1,137 @@
+"""What a site says beside its publications: ledger, log, status of each, first page.
+
+These files change with every publication; each change is a line of the ledger. `log/SITE.sha256`
+holds their sums, so that a copy of the site can be checked whole.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+
+from medassay.core.canonical import canonical
+from medassay.core.ledger import (
+    HEAD,
+    LEDGER,
+    SITE_SUMS,
+    STATES,
+    Entry,
+    is_publication,
+    status_of,
+)
+from medassay.errors import GateError, InputError
+from medassay.publication.board import OVERALL, Board
+from medassay.publication.page.ranking import ranking
+from medassay.publication.site import site_files
+from medassay.storage.ledger import append_entry, head_of, lock_site, read_ledger
+from medassay.storage.run import SUMS, file_sha256
+from medassay.storage.signature import Signer
+
+
+def set_status(
+    site: Path,
+    publication: str,
+    status: str,
+    *,
+    reason: str,
+    following: str | None = None,
+    signer: Signer | None = None,
+) -> None:
+    """Say of a publication that it is superseded, corrected or retracted; its own bytes stay.
+
+    Parameters
+    ----------
+    following : the publication to read instead
+
+    Raises
+    ------
+    InputError
+        When the site has no such publication, the status is unknown or no reason is given.
+    """
+    if status not in STATES:
+        raise InputError(f"status '{status}': expected one of {', '.join(STATES)}")
+    if not reason.strip():
+        raise InputError("--reason: empty; readers must learn why")
+    if not (site / LEDGER).is_file():
+        raise InputError(f"{site}: no site; expected a folder with {LEDGER}")
+    refuse_key_inside(site, signer)
+    with lock_site(site):
+        known = status_of(read_ledger(site))
+        for name in (publication, following):
+            if name is not None and name not in known:
+                listed = ", ".join(sorted(known)) or "none"
+                raise InputError(f"{site}: no publication '{name}'; there are {listed}")
+        if following == publication:
+            raise InputError(f"--next: '{following}' is the publication itself")
+        record = {"event": "status", "publication": publication, "status": status}
+        more = {"schema_version": 1, "at": _now(), "reason": reason, "next": following}
+        append_entry(site, {**record, **more}, signer)
+        _write_site(site)
+
+
+def refuse_key_inside(site: Path, signer: Signer | None) -> None:
+    """Refuse a key that lies where everything becomes public."""
+    if signer is not None and site.resolve() in signer.path.resolve().parents:
+        raise GateError(f"{signer.path}: lies in the site; keep the key outside of it")
+
+
+def refuse_foreign(site: Path) -> None:
+    """Refuse a site whose publications are not in its ledger's hand."""
+    logged = {e.record["publication"] for e in read_ledger(site)}
+    present = {path.parent.name for path in (site / "p").glob("*/index.html")}
+    if not logged and len(present) > 1:
+        raise GateError(
+            f"{site}: holds publications and no {LEDGER}; publish into a new folder, or bring the "
+            "ledger back"
+        )
+
+
+def record_publication(
+    site: Path, board: Board, place: Path, signer: Signer | None = None
+) -> None:
+    """Enter a publication into the ledger, once, and make the site's own pages anew."""
+    name = board.publication
+    entries = read_ledger(site)
+    if name not in {entry.record["publication"] for entry in entries}:
+        record = {
+            "schema_version": 1,
+            "event": "publication",
+            "at": _now(),
+            "publication": name,
+            "run": board.manifest["run"],
+            "banks": [bank["version"] for bank in board.manifest["banks"]],
+            "methodology": board.manifest["methodology"],
+            "root": board.seal["root"],
+            "sums_sha256": file_sha256(place / "data" / SUMS),
+        }
+        entries = [*entries, append_entry(site, record, signer)]
+    names = [e.record["publication"] for e in reversed(entries) if is_publication(e)]
+    if name == names[0]:
+        up = f"p/{name}/"
+        _, content = ranking(board, OVERALL, board.modes[0], up=up, publications=names)
+        _replace(site / "index.html", content.encode())
+    _write_site(site)
+
+
+def _write_site(site: Path) -> None:
+    entries = read_ledger(site)
+    for address, content in site_files(entries):
+        _replace(site / address, content)
+    _replace(site / HEAD, canonical(head_of(entries)) + b"\n")
+    _replace(site / SITE_SUMS, site_sums(site, entries))
+
+
+def site_sums(site: Path, entries: Sequence[Entry]) -> bytes:
+    """Return the sums of every file of a site that is none of a publication's."""
+    names = [HEAD, "index.html", LEDGER, *(address for address, _ in site_files(entries))]
+    return "".join(f"{file_sha256(site / name)}  {name}\n" for name in sorted(names)).encode()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(content)
+    part.replace(path)
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

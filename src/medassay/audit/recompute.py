@@ -1,0 +1,245 @@
+"""Recompute everything that a sealed run says, and name the first record that differs.
+
+Hashes and intervals are always checked. Scores and parsed answers are recomputed where the code
+that made them is this code; otherwise the report says "not recomputed: other code".
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from medassay.answer.catalog import PARSERS
+from medassay.answer.parse import read_answer
+from medassay.audit.rejudge import Mismatch, Rejudging
+from medassay.audit.report import Report
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.item import Item
+from medassay.core.trial import Completion, Prompt
+from medassay.errors import IncompleteError, MedassayError
+from medassay.runner.finish import read_judgements
+from medassay.runner.manifest import code_of_today, parser_ids, scorer_ids
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import (
+    JOURNALS,
+    LOCK,
+    SEAL,
+    SUMS,
+    Run,
+    file_sha256,
+    open_run,
+    read_document,
+    record_root,
+)
+from medassay.task.catalog import TASKS
+from medassay.task.scoring import RunItems, must_judge, score_trials
+from medassay.task.standings import Table, leaderboard_document
+from medassay.task.task import Task
+
+TOLERANCE = 1e-9
+_ABSENT = object()
+
+
+def verify_run(folder: Path) -> Report:
+    """Return the report on one sealed run."""
+    report = Report()
+    if (
+        not (folder / SEAL).exists()
+        and (folder / "manifest.json").exists()
+        and not (folder / SUMS).exists()
+    ):
+        raise IncompleteError(
+            f"{folder}: the run is not finished; only sealed runs can be verified"
+        )
+    steps = (
+        ("seal", _check_seal),
+        ("files", _check_run_sums),
+        ("records", _check_root),
+        ("content", _check_content),
+    )
+    for name, step in steps:
+        if not report.check(name, partial(step, folder)):
+            break
+    return report
+
+
+def _check_seal(folder: Path) -> str:
+    if not (folder / SEAL).is_file():
+        raise Mismatch(f"{SEAL}: missing")
+    seal = read_document(folder / SEAL)
+    given = seal.pop("hash", None)
+    if (
+        sha256_hex(canonical(seal)) != given
+        or (folder / SEAL).read_bytes() != canonical({**seal, "hash": given}) + b"\n"
+    ):
+        raise Mismatch(f"{SEAL}: its content does not have its own hash")
+    if not (folder / SUMS).is_file() or file_sha256(folder / SUMS) != seal["sums_sha256"]:
+        raise Mismatch(f"{SUMS}: not the file that was sealed")
+    return f"seal {given[:16]}"
+
+
+def _check_run_sums(folder: Path) -> str:
+    return check_sums(folder, folder / SUMS)
+
+
+def check_sums(folder: Path, sums: Path) -> str:
+    """Check a folder against a list of sums: every file listed, no other, each as it was."""
+    if not sums.is_file():
+        raise Mismatch(f"{sums.name}: missing")
+    listed: dict[str, str] = {}
+    for line in sums.read_text(encoding="utf-8").splitlines():
+        digest, _, name = line.partition("  ")
+        listed[name] = digest
+    own = (
+        {sums.relative_to(folder).as_posix(), SEAL}
+        if (folder / SEAL).exists()
+        else {sums.relative_to(folder).as_posix()}
+    )
+    present = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - own
+    # What a kill just behind the seal leaves is no part of the run; `run` removes it.
+    left = tuple(f"{name}/" for name in JOURNALS)
+    present = {n for n in present if n != LOCK and not n.startswith(left)}
+    for name in sorted(listed.keys() | present):
+        if name not in present:
+            raise Mismatch(f"{name}: missing")
+        if name not in listed:
+            raise Mismatch(f"{name}: not among the files of {sums.name}")
+        if file_sha256(folder / name) != listed[name]:
+            raise Mismatch(_changed_record(folder / name, name))
+    return f"{len(listed)} files"
+
+
+def _changed_record(path: Path, name: str) -> str:
+    """Name the file, and where its lines are canonical records the first that is none."""
+    if path.suffix == ".jsonl":
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    whole = canonical(json.loads(line)) + b"\n" == line
+                except (ValueError, MedassayError):
+                    whole = False
+                if not whole:
+                    return f"{name} line {number}: not the record that was sealed"
+    return f"{name}: its bytes are not those that were sealed"
+
+
+def _check_root(folder: Path) -> str:
+    seal = read_document(folder / SEAL)
+    root, count = record_root(folder)
+    if (root, count) != (seal["root"], seal["count"]):
+        raise Mismatch(
+            f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
+        )
+    return f"{count} records, root {root[:16]}"
+
+
+def _check_content(folder: Path) -> str:
+    run = open_run(folder)
+    task = TASKS[run.manifest["task"]]
+    items = RunItems(folder, run.manifest["domains"])
+    same_code = (
+        run.manifest["scorers"] == scorer_ids() and run.manifest["parsers"] == parser_ids()
+    )
+    table = Table(items)
+    judged = Rejudging(run, items, task) if "bench" in run.manifest else None
+    for trial, score in _scores(run, items, task, judged, same_code=same_code):
+        table.add(trial, score)
+    if judged is not None and same_code:
+        judged.audit()
+    recomputed = leaderboard_document(table, run.manifest, task, read_judgements(run, items))
+    own_code = run.manifest.get("code") == code_of_today()
+    _compare(json.loads(canonical(recomputed)), run.statistics, "statistics.json", own_code)
+    return "intervals, ranks and pairs recomputed; scores " + (
+        "recomputed" if same_code else "not recomputed: other code"
+    )
+
+
+def _scores(
+    run: Run, items: RunItems, task: Task, judged: Rejudging | None, *, same_code: bool
+) -> Iterator[tuple[dict[str, Any], float | None]]:
+    stored = read_jsonl(run.path / "scores.jsonl")
+    last: tuple[Any, ...] = ()
+    for number, ((trial, score), record) in enumerate(
+        zip(score_trials(run.path, items, task), stored, strict=True), 1
+    ):
+        place = tuple(
+            trial[k] for k in ("domain", "model", "setting", "mode", "item", "repeat")
+        )
+        if place <= last:
+            raise Mismatch(
+                f"trials.jsonl line {number}: out of order, or a trial that occurs twice"
+            )
+        last = place
+        if same_code:
+            _reread(trial, items.get(trial["domain"], trial["item"]), task, run, number)
+            if judged is not None and must_judge(task, trial, items):
+                score = judged.score(trial)  # noqa: PLW2901 -- what the verdicts come to
+            if json.loads(canonical(score)) != record:
+                raise Mismatch(
+                    f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
+                )
+        yield trial, record["score"]
+
+
+def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int) -> None:
+    """Read the stored reply again, as the runner did."""
+    parser = task.readers[item.form][0]
+    if parser is None or trial["outcome"] == "failed":
+        return
+    order = tuple(trial["order"]) if "order" in trial else None
+    shown = item.options if order is None else tuple(item.options[i] for i in order)
+    prompt = Prompt(
+        item_id=item.id,
+        messages=(),
+        encoded=b"",
+        template="",
+        letters=item.letters,
+        options=shown,
+        order=order,
+    )
+    completion = Completion(text=trial["text"], finish=trial["finish"])
+    answer = read_answer(
+        item, prompt, completion, PARSERS[parser], run.manifest["plan"]["extraction"]
+    )
+    if (answer.outcome, answer.value, answer.reason) != (
+        trial["outcome"],
+        trial["value"],
+        trial["reason"],
+    ):
+        was, now = (
+            f"{outcome}, {reason}: {value!r:.80}"
+            for outcome, reason, value in (
+                (trial["outcome"], trial["reason"], trial["value"]),
+                (answer.outcome, answer.reason, answer.value),
+            )
+        )
+        raise Mismatch(f"trials.jsonl line {number}: read as {was}; reads as {now}")
+
+
+def _compare(found: Any, sealed: Any, where: str, own_code: bool) -> None:
+    """Compare two documents; numbers may differ by 1e-9.
+
+    Of a run of other code than this, fields that this code has added are no difference.
+    """
+    if isinstance(found, dict) and isinstance(sealed, dict):
+        for key in sorted((found.keys() | sealed.keys()) if own_code else sealed.keys()):
+            _compare(
+                found.get(key, _ABSENT),
+                sealed.get(key, _ABSENT),
+                f"{where}: {key}" if ":" not in where else f"{where}.{key}",
+                own_code,
+            )
+    elif isinstance(found, list) and isinstance(sealed, list) and len(found) == len(sealed):
+        for number, (one, other) in enumerate(zip(found, sealed, strict=True)):
+            _compare(one, other, f"{where}[{number}]", own_code)
+    elif _number(found) and _number(sealed):
+        if not math.isclose(found, sealed, rel_tol=0.0, abs_tol=TOLERANCE):
+            raise Mismatch(f"{where}: {sealed} was sealed, {found} is recomputed")
+    elif found is _ABSENT or sealed is _ABSENT or found != sealed:
+        raise Mismatch(f"{where}: differs from what is recomputed")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

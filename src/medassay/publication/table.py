@@ -1,0 +1,107 @@
+"""Rankings and pairs of a board as tables for spreadsheets."""
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from medassay.publication.board import Board
+
+_COLUMNS = [
+    "domain",
+    "mode",
+    "model",
+    "setting",
+    "metric",
+    "score",
+    "lo",
+    "hi",
+    "second_method",
+    "second_lo",
+    "second_hi",
+    "n",
+    "n_common",
+    "coverage",
+    "rank",
+    "rank_lo",
+    "rank_hi",
+    "group",
+    "unparsed_rate",
+    "ambiguous_rate",
+    "agreement",
+    "unanimous",
+    "hallucination_rate",
+    "hallucination_lo",
+    "hallucination_hi",
+    "contradict_rate",
+    "judge_failures",
+    "flags",
+]
+
+
+def _table(columns: list[str], rows: Iterator[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    for row in rows:
+        # A cell that a spreadsheet would run as a formula is text: model names come from outside.
+        writer.writerow(
+            {
+                k: f"'{v}" if isinstance(v, str) and v[:1] in "=+-@" else v
+                for k, v in row.items()
+            }
+        )
+    return text.getvalue()
+
+
+def leaderboard_csv(board: Board) -> str:
+    """Return every ranking as one table."""
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for domain, found in board.statistics["domains"].items():
+            for row in found:
+                second = row["second"] or {}
+                ends = {f"second_{key}": second.get(key) for key in ("method", "lo", "hi")}
+                rate = row.get("hallucination_rate") or {}
+                ends |= {f"hallucination_{key}": rate.get(key) for key in ("lo", "hi")}
+                ends["hallucination_rate"] = rate.get("score")
+                yield {**row, **ends, "domain": domain, "flags": " ".join(row["flags"])}
+
+    return _table(_COLUMNS, rows())
+
+
+def pairs_csv(board: Board) -> str:
+    """Return every pair of ranked rows as one table."""
+    columns = [
+        "domain",
+        "mode",
+        "first",
+        "first_setting",
+        "second",
+        "second_setting",
+        "difference",
+        "lo",
+        "hi",
+        "test",
+        "p",
+        "p_holm",
+        "p_max_t",
+        "different",
+        "separated",
+        "ordered",
+        "note",
+    ]
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for mode, fields in board.statistics["fields"].items():
+            for domain, field in fields.items():
+                for pair in field["pairs"]:
+                    names = {
+                        "first": pair["first"][0],
+                        "first_setting": pair["first"][1],
+                        "second": pair["second"][0],
+                        "second_setting": pair["second"][1],
+                    }
+                    yield {**pair, **names, "domain": domain, "mode": mode}
+
+    return _table(columns, rows())
