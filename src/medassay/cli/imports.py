@@ -1,6 +1,7 @@
 """`medassay import …`: runs of others."""
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -49,3 +50,58 @@ def healthbench(
     from medassay.exchange.healthbench import import_healthbench
 
     tell_run(import_healthbench(file, model=model, to=to))
+
+
+@app.command()
+def inspect(
+    log: Path = typer.Argument(..., help="A log of Inspect: .eval, or .json."),
+    scorer: str = typer.Option(
+        "", help="The score to take where the log has several; default: the first."
+    ),
+    to: Path | None = typer.Option(
+        None, help="The run's folder; default: runs/import-<hash>-<n>."
+    ),
+) -> None:
+    """Import a finished evaluation of Inspect: its task is the domain, epochs are repeats."""
+    _load("inspect", log, to, scorer=scorer)
+
+
+@app.command("lm-eval")
+def lm_eval(
+    samples: Path = typer.Argument(
+        ..., help="A samples_*.jsonl of lm-evaluation-harness, or the folder of one model."
+    ),
+    metric: str = typer.Option("", help="The metric to take; default: the first of each task."),
+    filter_name: str = typer.Option(
+        "", "--filter", help="The filter whose rows to take; default: the first."
+    ),
+    model: str = typer.Option(
+        "", help="The model's name; default: that of the results file beside the samples."
+    ),
+    to: Path | None = typer.Option(
+        None, help="The run's folder; default: runs/import-<hash>-<n>."
+    ),
+) -> None:
+    """Import samples of lm-evaluation-harness: each task is a domain."""
+    _load("lm-eval", samples, to, metric=metric, filter_name=filter_name, model=model)
+
+
+@app.command()
+def helm(
+    folder: Path = typer.Argument(
+        ..., help="A run folder of HELM, with per_instance_stats.json and run_spec.json."
+    ),
+    metric: str = typer.Option("", help="The statistic to take; default: exact_match."),
+    to: Path | None = typer.Option(
+        None, help="The run's folder; default: runs/import-<hash>-<n>."
+    ),
+) -> None:
+    """Import a run of HELM: its scenario is the domain, train trials are repeats."""
+    _load("helm", folder, to, metric=metric)
+
+
+def _load(name: str, path: Path, to: Path | None, **options: Any) -> None:
+    from medassay.cli.report import tell_run
+    from medassay.exchange.catalog import IMPORTS
+
+    tell_run(IMPORTS[name].load(path, to=to, **options))

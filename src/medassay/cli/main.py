@@ -10,8 +10,10 @@ import typer
 
 from medassay.cli import (
     bank,
+    compare,
     demo,
     doctor,
+    export,
     imports,
     init,
     judge,
@@ -29,8 +31,10 @@ from medassay.cli.output import out, visible
 from medassay.errors import IntegrityError, MedassayError
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "compare": compare.command,
     "demo": demo.command,
     "doctor": doctor.command,
+    "export": export.command,
     "init": init.command,
     "judge": judge.command,
     "publish": publish.command,

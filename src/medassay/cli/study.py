@@ -44,6 +44,37 @@ def injection(
         out.result(f"no verdict on {', '.join(found['no_verdict'])}")
 
 
+@app.command("power")
+def power(
+    difference: float = typer.Option(
+        ...,
+        help="The difference worth finding, in units of the score (0.05 = 5 points of 100).",
+    ),
+    discordance: float | None = typer.Option(
+        None,
+        help="Right or wrong: the share of items that just one of the two answers rightly.",
+    ),
+    deviation: float | None = typer.Option(
+        None, help="Graded scores: the standard deviation of the items' differences."
+    ),
+    items: int | None = typer.Option(None, help="Also tell the power with so many items."),
+) -> None:
+    """Say before a run how many items two models need to be told apart (80 % power, two-sided 5 %)."""
+    from medassay.study.power import plan_items
+
+    found = plan_items(difference, discordance=discordance, deviation=deviation, items=items)
+    if out.json:
+        out.document(found)
+        return
+    out.result(
+        f"{found['items']} items by {found['test']} ({found['by_formula']} by the formula)"
+    )
+    if found["power"] is not None:
+        out.result(f"{100 * found['power']:.1f} % power with {items} items")
+    for row in found["nearby"]:
+        out.result(f"  {row['difference']:.3f}  {row['items']}")
+
+
 @app.command("steps")
 def steps(
     judge: str = typer.Option(..., help="The judge, an entry of the models file."),

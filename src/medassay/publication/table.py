@@ -7,6 +7,7 @@ from typing import Any
 
 from medassay.publication.board import Board
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _COLUMNS = [
     "domain",
     "mode",
@@ -44,14 +45,19 @@ def _table(columns: list[str], rows: Iterator[dict[str, Any]]) -> str:
     writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for row in rows:
-        # A cell that a spreadsheet would run as a formula is text: model names come from outside.
-        writer.writerow(
-            {
-                k: f"'{v}" if isinstance(v, str) and v[:1] in "=+-@" else v
-                for k, v in row.items()
-            }
-        )
+        writer.writerow({name: harmless(value) for name, value in row.items()})
     return text.getvalue()
+
+
+def harmless(value: Any) -> Any:
+    """Return a cell that no spreadsheet runs as a formula: what models write comes from outside.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-0.5"), harmless(-0.5)
+    ("'=1+1", "'-0.5", -0.5)
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def leaderboard_csv(board: Board) -> str:

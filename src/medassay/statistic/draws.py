@@ -16,15 +16,20 @@ Floats = NDArray[np.float64]
 _CHUNK = 1_000_000  # cells of the count matrix held at once: 8 MB, some of it in cache
 
 
-def seed_of(bank_version: str, run_id: str, domain: str, mode: str) -> int:
+def seed_of(*parts: str) -> int:
     """Return the seed S of one domain and mode; the model is not part of it.
+
+    Parameters
+    ----------
+    parts : bank version, run, domain and mode; where runs are compared their seals' roots, sorted,
+        domain and mode
 
     Examples
     --------
     >>> seed_of("demo-2026.1", "r1", "cardiology", "solo") >= 2**63
     True
     """
-    joined = "\x1f".join((bank_version, run_id, domain, mode)).encode()
+    joined = "\x1f".join(parts).encode()
     return int.from_bytes(hashlib.sha256(joined).digest()[:8], "big") | 2**63
 
 

@@ -55,6 +55,11 @@ class RunItems:
                 return at - start
         raise IntegrityError(f"items.jsonl: no item '{name}' in domain '{domain}'")
 
+    def names(self, domain: str) -> list[str]:
+        """Return the ids of a domain's items, sorted; none for a domain that is not there."""
+        start = self._starts.get(domain, 0)
+        return self._items.ids[start : start + len(self.clusters.get(domain, ()))]
+
     def position(self, domain: str, name: str) -> int:
         """Return the place of an item in the whole run, counted from 0."""
         return self._starts.get(domain, 0) + self.place(domain, name)

@@ -318,6 +318,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "difference": difference.value,
         "lo": difference.lo,
         "hi": difference.hi,
+        "n": pair.n,
         "test": difference.test,
         "p": difference.p,
         "p_holm": pair.p_holm,

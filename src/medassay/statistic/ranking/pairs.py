@@ -50,13 +50,18 @@ class Pairs:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two ranked rows compared on their common items, first minus second."""
+    """Two ranked rows compared on their `n` common items, first minus second.
+
+    `se` is what the simultaneous order divides by; difference ± c·se is the simultaneous interval.
+    """
 
     first: Row
     second: Row
     difference: Difference
+    n: int
     p_holm: float
     p_max_t: float | None
+    se: float | None
     separated: bool
     ordered: bool | None
 
@@ -75,24 +80,26 @@ def pairs_of(field: Compared, above: Bools) -> Pairs:
     shared = None
     if field.common is not None:
         shared = means_of(field.strata, field.ranked, field.common, field.options)
-    order = _order(field, shared)
-    found: list[tuple[int, int, Difference]] = []
+    order, se = _order(field, shared)
+    found: list[tuple[int, int, tuple[Difference, int]]] = []
     for a, b in combinations(range(len(field.ranked)), 2):
         difference = _difference(field, shared, a, b)
         if difference is not None:
             found.append((a, b, difference))
-    adjusted = holm([difference.p for *_, difference in found])
+    adjusted = holm([difference.p for *_, (difference, _) in found])
     pairs = tuple(
         Pair(
             first=field.rows[field.ranked[a]],
             second=field.rows[field.ranked[b]],
             difference=difference,
+            n=n,
             p_holm=p,
             p_max_t=None if order is None else float(order.p_max_t[a, b]),
+            se=None if se is None else float(se[a, b]),
             separated=bool(above[a, b] or above[b, a]),
             ordered=None if order is None else bool(order.above[a, b] or order.above[b, a]),
         )
-        for (a, b, difference), p in zip(found, adjusted, strict=True)
+        for (a, b, (difference, n)), p in zip(found, adjusted, strict=True)
     )
     if order is None:
         return Pairs(pairs=pairs, c=None, ranges={})
@@ -101,12 +108,14 @@ def pairs_of(field: Compared, above: Bools) -> Pairs:
     return Pairs(pairs=pairs, c=order.c, ranges=ranges)
 
 
-def _order(field: Compared, shared: Means | None) -> SimultaneousOrder | None:
-    """Return P; None where it is not computed (7.2) or orders nothing (too few items)."""
+def _order(
+    field: Compared, shared: Means | None
+) -> tuple[SimultaneousOrder | None, Floats | None]:
+    """Return P and its SE; None where it is not computed (7.2) or orders nothing (too few items)."""
     if shared is None or shared.draws is None or field.common is None:
-        return None
+        return None, None
     if min(shared.n, shared.n_clusters) < SMALL_N:
-        return None
+        return None, None
     sign = 1.0 if field.options.scale.better == "high" else -1.0
     weights: list[Floats] = []
     for stratum, mask in zip(field.strata, field.common, strict=True):
@@ -115,13 +124,14 @@ def _order(field: Compared, shared: Means | None) -> SimultaneousOrder | None:
             numbers = number_clusters(stratum.clusters[mask])
             sums = part if numbers is None else cluster_sums(part.T, numbers)[0].T
             weights.append(sums / part.shape[1])
-    return simultaneous_order(
-        sign * shared.values, sign * shared.draws, difference_norms(weights)
-    )
+    se = difference_norms(weights)
+    return simultaneous_order(sign * shared.values, sign * shared.draws, se), se
 
 
-def _difference(field: Compared, shared: Means | None, a: int, b: int) -> Difference | None:
-    """Return the difference of two ranked rows, None without a common item or an interval."""
+def _difference(
+    field: Compared, shared: Means | None, a: int, b: int
+) -> tuple[Difference, int] | None:
+    """Return the difference of two ranked rows and its n, None without a common item or an interval."""
     first, second = field.ranked[a], field.ranked[b]
     masks = field.common
     means, columns = shared, (a, b)
@@ -145,7 +155,8 @@ def _difference(field: Compared, shared: Means | None, a: int, b: int) -> Differ
     )
     value = float(means.values[columns[0]] - means.values[columns[1]])
     made = replace(made, value=value)
-    return made if len(kept) == 1 else _pooled_difference(made, pairs, clusters)
+    made = made if len(kept) == 1 else _pooled_difference(made, pairs, clusters)
+    return made, means.n
 
 
 def _pooled_difference(

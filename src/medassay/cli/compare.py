@@ -1,0 +1,157 @@
+"""`medassay compare A B [C …]`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from medassay.cli.output import out, visible
+from medassay.errors import GateError, UsageError
+
+_RULES = ("noninferior", "equivalent")
+
+
+def command(
+    places: list[Path] = typer.Argument(
+        ..., help="Sealed runs, publications, or logs of other harnesses (see import)."
+    ),
+    only: str = typer.Option(
+        "", help="Compare only these models, in this order; comma-separated."
+    ),
+    margin: float | None = typer.Option(
+        None,
+        help="What counts as equally good, in units of the score (0.02 = 2 points of 100).",
+    ),
+    gate: str = typer.Option(
+        "",
+        help="noninferior:M or equivalent:M: exit 1 unless the first passes against the second.",
+    ),
+    by_domain: bool = typer.Option(False, "--by-domain", help="Compare each domain, too."),
+) -> None:
+    """Compare models pair by pair on their common items: difference, tests, items that would tell."""
+    from medassay.exchange.compare import compare
+    from medassay.exchange.place import open_places
+
+    rule, held = read_gate(gate) if gate else ("", margin)
+    if gate and margin is not None and margin != held:
+        raise UsageError("--gate names its own margin; leave --margin out")
+    names = [name.strip() for name in only.split(",") if name.strip()]
+    with open_places(places) as runs:
+        found = compare(runs, margin=held, only=names, by_domain=by_domain)
+        scale = [runs[0].statistics["scale"][end] for end in ("lo", "hi")]
+    passed, pair = found.gate(rule, held or 0.0) if rule else (True, {})
+    if out.json:
+        sys.stdout.write(json.dumps(found.pairs, indent=1) + "\n")
+        if not passed:
+            raise typer.Exit(GateError.exit_code)
+        return
+    _print(found.pairs, scale)
+    for note in found.notes:
+        out.say(f"note: {note}")
+    if rule:
+        lo, hi = (_units(end, scale) for end in pair["bounds_90"] or (None, None))
+        says = f"{pair['a']} against {pair['b']}: 90 % interval [{lo}, {hi}], margin {_units(held, scale)}"
+        if not passed:
+            raise GateError(f"gate {rule} not passed: {says}")
+        out.result(f"gate {rule} passed: {says}")
+
+
+def read_gate(text: str) -> tuple[str, float]:
+    """Return rule and margin of a gate, or say what is expected."""
+    rule, _, margin = text.partition(":")
+    try:
+        value = float(margin)
+    except ValueError:
+        value = 0.0
+    if rule not in _RULES or not 0 < value < float("inf"):
+        raise UsageError(
+            f"--gate '{text}': expected {' or '.join(_RULES)} with a margin, e.g. noninferior:0.02"
+        )
+    return rule, value
+
+
+def _units(value: float | None, scale: list[float]) -> str:
+    from medassay.core.leaderboard import units
+
+    return units(value, scale)
+
+
+def _print(pairs: list[dict[str, Any]], scale: list[float]) -> None:
+    """Print all pairs as a table with a forest of intervals."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    unit = "points of 100" if scale == [0, 1] else f"on {scale[0]:g} to {scale[1]:g}"
+    widest = max(max(abs(pair["lo"]), abs(pair["hi"])) for pair in pairs) or 1.0
+    for domain, mode in dict.fromkeys((pair["domain"], pair["mode"]) for pair in pairs):
+        some = [pair for pair in pairs if (pair["domain"], pair["mode"]) == (domain, mode)]
+        table = Table(
+            title=f"{escape(visible(domain))}, {escape(visible(mode))}: first minus second, {unit}, "
+            "95 % interval",
+            title_justify="left",
+        )
+        held = some[0]["margin"] is not None
+        for heading in ("first", "second", "difference", "", "n", "p", "p (Holm)", "reading"):
+            table.add_column(heading, no_wrap=heading in ("difference", ""))
+        for pair in some:
+            ends = f"{_units(pair['diff'], scale)} [{_units(pair['lo'], scale)}, {_units(pair['hi'], scale)}]"
+            cells = [
+                pair["a"],
+                pair["b"],
+                ends,
+                forest_line(pair["lo"], pair["diff"], pair["hi"], widest),
+                str(pair["n"]),
+                f"{pair['p']:.3f} {pair['test']}",
+                f"{pair['p_holm']:.3f}",
+                reading(pair, held=held),
+            ]
+            table.add_row(*(escape(visible(cell)) for cell in cells))
+        out.console().print(table)
+
+
+def reading(pair: dict[str, Any], *, held: bool) -> str:
+    """Return what a pair's numbers say, in words.
+
+    Examples
+    --------
+    >>> pair = {"different": False, "identical": False, "equivalent": True, "non_inferior": True, "n": 50}
+    >>> reading({**pair, "items_to_separate": 626}, held=True)
+    'not separable; equally good within the margin; 626 items would tell'
+    """
+    says = ["different" if pair["different"] else "not separable"]
+    if pair["identical"]:
+        says = [f"the same score on each of {pair['n']} items"]
+    if held:
+        if pair["equivalent"]:
+            says.append("equally good within the margin")
+        elif pair["non_inferior"]:
+            says.append("first not worse by the margin")
+        else:
+            says.append("nothing shown within the margin")
+    if not pair["different"] and (needed := pair["items_to_separate"]) is not None:
+        many = ">100×" if needed > 100 * pair["n"] else str(needed)
+        says.append(f"{many} items would tell")
+    return "; ".join(says)
+
+
+def forest_line(lo: float, value: float, hi: float, widest: float, width: int = 21) -> str:
+    """Return an interval drawn on a line with its zero.
+
+    Examples
+    --------
+    >>> forest_line(-0.1, 0.1, 0.3, 0.4)
+    '        ──│─●─────   '
+    """
+    half = width // 2
+
+    def at(x: float) -> int:
+        return min(width - 1, max(0, half + round(x / widest * half)))
+
+    marks = [" "] * width
+    for place in range(at(lo), at(hi) + 1):
+        marks[place] = "─"
+    marks[half] = "│"
+    marks[at(value)] = "●"
+    return "".join(marks)

@@ -1,0 +1,30 @@
+"""`medassay export RUN --format …`."""
+
+from pathlib import Path
+
+import typer
+
+from medassay.cli.output import out
+
+
+def command(
+    run: Path = typer.Argument(
+        ..., help="A sealed run, a publication, or another harness's log."
+    ),
+    form: str = typer.Option(..., "--format", help="csv, jsonl, parquet or every-eval-ever."),
+    to: Path | None = typer.Option(
+        None,
+        help="The file to write, for every-eval-ever the folder; default: by the run's name.",
+    ),
+) -> None:
+    """Write every answer with its score for other tools; nothing is left out, also what is private."""
+    from medassay.exchange.export import export
+    from medassay.exchange.place import open_places
+
+    with open_places([run]) as [found]:
+        target = to or Path(found.path.name if "-" in form else f"{found.path.name}.{form}")
+        made = export(found, form, target)
+    if out.json:
+        out.document({"path": str(made)})
+    else:
+        out.result(f"wrote {made}")

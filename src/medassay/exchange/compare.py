@@ -1,0 +1,372 @@
+"""Compare models across runs on the items that all of them answered, pair by pair."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from medassay.errors import IncompleteError, InputError
+from medassay.statistic.draws import seed_of
+from medassay.statistic.interval.bootstrap import TIE
+from medassay.statistic.ranking.evidence import Evidence
+from medassay.statistic.ranking.field import MIN_COVERAGE
+from medassay.statistic.ranking.pairs import Compared, Pair, Pairs, pairs_of
+from medassay.statistic.ranking.pool import Options, Stratum, means_of
+from medassay.statistic.test.margin import Bounds, check_margin
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+from medassay.task.catalog import TASKS
+from medassay.task.scoring import RunItems
+from medassay.task.standings import OVERALL, Table, unranked_rows
+
+_SAME = ("question", "context", "options", "expected", "range", "regex", "facts", "criteria")
+Row = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One run of a comparison, with its scores."""
+
+    run: Run
+    items: RunItems
+    table: Table
+
+    @classmethod
+    def of(cls, run: Run) -> "Side":
+        """Return a sealed run with its scores read."""
+        if not run.sealed:
+            raise IncompleteError(f"{run.path}: not finished; only sealed runs are compared")
+        items = RunItems(run.path, run.manifest["domains"])
+        table = Table(items)
+        trials, scores = (
+            read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "scores")
+        )
+        for trial, score in zip(trials, scores, strict=True):
+            table.add(trial, score["score"])
+        return cls(run=run, items=items, table=table)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Every pair of rows over the items common to all sides.
+
+    `pairs` holds the documents of all pairs; `notes` what a reader must know of the runs.
+    """
+
+    pairs: list[dict[str, Any]]
+    notes: list[str]
+
+    def gate(self, rule: str, margin: float) -> tuple[bool, dict[str, Any]]:
+        """Return whether the one pair, first against second, passes, and its document.
+
+        Parameters
+        ----------
+        rule : "noninferior" (the first is not worse by the margin) or "equivalent"
+
+        Raises
+        ------
+        InputError
+            When there is more than one pair: a gate holds one model against one.
+        """
+        if len(self.pairs) != 1:
+            raise InputError(
+                f"--gate: {len(self.pairs)} pairs; a gate holds one model against one, name them "
+                "with --only"
+            )
+        [pair] = self.pairs
+        key = {"noninferior": "non_inferior", "equivalent": "equivalent"}[rule]
+        check_margin(margin)
+        return bool(pair[key]), pair
+
+
+def compare(
+    runs: Sequence[Run],
+    *,
+    margin: float | None = None,
+    only: Sequence[str] = (),
+    by_domain: bool = False,
+) -> Comparison:
+    """Return all pairs of rows of some runs, each compared on the items common to all of them.
+
+    Parameters
+    ----------
+    margin : in units of the score; equivalence and non-inferiority are claimed against it, and are
+        null without it
+    only : names of models, to compare no others; the pairs are then in this order
+    by_domain : whether each domain is compared too, besides the mean over domains
+
+    Returns
+    -------
+    Comparison
+        A pair is the first minus the second, on the metric's scale.
+
+    Raises
+    ------
+    InputError
+        When runs have no item, mode or metric in common, or other items under the same id.
+    """
+    if margin is not None:
+        check_margin(margin)
+    sides = [Side.of(run) for run in runs]
+    _refuse_unlike(sides)
+    rows = _rows(sides, only)
+    if len(rows) < 2:
+        raise InputError(
+            f"{len(rows)} model to compare; expected at least two (baselines and scripted models are "
+            "compared when --only names them)"
+        )
+    found: list[dict[str, Any]] = []
+    for mode in sorted({row.mode for row in rows}):
+        some = [row for row in rows if row.mode == mode]
+        if len(some) > 1:
+            found += _of_mode(sides, some, mode, margin, by_domain=by_domain)
+    if not found:
+        raise InputError("the runs have no mode in common (solo, tools); nothing to compare")
+    return Comparison(pairs=found, notes=_notes(sides))
+
+
+@dataclass(frozen=True)
+class _Row:
+    side: int
+    model: str
+    setting: str
+    mode: str
+    label: str
+
+
+def _refuse_unlike(sides: Sequence[Side]) -> None:
+    """Refuse runs on other scales, or with another question under the same id."""
+    for one, other in pairwise(sides):
+        scales = [(s.run.statistics["metric"], s.run.statistics["scale"]) for s in (one, other)]
+        if scales[0] != scales[1]:
+            raise InputError(
+                f"{one.run.path} has {_metric(scales[0])}, {other.run.path} {_metric(scales[1])}; "
+                "expected the same metric on the same scale"
+            )
+    for other in sides[1:]:
+        for domain in sides[0].table.domains:
+            _refuse_other_items(sides[0], other, domain)
+
+
+def _refuse_other_items(first: Side, other: Side, domain: str) -> None:
+    for name in sorted(_ids(other, domain) & _ids(first, domain)):
+        mine, yours = first.items.record(domain, name), other.items.record(domain, name)
+        for key in _SAME:
+            if key in mine and key in yours and mine[key] != yours[key]:
+                raise InputError(
+                    f"item '{name}' of domain '{domain}' has another '{key}' in "
+                    f"{other.run.path} than in {first.run.path}: not the same item"
+                )
+
+
+def _metric(scale: tuple[str, Mapping[str, Any]]) -> str:
+    return f"{scale[0]} from {scale[1]['lo']} to {scale[1]['hi']}"
+
+
+def _ids(side: Side, domain: str) -> set[str]:
+    return set(side.items.names(domain))
+
+
+def _rows(sides: Sequence[Side], only: Sequence[str]) -> list[_Row]:
+    """Return the rows to compare, each with a name of its own."""
+    found = []
+    for at, side in enumerate(sides):
+        for mode in sorted(side.table.modes):
+            names = side.table.rows(mode)
+            skipped = unranked_rows(side.run.manifest, names)
+            found += [
+                (at, model, setting, mode)
+                for model, setting in names
+                if (model in only if only else (model, setting) not in skipped)
+            ]
+    known = {model for _, model, _, _ in found}
+    for name in only:
+        if name not in known:
+            listed = sorted(
+                {m for s in sides for mode in s.table.modes for m, _ in s.table.rows(mode)}
+            )
+            raise InputError(f"--only: no model '{name}'; there are {', '.join(listed)}")
+    if only:
+        found.sort(key=lambda row: only.index(row[1]))
+    return [_Row(*row, label=_label(row, found, sides)) for row in found]
+
+
+def _label(
+    row: tuple[int, str, str, str],
+    rows: Sequence[tuple[int, str, str, str]],
+    sides: Sequence[Side],
+) -> str:
+    """Return the shortest name that no other row has: model, setting, mode, run."""
+    side, model, setting, mode = row
+    label = model
+    if len({other[2] for other in rows}) > 1:
+        label += f" · {setting}"
+    if len({other[3] for other in rows}) > 1:
+        label += f" · {mode}"
+    if any(other != row and other[1:] == row[1:] for other in rows):
+        label += f" · {side + 1}. {sides[side].run.path.name}"
+    return label
+
+
+def _of_mode(
+    sides: Sequence[Side],
+    rows: Sequence[_Row],
+    mode: str,
+    margin: float | None,
+    *,
+    by_domain: bool,
+) -> list[dict[str, Any]]:
+    used = sorted({row.side for row in rows})
+    roots = sorted({sides[at].run.seal["root"] for at in used})
+    task = TASKS[sides[0].run.manifest["task"]]
+    strata: list[Stratum] = []
+    for domain in sides[used[0]].table.domains:
+        common = set.intersection(*(_ids(sides[at], domain) for at in used))
+        if common:
+            strata.append(
+                _stratum(sides, rows, domain, sorted(common), seed_of(*roots, domain, mode))
+            )
+    if not strata:
+        raise InputError("the runs have no item in common (same domain, same id)")
+    groups = [(OVERALL if len(strata) > 1 else strata[0].name, strata)]
+    if by_domain and len(strata) > 1:
+        groups += [(stratum.name, [stratum]) for stratum in strata]
+    found = []
+    for name, members in groups:
+        options = Options(pool_seed=seed_of(*roots, OVERALL, mode), scale=task.scale)
+        versus = _Versus(rows, members, options, margin)
+        found += [{"domain": name, "mode": mode, **pair} for pair in versus.pairs()]
+    return found
+
+
+def _stratum(
+    sides: Sequence[Side], rows: Sequence[_Row], domain: str, names: list[str], seed: int
+) -> Stratum:
+    scores = np.empty((len(rows), len(names)))
+    for k, row in enumerate(rows):
+        side = sides[row.side]
+        places = [side.items.place(domain, name) for name in names]
+        scores[k] = side.table.matrix(domain, row.mode, [(row.model, row.setting)])[0, places]
+    first = sides[rows[0].side]
+    kept = [first.items.place(domain, name) for name in names]
+    lowest = first.table.lowest.get(domain)
+    return Stratum(
+        name=domain,
+        scores=scores,
+        clusters=first.table.clusters[domain][kept],
+        seed=seed,
+        lowest=None if lowest is None else lowest[kept],
+    )
+
+
+class _Versus:
+    """All pairs of some rows over some domains."""
+
+    def __init__(
+        self,
+        rows: Sequence[_Row],
+        strata: Sequence[Stratum],
+        options: Options,
+        margin: float | None,
+    ) -> None:
+        self._rows, self._strata, self._options, self._margin = rows, strata, options, margin
+        self._present = [~np.isnan(s.scores) for s in strata]
+        common = [np.asarray(p.all(axis=0)) for p in self._present]
+        total = sum(len(mask) for mask in common)
+        enough = sum(int(mask.sum()) for mask in common) >= MIN_COVERAGE * total
+        self._common = common if enough else None
+
+    def pairs(self) -> list[dict[str, Any]]:
+        """Return the documents of all pairs."""
+        numbers = range(len(self._rows))
+        given = Compared(
+            rows=[(str(k), "") for k in numbers],
+            strata=self._strata,
+            ranked=list(numbers),
+            present=self._present,
+            common=self._common,
+            options=self._options,
+        )
+        apart = np.zeros((len(self._rows),) * 2, dtype=np.bool_)
+        found: Pairs = pairs_of(given, apart)
+        return [self._document(pair, found.c) for pair in found.pairs]
+
+    def _document(self, pair: Pair, c: float | None) -> dict[str, Any]:
+        a, b = int(pair.first[0]), int(pair.second[0])
+        masks = self._masks(a, b)
+        evidence = Evidence.of(self._strata, masks, a, b)
+        means = means_of(self._strata, [a, b], masks, self._options)
+        needed = evidence.needed(pair, c, means)
+        difference, margin = pair.difference, self._margin
+        discordant = evidence.discordant or (None, None)
+        bounds = evidence.bounds
+        simultaneous = None
+        # Without a single difference there is no spread to go by: no interval of width 0 is honest.
+        if c is not None and pair.se is not None and pair.se > TIE:
+            half = c * pair.se
+            simultaneous = [difference.value - half, difference.value + half]
+        high = self._options.scale.better == "high"
+        return {
+            "a": self._rows[a].label,
+            "b": self._rows[b].label,
+            "n": pair.n,
+            "n_clusters": evidence.groups,
+            "diff": difference.value,
+            "lo": difference.lo,
+            "hi": difference.hi,
+            "simultaneous": simultaneous,
+            "p": difference.p,
+            "test": difference.test,
+            "p_holm": pair.p_holm,
+            "p_max_t": pair.p_max_t,
+            "different": difference.different,
+            "identical": not evidence.differences.any(),
+            "mcnemar_p": evidence.mcnemar_p,
+            "only_a": discordant[0],
+            "only_b": discordant[1],
+            "margin": margin,
+            "bounds_90": None if bounds is None else [bounds.lo, bounds.hi],
+            "bounds_method": None if bounds is None else bounds.method,
+            "equivalent": None
+            if margin is None
+            else bounds is not None and bounds.equivalent(margin),
+            "non_inferior": None
+            if margin is None
+            else bounds is not None and _not_worse(bounds, margin, high=high),
+            "items_to_separate": needed[pair.difference.test],
+            "items_to_separate_by": needed,
+        }
+
+    def _masks(self, a: int, b: int) -> list[Any]:
+        if self._common is not None:
+            return self._common
+        return [p[a] & p[b] for p in self._present]
+
+
+def _not_worse(bounds: Bounds, margin: float, *, high: bool) -> bool:
+    return bounds.non_inferior(margin) if high else bounds.hi < margin
+
+
+def _notes(sides: Sequence[Side]) -> list[str]:
+    notes = []
+    if len({side.run.manifest["methodology"] for side in sides}) > 1:
+        notes.append(
+            "the runs differ in methodology: a difference may come from how they were asked or scored"
+        )
+    if any(
+        "scripted" in row["flags"]
+        for s in sides
+        for row in s.run.statistics["domains"][OVERALL]
+    ):
+        notes.append("SCRIPTED: answers or judges were scripted; these numbers measure nothing")
+    shared = sum(
+        len(set.intersection(*(_ids(s, d) for s in sides))) for d in sides[0].table.domains
+    )
+    for side in sides:
+        if left := len(side.items) - shared:
+            notes.append(
+                f"{side.run.path.name}: {left} of its {len(side.items)} items are not in all runs"
+            )
+    return notes

@@ -1,0 +1,294 @@
+"""A sealed run in the shared schema of Every Eval Ever (0.3.0): a record a model, and its answers.
+
+Written as its datastore files them: `data/<collection>/<developer>/<model>/<uuid>.json` with
+`<uuid>_samples.jsonl` beside it. The uuid follows from the seal, so the same run gives the same files.
+"""
+
+import datetime as dt
+import hashlib
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run, file_sha256
+from medassay.task.scoring import RunItems
+
+SCHEMA = "0.3.0"
+Row = tuple[str, str, str]  # model, setting, mode
+
+
+def write_every_eval_ever(run: Run, to: Path) -> None:
+    """Write a folder `to` with the records of every model, setting and mode of a run."""
+    items = RunItems(run.path, run.manifest["domains"])
+    written: dict[Row, Path] = {}
+    counts: dict[Row, int] = {}
+    for row in _rows(run):
+        folder = to / "data" / "/".join(_place(run, row[0]))
+        folder.mkdir(parents=True, exist_ok=True)
+        written[row] = folder / f"{_uuid(run, row)}_samples.jsonl"
+        written[row].touch()
+        counts[row] = 0
+    for row, lines in _samples(run, items):
+        with written[row].open("ab") as file:
+            for line in lines:
+                file.write(canonical(line) + b"\n")
+                counts[row] += 1
+    for row, samples in written.items():
+        record = _record(run, row)
+        record["detailed_evaluation_results"] = {
+            "format": "jsonl",
+            "file_path": samples.relative_to(to).as_posix(),
+            "hash_algorithm": "sha256",
+            "checksum": file_sha256(samples),
+            "total_rows": counts[row],
+        }
+        name = samples.name.replace("_samples.jsonl", ".json")
+        samples.with_name(name).write_bytes(canonical(record) + b"\n")
+
+
+def _rows(run: Run) -> list[Row]:
+    found = {
+        (row["model"], row["setting"], row["mode"])
+        for rows in run.statistics["domains"].values()
+        for row in rows
+    }
+    return sorted(found)
+
+
+def _uuid(run: Run, row: Row) -> uuid.UUID:
+    digest = hashlib.sha256("\x1f".join((run.seal["root"], *row)).encode()).digest()
+    return uuid.UUID(bytes=digest[:16], version=4)
+
+
+def _place(run: Run, model: str) -> tuple[str, str, str]:
+    """Return collection, developer and model as folders."""
+    developer, _, name = _model_id(run, model).partition("/")
+    collection = "-".join(sorted({bank["name"] for bank in run.manifest["banks"]}))
+    return _portable(collection), _portable(developer), _portable(name)
+
+
+def _portable(name: str) -> str:
+    made = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-. ")[:100]
+    return made if made and made != "data" else f"{made}_"
+
+
+def _model_id(run: Run, model: str) -> str:
+    """Return developer/model: as sent where it has that form, else with the family before it."""
+    spec = run.manifest["models"][model]
+    sent = spec.get("model") or model
+    developer, slash, name = sent.partition("/")
+    if slash and developer and name and "/" not in name:
+        return f"{_portable(developer)}/{_portable(name)}"
+    return f"{_portable(spec.get('family') or 'unknown')}/{_portable(sent)}"
+
+
+def _model_info(run: Run, model: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    owner = {"local": "self_deployed", "external": "externally_managed"}
+    deployed = owner.get(spec.get("location", ""), "unknown")
+    imported = spec.get("provider") == "import"
+    return {
+        "name": model,
+        "id": _model_id(run, model) if model in run.manifest["models"] else model,
+        "developer": spec.get("family") or "unknown",
+        "additional_details": {
+            "deployment_type": "unknown" if imported else deployed,
+            "model_availability": "open_weights" if spec.get("weights_digest") else "unknown",
+            "provider": str(spec.get("provider", "")),
+        },
+    }
+
+
+def _record(run: Run, row: Row) -> dict[str, Any]:
+    model, setting, mode = row
+    spec = run.manifest["models"][model]
+    sealed = dt.datetime.fromisoformat(run.seal["sealed_at"])
+    stamp = str(int(sealed.timestamp()))
+    results = [
+        _result(run, domain, found)
+        for domain, rows in sorted(run.statistics["domains"].items())
+        for found in rows
+        if (found["model"], found["setting"], found["mode"]) == row
+        and found["score"] is not None
+    ]
+    code = run.manifest["code"]
+    return {
+        "schema_version": SCHEMA,
+        "evaluation_id": _evaluation_id(run, row),
+        "evaluation_timestamp": run.seal["sealed_at"],
+        "retrieved_timestamp": stamp,
+        "source_metadata": {
+            "source_name": run.manifest.get("name") or run.id,
+            "source_type": "evaluation_run",
+            "source_organization_name": "unknown",
+            "evaluator_relationship": "other",
+            "additional_details": {"seal_root": run.seal["root"], "run": run.id},
+        },
+        "eval_library": {
+            "name": "medassay",
+            "version": code["version"],
+            "additional_details": {
+                "methodology": run.manifest["methodology"],
+                "template": run.manifest["template"],
+            },
+        },
+        "model_info": _model_info(run, model, spec),
+        "evaluation_results": [
+            {**result, **_generation(run, spec, setting, mode)} for result in results
+        ],
+    }
+
+
+def _evaluation_id(run: Run, row: Row) -> str:
+    stamp = int(dt.datetime.fromisoformat(run.seal["sealed_at"]).timestamp())
+    return "/".join((run.id, _model_id(run, row[0]), row[1], row[2], str(stamp)))
+
+
+def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    lo, hi = row["scale"]
+    second = row["second"]
+    metric: dict[str, Any] = {
+        "metric_id": row["metric"],
+        "metric_name": row["metric"],
+        "metric_unit": "proportion" if [lo, hi] == [0, 1] else "points",
+        "lower_is_better": run.statistics["scale"]["better"] == "low",
+        "score_type": "continuous",
+        # Single answers may lie below the scale where points are taken off; their mean does not.
+        "min_score": lo,
+        "max_score": hi,
+    }
+    if run.manifest.get("judges"):
+        metric["llm_scoring"] = {
+            "judges": [
+                {"model_info": _model_info(run, judge["id"], judge)}
+                for judge in run.manifest["judges"]
+            ],
+            "input_prompt": ", ".join(sorted(set(run.manifest["rubrics"].values()))),
+            "aggregation_method": "average",
+        }
+    details = {
+        "second_interval": f"{second['method']} [{second['lo']}, {second['hi']}]"
+        if second
+        else "none",
+        "coverage": str(row["coverage"]),
+        "rank": f"{row['rank']} ({row['rank_lo']}-{row['rank_hi']})"
+        if row["rank"]
+        else "not ranked",
+        "flags": " ".join(row["flags"]),
+    }
+    return {
+        "evaluation_result_id": f"{domain}/{row['metric']}",
+        "evaluation_name": domain,
+        "source_data": {
+            "dataset_name": ", ".join(sorted({b["version"] for b in run.manifest["banks"]})),
+            "source_type": "other",
+        },
+        "metric_config": metric,
+        "score_details": {
+            "score": row["score"],
+            "details": details,
+            "uncertainty": {
+                "confidence_interval": {
+                    "lower": row["lo"],
+                    "upper": row["hi"],
+                    "confidence_level": run.statistics["level"],
+                    "method": "percentile bootstrap over items",
+                },
+                "num_samples": row["n"],
+                "num_bootstrap_samples": run.statistics["n_resamples"],
+            },
+        },
+    }
+
+
+def _generation(run: Run, spec: Mapping[str, Any], setting: str, mode: str) -> dict[str, Any]:
+    arguments = {
+        key: spec[key]
+        for key in ("temperature", "top_p", "max_tokens")
+        if isinstance(spec.get(key), int | float) and spec[key]
+    }
+    return {
+        "generation_config": {
+            "generation_args": arguments,
+            "additional_details": {
+                "setting": setting,
+                "mode": mode,
+                "seed": str(run.manifest["plan"]["seed"]),
+            },
+        }
+    }
+
+
+def _samples(run: Run, items: RunItems) -> Iterator[tuple[Row, Iterator[dict[str, Any]]]]:
+    """Yield row and sample lines of one cell after another; answers without a score have none."""
+    trials, scores = (read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "scores"))
+    best = run.statistics["scale"]["hi"]
+    pairs = zip(trials, scores, strict=True)
+
+    def cell(pair: tuple[dict[str, Any], dict[str, Any]]) -> tuple[str, Row]:
+        trial = pair[0]
+        return trial["domain"], (trial["model"], trial["setting"], trial["mode"])
+
+    for (domain, row), found in groupby(pairs, key=cell):
+        yield (
+            row,
+            (
+                _sample(run, row, items.record(domain, trial["item"]), trial, score, best)
+                for trial, score in found
+                if score["score"] is not None
+            ),
+        )
+
+
+def _sample(
+    run: Run,
+    row: Row,
+    item: Mapping[str, Any],
+    trial: Mapping[str, Any],
+    score: Mapping[str, Any],
+    best: float,
+) -> dict[str, Any]:
+    asked = "\n\n".join(item[key] for key in ("context", "question") if item.get(key))
+    reference = _reference(item)
+    return {
+        "schema_version": SCHEMA,
+        "evaluation_id": _evaluation_id(run, row),
+        "model_id": _model_id(run, row[0]),
+        "evaluation_name": trial["domain"],
+        "evaluation_result_id": f"{trial['domain']}/{run.statistics['metric']}",
+        "sample_id": f"{trial['item']}#{trial['repeat']}" if trial["repeat"] else trial["item"],
+        "sample_hash": sha256_hex((asked + "".join(reference)).encode()),
+        "interaction_type": "single_turn",
+        "input": {
+            "raw": asked,
+            "reference": reference,
+            "choices": list(item["options"]) if "options" in item else None,
+        },
+        "output": {"raw": [trial["text"]]},
+        "messages": None,
+        "answer_attribution": [
+            {
+                "turn_idx": 0,
+                "source": "output.raw",
+                "extracted_value": str(trial["value"] or ""),
+                "extraction_method": f"{trial['outcome']}: {trial['reason']}",
+                "is_terminal": True,
+            }
+        ],
+        "evaluation": {"score": score["score"], "is_correct": score["score"] == best},
+    }
+
+
+def _reference(item: Mapping[str, Any]) -> list[str]:
+    if "facts" in item:
+        return [fact if isinstance(fact, str) else fact["text"] for fact in item["facts"]]
+    for key in ("expected", "regex", "reference"):
+        if key in item:
+            return [str(item[key])]
+    if "range" in item:
+        return [f"{item['range']['lo']} to {item['range']['hi']}"]
+    return []

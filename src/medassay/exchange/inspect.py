@@ -1,0 +1,183 @@
+"""Logs of Inspect (`.eval`, a zip of zstd JSON, or one `.json`), read without importing Inspect."""
+
+import sys
+import zlib
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from medassay.core.jsontext import parse_json
+from medassay.errors import InputError
+from medassay.exchange.imported import Source, file_digest
+from medassay.exchange.prediction import Log, Prediction, number_or_none
+
+if sys.version_info >= (3, 14):
+    import zipfile
+
+    from compression import zstd
+else:  # the zipfile of older Pythons cannot unpack zstd
+    from backports import zstd
+    from backports.zstd import zipfile
+
+_LONGEST = 64 * 2**20  # bytes of one member, unpacked
+_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # correct, partial, incorrect, no answer
+
+
+def recognises(path: Path) -> bool:
+    """Return whether a file looks like a log of Inspect."""
+    if path.suffix == ".eval":
+        return path.is_file()
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(4096)
+    return b'"eval"' in start and b'"version"' in start
+
+
+def read(path: Path, *, scorer: str = "") -> Log:
+    """Return the predictions of a log: the eval's task is the domain, epochs are repeats.
+
+    Parameters
+    ----------
+    scorer : which score to take where a log has several; default: the first of its header
+
+    Raises
+    ------
+    InputError
+        When it is no finished log, or has no such score.
+    """
+    digest = file_digest(path)
+    header = _header(path)
+    spec = header.get("eval")
+    if not isinstance(spec, dict) or not all(
+        isinstance(spec.get(k), str) for k in ("task", "model")
+    ):
+        raise InputError(f"{path}: no log of Inspect; expected 'eval' with task and model")
+    if header.get("status") != "success":
+        raise InputError(
+            f"{path}: its status is '{header.get('status')}'; only finished evaluations are imported"
+        )
+    names = [s["name"] for s in (header.get("results") or {}).get("scores") or []]
+    if not names or (scorer and scorer not in names):
+        listed = ", ".join(names) or "none"
+        raise InputError(f"{path}: no score '{scorer}'; the log has {listed}")
+    version = (spec.get("packages") or {}).get("inspect_ai", "unknown")
+    limits = f"Imported from Inspect {version}: asked, answered and scored there."
+    source = Source(file=path, digest=digest, task="closed", limits=limits)
+    taken = scorer or names[0]
+    return Log(
+        source=source,
+        predictions=_predictions(path, spec, taken),
+        remembered={"harness": "inspect_ai", "version": version, "score": taken},
+    )
+
+
+def _header(path: Path) -> dict[str, Any]:
+    if path.suffix == ".eval":
+        with _archive(path) as archive:
+            found = _member(archive, "header.json", path)
+    else:
+        found = parse_json(path.read_bytes(), path.name)
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: no log of Inspect; expected a JSON object")
+    return found
+
+
+def _archive(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise InputError(f"{path}: no log of Inspect: {error}") from None
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Any:
+    """Return a member of an archive, parsed."""
+    where = f"{path.name}/{name}"
+    try:
+        info = archive.getinfo(name)
+    except KeyError:
+        raise InputError(
+            f"{path}: holds no {name}; expected a finished log of Inspect"
+        ) from None
+    if info.file_size > _LONGEST:
+        raise InputError(f"{where}: {info.file_size} bytes; expected at most {_LONGEST}")
+    try:
+        data = archive.read(info)
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        zstd.ZstdError,
+        NotImplementedError,  # another packing
+        RuntimeError,  # encrypted
+        OSError,
+        EOFError,
+        ValueError,
+    ) as error:
+        raise InputError(f"{where}: damaged: {error}") from None
+    return parse_json(data, where)
+
+
+def _samples(path: Path) -> Iterator[tuple[str, Any]]:
+    if path.suffix != ".eval":
+        for number, sample in enumerate(_header(path).get("samples") or [], 1):
+            yield f"{path.name} sample {number}", sample
+        return
+    with _archive(path) as archive:
+        for name in archive.namelist():
+            if name.startswith("samples/") and name.endswith(".json"):
+                yield f"{path.name}/{name}", _member(archive, name, path)
+
+
+def _predictions(
+    path: Path, spec: dict[str, Any], scorer: str
+) -> Generator[Prediction, None, None]:
+    for where, sample in _samples(path):
+        try:
+            score = (sample.get("scores") or {}).get(scorer)
+            yield Prediction(
+                where=where,
+                domain=spec["task"],
+                model=spec["model"],
+                item=str(sample["id"]),
+                repeat=int(sample["epoch"]) - 1,
+                text=str((sample.get("output") or {}).get("completion") or ""),
+                score=None if score is None else _value(score["value"], where),
+                question=_question(sample),
+                reference=_text(sample.get("target")),
+            )
+        except (AttributeError, LookupError, TypeError, ValueError):
+            raise InputError(
+                f"{where}: no sample of Inspect; expected id, epoch, output and scores"
+            ) from None
+
+
+def _value(value: Any, where: str) -> float | None:
+    """Return a score of Inspect: a grade, a truth value or a number."""
+    if isinstance(value, str):
+        if value in _GRADES:
+            return _GRADES[value]
+        try:
+            value = float(value)
+        except ValueError:
+            raise InputError(
+                f"{where}: score '{value:.40}'; expected C, P, I, N or a number"
+            ) from None
+    return number_or_none(value, where)
+
+
+def _question(sample: dict[str, Any]) -> str:
+    asked = sample["input"]
+    if not isinstance(asked, str):
+        asked = "\n\n".join(_text(message.get("content")) or "" for message in asked)
+    choices = sample.get("choices") or []
+    return "\n".join([asked, *(f"{chr(65 + n)}) {choice}" for n, choice in enumerate(choices))])
+
+
+def _text(content: Any) -> str | None:
+    """Return text that may come in parts."""
+    if content is None or isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
+        parts = [p if isinstance(p, str) else str(p.get("text") or "") for p in content]
+        return "; ".join(parts)
+    return str(content)

@@ -1,0 +1,158 @@
+"""Logs of lm-evaluation-harness: `samples_*.jsonl` beside `results_*.json`, read without importing it."""
+
+import hashlib
+import re
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+from medassay.core.jsontext import parse_json
+from medassay.errors import InputError
+from medassay.exchange.imported import Source, file_digest
+from medassay.exchange.prediction import Log, Prediction, number_or_none
+from medassay.storage.jsonl import read_jsonl
+
+_NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d{2}-\d{2}T[\d.:-]+)\.jsonl\Z")
+_UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+
+
+def recognises(path: Path) -> bool:
+    """Return whether a file or folder holds samples of lm-evaluation-harness."""
+    if path.is_dir():
+        return any(_NAME.match(found.name) for found in path.glob("samples_*.jsonl"))
+    return path.is_file() and bool(_NAME.match(path.name))
+
+
+def read(path: Path, *, metric: str = "", filter_name: str = "", model: str = "") -> Log:
+    """Return the predictions of one samples file, or of the newest of each task in a folder.
+
+    Parameters
+    ----------
+    metric : which metric is the score; default: the first of each task
+    filter_name : which filter's rows to take; default: the first in each file
+    model : the model's name; default: that of the results file beside the samples
+
+    Raises
+    ------
+    InputError
+        When there are no samples, no model's name or no such metric.
+    """
+    files = [path] if path.is_file() else _newest(path)
+    if not files or not all(_NAME.match(file.name) for file in files):
+        raise InputError(
+            f"{path}: no samples_<task>_<time>.jsonl; expected the output of lm_eval --log_samples"
+        )
+    result = _results(files[0])
+    name = model or _model_of(result)
+    if not name:
+        raise InputError(
+            f"{files[0].parent}: no results_*.json that names the model; name it with --model"
+        )
+    digest = hashlib.sha256("".join(file_digest(f) for f in files).encode()).hexdigest()
+    version = str(result.get("lm_eval_version", "unknown"))
+    limits = f"Imported from lm-evaluation-harness {version}: asked, answered and scored there."
+    source = Source(file=path, digest=digest, task="closed", limits=limits)
+    return Log(
+        source=source,
+        predictions=(
+            p for file in files for p in _predictions(file, name, metric, filter_name)
+        ),
+        remembered={
+            "harness": "lm_eval",
+            "version": version,
+            "metric": metric or "the first of each task",
+            "filter": filter_name or "the first of each task",
+        },
+    )
+
+
+def _newest(folder: Path) -> list[Path]:
+    """Return the newest samples of each task, by name."""
+    found: dict[str, Path] = {}
+    for file in sorted(folder.glob("samples_*.jsonl")):
+        if match := _NAME.match(file.name):
+            kept = found.get(match["task"])
+            if kept is None or match["time"] > _time(kept):
+                found[match["task"]] = file
+    return [found[task] for task in sorted(found)]
+
+
+def _time(file: Path) -> str:
+    match = _NAME.match(file.name)
+    return match["time"] if match else ""
+
+
+def _results(samples: Path) -> dict[str, Any]:
+    """Return the results document written with a samples file."""
+    path = samples.parent / f"results_{_time(samples)}.json"
+    if not path.is_file():
+        return {}
+    found = parse_json(path.read_bytes(), path.name)
+    return found if isinstance(found, dict) else {}
+
+
+def _model_of(result: dict[str, Any]) -> str:
+    for key in ("model_name", "model_source"):
+        if isinstance(result.get(key), str) and result[key]:
+            return str(result[key])
+    return ""
+
+
+def _predictions(
+    file: Path, model: str, metric: str, filter_name: str
+) -> Generator[Prediction, None, None]:
+    task = _NAME.match(file.name)
+    wanted = filter_name
+    taken = 0
+    for number, row in enumerate(read_jsonl(file), 1):
+        where = f"{file.name} row {number}"
+        try:
+            wanted = wanted or row["filter"]
+            if row["filter"] != wanted:
+                continue
+            names = row["metrics"]
+            chosen = metric or names[0]
+            if chosen not in names:
+                raise InputError(f"{where}: no metric '{chosen}'; it has {', '.join(names)}")
+            yield Prediction(
+                where=where,
+                domain=task["task"] if task else file.stem,
+                model=model,
+                item=f"{row['doc_id']}",
+                text=_answer(row),
+                score=number_or_none(row[chosen], where),
+                question=_asked(row),
+                reference=str(row["target"]),
+            )
+        except _UNREADABLE:
+            raise InputError(
+                f"{where}: no sample of lm-evaluation-harness; expected doc_id, target, arguments, "
+                "filter, metrics and their values"
+            ) from None
+        taken += 1
+    if filter_name and not taken:
+        raise InputError(f"{file.name}: no rows of filter '{filter_name}'")
+
+
+def _requests(row: dict[str, Any]) -> list[Sequence[Any]]:
+    """Return the (context, continuation) of every request."""
+    given = row["arguments"]
+    found = given.values() if isinstance(given, dict) else given
+    return [list(one.values()) if isinstance(one, dict) else one for one in found]
+
+
+def _asked(row: dict[str, Any]) -> str:
+    return str(_requests(row)[0][0])
+
+
+def _answer(row: dict[str, Any]) -> str:
+    """Return what was answered: the reply, or the continuation of the highest likelihood."""
+    replies = row["filtered_resps"]
+    requests = _requests(row)
+    if len(requests) > 1 and all(isinstance(r, list | tuple) for r in replies):
+        best = max(range(len(replies)), key=lambda n: float(replies[n][0]))
+        return str(requests[best][1]).strip()
+    first = replies[0] if isinstance(replies, list) and replies else replies
+    while isinstance(first, list) and first:
+        first = first[0]
+    return str(first)

@@ -1,0 +1,36 @@
+"""What a comparison or an export is given: a run, a publication, or a log of another harness."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from medassay.errors import InputError
+from medassay.exchange.catalog import IMPORTS
+from medassay.storage.run import Run
+
+
+@contextmanager
+def open_places(places: Sequence[Path]) -> Iterator[list[Run]]:
+    """Give the run of each place; logs of other harnesses are imported for as long as this lasts.
+
+    Raises
+    ------
+    InputError
+        Naming the place that is none of these.
+    """
+    with tempfile.TemporaryDirectory(prefix="medassay-") as scratch:
+        yield [_open(place, Path(scratch) / str(n)) for n, place in enumerate(places)]
+
+
+def _open(place: Path, scratch: Path) -> Run:
+    for folder in (place, place / "data" / "run"):
+        if (folder / "manifest.json").is_file():
+            return Run(folder)
+    for made in IMPORTS.values():
+        if made.recognises(place):
+            return made.load(place, to=scratch / place.name)
+    kinds = ", ".join(IMPORTS)
+    raise InputError(
+        f"{place}: neither a run nor a publication, nor a log of {kinds}; expected one of them"
+    )

@@ -1,0 +1,110 @@
+"""The paired scores of two rows, and what follows from them: tests, bounds, items needed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medassay.statistic.draws import Floats, number_clusters
+from medassay.statistic.interval.bootstrap import TIE, percentile
+from medassay.statistic.ranking.pairs import Pair
+from medassay.statistic.ranking.pool import Means, Stratum, stratified_spread
+from medassay.statistic.ranking.shared import Bools
+from medassay.statistic.test.margin import Bounds, difference_bounds
+from medassay.statistic.test.mcnemar import mcnemar
+from medassay.statistic.test.planner import items_exact, items_graded, items_paired
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Two rows' scores on the same items, per domain."""
+
+    first: list[Floats]
+    second: list[Floats]
+    clusters: list[NDArray[np.int64] | None]
+    groups: int
+
+    @classmethod
+    def of(
+        cls, strata: Sequence[Stratum], masks: Sequence[Bools], a: int, b: int
+    ) -> "Evidence":
+        """Return the evidence on rows `a` and `b` over the items that `masks` keep."""
+        kept = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
+        labels = [s.clusters[m] for s, m in kept]
+        return cls(
+            first=[s.scores[a][m] for s, m in kept],
+            second=[s.scores[b][m] for s, m in kept],
+            clusters=[number_clusters(found) for found in labels],
+            groups=len(np.unique(np.concatenate(labels))),
+        )
+
+    @property
+    def differences(self) -> Floats:
+        """Return first minus second of every item, domains one after another."""
+        return np.concatenate([a - b for a, b in zip(self.first, self.second, strict=True)])
+
+    @property
+    def discordant(self) -> tuple[int, int] | None:
+        """Return the items that only the first, only the second has right; None for other scores.
+
+        None also where items are clustered: McNemar's test takes every item for independent.
+        """
+        scores = (*self.first, *self.second)
+        if not all(np.isin(one, (0.0, 1.0)).all() for one in scores):
+            return None
+        if any(numbers is not None for numbers in self.clusters):
+            return None
+        differences = self.differences
+        return int((differences > 0).sum()), int((differences < 0).sum())
+
+    @property
+    def mcnemar_p(self) -> float | None:
+        """Return McNemar's exact p over all items, None where the test does not apply."""
+        return None if self.discordant is None else mcnemar(*self.discordant)
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """Return the 90 % interval that a margin is held against."""
+        return difference_bounds(self.first, self.second, self.clusters)
+
+    def needed(self, pair: Pair, c: float | None, means: Means) -> dict[str, int | None]:
+        """Return test → items that would show the observed difference, taken for the true one.
+
+        By the pair's own test, by the simultaneous order with its `c`, and by bands that no longer
+        overlap. None where no number of items would, or where it cannot be said.
+
+        Parameters
+        ----------
+        means : means and draws of just the two rows
+        """
+        n, d = pair.n, pair.difference.value
+        found: dict[str, int | None] = {}
+        if abs(d) <= TIE:
+            d = 0.0
+        if pair.difference.test == "mcnemar":
+            share = float(np.abs(self.differences).mean())
+            exact = items_exact(share, d) if share else None
+            found["mcnemar"] = None if exact is None else exact.n_exact or exact.n_asymptotic
+            found["simultaneous"] = (
+                items_paired(share, d, critical=c) if share and c is not None else None
+            )
+        else:
+            # More items of the same make, in the same clusters and domains: SE falls with √n.
+            differences = [a - b for a, b in zip(self.first, self.second, strict=True)]
+            spread = stratified_spread(differences, self.clusters)
+            deviation = None if spread is None else (spread[1] * n) ** 0.5
+            found[pair.difference.test] = (
+                None if deviation is None else items_graded(deviation, d)
+            )
+            found["simultaneous"] = (
+                items_graded(pair.se * n**0.5, d, critical=c)
+                if pair.se is not None and c is not None
+                else None
+            )
+        found["overlap"] = None
+        if d and means.draws is not None:
+            lo, hi = percentile(means.draws)
+            found["overlap"] = ceil(n * (float((hi - lo).sum() / 2) / d) ** 2)
+        return found

@@ -1,0 +1,223 @@
+import json
+
+import numpy as np
+import pytest
+from tests import makers
+
+import medassay
+from medassay.errors import InputError
+from medassay.exchange.compare import compare
+from medassay.exchange.predictions import import_predictions
+from medassay.statistic import mcnemar, paired_difference, seed_of
+
+NAMES = ["item", "model", "domain", "score"]
+
+
+def table(tmp_path, name, rows):
+    path = tmp_path / f"{name}.csv"
+    lines = [",".join(NAMES), *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return import_predictions(path, {n: n for n in NAMES}, to=tmp_path / name)
+
+
+def answers(model, scores, domain="d"):
+    return [(f"q{n:04}", model, domain, score) for n, score in enumerate(scores)]
+
+
+@pytest.fixture
+def pair(tmp_path):
+    chance = np.random.default_rng(3)
+    a, b = (chance.random(120) < 0.8).astype(int), (chance.random(120) < 0.6).astype(int)
+    return (
+        table(tmp_path, "a", answers("new", a)),
+        table(tmp_path, "b", answers("old", b)),
+        a,
+        b,
+    )
+
+
+def test_a_pair_is_what_the_statistics_say_of_it(pair):
+    one, other, a, b = pair
+    [found] = compare([one, other], margin=0.05).pairs
+    seed = seed_of(*sorted(r.seal["root"] for r in (one, other)), "d", "solo")
+    expected = paired_difference(a, b, seed=seed)
+    assert (found["a"], found["b"], found["n"]) == ("new", "old", 120)
+    for key, value in (("diff", "value"), ("lo", "lo"), ("hi", "hi"), ("p", "p")):
+        assert found[key] == pytest.approx(getattr(expected, value), abs=1e-12)
+    only = (int((a > b).sum()), int((a < b).sum()))
+    assert (found["only_a"], found["only_b"]) == only
+    assert found["mcnemar_p"] == found["p"] == mcnemar(*only)
+    assert found["p_holm"] == found["p"]
+    lo, hi = found["simultaneous"]
+    assert lo < found["diff"] < hi
+    assert found["items_to_separate_by"].keys() == {"mcnemar", "simultaneous", "overlap"}
+    assert found["items_to_separate"] == found["items_to_separate_by"]["mcnemar"]
+
+
+def test_exchanging_the_sides_turns_the_sign(pair):
+    one, other, *_ = pair
+    [forth] = compare([one, other], margin=0.05).pairs
+    [back] = compare([other, one], margin=0.05).pairs
+    assert back["diff"] == pytest.approx(-forth["diff"])
+    assert (back["lo"], back["hi"]) == (
+        pytest.approx(-forth["hi"]),
+        pytest.approx(-forth["lo"]),
+    )
+    assert back["bounds_90"] == pytest.approx([-forth["bounds_90"][1], -forth["bounds_90"][0]])
+    for key in ("p", "different", "items_to_separate", "equivalent"):
+        assert back[key] == forth[key]
+
+
+def test_only_common_items_are_compared_and_the_rest_is_told(tmp_path):
+    rows = answers("new", [1, 0] * 20)
+    one = table(tmp_path, "a", rows)
+    other = table(tmp_path, "b", answers("old", [1, 1] * 20)[:30])
+    found = compare([one, other])
+    assert found.pairs[0]["n"] == 30
+    assert found.notes == ["a: 10 of its 40 items are not in all runs"]
+
+
+def test_domains_are_averaged_and_compared_one_by_one_on_request(tmp_path):
+    chance = np.random.default_rng(5)
+    runs = [
+        table(
+            tmp_path,
+            name,
+            [
+                *answers(name, chance.integers(0, 2, 30), "first"),
+                *answers(name, chance.integers(0, 2, 12), "second"),
+            ],
+        )
+        for name in "ab"
+    ]
+    found = compare(runs, by_domain=True).pairs
+    assert [row["domain"] for row in found] == ["overall", "first", "second"]
+    assert found[0]["diff"] == pytest.approx((found[1]["diff"] + found[2]["diff"]) / 2)
+    assert (found[0]["test"], found[1]["test"]) == ("stratified_t", "mcnemar")
+    assert found[0]["n"] == 42
+
+
+def test_three_models_make_a_family_of_three_pairs(tmp_path):
+    chance = np.random.default_rng(6)
+    rates = (("a", 0.9), ("b", 0.75), ("c", 0.5))
+    runs = [table(tmp_path, n, answers(n, (chance.random(200) < r) * 1)) for n, r in rates]
+    found = compare(runs).pairs
+    assert [(row["a"], row["b"]) for row in found] == [("a", "b"), ("a", "c"), ("b", "c")]
+    for row in found:
+        assert row["p_holm"] >= row["p"]
+        assert row["simultaneous"][0] <= row["lo"] + 0.02
+    [first] = compare(runs, only=["c", "a"]).pairs
+    assert (first["a"], first["b"]) == ("c", "a")
+    with pytest.raises(InputError, match="no model 'x'; there are a, b, c"):
+        compare(runs, only=["x"])
+
+
+def test_identical_answers_are_never_different_and_claim_no_width(tmp_path):
+    runs = [table(tmp_path, n, answers("same", [1, 0] * 10)) for n in "ab"]
+    [row] = compare(runs, margin=0.05).pairs
+    assert (row["a"], row["b"]) == ("same · 1. a", "same · 2. b")
+    assert row["identical"]
+    assert not row["different"]
+    assert row["simultaneous"] is None
+    assert row["equivalent"] is False  # 20 items show nothing within 5 points
+    assert row["items_to_separate"] is None
+
+
+def test_graded_scores_take_the_t_test(tmp_path):
+    chance = np.random.default_rng(7)
+    one = chance.random(60).round(2)
+    runs = [
+        table(tmp_path, "a", answers("a", one)),
+        table(tmp_path, "b", answers("b", (one * 0.8).round(2))),
+    ]
+    [row] = compare(runs, margin=0.2).pairs
+    assert (row["test"], row["mcnemar_p"], row["bounds_method"]) == (
+        "paired_t",
+        None,
+        "paired_t",
+    )
+    assert row["different"]
+    assert row["items_to_separate"] <= 60
+
+
+def test_a_gate_stops_a_worse_model(tmp_path, cli):
+    old = table(tmp_path, "old", answers("old", [1] * 180 + [0] * 20))
+    good = table(tmp_path, "good", answers("good", [1] * 179 + [0] * 21))
+    bad = table(tmp_path, "bad", answers("bad", [1] * 150 + [0] * 50))
+    code, shown, _ = cli("compare", good.path, old.path, "--gate", "noninferior:0.05")
+    assert code == 0
+    assert "gate noninferior passed" in shown
+    code, _, errors = cli("compare", bad.path, old.path, "--gate", "noninferior:0.05")
+    assert code == 1
+    assert "gate noninferior not passed: bad against old" in errors
+    assert cli("compare", old.path, bad.path, "--gate", "noninferior:0.05")[0] == 0
+    assert cli("compare", old.path, bad.path, "--gate", "equivalent:0.05")[0] == 1
+    code, shown, _ = cli("--json", "compare", bad.path, old.path, "--gate", "equivalent:0.3")
+    assert code == 0
+    assert json.loads(shown)[0]["equivalent"] is True
+    three = (good.path, old.path, bad.path)
+    code, _, errors = cli("compare", *three, "--gate", "noninferior:0.05")
+    assert code == 3
+    assert "3 pairs; a gate holds one model against one" in errors
+    for gate in (
+        "noninferior",
+        "noninferior:x",
+        "better:0.1",
+        "equivalent:-1",
+        "equivalent:nan",
+    ):
+        assert cli("compare", good.path, old.path, "--gate", gate)[0] == 2, gate
+    assert cli("compare", good.path, old.path, "--margin", "0")[0] == 3
+
+
+def test_runs_that_do_not_fit_together_are_refused(tmp_path):
+    one = table(tmp_path, "a", answers("a", [1, 0] * 10))
+    elsewhere = table(tmp_path, "b", answers("b", [1, 0] * 10, "other"))
+    with pytest.raises(InputError, match="no item in common"):
+        compare([one, elsewhere])
+    with pytest.raises(InputError, match="1 model to compare"):
+        compare([one])
+    keyed = tmp_path / "k.csv"
+    for name, key in (("x", "A"), ("y", "B")):
+        keyed.write_text(
+            "item,model,domain,prediction,key\n"
+            + "".join(f"q{n},{name},d,A,{key}\n" for n in range(12))
+        )
+        columns = {n: n for n in ("item", "model", "domain", "prediction", "key")}
+        import_predictions(keyed, columns, to=tmp_path / name)
+    with pytest.raises(InputError, match="another 'expected' in"):
+        compare([medassay.open_run(tmp_path / n) for n in "xy"])
+
+
+def test_baselines_are_compared_only_by_name(tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.many_items(15))
+    random = {"id": "random", "provider": "baseline", "model": "random"}
+    longest = {"id": "longest", "provider": "baseline", "model": "longest"}
+    makers.write_models(tmp_path, random, longest)
+    run = medassay.run(makers.write_plan(tmp_path, models=["random", "longest"]), secrets={})
+    with pytest.raises(InputError, match="when --only names them"):
+        compare([run])
+    [row] = compare([run], only=["random", "longest"]).pairs
+    assert row["n"] == 15
+
+
+def test_the_planner_says_before_a_run_how_many_items_it_needs(cli):
+    code, shown, _ = cli(
+        *("--json", "study", "power", "--difference", "0.05", "--discordance", "0.2"),
+        *("--items", "658"),
+    )
+    found = json.loads(shown)
+    assert (code, found["items"], found["by_formula"]) == (0, 658, 626)
+    assert found["power"] == pytest.approx(0.8006, abs=1e-4)
+    code, shown, _ = cli("study", "power", "--difference", "0.1", "--deviation", "0.35")
+    assert code == 0
+    assert shown.startswith("97 items by paired t")
+    for wrong in (
+        ("--difference", "0.1"),
+        ("--difference", "0.1", "--discordance", "0.05"),
+        ("--difference", "0", "--deviation", "0.1"),
+        ("--difference", "0.1", "--deviation", "0.1", "--items", "0"),
+        ("--difference", "0.1", "--deviation", "0.1", "--discordance", "0.2"),
+    ):
+        code, _, errors = cli("study", "power", *wrong)
+        assert (code, errors.count("\n")) == (3, 1), errors
