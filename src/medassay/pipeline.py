@@ -168,7 +168,9 @@ def leaderboard(run: Run | str | Path) -> Leaderboard:
     if not found.sealed:
         raise IncompleteError(f"run {found.id}: not finished; run its plan again to resume it")
     statistics: dict[str, Any] = found.statistics
-    return Leaderboard(run=found.id, domains=statistics["domains"])
+    return Leaderboard(
+        run=found.id, domains=statistics["domains"], by_kind=statistics.get("by_kind")
+    )
 
 
 def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[str, Any]:

@@ -347,9 +347,8 @@ def test_a_thousand_models_fit_the_budget_and_the_printed_page(tmp_path, browser
     assert len(ranked) == 1000
     from medassay.audit.board import board_of
     from medassay.publication.page.ranking import ranking as ranking_page
-    from medassay.task.scoring import RunItems
 
-    board = board_of(run, RunItems(run.path, run.manifest["domains"]), "x")
+    board = board_of(run, "x")
     _, content = ranking_page(board, "overall", "solo")
     assert len(gzip.compress(content.encode())) <= 80 * 1024
     assert len(re.findall("<t[dh]", content)) <= 12_000

@@ -16,8 +16,12 @@ _ABSENT = dict.fromkeys(
 )
 
 
-def board_of(run: Run, items: RunItems, name: str) -> Board:
+_PANEL = ("panel_scores", "agreement", "extra_false_claim_count", "contradict_count")
+
+
+def board_of(run: Run, name: str) -> Board:
     """Return what the pages of a sealed run show."""
+    items = RunItems(run.path, run.manifest["domains"])
     failures: dict[str, int] = {}
     totals: dict[str, list[float]] = {}
     timings = read_jsonl(run.path / "timings.jsonl")
@@ -55,7 +59,8 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
                     item={**_ABSENT, **items.record(domain, trial["item"])},
                     trial=trial,
                     score=score["score"],
-                    because=score["because"],
+                    because=score.get("because", "withheld"),
+                    panel={k: score[k] for k in _PANEL if k in score},
                     sha256=digest,
                     verdicts=said(trial),
                 )

@@ -11,6 +11,8 @@ from pathlib import Path
 from medassay.audit.board import board_of
 from medassay.audit.history import record_publication, refuse_foreign, refuse_key_inside
 from medassay.audit.recompute import verify_run
+from medassay.audit.shingles import leaking_file
+from medassay.audit.withhold import secrets_of, write_public
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.publication.board import Board
 from medassay.publication.page.catalog import PAGES
@@ -21,6 +23,7 @@ from medassay.storage.run import SUMS, Run, file_sha256, sealed_names
 from medassay.storage.signature import Signer
 from medassay.task.scoring import RunItems
 
+DATA = Path("data/run")
 _ASSETS = ("style.css", "script.js")
 _SECRET = re.compile(
     rb"\b(sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}"
@@ -37,6 +40,8 @@ def publish(
 ) -> Path:
     """Write a publication of a sealed run into a site folder and return its first page.
 
+    Of synthetic items only commitments and numbers are published.
+
     Parameters
     ----------
     publication : its id under `/p/`; default: the run's id
@@ -47,8 +52,8 @@ def publish(
     IntegrityError
         If the run is not what was sealed.
     GateError
-        If the id is taken, or the run holds what must not become public (private items, banks that
-        may not leave, text that looks like a secret). Nothing is written then.
+        If the id is taken, or what would become public must not (banks that may not leave, words of
+        a synthetic item, text that looks like a secret). Nothing is written then.
     """
     found = run if isinstance(run, Run) else Run(Path(run))
     if not found.sealed:
@@ -59,7 +64,7 @@ def publish(
     if not report.ok:
         raise IntegrityError(f"run {found.id}: {report.first_mismatch}; it is not published")
     items = RunItems(found.path, found.manifest["domains"])
-    _refuse_private(found, items)
+    _refuse_private(found)
     name = publication or found.id
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
         raise InputError(
@@ -69,18 +74,17 @@ def publish(
         raise InputError(f"{site}: lies in the run that is published; choose another folder")
     place = site / "p" / name
     refuse_key_inside(site, signer)
-    board = board_of(found, items, name)
     with lock_site(site):
         refuse_foreign(site)
         if place.exists():
             # An earlier call may have been cut off just before its line.
-            record_publication(site, board, place, signer)
+            record_publication(site, board_of(Run(place / DATA), name), place, signer)
             raise GateError(f"{place}: this publication exists; published bytes never change")
         draft = site / "p" / f".{name}.part"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         try:
-            _assemble(draft, board, found)
+            board = _assemble(draft, found, items, name)
             draft.rename(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -91,17 +95,11 @@ def publish(
     return place / "index.html"
 
 
-def _refuse_private(run: Run, items: RunItems) -> None:
+def _refuse_private(run: Run) -> None:
     for bank in run.manifest["banks"]:
         if not bank["may_leave"]:
             raise GateError(
                 f"bank '{bank['name']}' may not leave (may_leave = false): not published"
-            )
-    for item in items:
-        if item.kind != "public":
-            raise GateError(
-                f"item '{item.id}' is {item.kind}: its text must stay private, and publishing with "
-                "withheld items is not possible yet; nothing was written"
             )
     for name in sealed_names(run.path):
         with (run.path / name).open("rb") as file:
@@ -110,13 +108,19 @@ def _refuse_private(run: Run, items: RunItems) -> None:
                     raise GateError(f"{name} line {number}: looks like a secret: not published")
 
 
-def _assemble(folder: Path, board: Board, run: Run) -> None:
-    data = folder / "data" / "run"
+def _assemble(folder: Path, run: Run, items: RunItems, name: str) -> Board:
+    """Write a publication into an empty folder; its pages are made of its public data alone."""
+    data = folder / DATA
     data.mkdir(parents=True)
-    for name in sealed_names(run.path):
-        shutil.copyfile(run.path / name, data / name)
-    for name in _ASSETS:
-        (folder / name).write_bytes(asset(name))
+    if items.withholding:
+        shown = write_public(run, items, data)
+    else:
+        for file in sealed_names(run.path):
+            shutil.copyfile(run.path / file, data / file)
+        shown = Run(data)
+    board = board_of(shown, name)
+    for file in _ASSETS:
+        (folder / file).write_bytes(asset(file))
     (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
     (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
     for pages in PAGES.values():
@@ -124,6 +128,10 @@ def _assemble(folder: Path, board: Board, run: Run) -> None:
             target = folder / address
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(content, encoding="utf-8")
+    if items.withholding and (leak := leaking_file(folder, secrets_of(run, items))):
+        where, what = leak[0].relative_to(folder), leak[1]
+        raise GateError(f"{where}: holds words of {what}, which stays private; not published")
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    sums = "".join(f"{file_sha256(folder / name)}  {name}\n" for name in files)
+    sums = "".join(f"{file_sha256(folder / file)}  {file}\n" for file in files)
     (folder / "data" / SUMS).write_text(sums, encoding="utf-8")
+    return board

@@ -13,6 +13,7 @@ from typing import Any
 
 from medassay.answer.catalog import PARSERS
 from medassay.answer.parse import read_answer
+from medassay.audit.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
 from medassay.audit.rejudge import Mismatch, Rejudging
 from medassay.audit.report import Report
 from medassay.core.canonical import canonical, sha256_hex
@@ -34,8 +35,8 @@ from medassay.storage.run import (
     record_root,
 )
 from medassay.task.catalog import TASKS
-from medassay.task.scoring import RunItems, must_judge, score_trials
-from medassay.task.standings import Table, leaderboard_document
+from medassay.task.scoring import RunItems, Scoring, answer_of, must_judge
+from medassay.task.standings import Table, leaderboard_document, without_judging
 from medassay.task.task import Task
 
 TOLERANCE = 1e-9
@@ -146,23 +147,28 @@ def _check_content(folder: Path) -> str:
     judged = Rejudging(run, items, task) if "bench" in run.manifest else None
     for trial, score in _scores(run, items, task, judged, same_code=same_code):
         table.add(trial, score)
-    if judged is not None and same_code:
+    withheld = "withheld" in items.forms
+    if judged is not None and same_code and not withheld:
         judged.audit()
-    recomputed = leaderboard_document(table, run.manifest, task, read_judgements(run, items))
+    judgements = None if withheld else read_judgements(run, items)
+    found = json.loads(canonical(leaderboard_document(table, run.manifest, task, judgements)))
+    sealed = without_judging(run.statistics) if withheld else run.statistics
     own_code = run.manifest.get("code") == code_of_today()
-    _compare(json.loads(canonical(recomputed)), run.statistics, "statistics.json", own_code)
-    return "intervals, ranks and pairs recomputed; scores " + (
-        "recomputed" if same_code else "not recomputed: other code"
-    )
+    _compare(found, sealed, "statistics.json", own_code)
+    scores = "recomputed" if same_code else "not recomputed: other code"
+    if withheld:
+        scores += "; those of withheld items, and what judges said of them, taken as published"
+    return f"intervals, ranks and pairs recomputed; scores {scores}"
 
 
 def _scores(
     run: Run, items: RunItems, task: Task, judged: Rejudging | None, *, same_code: bool
 ) -> Iterator[tuple[dict[str, Any], float | None]]:
     stored = read_jsonl(run.path / "scores.jsonl")
+    scoring = Scoring(task)
     last: tuple[Any, ...] = ()
-    for number, ((trial, score), record) in enumerate(
-        zip(score_trials(run.path, items, task), stored, strict=True), 1
+    for number, (trial, record) in enumerate(
+        zip(read_jsonl(run.path / "trials.jsonl"), stored, strict=True), 1
     ):
         place = tuple(
             trial[k] for k in ("domain", "model", "setting", "mode", "item", "repeat")
@@ -172,15 +178,36 @@ def _scores(
                 f"trials.jsonl line {number}: out of order, or a trial that occurs twice"
             )
         last = place
-        if same_code:
-            _reread(trial, items.get(trial["domain"], trial["item"]), task, run, number)
+        item = items.get(trial["domain"], trial["item"])
+        if item.form == "withheld":
+            _check_withheld(trial, record, number)
+        elif same_code:
+            _reread(trial, item, task, run, number)
+            score = scoring.record(item, trial, answer_of(trial))
             if judged is not None and must_judge(task, trial, items):
-                score = judged.score(trial)  # noqa: PLW2901 -- what the verdicts come to
+                score = judged.score(trial)
             if json.loads(canonical(score)) != record:
                 raise Mismatch(
                     f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
                 )
         yield trial, record["score"]
+
+
+def _check_withheld(trial: dict[str, Any], score: dict[str, Any], number: int) -> None:
+    """Check that an answer to a synthetic item says nothing that must not be public."""
+    allowed = {*TRIAL_FIELDS, "reason", "commitment"}
+    for name in trial.keys() - allowed:
+        raise Mismatch(
+            f"trials.jsonl line {number}: '{name}' of a synthetic item is not withheld"
+        )
+    for name in score.keys() - {*SCORE_FIELDS, *PUBLIC_FIELDS}:
+        raise Mismatch(
+            f"scores.jsonl line {number}: '{name}' of a synthetic item is not withheld"
+        )
+    if trial.get("reason", "ambiguous") != "ambiguous":
+        raise Mismatch(
+            f"trials.jsonl line {number}: 'reason' of a synthetic item is not withheld"
+        )
 
 
 def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int) -> None:

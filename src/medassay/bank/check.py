@@ -27,13 +27,16 @@ _TEXT = (
     "language",
     "split",
     "review_date",
+    "commitment",
 )
 # The type each key must have; `object` where a later check looks closer.
 _TYPES: dict[str, type] = {
     **dict.fromkeys((*_TEXT, "id", "domain", "question"), str),
     **dict.fromkeys(("revision", "year"), int),
     **dict.fromkeys(("meta", "approval"), dict),
-    **dict.fromkeys(("kind", "answer_type", "options", "range", "facts", "criteria"), object),
+    **dict.fromkeys(
+        ("kind", "answer_type", "options", "range", "facts", "criteria", "lowest"), object
+    ),
 }
 ITEM_KEYS = frozenset(_TYPES)
 # Fields of an `Item` that are copied as they stand in the file.
@@ -79,6 +82,8 @@ def check_record(
         raise refuse("kind", f"'{kind}'; expected one of {', '.join(_KINDS)}")
     if record.get("split", "test") not in _SPLITS:
         raise refuse("split", f"'{record['split']}'; expected one of {', '.join(_SPLITS)}")
+    if "commitment" in record:
+        _check_withheld(record, refuse, imported=imported)
     form = _form(record, refuse, imported=imported)
     if form == "range":
         _check_range(record, refuse)
@@ -110,6 +115,8 @@ def build_item(record: Mapping[str, Any]) -> Item:
             _criterion(criterion, number)
             for number, criterion in enumerate(record["criteria"], 1)
         )
+    if "lowest" in record:
+        copied["lowest"] = float(record["lowest"])
     return Item(form=form_of(record), **copied)
 
 
@@ -132,6 +139,8 @@ def _fact(given: Mapping[str, Any], number: int) -> Fact:
 
 def form_of(record: Mapping[str, Any]) -> Form:
     """Return the form of a record that was checked before."""
+    if "commitment" in record:
+        return "withheld"
     if record.get("answer_type") == "open":
         return "rubric" if "criteria" in record else "open"
     if "options" in record:
@@ -162,6 +171,8 @@ def _check_keys(record: Mapping[str, Any], refuse: _Refuse) -> None:
 
 
 def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form:
+    if "commitment" in record:
+        return "withheld"
     answer_type = record.get("answer_type", "closed")
     if answer_type not in ("closed", "open"):
         raise refuse("answer_type", f"'{answer_type}'; expected closed or open")
@@ -188,6 +199,17 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
         check_pattern(record["regex"], lambda problem: refuse("regex", problem))
         return "regex"
     return "range"
+
+
+def _check_withheld(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> None:
+    """Check an item whose text is not here: it holds a commitment and nothing to read."""
+    if not imported or record.get("kind") != "synthetic":
+        raise refuse("commitment", "only synthetic items of a publication have one")
+    if not re.fullmatch("[0-9a-f]{64}", record["commitment"]):
+        raise refuse("commitment", "expected 64 hexadecimal digits")
+    lowest = record.get("lowest", 0)
+    if isinstance(lowest, bool) or not isinstance(lowest, int | float) or lowest > 0:
+        raise refuse("lowest", f"{lowest!r}; expected a number, 0 or below")
 
 
 def _check_choice(record: Mapping[str, Any], refuse: _Refuse) -> None:

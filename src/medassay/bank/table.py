@@ -10,7 +10,16 @@ from medassay.core.item import LETTERS, Bank
 from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 
-_TAKEN = ITEM_KEYS - {"options", "range", "facts", "approval", "meta", "answer_type"}
+_TAKEN = ITEM_KEYS - {
+    "options",
+    "range",
+    "facts",
+    "approval",
+    "meta",
+    "answer_type",
+    "commitment",
+    "lowest",
+}
 TABLE_KEYS = tuple(sorted(_TAKEN | {"options", "lo", "hi"}))
 
 

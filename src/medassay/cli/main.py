@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from medassay.cli import (
+    audit,
     bank,
     compare,
     demo,
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "verify": verify.command,
 }
 GROUPS = {
+    "audit": audit.app,
     "bank": bank.app,
     "import": imports.app,
     "keys": keys.app,

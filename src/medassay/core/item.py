@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["public", "synthetic"]
-Form = Literal["choice", "regex", "range", "key", "given", "open", "rubric"]
+Form = Literal["choice", "regex", "range", "key", "given", "open", "rubric", "withheld"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -45,8 +45,9 @@ class Item:
     """One question with its target.
 
     `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
-    (`range`), target facts (`open`), criteria with points (`rubric`), and in imports a finished prediction equal to a key (`key`) or a
-    score that came with it (`given`).
+    (`range`), target facts (`open`), criteria with points (`rubric`), in imports a finished prediction
+    equal to a key (`key`) or a score that came with it (`given`); in publications a synthetic item is a
+    `commitment` without its text (`withheld`).
     """
 
     id: str
@@ -77,6 +78,8 @@ class Item:
     year: int | None = None
     difficulty: str | None = None
     cluster: str | None = None
+    commitment: str | None = None
+    lowest: float | None = None
 
     @property
     def letters(self) -> str:

@@ -64,14 +64,19 @@ def tied_groups(rows: list[dict[str, Any]]) -> set[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Rankings by domain, "overall" among them; `to_dict` is what `medassay report --json` prints."""
+    """Rankings by domain, "overall" among them; `to_dict` is what `medassay report --json` prints.
+
+    `by_kind` holds public and synthetic items apart, where a run has both.
+    """
 
     run: str
     domains: dict[str, list[dict[str, Any]]]
+    by_kind: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rankings as one JSON document."""
-        return {"schema_version": 1, "run": self.run, "domains": self.domains}
+        found = {"schema_version": 1, "run": self.run, "domains": self.domains}
+        return found if self.by_kind is None else {**found, "by_kind": self.by_kind}
 
     def lines(self, domain: str = "overall") -> list[tuple[str, str, str]]:
         """Return (rank, model and setting, score with interval) of each row."""

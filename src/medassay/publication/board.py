@@ -31,6 +31,7 @@ class ShownAnswer:
     because: str
     sha256: str
     verdicts: Sequence[Mapping[str, Any]] = ()
+    panel: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def anchor(self) -> str:
@@ -80,6 +81,26 @@ class Board:
         """Return what holds between the rows of one ranking."""
         found: Mapping[str, Any] = self.statistics["fields"][mode][domain]
         return found
+
+    def kinds(self, domain: str, mode: str, model: str = "") -> list[dict[str, Any]]:
+        """Return rows of one ranking with public and synthetic items apart, and the gap; [] without."""
+        by_kind = self.statistics.get("by_kind")
+        if by_kind is None:
+            return []
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for kind in ("public", "synthetic"):
+            for row in by_kind[kind].get(domain, []):
+                if row["mode"] == mode and model in ("", row["model"]):
+                    place = found.setdefault((row["model"], row["setting"]), {"row": row})
+                    place[kind] = row
+        for gap in by_kind["gap"]:
+            if (gap["domain"], gap["mode"]) == (domain, mode):
+                found.get((gap["model"], gap["setting"]), {})["gap"] = gap
+        for tools in by_kind["tools_minus_solo"]:
+            if (tools["domain"], tools["mode"]) == (domain, mode):
+                key = (tools["model"], tools["setting"])
+                found.get(key, {}).setdefault("tools", {})[tools["kind"]] = tools
+        return list(found.values())
 
     def slug(self, text: str, kind: str = "") -> str:
         """Return the part of an address for a name of some kind, unique within that kind.

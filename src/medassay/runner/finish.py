@@ -1,5 +1,6 @@
 """From a journal to a sealed run: trials, scores, statistics, seal."""
 
+import secrets
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from medassay.runner.judging import Answers, Docket, auditors, failed_verdict, r
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import AUDIT, VERDICTS, Run, seal_run, write_new
+from medassay.storage.run import AUDIT, SALT, VERDICTS, Run, seal_run, write_new
 from medassay.task.catalog import TASKS
 from medassay.task.judged import Judgements, by_trial, judged_score
 from medassay.task.scoring import RunItems, Scoring, score_trials
@@ -141,6 +142,10 @@ def finish(
     for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
         table.add(trial, score["score"])
     document = leaderboard_document(table, run.manifest, task, judgements)
+    if items.withholding:
+        (run.path / SALT).unlink(missing_ok=True)
+        salt = {"schema_version": 1, "secret": secrets.token_hex(32)}
+        write_new(run.path / SALT, canonical(salt) + b"\n")
     for name in ("statistics.json", "findings.jsonl"):
         (run.path / name).unlink(missing_ok=True)
     write_new(run.path / "statistics.json", canonical(document) + b"\n")

@@ -364,8 +364,11 @@ def batches(docket: Docket) -> Iterator[list[int]]:
 
 
 def alike_key(item: Item) -> tuple[Any, ...]:
-    """Return what items of one batch must share, since it has one prompt."""
-    return (item.domain, item.language, bool(item.path))
+    """Return what items of one batch must share: it has one prompt, and one reply is on all of it.
+
+    So a reply on a synthetic item, which stays private, never stands beside one on a public item.
+    """
+    return (item.domain, item.language, bool(item.path), item.kind)
 
 
 def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[str, Any] | None:

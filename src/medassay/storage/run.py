@@ -22,6 +22,7 @@ SEALED_RECORDS = ("trials.jsonl", *JUDGED, "scores.jsonl")
 SUMS = "MANIFEST.sha256"
 SEAL = "seal.json"
 LOCK = "lock"
+SALT = "salt.json"  # the secret behind the commitments to synthetic items; never published
 JOURNAL = "journal"
 JOURNALS = (JOURNAL, VERDICTS, AUDIT)  # folders that a sealed run no longer needs
 _RUN_ID = re.compile(r"(?P<plan>[0-9a-z][0-9a-z-]*)-(?P<counter>\d+)\Z")
@@ -165,10 +166,11 @@ def sealed_names(folder: Path) -> list[str]:
     return sorted([*(line.partition("  ")[2] for line in lines), SUMS, SEAL])
 
 
-def seal_run(run: Run, *, sealed_at: str, previous: str | None = None) -> None:
+def seal_run(run: Run, *, sealed_at: str, previous: str | None = None, **more: Any) -> None:
     """Write sums and seal, remove the journal, and make every file read-only.
 
-    The seal is written last: a run without one is unfinished and resumes.
+    The seal is written last: a run without one is unfinished and resumes. `more` is what it says
+    besides.
     """
     for left_over in run.path.glob("*.part"):  # of an attempt that was cut off
         left_over.unlink()
@@ -187,6 +189,7 @@ def seal_run(run: Run, *, sealed_at: str, previous: str | None = None) -> None:
         "root": root,
         "sums_sha256": sha256_hex(sums),
         "previous": previous,
+        **more,
     }
     write_new(run.path / SEAL, canonical({**body, "hash": sha256_hex(canonical(body))}) + b"\n")
     tidy(run)

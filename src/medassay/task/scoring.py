@@ -28,6 +28,7 @@ class RunItems:
         self._items = StoredItems(folder / "items.jsonl", frozenset(domains), imported=True)
         self._starts: dict[str, int] = {}
         self.clusters: dict[str, array[int]] = {}
+        self.synthetic: dict[str, array[int]] = {}
         numbers: dict[tuple[str, str], int] = {}
         alone, last = 0, ("", "")
         for position, record in enumerate(self._items.scan()):
@@ -44,6 +45,8 @@ class RunItems:
             else:
                 number = numbers.setdefault((domains[domain], cluster), len(numbers))
             self.clusters.setdefault(domain, array("q")).append(number)
+            made = record.get("kind") == "synthetic"
+            self.synthetic.setdefault(domain, array("b")).append(made)
 
     def place(self, domain: str, name: str) -> int:
         """Return the place of an item in its domain, counted from 0."""
@@ -73,6 +76,11 @@ class RunItems:
     def record(self, domain: str, name: str) -> dict[str, Any]:
         """Return the file object of one item."""
         return self._items.record(self.position(domain, name))
+
+    @property
+    def withholding(self) -> bool:
+        """Return whether any item is synthetic, so that its text must stay private."""
+        return any(any(made) for made in self.synthetic.values())
 
     @property
     def forms(self) -> set[Form]:

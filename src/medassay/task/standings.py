@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from medassay.core.item import Item
 from medassay.core.trial import OUTCOMES
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, seed_of
@@ -14,6 +15,7 @@ from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, f
 from medassay.statistic.ranking.pairs import Pair, Row
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.task.judged import Judgements
+from medassay.task.kinds import Kinds
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
 
@@ -30,6 +32,9 @@ class Table:
         self.clusters = {
             d: np.array(found, dtype=np.int64) for d, found in items.clusters.items()
         }
+        self.synthetic = {
+            d: np.array(found, dtype=np.int8) for d, found in items.synthetic.items()
+        }
         self.modes: set[str] = set()
         self.outcomes: dict[Cell, Counter[str]] = {}
         self._sums: dict[Cell, Floats] = {}
@@ -38,13 +43,13 @@ class Table:
     @cached_property
     def lowest(self) -> dict[str, Floats]:
         """Return domain → the lowest score of each item, of domains whose items have criteria."""
-        if "rubric" not in self._items.forms:
+        forms = self._items.forms
+        told = "withheld" in forms and any(item.lowest is not None for item in self._items)
+        if "rubric" not in forms and not told:
             return {}
         found: dict[str, list[float]] = {}
         for item in self._items:
-            points = [criterion.points for criterion in item.criteria]
-            harm, best = sum(p for p in points if p < 0), sum(p for p in points if p > 0)
-            found.setdefault(item.domain, []).append(harm / best if best else 0.0)
+            found.setdefault(item.domain, []).append(_lowest(item))
         return {domain: np.array(values) for domain, values in found.items()}
 
     @property
@@ -93,6 +98,15 @@ class Table:
         return total
 
 
+def _lowest(item: Item) -> float:
+    """Return the lowest score an item can have: that of doing all harm and no good."""
+    if item.lowest is not None:
+        return item.lowest
+    points = [criterion.points for criterion in item.criteria]
+    harm, best = sum(p for p in points if p < 0), sum(p for p in points if p > 0)
+    return harm / best if best else 0.0
+
+
 def unranked_rows(manifest: Mapping[str, Any], rows: Iterable[Row]) -> dict[Row, str]:
     """Return the rows that never rank, with the reason."""
     reasons: dict[Row, str] = {}
@@ -117,7 +131,8 @@ def leaderboard_document(
     """Return every ranking of a run: `statistics.json`, of which the report is a part.
 
     Keys: `domains` (name or "overall" → rows of all modes), `fields` (mode → name → what holds
-    between the rows: common items, pairs, oracle).
+    between the rows: common items, pairs, oracle), and where there are public and synthetic items
+    `by_kind`.
     """
     if not table.modes:
         raise StatisticError("the run has no trials: no data is not a score of zero")
@@ -141,7 +156,14 @@ def leaderboard_document(
             domains.setdefault(OVERALL, []).extend(domains[only][-len(rows) :])
             fields[mode][OVERALL] = fields[mode][only]
     plan = manifest["plan"]
+    kinds = Kinds(table, manifest, task)
+    apart = {}
+    if kinds.both:
+        rows = sorted({row for mode in table.modes for row in table.rows(mode)})
+        groups = {OVERALL: table.domains, **{name: [name] for name in table.domains}}
+        apart = {"by_kind": kinds.document(groups, unranked_rows(manifest, rows))}
     return {
+        **apart,
         "schema_version": 1,
         "run": manifest["run"],
         "metric": task.metric,
@@ -281,6 +303,34 @@ def _add_judging(
         family = manifest["models"].get(row["model"], {}).get("family", "unknown").casefold()
         if family != "unknown" and any(families[name] == family for name in seats):
             row["flags"].append("judge_of_same_vendor")
+
+
+_OF_JUDGES = frozenset(
+    (
+        *("agreement", "agreement_low", "unanimous", "alpha", "hallucination_rate"),
+        *("claims_per_answer", "claim_kinds", "contradict_rate", "tags", "judge_failures"),
+        *("judged", "unsupported_quotes", "repaired_replies", "masked_names"),
+        *("unweighted_scores", "one_or_ten_scores", "score_worst", "score_best"),
+    )
+)
+_FLAGS_OF_JUDGES = ("degraded", "low_agreement", "unweighted", "judge_of_same_vendor")
+
+
+def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a leaderboard document without what verdicts alone tell."""
+    rows = {
+        domain: [
+            {k: v for k, v in row.items() if k not in _OF_JUDGES}
+            | {"flags": [f for f in row["flags"] if f not in _FLAGS_OF_JUDGES]}
+            for row in found
+        ]
+        for domain, found in document["domains"].items()
+    }
+    fields = {
+        mode: {d: {k: v for k, v in f.items() if k != "panel"} for d, f in found.items()}
+        for mode, found in document["fields"].items()
+    }
+    return {**document, "domains": rows, "fields": fields}
 
 
 def _relations(field: Field) -> dict[str, Any]:

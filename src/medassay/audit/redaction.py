@@ -1,0 +1,138 @@
+"""Synthetic items become public as commitments and numbers, never as text.
+
+Redaction works by allow-list: of a record about a synthetic item just the fields named here are
+published, whatever else it holds. What is withheld is committed to: SHA-256 over a secret salt and the
+canonical record, so that the text can be proved later and cannot be guessed before.
+
+Source: specification of bank versions, "Public and private".
+"""
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from medassay.core.canonical import canonical
+
+ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type")
+TRIAL_FIELDS = (
+    "schema_version",
+    "domain",
+    "model",
+    "setting",
+    "mode",
+    "item",
+    "repeat",
+    "outcome",
+)
+SCORE_FIELDS = (
+    "schema_version",
+    "domain",
+    "model",
+    "setting",
+    "mode",
+    "item",
+    "repeat",
+    "score",
+    "scorer",
+)
+# Of a record in the form that the specification's golden file has.
+PUBLIC_FIELDS = (
+    "run_id",
+    "model",
+    "item_id",
+    "kind",
+    "domain",
+    "mode",
+    "score",
+    "panel_scores",
+    "extra_false_claim_count",
+    "contradict_count",
+    "agreement",
+)
+FINDING_FIELDS = ("run", "trial", "field", "old", "new", "delta", "cause", "opened")
+
+
+def kept(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
+    """Return a record with the allowed fields it has, and no other.
+
+    Examples
+    --------
+    >>> kept({"model": "m", "score": 0.5, "answer": "secret"}, PUBLIC_FIELDS)
+    {'model': 'm', 'score': 0.5}
+    """
+    return {name: record[name] for name in fields if name in record}
+
+
+class Withholding:
+    """Makes public records of private ones; `secret` is the run's own and never published."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = bytes.fromhex(secret)
+
+    def salt(self, *names: object) -> str:
+        """Return the salt of one record, 32 bytes in hexadecimal; it tells nothing of any other."""
+        message = "\x1f".join(map(str, names)).encode()
+        return hmac.new(self._secret, message, hashlib.sha256).hexdigest()
+
+    def commitment(self, record: Mapping[str, Any], *names: object) -> str:
+        """Return the commitment to a record with its own salt."""
+        return commitment(self.salt(*names), record)
+
+    def item(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is published of an item."""
+        made = kept(record, ITEM_FIELDS)
+        if "cluster" in record:  # intervals need to know who belongs together, not why
+            made["cluster"] = self.salt("cluster", record["domain"], record["cluster"])[:16]
+        if "criteria" in record:  # bounds need the lowest score that the points allow
+            points = [float(criterion["points"]) for criterion in record["criteria"]]
+            best = sum(p for p in points if p > 0)
+            made["lowest"] = sum(p for p in points if p < 0) / best if best else 0.0
+        made["commitment"] = self.commitment(record, *item_key(record))
+        return made
+
+    def trial(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is published of an answer."""
+        made = kept(record, TRIAL_FIELDS)
+        if record.get("reason") == "ambiguous":  # a word of our parsers, counted apart
+            made["reason"] = "ambiguous"
+        made["commitment"] = self.commitment(record, *trial_key(record))
+        return made
+
+    def score(
+        self, record: Mapping[str, Any], verdicts: Iterable[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Return what is published of a score: numbers, those of the panel among them."""
+        return kept(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
+
+
+def commitment(salt: str, record: Mapping[str, Any]) -> str:
+    """Return SHA-256 over the salt's bytes and the canonical record."""
+    return hashlib.sha256(bytes.fromhex(salt) + canonical(record)).hexdigest()
+
+
+def item_key(record: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return what names an item among salts."""
+    return ("item", record["domain"], record["id"])
+
+
+def trial_key(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what names an answer among salts."""
+    names = ("domain", "model", "setting", "mode", "item", "repeat")
+    return ("trial", *(record[name] for name in names))
+
+
+def _panel_numbers(verdicts: list[Mapping[str, Any]]) -> dict[str, Any]:
+    if not verdicts:
+        return {}
+    from medassay.judge.panel import agreement
+
+    found: dict[str, Any] = {"panel_scores": [v["score"] for v in verdicts]}
+    bodies = [v["body"] for v in verdicts if v["outcome"] == "valid"]
+    if bodies and all("facts" in body for body in bodies):
+        said = [[fact["verdict"] for fact in body["facts"]] for body in bodies]
+        found["extra_false_claim_count"] = sum(len(body["claims"]) for body in bodies)
+        found["contradict_count"] = sum(one.count("contradict") for one in said)
+        if len(bodies) == len(verdicts) > 1:
+            found["agreement"] = agreement(said).pairwise
+    return found

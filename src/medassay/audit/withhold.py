@@ -1,0 +1,179 @@
+"""The public copy of a run that holds synthetic items: a sealed run of its own, without their text."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from medassay.audit.redaction import FINDING_FIELDS, Withholding, kept
+from medassay.audit.shingles import Secrets
+from medassay.core.canonical import canonical
+from medassay.errors import IntegrityError
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import JUDGED, SALT, VERDICTS, Run, read_document, seal_run
+from medassay.task.judged import TRIAL_KEY, by_trial
+from medassay.task.scoring import RunItems
+
+# Words of an item that nobody may read; what else it holds (category, year) is dropped, but no secret.
+_ITEM_TEXT = (
+    "question",
+    "context",
+    "expected",
+    "reference",
+    "rationale",
+    "path",
+    "condition",
+    "leaf",
+)
+
+
+def withholding_of(run: Run) -> Withholding:
+    """Return what makes the public records of a run.
+
+    Raises
+    ------
+    IntegrityError
+        When the run has no secret: it was sealed before synthetic items could be published.
+    """
+    if not (run.path / SALT).is_file():
+        raise IntegrityError(
+            f"run {run.id}: holds synthetic items and no {SALT}; it was sealed by an earlier version, "
+            "make it anew with `medassay score`"
+        )
+    return Withholding(read_document(run.path / SALT)["secret"])
+
+
+def write_public(run: Run, items: RunItems, folder: Path) -> Run:
+    """Write the public copy of a run into an empty folder, sealed, and return it."""
+    hidden = withholding_of(run)
+    _write(folder / "manifest.json", iter([_manifest(run)]))
+    (folder / "statistics.json").write_bytes((run.path / "statistics.json").read_bytes())
+    withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
+    _write(folder / "items.jsonl", _items(run, hidden, withheld))
+    _write(folder / "trials.jsonl", _trials(run, hidden, withheld))
+    _write(folder / "scores.jsonl", _scores(run, hidden, withheld))
+    _write(folder / "timings.jsonl", _timings(run, withheld))
+    findings = read_jsonl(run.path / "findings.jsonl")
+    _write(folder / "findings.jsonl", (kept(f, FINDING_FIELDS) for f in findings))
+    for name in JUDGED:
+        if (run.path / name).exists():
+            _write(folder / name, _public(read_jsonl(run.path / name), withheld))
+    made = Run(folder)
+    of = {"items": len(withheld), "root": run.seal["root"], "seal": run.seal["hash"]}
+    seal_run(made, sealed_at=run.seal["sealed_at"], withheld=of)
+    return made
+
+
+def secrets_of(run: Run, items: RunItems) -> Secrets:
+    """Return every stretch of text of a run's synthetic items, and of what was said of them.
+
+    What models and judges say in the same words of public items is no secret; words of an item are,
+    wherever they stand.
+    """
+    found = Secrets()
+    withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
+    for secret in (True, False):
+        for record in _said(run):
+            if ((record["domain"], record["item"]) in withheld) is secret:
+                for text in _texts(record):
+                    if secret:
+                        found.add(text, f"what was said of item '{record['item']}'")
+                    else:
+                        found.allow(text)
+    for domain, name in sorted(withheld):
+        _add_item(found, items.record(domain, name))
+    return found
+
+
+def _said(run: Run) -> Iterator[dict[str, Any]]:
+    for name in ("trials.jsonl", *JUDGED):
+        if (run.path / name).exists():
+            yield from read_jsonl(run.path / name)
+
+
+def _add_item(found: Secrets, item: dict[str, Any]) -> None:
+    where = f"item '{item['id']}'"
+    for key in _ITEM_TEXT:
+        if key in item:
+            found.add(item[key], f"{where}, {key}", whole=key in ("question", "context"))
+    for key in ("options", "facts", "criteria"):
+        for text in _texts(item.get(key, [])):
+            found.add(text, f"{where}, {key}")
+
+
+def _synthetic(items: RunItems, domain: str) -> Iterator[str]:
+    for name, made in zip(items.names(domain), items.synthetic[domain], strict=True):
+        if made:
+            yield name
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _write(path: Path, records: Iterator[dict[str, Any]]) -> None:
+    with path.open("wb") as file:
+        for record in records:
+            file.write(canonical(record) + b"\n")
+
+
+def _manifest(run: Run) -> dict[str, Any]:
+    """Return the manifest without the replies that a scripted model was given."""
+    models = {
+        name: {key: value for key, value in spec.items() if key != "script"}
+        for name, spec in run.manifest["models"].items()
+    }
+    judges = [
+        {key: value for key, value in judge.items() if key != "script"}
+        for judge in run.manifest.get("judges", [])
+    ]
+    return {**run.manifest, "models": models, **({"judges": judges} if judges else {})}
+
+
+def _items(
+    run: Run, hidden: Withholding, withheld: set[tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
+    for record in read_jsonl(run.path / "items.jsonl"):
+        secret = (record["domain"], record["id"]) in withheld
+        yield hidden.item(record) if secret else record
+
+
+def _trials(
+    run: Run, hidden: Withholding, withheld: set[tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
+    for record in read_jsonl(run.path / "trials.jsonl"):
+        secret = (record["domain"], record["item"]) in withheld
+        yield hidden.trial(record) if secret else record
+
+
+def _scores(
+    run: Run, hidden: Withholding, withheld: set[tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
+    path = run.path / f"{VERDICTS}.jsonl"
+    groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
+    waiting = next(groups, None)
+    for record in read_jsonl(run.path / "scores.jsonl"):
+        verdicts: list[dict[str, Any]] = []
+        if waiting is not None and waiting[0] == tuple(record[k] for k in TRIAL_KEY):
+            verdicts, waiting = waiting[1], next(groups, None)
+        secret = (record["domain"], record["item"]) in withheld
+        yield hidden.score(record, verdicts) if secret else record
+
+
+def _timings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    trials = read_jsonl(run.path / "trials.jsonl")
+    for trial, timing in zip(trials, read_jsonl(run.path / "timings.jsonl"), strict=True):
+        yield {} if (trial["domain"], trial["item"]) in withheld else timing
+
+
+def _public(
+    records: Iterator[dict[str, Any]], withheld: set[tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
+    return (r for r in records if (r["domain"], r["item"]) not in withheld)

@@ -1,0 +1,44 @@
+"""`medassay audit …`: what only the holder of the private store can show."""
+
+import json
+from pathlib import Path
+
+import typer
+
+from medassay.cli.output import out
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Open what a publication withholds."
+)
+
+
+@app.callback()
+def _group() -> None:
+    """Open what a publication withholds."""
+
+
+@app.command("open")
+def open_(
+    item: str = typer.Argument(..., help="The id of a synthetic item."),
+    run: Path = typer.Option(..., help="The private run that holds its text."),
+    publication: Path | None = typer.Option(
+        None, help="The public folder p/<id> whose commitments it must match."
+    ),
+    model: str = typer.Option("", help="Only the answers of this model; default: of all."),
+) -> None:
+    """Show a synthetic item and the answers to it, and prove that they are what was published."""
+    from medassay.audit.opening import open_item
+    from medassay.storage.run import open_run
+
+    found = open_item(open_run(run), item, model=model, publication=publication)
+    if out.json:
+        out.document({"item": item, "opened": [one.to_dict() for one in found]})
+        return
+    for one in found:
+        out.result(one.what)
+        out.result(json.dumps(one.record, ensure_ascii=False, indent=1))
+        out.result(f"salt {one.salt}")
+        matches = "" if one.public is None else ", as published"
+        out.result(f"sha256(salt, canonical record) = {one.commitment}{matches}")
+    if publication is None:
+        out.say("no --publication given: nothing was compared with what is public")
