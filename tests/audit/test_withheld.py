@@ -15,7 +15,34 @@ from medassay.audit.verify import verify
 from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError, IntegrityError
 
-WORDS = ["amber", "bronze", "cobalt", "dune", "ember", "fjord", "garnet", "harbour", "indigo", "juniper", "kelp", "lantern", "meadow", "nectar", "opal", "pewter", "quartz", "russet", "saffron", "tundra", "umber", "velvet", "willow", "xenon", "yarrow", "zephyr"]
+WORDS = [
+    "amber",
+    "bronze",
+    "cobalt",
+    "dune",
+    "ember",
+    "fjord",
+    "garnet",
+    "harbour",
+    "indigo",
+    "juniper",
+    "kelp",
+    "lantern",
+    "meadow",
+    "nectar",
+    "opal",
+    "pewter",
+    "quartz",
+    "russet",
+    "saffron",
+    "tundra",
+    "umber",
+    "velvet",
+    "willow",
+    "xenon",
+    "yarrow",
+    "zephyr",
+]
 QUESTION = "A patient drinks " + " ".join(WORDS[:12]) + "; which law applies?"
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from contextlib import contextmanager
 from pathlib import Path
 
 import axe_playwright_python
@@ -65,7 +66,23 @@ def site(tmp_path_factory):
     )
     run = medassay.run(makers.write_plan(folder, models=["scripted", "random"]), secrets={})
     medassay.publish(run, folder / "site", publication="second")
+    publish_private(folder)
+    medassay.publish(run, folder / "site", publication="compact", compact=True)
     return folder / "site"
+
+
+def publish_private(folder):
+    """Publish a board with items of both kinds, the synthetic ones withheld."""
+    items = makers.many_items(26)
+    for item in items[:12]:
+        item["kind"] = "synthetic"
+        item.pop("source")
+    makers.write_bank(folder / "private", items, name="private")
+    makers.write_models(
+        folder, makers.fake("one", letters="hash"), makers.fake("two", reply="B")
+    )
+    plan = makers.write_plan(folder, banks=["private"], models=["one", "two"])
+    medassay.publish(medassay.run(plan, secrets={}), folder / "site", publication="private")
 
 
 def publish_judged(folder):
@@ -406,24 +423,59 @@ def test_over_http_a_publication_that_no_longer_stands_says_so(browser, site, tm
     copied = tmp_path / "site"
     shutil.copytree(site, copied)
     set_status(copied, "first", "retracted", reason="a <b>wrong</b> key", following="second")
-    server = subprocess.Popen(
-        [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"],
-        cwd=copied,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        port = re.search(r"port (\d+)", server.stdout.readline())[1]
+    with served(copied) as address:
         page = browser.new_page()
-        page.goto(f"http://127.0.0.1:{port}/p/first/index.html")
+        page.goto(f"{address}/p/first/index.html")
         banner = page.locator("[role=status]")
         assert "retracted: a <b>wrong</b> key" in banner.inner_text()
         banner.locator("a").click()
         page.wait_for_url("**/p/second/index.html")
         assert page.locator(".watermark[role=status]").count() == 0
         page.close()
+
+
+@contextmanager
+def served(folder):
+    """Serve a folder by HTTP; gives its address."""
+    server = subprocess.Popen(
+        [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        port = re.search(r"port (\d+)", server.stdout.readline())[1]
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.kill()
         server.wait()
         server.stdout.close()
+
+
+def test_a_compact_board_shows_a_cell_over_http_and_its_files_without(browser, page, site):
+    with served(site) as address:
+        made = browser.new_page()
+        refused = []
+        made.on("console", lambda m: refused.append(m.text) if m.type == "error" else None)
+        made.goto(f"{address}/p/compact/model/scripted/index.html")
+        made.locator("td.number a").first.click()
+        made.wait_for_selector("article[data-sha256]")
+        assert made.locator("#cell-state").inner_text().startswith("40 answers")
+        article = made.locator("article").first
+        assert HOSTILE.replace("\u202e", "U+202E") in article.inner_text()
+        assert made.title().startswith("Answers")
+        digest = article.get_attribute("data-sha256")
+        file = (site / "p/compact/cell/scripted.jsonl").read_text()
+        assert digest in file
+        assert len(file.splitlines()) == 52
+        assert not refused
+        made.close()
+    page.goto((site / "p/compact/cell/index.html").as_uri())
+    assert page.locator("ul.columns a").count() == 2
+    page.goto(
+        (site / "p/compact/cell/index.html").as_uri() + "?file=scripted.jsonl&model=scripted"
+    )
+    assert "Open over HTTP for the answers" in page.locator("#cell-state").inner_text()
+    assert not list((site / "p/compact").glob("cell/*/"))
+    assert medassay.verify(site / "p/compact").ok

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.publication.board import Board, CellKey, ShownAnswer
+from medassay.publication.board import OVERALL, Board, CellKey, ShownAnswer
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 from medassay.task.judged import TRIAL_KEY, by_trial
@@ -16,11 +16,21 @@ _ABSENT = dict.fromkeys(
 )
 
 
+_CELL_PAGES = 5000
 _PANEL = ("panel_scores", "agreement", "extra_false_claim_count", "contradict_count")
 
 
-def board_of(run: Run, name: str) -> Board:
-    """Return what the pages of a sealed run show."""
+def board_of(run: Run, name: str, *, compact: bool | None = None) -> Board:
+    """Return what the pages of a sealed run show.
+
+    Parameters
+    ----------
+    compact : whether one page shows all cells; None: above 5,000 cells
+    """
+    if compact is None:
+        rows = run.statistics["domains"]
+        cells = sum(len(found) for name, found in rows.items() if name != OVERALL)
+        compact = cells > _CELL_PAGES
     items = RunItems(run.path, run.manifest["domains"])
     failures: dict[str, int] = {}
     totals: dict[str, list[float]] = {}
@@ -32,6 +42,7 @@ def board_of(run: Run, name: str) -> Board:
             totals.setdefault(trial["model"], []).append(timing["seconds"])
     return Board(
         publication=name,
+        compact=compact,
         date=run.seal["sealed_at"][:10],
         manifest=run.manifest,
         statistics=run.statistics,

@@ -24,7 +24,7 @@ from medassay.storage.signature import Signer
 from medassay.task.scoring import RunItems
 
 DATA = Path("data/run")
-_ASSETS = ("style.css", "script.js")
+_ASSETS = ("style.css", "script.js", "cells.js")
 _SECRET = re.compile(
     rb"\b(sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}"
     rb"|AIza[0-9A-Za-z_-]{35}|xox[abp]-[0-9A-Za-z-]{10,})\b"
@@ -37,6 +37,7 @@ def publish(
     *,
     publication: str | None = None,
     signer: Signer | None = None,
+    compact: bool | None = None,
 ) -> Path:
     """Write a publication of a sealed run into a site folder and return its first page.
 
@@ -46,6 +47,7 @@ def publish(
     ----------
     publication : its id under `/p/`; default: the run's id
     signer : signs the line of the ledger
+    compact : whether one page shows all cells, reading files; None: above 5,000 cells
 
     Raises
     ------
@@ -84,7 +86,7 @@ def publish(
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         try:
-            board = _assemble(draft, found, items, name)
+            board = _assemble(draft, found, items, name, compact=compact)
             draft.rename(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -108,7 +110,9 @@ def _refuse_private(run: Run) -> None:
                     raise GateError(f"{name} line {number}: looks like a secret: not published")
 
 
-def _assemble(folder: Path, run: Run, items: RunItems, name: str) -> Board:
+def _assemble(
+    folder: Path, run: Run, items: RunItems, name: str, *, compact: bool | None
+) -> Board:
     """Write a publication into an empty folder; its pages are made of its public data alone."""
     data = folder / DATA
     data.mkdir(parents=True)
@@ -118,7 +122,7 @@ def _assemble(folder: Path, run: Run, items: RunItems, name: str) -> Board:
         for file in sealed_names(run.path):
             shutil.copyfile(run.path / file, data / file)
         shown = Run(data)
-    board = board_of(shown, name)
+    board = board_of(shown, name, compact=compact)
     for file in _ASSETS:
         (folder / file).write_bytes(asset(file))
     (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
@@ -127,7 +131,8 @@ def _assemble(folder: Path, run: Run, items: RunItems, name: str) -> Board:
         for address, content in pages(board):
             target = folder / address
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(content, encoding="utf-8")
+            with target.open("a", encoding="utf-8") as page:  # a long file comes in parts
+                page.write(content)
     if items.withholding and (leak := leaking_file(folder, secrets_of(run, items))):
         where, what = leak[0].relative_to(folder), leak[1]
         raise GateError(f"{where}: holds words of {what}, which stays private; not published")

@@ -18,6 +18,7 @@ from medassay.audit.rejudge import Mismatch, Rejudging
 from medassay.audit.report import Report
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
+from medassay.core.jsontext import parse_json
 from medassay.core.trial import Completion, Prompt
 from medassay.errors import IncompleteError, MedassayError
 from medassay.runner.finish import read_judgements
@@ -151,10 +152,11 @@ def _check_content(folder: Path) -> str:
     if judged is not None and same_code and not withheld:
         judged.audit()
     judgements = None if withheld else read_judgements(run, items)
-    found = json.loads(canonical(leaderboard_document(table, run.manifest, task, judgements)))
-    sealed = without_judging(run.statistics) if withheld else run.statistics
-    own_code = run.manifest.get("code") == code_of_today()
-    _compare(found, sealed, "statistics.json", own_code)
+    document = canonical(leaderboard_document(table, run.manifest, task, judgements))
+    if withheld or document + b"\n" != (folder / "statistics.json").read_bytes():
+        sealed = without_judging(run.statistics) if withheld else run.statistics
+        own_code = run.manifest.get("code") == code_of_today()
+        _compare(parse_json(document, "statistics.json"), sealed, "statistics.json", own_code)
     scores = "recomputed" if same_code else "not recomputed: other code"
     if withheld:
         scores += "; those of withheld items, and what judges said of them, taken as published"
@@ -186,7 +188,7 @@ def _scores(
             score = scoring.record(item, trial, answer_of(trial))
             if judged is not None and must_judge(task, trial, items):
                 score = judged.score(trial)
-            if json.loads(canonical(score)) != record:
+            if score != record:
                 raise Mismatch(
                     f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
                 )

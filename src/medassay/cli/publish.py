@@ -13,6 +13,11 @@ def command(
     called: str | None = typer.Option(
         None, "--id", help="Id of the publication; default: the run's id."
     ),
+    compact: bool | None = typer.Option(
+        None,
+        "--compact/--no-compact",
+        help="One page that reads the answers from files, not a page a cell; default: above 5,000 cells.",
+    ),
     key: Path | None = typer.Option(
         None, help="The private key that signs the log (`medassay keys new`)."
     ),
@@ -25,7 +30,7 @@ def command(
     signer = None if key is None else Signer(key)
     found = open_run(run)
     banks = ", ".join(bank["version"] for bank in found.manifest["banks"])
-    page = publish(found, to, publication=called, signer=signer)
+    page = publish(found, to, publication=called, signer=signer, compact=compact)
     out.say(
         f"public are now: all questions, targets, replies and scores of {banks} in run {found.id}"
     )

@@ -1,11 +1,12 @@
 """Canonical JSON (RFC 8785) and the hashes built on it.
 
-msgspec writes the canonical form for nearly every record we have; `_plain` finds the rest (floats
-whose form differs from ECMAScript's, keys outside ASCII) and hands those to the package `rfc8785`,
-which is ten times slower. The tests compare the two.
+msgspec writes the canonical form for nearly every record we have; `_plain` finds the rest: floats
+whose form differs from ECMAScript's are written by the package `rfc8785`, and so are whole values
+with keys outside ASCII, ten times slower. The tests compare the two.
 """
 
 import hashlib
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,13 +39,17 @@ def _plain(value: Any) -> Any:
         return value
     if kind is int and -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
         return value
-    if kind is float:
-        if value.is_integer():
-            if abs(value) <= _SAFE_INTEGER:
-                return int(value)
-        elif 1e-4 <= abs(value) < 1e16:  # where msgspec and ECMAScript agree
-            return value
+    if kind is float and math.isfinite(value):
+        return _plain_float(value)
     raise _NeedsSlowPath
+
+
+def _plain_float(value: float) -> Any:
+    if value.is_integer() and abs(value) <= _SAFE_INTEGER:
+        return int(value)
+    if 1e-4 <= abs(value) < 1e16:  # where msgspec and ECMAScript agree
+        return value
+    return msgspec.Raw(rfc8785.dumps(value))
 
 
 def canonical(value: Any) -> bytes:

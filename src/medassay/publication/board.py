@@ -3,8 +3,9 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 from medassay.core.leaderboard import tied_groups
 
@@ -46,7 +47,7 @@ class ShownAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """A sealed run made ready for pages."""
+    """A sealed run made ready for pages; a compact one shows all cells on one page that reads files."""
 
     publication: str
     date: str
@@ -56,6 +57,7 @@ class Board:
     failures: Mapping[str, int]
     seconds: Mapping[str, float]
     answers: Callable[[], Iterator[tuple[CellKey, list[ShownAnswer]]]]
+    compact: bool = False
     slugs: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
@@ -125,6 +127,17 @@ class Board:
         if domain == OVERALL:
             return f"track/{track}" if track else ""
         return f"domain/{self.slug(domain, 'domain')}/{track}"
+
+    def cell_link(self, key: CellKey) -> str:
+        """Return the address of a cell's answers, relative to the publication."""
+        if not self.compact:
+            return f"{self.cell_path(key)}index.html"
+        names = {"file": self.answers_file(key.model), **asdict(key)}
+        return f"cell/index.html?{urlencode(names)}"
+
+    def answers_file(self, model: str) -> str:
+        """Return the name, in `cell/`, of the file of a model's answers in a compact publication."""
+        return f"{self.slug(model)}.jsonl"
 
     def cell_path(self, key: CellKey) -> str:
         """Return the folder of a cell page, relative to the publication."""

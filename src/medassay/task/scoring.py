@@ -2,9 +2,9 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from medassay.bank.folder import StoredItems
 from medassay.core.item import Form, Item
@@ -14,6 +14,9 @@ from medassay.score.catalog import SCORERS
 from medassay.score.scorer import Scorer
 from medassay.storage.jsonl import read_jsonl
 from medassay.task.task import Task
+
+T = TypeVar("T")
+_REMEMBERED = 4096  # items
 
 
 class RunItems:
@@ -27,6 +30,8 @@ class RunItems:
     def __init__(self, folder: Path, domains: Mapping[str, str]) -> None:
         self._items = StoredItems(folder / "items.jsonl", frozenset(domains), imported=True)
         self._starts: dict[str, int] = {}
+        self._read: dict[int, Item] = {}
+        self._records: dict[int, dict[str, Any]] = {}
         self.clusters: dict[str, array[int]] = {}
         self.synthetic: dict[str, array[int]] = {}
         numbers: dict[tuple[str, str], int] = {}
@@ -74,8 +79,8 @@ class RunItems:
         return iter(self._items)
 
     def record(self, domain: str, name: str) -> dict[str, Any]:
-        """Return the file object of one item."""
-        return self._items.record(self.position(domain, name))
+        """Return the file object of one item; lately used ones are not read again."""
+        return self._lately(self._records, self._items.record, domain, name)
 
     @property
     def withholding(self) -> bool:
@@ -92,8 +97,18 @@ class RunItems:
         return self._items.heads[self.position(domain, name)][2]
 
     def get(self, domain: str, name: str) -> Item:
-        """Return one item."""
-        return self._items[self.position(domain, name)]
+        """Return one item; lately used ones are not read again, since every model answers them all."""
+        return self._lately(self._read, self._items.__getitem__, domain, name)
+
+    def _lately(
+        self, kept: dict[int, T], read: Callable[[int], T], domain: str, name: str
+    ) -> T:
+        at = self.position(domain, name)
+        if (found := kept.get(at)) is None:
+            if len(kept) >= _REMEMBERED:
+                kept.clear()
+            found = kept[at] = read(at)
+        return found
 
 
 class Scoring:

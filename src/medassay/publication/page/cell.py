@@ -1,7 +1,11 @@
-"""One cell: its facts, then every answer and how it was parsed; long cells have several pages."""
+"""One cell: its facts, then every answer and how it was parsed; long cells have several pages.
+
+In a compact publication one page shows every cell: it reads the answers of a model from a file.
+"""
 
 from collections.abc import Iterator
 
+from medassay.core.canonical import canonical
 from medassay.publication.board import Board
 from medassay.publication.page.html import Page, render
 
@@ -10,12 +14,16 @@ ANSWERS_A_PAGE = 250
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the pages of each cell, one cell in memory at a time."""
+    if board.compact:
+        yield from _compact(board)
+        return
+    rows = {
+        (domain, row["model"], row["setting"], row["mode"]): row
+        for domain in board.domains
+        for row in board.statistics["domains"][domain]
+    }
     for key, answers in board.answers():
-        row = next(
-            r
-            for r in board.rows(key.domain, key.mode)
-            if (r["model"], r["setting"]) == (key.model, key.setting)
-        )
+        row = rows[key.domain, key.model, key.setting, key.mode]
         count = max(1, -(-len(answers) // ANSWERS_A_PAGE))
         for number in range(count):
             path = board.cell_path(key) + (f"page-{number + 1}/" if number else "")
@@ -32,3 +40,24 @@ def pages(board: Board) -> Iterator[Page]:
                 first=board.cell_path(key),
                 total=len(answers),
             )
+
+
+def _compact(board: Board) -> Iterator[Page]:
+    """Yield the page of all cells and, cell by cell, the lines of each model's file."""
+    yield render("cells.html", board, "cell/")
+    for key, answers in board.answers():
+        lines = [
+            canonical(
+                {
+                    "because": answer.because,
+                    "panel": answer.panel,
+                    "score": answer.score,
+                    "sha256": answer.sha256,
+                    "trial": answer.trial,
+                    **({"verdicts": answer.verdicts} if answer.verdicts else {}),
+                }
+            ).decode()
+            + "\n"
+            for answer in answers
+        ]
+        yield f"cell/{board.answers_file(key.model)}", "".join(lines)

@@ -16,7 +16,7 @@ def pages(board: Board) -> Iterator[Page]:
                     key = CellKey(
                         domain=domain, model=model, setting=row["setting"], mode=row["mode"]
                     )
-                    cell = None if domain == OVERALL else board.cell_path(key)
+                    cell = None if domain == OVERALL else board.cell_link(key)
                     rows.append({**row, "domain": domain, "cell": cell})
         spec = board.manifest["models"][model]
         yield render(
