@@ -6,6 +6,7 @@ whole or not at all, and what was published is never touched again.
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from medassay.audit.board import board_of
@@ -18,6 +19,7 @@ from medassay.publication.board import Board
 from medassay.publication.page.catalog import PAGES
 from medassay.publication.page.html import asset
 from medassay.publication.table import leaderboard_csv, pairs_csv
+from medassay.runner.join import join_runs
 from medassay.storage.ledger import lock_site
 from medassay.storage.run import SUMS, Run, file_sha256, sealed_names
 from medassay.storage.signature import Signer
@@ -32,16 +34,17 @@ _SECRET = re.compile(
 
 
 def publish(
-    run: Run | str | Path,
+    runs: Run | str | Path | Sequence[Run | str | Path],
     site: Path,
     *,
     publication: str | None = None,
     signer: Signer | None = None,
     compact: bool | None = None,
 ) -> Path:
-    """Write a publication of a sealed run into a site folder and return its first page.
+    """Write a publication of sealed runs into a site folder and return its first page.
 
-    Of synthetic items only commitments and numbers are published.
+    Several runs of the same banks and methodology are joined first, into a run beside the first of
+    them. Of synthetic items only commitments and numbers are published.
 
     Parameters
     ----------
@@ -57,7 +60,7 @@ def publish(
         If the id is taken, or what would become public must not (banks that may not leave, words of
         a synthetic item, text that looks like a secret). Nothing is written then.
     """
-    found = run if isinstance(run, Run) else Run(Path(run))
+    found = _one(runs)
     if not found.sealed:
         raise IncompleteError(
             f"run {found.path.name}: not finished; only sealed runs are published"
@@ -95,6 +98,15 @@ def publish(
                 path.chmod(0o444)
         record_publication(site, board, place, signer)
     return place / "index.html"
+
+
+def _one(runs: Run | str | Path | Sequence[Run | str | Path]) -> Run:
+    """Return the run to publish: the only one, or what joins them all."""
+    given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
+    found = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
+    if not found:
+        raise InputError("no run to publish; name at least one")
+    return found[0] if len(found) == 1 else join_runs(found, found[0].path.resolve().parent)
 
 
 def _refuse_private(run: Run) -> None:

@@ -24,6 +24,7 @@ from medassay.errors import IncompleteError, MedassayError
 from medassay.runner.finish import read_judgements
 from medassay.runner.manifest import code_of_today, parser_ids, scorer_ids
 from medassay.storage.jsonl import read_jsonl
+from medassay.storage.merkle import MerkleTree
 from medassay.storage.run import (
     JOURNALS,
     LOCK,
@@ -34,6 +35,8 @@ from medassay.storage.run import (
     open_run,
     read_document,
     record_root,
+    sealed_records,
+    trial_cell,
 )
 from medassay.task.catalog import TASKS
 from medassay.task.scoring import RunItems, Scoring, answer_of, must_judge
@@ -63,7 +66,10 @@ def verify_run(folder: Path) -> Report:
     )
     for name, step in steps:
         if not report.check(name, partial(step, folder)):
-            break
+            return report
+    joined = Run(folder)
+    if "joined" in joined.manifest and "withheld" not in joined.seal:
+        report.check("members", partial(_check_joined, folder))
     return report
 
 
@@ -135,6 +141,27 @@ def _check_root(folder: Path) -> str:
             f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
         )
     return f"{count} records, root {root[:16]}"
+
+
+def _check_joined(folder: Path) -> str:
+    """Check that the records of each member of a joined run are those that were sealed with it."""
+    run = open_run(folder)
+    members = run.manifest["joined"]
+    trees = [MerkleTree() for _ in members]
+    owner = {
+        cell: tree
+        for member, tree in zip(members, trees, strict=True)
+        for cell in member["cells"]
+    }
+    for name, number, line in sealed_records(folder):
+        cell = trial_cell(parse_json(line, f"{name} line {number}"))
+        if cell not in owner:
+            raise Mismatch(f"{name} line {number}: of no run that was joined")
+        owner[cell].add(line)
+    for member, tree in zip(members, trees, strict=True):
+        if tree.root().hex() != member["root"]:
+            raise Mismatch(f"run {member['run']}: the records joined here have another root")
+    return f"{len(members)} runs, each with its own root"
 
 
 def _check_content(folder: Path) -> str:

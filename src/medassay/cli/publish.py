@@ -8,7 +8,9 @@ from medassay.cli.output import out
 
 
 def command(
-    run: Path = typer.Argument(..., help="The folder of a sealed run."),
+    runs: list[Path] = typer.Argument(
+        ..., help="Sealed runs; several of the same banks and methodology are joined."
+    ),
     to: Path = typer.Option(..., help="The site folder; the publication goes to p/<id>/."),
     called: str | None = typer.Option(
         None, "--id", help="Id of the publication; default: the run's id."
@@ -22,17 +24,19 @@ def command(
         None, help="The private key that signs the log (`medassay keys new`)."
     ),
 ) -> None:
-    """Write a run's board as a static site; what is published never changes."""
+    """Write the board of runs as a static site; what is published never changes."""
     from medassay.audit.publish import publish
     from medassay.storage.run import open_run
     from medassay.storage.signature import Signer
 
     signer = None if key is None else Signer(key)
-    found = open_run(run)
-    banks = ", ".join(bank["version"] for bank in found.manifest["banks"])
+    found = [open_run(run) for run in runs]
+    banks = ", ".join(bank["version"] for bank in found[0].manifest["banks"])
     page = publish(found, to, publication=called, signer=signer, compact=compact)
+    names = ", ".join(run.id for run in found)
     out.say(
-        f"public are now: all questions, targets, replies and scores of {banks} in run {found.id}"
+        f"public are now: all questions, targets, replies and scores of {banks} in {names}; of "
+        "synthetic items commitments and numbers alone"
     )
     if out.json:
         out.document({"path": str(page.parent), "page": str(page)})

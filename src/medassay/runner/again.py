@@ -13,7 +13,7 @@ from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker
 from medassay.runner.judging import Answers, Bench, seat
-from medassay.runner.manifest import bench_entry, scorer_ids, surroundings
+from medassay.runner.manifest import bench_entry, judging, scorer_ids, surroundings
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.stages import Watch, judge, provide, refuse_leaving
 from medassay.storage.response import ResponseStore
@@ -58,13 +58,13 @@ def judge_run(
     """
     source = _sealed(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
-    wanted, bench = _seat(source, sitting)
+    wanted, bench, plan = _seat(source, sitting)
     manifest = {k: v for k, v in source.manifest.items() if k not in _MADE_ANEW}
     identity = {
         **manifest,
         "task": wanted.name,
         **bench_entry(bench),
-        "methodology": short_hash([manifest["methodology"], wanted.name, bench_entry(bench)]),
+        "methodology": short_hash([manifest["methodology"], wanted.name, judging(bench, plan)]),
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
     found = _derived(source, identity, workspace / "runs")
@@ -88,7 +88,7 @@ def preview_again(
     """Return what judging the answers again would ask: calls, replies stored, upper bounds of cost."""
     source = _sealed(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
-    wanted, bench = _seat(source, sitting)
+    wanted, bench, _ = _seat(source, sitting)
     answers = Answers(source, RunItems(source.path, source.manifest["domains"]), wanted)
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_judging(answers, bench, spec, store) for spec in bench.models.values()]
@@ -104,7 +104,7 @@ def _sealed(run: Run | str | Path, what: str) -> Run:
     return source
 
 
-def _seat(source: Run, sitting: Sitting) -> tuple[Task, Bench]:
+def _seat(source: Run, sitting: Sitting) -> tuple[Task, Bench, Plan]:
     """Return the task by which a run's answers are judged, and who judges; refuse what cannot be."""
     manifest = source.manifest
     wanted = find_task(sitting.task or manifest["task"])
@@ -125,7 +125,7 @@ def _seat(source: Run, sitting: Sitting) -> tuple[Task, Bench]:
         raise InputError(f"task '{wanted.name}' has no judges; name another one with --task")
     refuse_leaving(manifest["banks"], bench.models.values())
     _refuse_unscorable(source, wanted)
-    return wanted, bench
+    return wanted, bench, plan
 
 
 def rescore(

@@ -133,9 +133,20 @@ def write_scores(run: Run, task: Task, items: RunItems) -> None:
 
 
 def finish(
-    run: Run, task: Task, items: RunItems, findings: list[dict[str, Any]], *, sealed_at: str
+    run: Run,
+    task: Task,
+    items: RunItems,
+    findings: list[dict[str, Any]],
+    *,
+    sealed_at: str,
+    secret: str | None = None,
 ) -> None:
-    """Compute the statistics of a run from its trials and scores, and seal it."""
+    """Compute the statistics of a run from its trials and scores, and seal it.
+
+    Parameters
+    ----------
+    secret : what the commitments to synthetic items are salted with; None draws a new one
+    """
     table = Table(items)
     judgements = read_judgements(run, items)
     scores = read_jsonl(run.path / "scores.jsonl")
@@ -144,7 +155,7 @@ def finish(
     document = leaderboard_document(table, run.manifest, task, judgements)
     if items.withholding:
         (run.path / SALT).unlink(missing_ok=True)
-        salt = {"schema_version": 1, "secret": secrets.token_hex(32)}
+        salt = {"schema_version": 1, "secret": secret or secrets.token_hex(32)}
         write_new(run.path / SALT, canonical(salt) + b"\n")
     for name in ("statistics.json", "findings.jsonl"):
         (run.path / name).unlink(missing_ok=True)

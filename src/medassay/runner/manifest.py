@@ -13,6 +13,7 @@ from typing import Any
 from medassay.answer import option, parse
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.item import Bank
+from medassay.core.plan import Plan
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.judging import Bench, auditors
 from medassay.runner.schedule import Schedule
@@ -48,6 +49,10 @@ def run_identity(
         "models_sha256": sha256_hex(canonical(models)),
         "template": schedule.template.id,
         "methodology": methodology(schedule, bench),
+        "sampling": {
+            name: sampling_of(spec, schedule.plan.seed).to_dict()
+            for name, spec in sorted(schedule.specs.items())
+        },
         **({} if bench is None else bench_entry(bench)),
     }
 
@@ -80,7 +85,11 @@ def bank_entry(bank: Bank) -> dict[str, Any]:
 
 
 def methodology(schedule: Schedule, bench: Bench | None = None) -> str:
-    """Return the hash of everything but the bank that decides what a number means."""
+    """Return the hash of everything but bank and model that decides what a number means.
+
+    Which models a run asks is no part of it: a further model joins the series of the others. How each
+    is sampled stands in the manifest beside it (`sampling`), model by model.
+    """
     plan = schedule.plan
     return short_hash(
         {
@@ -92,22 +101,30 @@ def methodology(schedule: Schedule, bench: Bench | None = None) -> str:
             "scorers": scorer_ids(),
             "shuffle_options": plan.shuffle_options,
             "few_shot_k": plan.few_shot_k,
-            "sampling": {
-                n: sampling_of(s, plan.seed).to_dict()
-                for n, s in sorted(schedule.specs.items())
-            },
+            "seed": plan.seed,
             "tools": [],
-            "judges": [] if bench is None else _judging(bench, plan.seed),
+            "judges": [] if bench is None else judging(bench, plan),
             "rank_rule": plan.rank_rule,
             "separation": plan.separation,
         }
     )
 
 
-def _judging(bench: Bench, seed: int) -> dict[str, Any]:
+def judging(bench: Bench, plan: Plan) -> dict[str, Any]:
+    """Return who judges by what, whichever models are judged and so whoever sat out."""
     entry = bench_entry(bench)
-    asked = {n: request_constant(s, sampling_of(s, seed)) for n, s in bench.models.items()}
-    return {"rubrics": entry["rubrics"], "bench": entry["bench"], "models": asked}
+    asked = {
+        name: request_constant(spec, sampling_of(spec, bench.seed))
+        for name, spec in sorted(bench.models.items())
+        if name in plan.judges
+    }
+    return {
+        "rubrics": entry["rubrics"],
+        "steps": entry.get("steps"),
+        "judges": sorted(plan.judges),
+        "substitute": plan.substitute,
+        "models": asked,
+    }
 
 
 def parser_ids() -> dict[str, str]:

@@ -160,6 +160,11 @@ def sealed_records(folder: Path) -> Iterator[tuple[str, int, bytes]]:
                 yield name, number, line.removesuffix(b"\n")
 
 
+def trial_cell(record: dict[str, Any]) -> str:
+    """Return what names the model, setting and mode of a record: where it belongs in joined runs."""
+    return "\x1f".join((record["model"], record["setting"], record["mode"]))
+
+
 def sealed_names(folder: Path) -> list[str]:
     """Return the names of the files that belong to a sealed run, sums and seal among them."""
     lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()

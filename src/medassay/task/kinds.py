@@ -24,6 +24,11 @@ Row = tuple[str, str]
 _SHOWN = ("model", "setting", "mode", "metric", "scale")
 
 
+def drawn_as(manifest: Mapping[str, Any]) -> str:
+    """Return what stands for the run in every seed: its id, or of joined runs the hash of their roots."""
+    return str(manifest.get("drawn_as", manifest["run"]))
+
+
 class Kinds:
     """The items of a run by kind, ready for rankings of each."""
 
@@ -91,7 +96,7 @@ class Kinds:
 
     @property
     def _drawn_as(self) -> str:
-        return str(self._manifest["run"])
+        return drawn_as(self._manifest)
 
     def _options(self, mode: str) -> Options:
         plan = self._manifest["plan"]

@@ -15,7 +15,7 @@ from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, f
 from medassay.statistic.ranking.pairs import Pair, Row
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.task.judged import Judgements
-from medassay.task.kinds import Kinds
+from medassay.task.kinds import Kinds, drawn_as
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
 
@@ -146,7 +146,7 @@ def leaderboard_document(
             members = groups.get(name, table.domains)
             document, relations = _ranking(table, manifest, task, mode, rows, name, members)
             if judgements is not None:
-                seed = seed_of(manifest["methodology"], manifest["run"], name, mode)
+                seed = seed_of(manifest["methodology"], drawn_as(manifest), name, mode)
                 _add_judging(document, judgements, members, mode, seed, manifest)
                 relations["panel"] = judgements.panel(members, mode, seed)
             domains.setdefault(name, []).extend(document)
@@ -186,7 +186,7 @@ def _ranking(
     name: str,
     members: list[str],
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    versions, run, plan = manifest["domains"], manifest["run"], manifest["plan"]
+    versions, run, plan = manifest["domains"], drawn_as(manifest), manifest["plan"]
     strata = [
         Stratum(
             name=domain,
