@@ -1,0 +1,1 @@
+"""Scientific figures: one file each; every number arrives computed, jitter among it."""

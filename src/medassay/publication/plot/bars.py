@@ -1,0 +1,120 @@
+"""Grouped bars with intervals, and counts stacked over years."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from medassay.publication.plot.figure import Figure
+
+_ENDS = {"score": "score", "lo": "from", "hi": "to", "n": "n"}
+
+
+def bars(
+    rows: Sequence[Mapping[str, Any]], *, by: str, group: str, unit: str, factor: float = 1.0
+) -> Figure:
+    """Return bars of `by`, one beside the other for each `group`, with 95 % intervals.
+
+    Parameters
+    ----------
+    rows : each with the fields `by` and `group`, score, lo, hi and n
+    """
+    made = [
+        {by: row[by], group: row[group], "n": row["n"]}
+        | {key: factor * row[key] for key in ("score", "lo", "hi")}
+        for row in rows
+        if row["score"] is not None
+    ]
+    x = {"field": by, "type": "nominal", "title": by, "sort": None, "axis": {"labelAngle": -30}}
+    side = {"xOffset": {"field": group, "type": "nominal"}}
+    y = {"field": "score", "type": "quantitative", "title": unit}
+    return Figure(
+        name="bars",
+        title=f"Scores by {by}",
+        description=f"A bar with its 95 % interval for each {by} and {group}.",
+        caption=f"{len(made)} bars; lines are 95 % intervals.",
+        columns={by: by, group: group, **_ENDS},
+        rows=made,
+        spec={
+            "height": 280,
+            "layer": [
+                {
+                    "mark": "bar",
+                    "encoding": {
+                        "x": x,
+                        **side,
+                        "y": y,
+                        "color": {"field": group, "type": "nominal", "title": group},
+                    },
+                },
+                {
+                    "mark": {"type": "rule", "strokeWidth": 2},
+                    "encoding": {
+                        "x": x,
+                        **side,
+                        "y": {**y, "field": "lo"},
+                        "y2": {"field": "hi"},
+                    },
+                },
+            ],
+        },
+    )
+
+
+def stacked(counts: Sequence[Mapping[str, Any]], *, over: str, by: str) -> Figure:
+    """Return counts of items stacked by `by` over `over` (category × year).
+
+    Parameters
+    ----------
+    counts : each with the fields `over` and `by`, and n
+    """
+    total = sum(int(row["n"]) for row in counts)
+    return Figure(
+        name="stacked",
+        title=f"Items by {by} and {over}",
+        description=f"Numbers of items of each {by}, stacked for each {over}.",
+        caption=f"{total} items.",
+        columns={over: over, by: by, "n": "items"},
+        rows=[dict(row) for row in counts],
+        spec={
+            "height": 260,
+            "mark": "bar",
+            "encoding": {
+                "x": {"field": over, "type": "ordinal", "title": over},
+                "y": {"field": "n", "type": "quantitative", "title": "items", "stack": "zero"},
+                "color": {"field": by, "type": "nominal", "title": by},
+            },
+        },
+    )
+
+
+def before_after(
+    rows: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
+) -> Figure:
+    """Return scores before and after a change, joined for each row.
+
+    Parameters
+    ----------
+    rows : each with row (its name), before and after
+    """
+    made = [
+        {"row": row["row"], "when": when, "score": factor * row[when]}
+        for row in rows
+        for when in ("before", "after")
+    ]
+    risen = sum(row["after"] > row["before"] for row in rows)
+    x = {"field": "when", "type": "ordinal", "sort": ["before", "after"], "title": None}
+    y = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
+    colour = {"field": "row", "type": "nominal", "title": None}
+    return Figure(
+        name="before_after",
+        title="Before and after",
+        description="A line from the score before to the score after for each row.",
+        caption=f"{risen} of {len(rows)} rose.",
+        columns={"row": "row", "when": "when", "score": "score"},
+        rows=made,
+        spec={
+            "width": 240,
+            "height": 260,
+            "mark": {"type": "line", "point": {"size": 60}},
+            "encoding": {"x": x, "y": y, "color": colour},
+        },
+    )

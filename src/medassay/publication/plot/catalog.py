@@ -1,0 +1,18 @@
+"""Every figure: one line each."""
+
+from collections.abc import Callable
+
+from medassay.publication.plot import bars, forest, matrix, points, trend
+from medassay.publication.plot.figure import Figure
+
+PLOTS: dict[str, Callable[..., Figure]] = {
+    "bars": bars.bars,
+    "before_after": bars.before_after,
+    "forest": forest.forest,
+    "heat_map": matrix.heat_map,
+    "quadrant": points.quadrant,
+    "rank_flow": matrix.rank_flow,
+    "stacked": bars.stacked,
+    "trend": trend.trend,
+    "violin_swarm": points.violin_swarm,
+}

@@ -1,0 +1,162 @@
+"""`Figure`: typed data and a Vega-Lite specification, turned into SVG, PNG or PDF offline.
+
+Needs the extra `[figures]` to be drawn; its data can be read without.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.errors import InputError
+
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_VERSION = "6.4"
+# Text 4.5:1 and marks 3:1 against their background, in both schemes.
+_LIGHT = {"text": "#1b1f24", "back": "#ffffff", "line": "#d0d7de", "soft": "#57606a"}
+_DARK = {"text": "#e6edf3", "back": "#0d1117", "line": "#30363d", "soft": "#9aa5b1"}
+_COLOURS = {
+    False: [
+        "#0b57b0",
+        "#b3261e",
+        "#1a7f37",
+        "#8a4b00",
+        "#6f42c1",
+        "#00707a",
+        "#8c2f6b",
+        "#57606a",
+    ],
+    True: [
+        "#79b8ff",
+        "#ff8c82",
+        "#56d364",
+        "#f0b25a",
+        "#c297ff",
+        "#56d4dd",
+        "#f28fcb",
+        "#9aa5b1",
+    ],
+}
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
+FORMS = (".svg", ".png", ".pdf")
+_COUNTED = re.compile(r"\b(gradient_|clip)\d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One figure.
+
+    `rows` are its data, `columns` their names in the table that stands beside it; `caption` says the
+    finding, `description` what can be seen; `spec` is Vega-Lite without data and colours.
+    """
+
+    name: str
+    title: str
+    description: str
+    caption: str
+    columns: Mapping[str, str]
+    rows: Sequence[Mapping[str, Any]]
+    spec: Mapping[str, Any]
+
+    def specification(self, *, dark: bool = False) -> dict[str, Any]:
+        """Return the whole Vega-Lite specification, data and colours among it."""
+        theme = _DARK if dark else _LIGHT
+        axis = {
+            "labelColor": theme["text"],
+            "titleColor": theme["text"],
+            "gridColor": theme["line"],
+            "domainColor": theme["soft"],
+            "tickColor": theme["soft"],
+            "labelLimit": 220,
+        }
+        config = {
+            "background": theme["back"],
+            "font": "sans-serif",
+            "axis": axis,
+            "legend": {
+                "labelColor": theme["text"],
+                "titleColor": theme["text"],
+                "symbolBaseFillColor": theme["text"],
+                "symbolBaseStrokeColor": theme["text"],
+            },
+            "header": {"labelColor": theme["text"], "titleColor": theme["text"]},
+            "view": {"stroke": theme["line"]},
+            "text": {"color": theme["text"]},
+            "rule": {"color": theme["text"]},
+            "point": {"color": _COLOURS[dark][0]},
+            "line": {"color": _COLOURS[dark][0]},
+            "bar": {"color": _COLOURS[dark][0]},
+            "area": {"color": _COLOURS[dark][0]},
+            "range": {"category": _COLOURS[dark]},
+        }
+        return {
+            "$schema": _SCHEMA,
+            "description": self.description,
+            "data": {"values": [dict(row) for row in self.rows]},
+            "config": config,
+            **self.spec,
+        }
+
+    def svg(self, *, dark: bool = False) -> str:
+        """Return the figure as SVG with title and description; equal data give equal bytes."""
+        drawn = str(
+            _converter().vegalite_to_svg(self.specification(dark=dark), vl_version=_VERSION)
+        )
+        numbers: dict[str, str] = {}  # its ids count on from drawing to drawing
+        drawn = _COUNTED.sub(lambda m: numbers.setdefault(m[0], f"{m[1]}{len(numbers)}"), drawn)
+        start = drawn.index(">") + 1
+        words = (
+            f"<title>{_escaped(self.title)}</title><desc>{_escaped(self.description)}</desc>"
+        )
+        return drawn[:start].replace("<svg ", '<svg role="img" ', 1) + words + drawn[start:]
+
+    def save(self, path: str | Path, *, dark: bool = False) -> Path:
+        """Write the figure; the ending of the name says the form.
+
+        Raises
+        ------
+        InputError
+            When the ending is none of svg, png, pdf, or the extra is not installed.
+        """
+        target = Path(path)
+        if target.suffix not in FORMS:
+            raise InputError(f"{target}: expected a name that ends in {', '.join(FORMS)}")
+        if target.suffix == ".svg":
+            data = self.svg(dark=dark).encode()
+        elif target.suffix == ".png":
+            data = _converter().svg_to_png(self.svg(dark=dark), scale=2)
+        else:
+            data = _converter().svg_to_pdf(self.svg(dark=dark))
+        target.write_bytes(data)
+        return target
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def __str__(self) -> str:
+        lines = [self.title, self.caption]
+        for row in self.rows[:20]:
+            shown = {label: row.get(key) for key, label in self.columns.items()}
+            lines.append(json.dumps(shown, ensure_ascii=False))
+        return "\n".join(lines)
+
+
+def drawable() -> bool:
+    """Return whether figures can be drawn here."""
+    from importlib.util import find_spec
+
+    return find_spec("vl_convert") is not None
+
+
+def _converter() -> Any:
+    try:
+        import vl_convert
+    except ImportError:
+        raise InputError("figures need an extra: pip install 'medassay[figures]'") from None
+    return vl_convert
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

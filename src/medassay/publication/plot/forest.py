@@ -1,0 +1,65 @@
+"""Differences with their intervals around zero; pairs that are not separable are hollow."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from medassay.publication.plot.figure import Figure
+
+
+def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0) -> Figure:
+    """Return the forest of differences.
+
+    Parameters
+    ----------
+    pairs : each with a, b, diff, lo, hi and different
+    unit : of the axis
+    factor : from scores to that unit, 100 for points of 100
+    """
+    rows = [
+        {
+            "pair": f"{pair['a']} − {pair['b']}",
+            "diff": factor * pair["diff"],
+            "lo": factor * pair["lo"],
+            "hi": factor * pair["hi"],
+            "reading": "different" if pair["different"] else "not separable",
+        }
+        for pair in pairs
+    ]
+    apart = sum(pair["different"] for pair in pairs)
+    y = {"field": "pair", "type": "nominal", "sort": None, "title": None}
+    x = {"field": "lo", "type": "quantitative", "title": f"difference, {unit}"}
+    return Figure(
+        name="forest",
+        title="Differences between models",
+        description="A point and a 95 % interval for each pair, a line at zero.",
+        caption=f"{apart} of {len(pairs)} pairs differ; hollow points are not separable.",
+        columns={
+            "pair": "pair",
+            "diff": "difference",
+            "lo": "from",
+            "hi": "to",
+            "reading": "reading",
+        },
+        rows=rows,
+        spec={
+            "width": 420,
+            "height": {"step": 22},
+            "layer": [
+                {
+                    "mark": {"type": "rule", "strokeDash": [4, 3]},
+                    "encoding": {"x": {"datum": 0, "type": "quantitative"}},
+                },
+                {"mark": "rule", "encoding": {"y": y, "x": x, "x2": {"field": "hi"}}},
+                {
+                    "mark": {"type": "point", "size": 60, "filled": True},
+                    "transform": [{"filter": "datum.reading == 'different'"}],
+                    "encoding": {"y": y, "x": {**x, "field": "diff"}},
+                },
+                {
+                    "mark": {"type": "point", "size": 60, "filled": False, "strokeWidth": 2},
+                    "transform": [{"filter": "datum.reading != 'different'"}],
+                    "encoding": {"y": y, "x": {**x, "field": "diff"}},
+                },
+            ],
+        },
+    )

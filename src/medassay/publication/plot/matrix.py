@@ -1,0 +1,108 @@
+"""A heat map in the order of its dendrogram, and the flow of ranks over metrics."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from medassay.publication.plot.figure import Figure
+
+_VALUES_UP_TO = 20
+
+
+def heat_map(
+    names: Sequence[str],
+    matrix: Sequence[Sequence[float | None]],
+    *,
+    order: Sequence[int],
+    linkage: str,
+) -> Figure:
+    """Return the heat map of a correlation matrix; an undefined value says so and is not 0.
+
+    Parameters
+    ----------
+    order : rows and columns as the dendrogram has them
+    linkage : how the dendrogram was made, for the caption
+    """
+    shown = [names[at] for at in order]
+    rows = [
+        {
+            "row": names[i],
+            "column": names[j],
+            "value": matrix[i][j],
+            "shown": "undefined" if matrix[i][j] is None else f"{matrix[i][j]:.2f}",
+        }
+        for i in order
+        for j in order
+    ]
+    x = {
+        "field": "column",
+        "type": "nominal",
+        "sort": shown,
+        "title": None,
+        "axis": {"labelAngle": -40},
+    }
+    y = {"field": "row", "type": "nominal", "sort": shown, "title": None}
+    colour = {
+        "field": "value",
+        "type": "quantitative",
+        "title": None,
+        "scale": {"domain": [-1, 0, 1], "range": ["#b3261e", "#f6f8fa", "#0b57b0"]},
+    }
+    layers: list[dict[str, Any]] = [
+        {
+            "mark": {"type": "rect", "invalid": None},
+            "encoding": {"x": x, "y": y, "color": colour},
+        }
+    ]
+    if len(names) <= _VALUES_UP_TO:
+        dark = "datum.value != null && abs(datum.value) > 0.6"
+        ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#1b1f24"}
+        text = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
+        layers.append({"mark": {"type": "text", "fontSize": 10}, "encoding": text})
+    undefined = sum(value is None for line in matrix for value in line)
+    return Figure(
+        name="heat_map",
+        title="Correlations",
+        description="A cell for each pair, ordered so that what correlates stands together.",
+        caption=f"{len(names)} × {len(names)}, {linkage}; {undefined} undefined.",
+        columns={"row": "row", "column": "column", "shown": "value"},
+        rows=rows,
+        spec={"width": {"step": 56}, "height": {"step": 26}, "layer": layers},
+    )
+
+
+def rank_flow(ranks: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Figure:
+    """Return the ranks of every model from metric to metric, 1 at the top.
+
+    Parameters
+    ----------
+    ranks : each with model, metric and rank
+    """
+    x = {
+        "field": "metric",
+        "type": "ordinal",
+        "sort": list(metrics),
+        "title": None,
+        "axis": {"labelAngle": -30},
+    }
+    y = {
+        "field": "rank",
+        "type": "quantitative",
+        "title": "rank (1 is best)",
+        "scale": {"reverse": True, "zero": False},
+        "axis": {"tickMinStep": 1},
+    }
+    colour = {"field": "model", "type": "nominal", "title": None}
+    return Figure(
+        name="rank_flow",
+        title="Ranks from metric to metric",
+        description="A line for each model through its rank by each metric.",
+        caption=f"{len({row['model'] for row in ranks})} models, {len(metrics)} metrics.",
+        columns={"model": "model", "metric": "metric", "rank": "rank"},
+        rows=[dict(row) for row in ranks],
+        spec={
+            "width": {"step": 60},
+            "height": 300,
+            "mark": {"type": "line", "point": {"size": 50}},
+            "encoding": {"x": x, "y": y, "color": colour},
+        },
+    )
