@@ -15,6 +15,7 @@ from medassay.judge.catalog import JUDGES
 from medassay.model.catalog import PROVIDERS
 from medassay.prompt.catalog import TEMPLATES
 from medassay.publication.page.catalog import PAGES
+from medassay.publication.plot.catalog import PLOTS
 from medassay.score.catalog import SCORERS
 from medassay.task.catalog import TASKS
 
@@ -28,6 +29,7 @@ CATALOGUES = {
     "Judges": JUDGES,
     "Tasks": TASKS,
     "Pages": PAGES,
+    "Plots": PLOTS,
     "Imports": IMPORTS,
     "Exports": FORMS,
 }

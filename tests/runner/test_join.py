@@ -42,7 +42,7 @@ def test_joined_runs_are_one_board_and_each_member_keeps_its_root(folder, cli):
             assert rows(joined)[name]["n"] == row["n"]
     report = medassay.verify(folder / "site")
     assert report.ok, report.first_mismatch
-    assert report.checks[-1]["detail"] == "2 runs, each with its own root"
+    assert report.checks[-2]["detail"] == "2 runs, each with its own root"
     page = (folder / "site/p/x/index.html").read_text()
     assert 'data-model="a"' in page
     assert 'data-model="random"' in page

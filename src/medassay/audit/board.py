@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
+from medassay.audit.trend import read_trend
+from medassay.bank.stats import item_stats
 from medassay.core.canonical import sha256_hex
 from medassay.publication.board import OVERALL, Board, CellKey, ShownAnswer
 from medassay.storage.jsonl import read_jsonl
@@ -17,6 +19,7 @@ _ABSENT = dict.fromkeys(
 
 
 _CELL_PAGES = 5000
+_EXAMPLES = 3
 _PANEL = ("panel_scores", "agreement", "extra_false_claim_count", "contradict_count")
 
 
@@ -43,6 +46,8 @@ def board_of(run: Run, name: str, *, compact: bool | None = None) -> Board:
     return Board(
         publication=name,
         compact=compact,
+        trend=read_trend(run.path.parents[1]),
+        banks=_banks(run, items),
         date=run.seal["sealed_at"][:10],
         manifest=run.manifest,
         statistics=run.statistics,
@@ -51,6 +56,24 @@ def board_of(run: Run, name: str, *, compact: bool | None = None) -> Board:
         seconds={model: sum(times) / len(times) for model, times in totals.items()},
         answers=lambda: _answers(run, items),
     )
+
+
+def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
+    """Return each bank with the statistics of its public items, and the first three of them."""
+    domains: dict[str, set[str]] = {}
+    for domain, version in run.manifest["domains"].items():
+        domains.setdefault(version, set()).add(domain)
+    found = []
+    for bank in run.manifest["banks"]:
+        own = [i for i in items if i.domain in domains.get(bank["version"], ())]
+        public = [i for i in own if i.form != "withheld"]
+        stats = item_stats(public) if public else None
+        shown = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
+        found.append(
+            {**bank, "asked": len(own), "withheld": len(own) - len(public), "stats": stats}
+            | {"examples": [{**_ABSENT, **record} for record in shown]}
+        )
+    return found
 
 
 def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAnswer]]]:

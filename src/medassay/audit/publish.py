@@ -13,6 +13,8 @@ from medassay.audit.board import board_of
 from medassay.audit.history import record_publication, refuse_foreign, refuse_key_inside
 from medassay.audit.recompute import verify_run
 from medassay.audit.shingles import leaking_file
+from medassay.audit.trend import write_trend
+from medassay.audit.verify import DATA
 from medassay.audit.withhold import secrets_of, write_public
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.publication.board import Board
@@ -25,7 +27,6 @@ from medassay.storage.run import SUMS, Run, file_sha256, sealed_names
 from medassay.storage.signature import Signer
 from medassay.task.scoring import RunItems
 
-DATA = Path("data/run")
 _ASSETS = ("style.css", "script.js", "cells.js")
 _SECRET = re.compile(
     rb"\b(sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}"
@@ -40,6 +41,7 @@ def publish(
     publication: str | None = None,
     signer: Signer | None = None,
     compact: bool | None = None,
+    reason: str = "",
 ) -> Path:
     """Write a publication of sealed runs into a site folder and return its first page.
 
@@ -50,6 +52,7 @@ def publish(
     ----------
     publication : its id under `/p/`; default: the run's id
     signer : signs the line of the ledger
+    reason : why bank or methodology changed since the last publication, for the trend
     compact : whether one page shows all cells, reading files; None: above 5,000 cells
 
     Raises
@@ -89,7 +92,7 @@ def publish(
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         try:
-            board = _assemble(draft, found, items, name, compact=compact)
+            board = _assemble(draft, found, items, site, name, reason=reason, compact=compact)
             draft.rename(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -123,7 +126,14 @@ def _refuse_private(run: Run) -> None:
 
 
 def _assemble(
-    folder: Path, run: Run, items: RunItems, name: str, *, compact: bool | None
+    folder: Path,
+    run: Run,
+    items: RunItems,
+    site: Path,
+    name: str,
+    *,
+    reason: str,
+    compact: bool | None,
 ) -> Board:
     """Write a publication into an empty folder; its pages are made of its public data alone."""
     data = folder / DATA
@@ -134,6 +144,7 @@ def _assemble(
         for file in sealed_names(run.path):
             shutil.copyfile(run.path / file, data / file)
         shown = Run(data)
+    write_trend(folder, site, shown, name, reason)
     board = board_of(shown, name, compact=compact)
     for file in _ASSETS:
         (folder / file).write_bytes(asset(file))

@@ -3,12 +3,14 @@
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from medassay.audit.fetch import fetch_site, is_address
 from medassay.audit.history import site_sums
 from medassay.audit.recompute import check_sums, verify_run
 from medassay.audit.rejudge import Mismatch
 from medassay.audit.report import Report
+from medassay.audit.trend import TREND, extended, nothing, read_trend
 from medassay.core.canonical import canonical
 from medassay.core.jsontext import parse_json
 from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, Entry, is_publication, status_of
@@ -16,8 +18,9 @@ from medassay.errors import InputError
 from medassay.publication.site import status_document
 from medassay.storage.ledger import head_of, read_ledger
 from medassay.storage.merkle import consistency_proof, extends
-from medassay.storage.run import SEAL, SUMS, file_sha256
+from medassay.storage.run import SEAL, SUMS, Run, file_sha256
 
+DATA = Path("data/run")
 OUTSIDE = (
     "hashes show that nothing changed since publication, not that scores are right; excluding a "
     "rewritten history needs an outside copy of the log (--since)"
@@ -47,7 +50,7 @@ def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Report
         return _verify_site(folder, since, signed_by)
     if since or signed_by:
         raise InputError(f"{folder}: holds no {LEDGER}; --since and --signed-by need a site")
-    if (folder / "data" / "run").is_dir():
+    if (folder / DATA).is_dir():
         return _verify_publication(folder)
     if any((folder / name).exists() for name in (SEAL, "manifest.json", SUMS)):
         return verify_run(folder)
@@ -72,13 +75,33 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> Report:
     if all(report.check(name, step) for name, step in steps):
         for place in places:
             report.merge(_verify_publication(place), place.name)
+        if report.ok:
+            report.check("trend", lambda: _check_trends(folder))
     return report
+
+
+def _check_trends(folder: Path) -> str:
+    """Check that the trend of every publication is that of the one before it and its own points."""
+    names = [e.record["publication"] for e in read_ledger(folder) if is_publication(e)]
+    before = nothing()
+    for name in names:
+        place = folder / "p" / name
+        found = read_trend(place)
+        if found["series"]:  # boards of earlier versions have none
+            said: dict[str, Any] = next(
+                (m for m in found["markers"] if m["publication"] == name), {}
+            )
+            made = extended(before, Run(place / DATA), name, said.get("reason", ""))
+            if parse_json(canonical(made), str(TREND)) != found:
+                raise Mismatch(f"p/{name}/{TREND.as_posix()}: not what its publications say")
+            before = found
+    return f"{len(before['series'])} publications, {len(before['markers'])} changes of series"
 
 
 def _verify_publication(folder: Path) -> Report:
     report = Report()
     if report.check("files", lambda: check_sums(folder, folder / "data" / SUMS)):
-        report.merge(verify_run(folder / "data" / "run"), "run")
+        report.merge(verify_run(folder / DATA), "run")
     return report
 
 

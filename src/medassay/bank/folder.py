@@ -39,6 +39,7 @@ _CARD_KEYS = frozenset(
 _VERSION = re.compile(r"(?P<name>.+)-(?P<year>\d{4})\.(?P<number>\d+)\Z")
 
 
+_LONGEST_CHANGES = 20_000  # characters
 Head = tuple[str, str, Form]  # domain, split, form: shared by many items
 
 
@@ -173,7 +174,17 @@ def load_bank(
         kept=len(items),
         dropped=dict(card.get("dropped", {})),
         card=card,
+        changes=_changes(folder),
     )
+
+
+def _changes(folder: Path) -> str:
+    """Return the beginning of what a bank says of its versions."""
+    path = folder / "CHANGES.md"
+    if not path.is_file():
+        return ""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(_LONGEST_CHANGES)
 
 
 def _records(items: StoredItems) -> Iterator[dict[str, Any]]:

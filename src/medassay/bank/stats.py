@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
@@ -26,7 +27,21 @@ def _lengths(lengths: list[int]) -> dict[str, float]:
 
 
 def bank_stats(bank: Bank) -> dict[str, Any]:
-    """Return the statistics of `medassay bank stats` as plain JSON values.
+    """Return the statistics of `medassay bank stats` as plain JSON values."""
+    return {
+        "schema_version": 1,
+        "bank": bank.name,
+        "version": bank.version,
+        "content_sha256": bank.content_hash,
+        "licence": bank.licence,
+        **item_stats(bank.items),
+        "kept": bank.kept,
+        "dropped": dict(sorted(bank.dropped.items())),
+    }
+
+
+def item_stats(items: Sequence[Item]) -> dict[str, Any]:
+    """Return counts, lengths, vocabulary, keys and decision paths of some items.
 
     Token counts name their tokenizer, since lengths differ between tokenizers.
     """
@@ -51,7 +66,7 @@ def bank_stats(bank: Bank) -> dict[str, Any]:
     clusters: Counter[str] = Counter()
     question_lengths: list[int] = []
     answer_lengths: list[int] = []
-    for item in bank.items:
+    for item in items:
         for name, counter in by.items():
             value = getattr(item, name)
             if value is not None:
@@ -71,12 +86,7 @@ def bank_stats(bank: Bank) -> dict[str, Any]:
         if item.cluster:
             clusters[item.cluster] += 1
     return {
-        "schema_version": 1,
-        "bank": bank.name,
-        "version": bank.version,
-        "content_sha256": bank.content_hash,
-        "licence": bank.licence,
-        "items": len(bank.items),
+        "items": len(items),
         "by": {name: dict(sorted(counter.items())) for name, counter in by.items() if counter},
         "tokens": {
             "tokenizer": TOKENIZER,
@@ -90,6 +100,4 @@ def bank_stats(bank: Bank) -> dict[str, Any]:
         "conditions": len(conditions),
         "leaves": len(leaves),
         "paths": len(paths),
-        "kept": bank.kept,
-        "dropped": dict(sorted(bank.dropped.items())),
     }

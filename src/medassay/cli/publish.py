@@ -15,6 +15,9 @@ def command(
     called: str | None = typer.Option(
         None, "--id", help="Id of the publication; default: the run's id."
     ),
+    reason: str = typer.Option(
+        "", help="Why bank or methodology changed since the last publication; readers see it."
+    ),
     compact: bool | None = typer.Option(
         None,
         "--compact/--no-compact",
@@ -32,7 +35,7 @@ def command(
     signer = None if key is None else Signer(key)
     found = [open_run(run) for run in runs]
     banks = ", ".join(bank["version"] for bank in found[0].manifest["banks"])
-    page = publish(found, to, publication=called, signer=signer, compact=compact)
+    page = publish(found, to, publication=called, signer=signer, compact=compact, reason=reason)
     names = ", ".join(run.id for run in found)
     out.say(
         f"public are now: all questions, targets, replies and scores of {banks} in {names}; of "

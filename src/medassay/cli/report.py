@@ -18,6 +18,9 @@ def command(
     domain: str = typer.Option(
         "overall", help="The domain to show as text; 'all' for every one."
     ),
+    figure: Path | None = typer.Option(
+        None, help="Draw the pairs of models instead, into a file .svg, .png or .pdf."
+    ),
     by: str = typer.Option(
         "",
         help="Break down by category, year, language, answer_type, kind or tag (comma-separated).",
@@ -30,6 +33,9 @@ def command(
 
     board = pipeline.leaderboard(run)
     found = open_run(run)
+    if figure is not None:
+        _draw(found, figure)
+        return
     groups = breakdown(found, by.split(",")) if by else None
     if out.json:
         document: dict[str, Any] = board.to_dict()
@@ -45,6 +51,23 @@ def command(
         print_leaderboard(board, found, name)
     for field, rows in (groups or {}).items():
         _print_groups(field, rows)
+
+
+def _draw(run: "Run", target: Path) -> None:
+    """Write the forest of a run's pairs, of its first mode, as the board shows it."""
+    from medassay.publication.page.compare import pairs_figure
+
+    mode = sorted(run.statistics["fields"], key=lambda name: (name != "solo", name))[0]
+    made = pairs_figure(run.statistics, mode)
+    if not made.rows:
+        raise InputError(f"run {run.id}: no pairs to draw: fewer than two models are ranked")
+    if target.exists():
+        raise InputError(f"{target}: exists; nothing is overwritten")
+    made.save(target)
+    if out.json:
+        out.document({"figure": str(target), "caption": made.caption})
+    else:
+        out.result(f"drew {target}: {made.caption}")
 
 
 def tell_run(run: "Run") -> None:

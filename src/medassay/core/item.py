@@ -126,3 +126,4 @@ class Bank:
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     card: dict[str, Any] = field(default_factory=dict)
+    changes: str = ""

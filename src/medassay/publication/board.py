@@ -58,6 +58,8 @@ class Board:
     seconds: Mapping[str, float]
     answers: Callable[[], Iterator[tuple[CellKey, list[ShownAnswer]]]]
     compact: bool = False
+    trend: Mapping[str, Any] = field(default_factory=dict)
+    banks: Sequence[Mapping[str, Any]] = ()
     slugs: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property

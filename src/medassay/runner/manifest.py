@@ -81,6 +81,10 @@ def bank_entry(bank: Bank) -> dict[str, Any]:
         "may_leave": bank.may_leave,
         "contradiction_penalty": float(bank.card.get("contradiction_penalty", 1.0)),
         "items": len(bank.items),
+        "created": bank.created,
+        "kept": bank.kept,
+        "dropped": bank.dropped,
+        "changes": bank.changes,
     }
 
 

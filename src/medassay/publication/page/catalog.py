@@ -3,15 +3,29 @@
 from collections.abc import Callable, Iterator
 
 from medassay.publication.board import Board
-from medassay.publication.page import cell, data, leads, methodology, model, ranking, run
+from medassay.publication.page import (
+    bank,
+    cell,
+    compare,
+    data,
+    leads,
+    methodology,
+    model,
+    ranking,
+    run,
+    trend,
+)
 from medassay.publication.page.html import Page
 
 PAGES: dict[str, Callable[[Board], Iterator[Page]]] = {
+    "bank": bank.pages,
     "cell": cell.pages,
+    "compare": compare.pages,
     "data": data.pages,
     "leads": leads.pages,
     "methodology": methodology.pages,
     "model": model.pages,
     "ranking": ranking.pages,
     "run": run.pages,
+    "trend": trend.pages,
 }

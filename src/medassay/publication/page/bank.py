@@ -1,0 +1,28 @@
+"""One page a question bank: card, limits, statistics, item flow, examples, history."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from medassay.publication.board import Board
+from medassay.publication.page.figures import drawn, shown
+from medassay.publication.page.html import Page, render
+from medassay.publication.plot.bars import stacked
+
+_SHOWN = ("domain", "category", "year", "language", "answer_type", "form")
+_MOST_GROUPS = 40
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page of each bank and its figure."""
+    for bank in board.banks:
+        slug = board.slug(bank["version"], "bank")
+        figure: dict[str, Any] = {"figure": None, "file": None}
+        if bank["stats"]:
+            by = bank["stats"]["by"]
+            name = next((n for n in ("category", "domain") if n in by), None)
+            if name and len(by[name]) <= _MOST_GROUPS:
+                counts = [{"group": g, "kind": name, "n": n} for g, n in by[name].items()]
+                made = stacked(counts, over="group", by="kind")
+                yield from drawn(made, f"bank-{slug}")
+                figure = shown(made, f"bank-{slug}")
+        yield render("bank.html", board, f"bank/{slug}/", bank=bank, fields=_SHOWN, **figure)

@@ -1,0 +1,41 @@
+"""Scores over the publications of the site; a line never crosses a change of bank or methodology."""
+
+from collections.abc import Iterator
+
+from medassay.publication.board import Board
+from medassay.publication.page.figures import drawn, shown
+from medassay.publication.page.html import Page, render
+from medassay.publication.page.ranking import metric_text
+from medassay.publication.plot.trend import trend
+
+_MOST_ROWS = 1000
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page and its figure; nothing for a run that is shown without a site."""
+    if not board.trend.get("points"):
+        return
+    scale = board.statistics["scale"]
+    hundred = (scale["lo"], scale["hi"]) == (0, 1)
+    points = [
+        {
+            **point,
+            "row": f"{point['model']} · {point['setting']}"
+            + ("" if len(board.modes) < 2 else f" · {point['mode']}"),
+            "series": f"{point['series']} {point['sampling']}",
+        }
+        for point in board.trend["points"]
+    ]
+    markers = [marker["publication"] for marker in board.trend["markers"]]
+    made = trend(points, markers, unit=metric_text(board), factor=100 if hundred else 1)
+    yield from drawn(made, "trend")
+    yield render(
+        "trend.html",
+        board,
+        "trend/",
+        points=board.trend["points"][-_MOST_ROWS:],
+        left_out=max(0, len(board.trend["points"]) - _MOST_ROWS),
+        markers=board.trend["markers"],
+        series={entry["publication"]: entry for entry in board.trend["series"]},
+        **shown(made, "trend"),
+    )
