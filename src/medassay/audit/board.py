@@ -1,12 +1,14 @@
 """A sealed run made ready for pages: rankings, answers with their verdicts, failures, times."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from medassay.audit.trend import read_trend
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import sha256_hex
+from medassay.core.item import Item
 from medassay.publication.board import OVERALL, Board, CellKey, ShownAnswer
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
@@ -71,9 +73,23 @@ def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
         shown = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
         found.append(
             {**bank, "asked": len(own), "withheld": len(own) - len(public), "stats": stats}
+            | {"cross": _cross(public)}
             | {"examples": [{**_ABSENT, **record} for record in shown]}
         )
     return found
+
+
+def _cross(items: Sequence[Item]) -> dict[str, Any] | None:
+    """Return counts of items by category and year, or without years by form and domain."""
+    years = any(item.year is not None for item in items)
+    over, by = ("year", "category") if years else ("domain", "form")
+    counts = Counter(
+        tuple(str(getattr(item, name) or "–") for name in (over, by)) for item in items
+    )
+    if not counts:
+        return None
+    rows = [{over: one, by: other, "n": n} for (one, other), n in sorted(counts.items())]
+    return {"over": over, "by": by, "counts": rows}
 
 
 def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAnswer]]]:

@@ -17,12 +17,9 @@ def pages(board: Board) -> Iterator[Page]:
     for bank in board.banks:
         slug = board.slug(bank["version"], "bank")
         figure: dict[str, Any] = {"figure": None, "file": None}
-        if bank["stats"]:
-            by = bank["stats"]["by"]
-            name = next((n for n in ("category", "domain") if n in by), None)
-            if name and len(by[name]) <= _MOST_GROUPS:
-                counts = [{"group": g, "kind": name, "n": n} for g, n in by[name].items()]
-                made = stacked(counts, over="group", by="kind")
-                yield from drawn(made, f"bank-{slug}")
-                figure = shown(made, f"bank-{slug}")
+        cross = bank["cross"]
+        if cross and len({row[cross["over"]] for row in cross["counts"]}) <= _MOST_GROUPS:
+            made = stacked(cross["counts"], over=cross["over"], by=cross["by"])
+            yield from drawn(made, f"bank-{slug}")
+            figure = shown(made, f"bank-{slug}")
         yield render("bank.html", board, f"bank/{slug}/", bank=bank, fields=_SHOWN, **figure)

@@ -5,6 +5,7 @@ from typing import Any
 
 from medassay.publication.plot.figure import SHAPES, Figure
 
+_HEIGHT, _LABEL = 280, 13  # pixels of the figure, and of a line of text
 _MOST = 8  # more lines than colours and shapes cannot be told apart
 
 
@@ -49,14 +50,13 @@ def trend(
         "scale": {"domain": order},
     }
     y = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
-    colour = {"field": "row", "type": "nominal", "title": None}
+    colour = {"field": "row", "type": "nominal", "legend": None}
     return Figure(
         name="trend",
         title="Scores over publications",
         description="Scores with 95 % intervals; lines join publications of the same question bank and "
         "methodology only, a dashed line marks where either changed.",
-        caption=f"{len(order)} publications, {len(markers)} changes of bank or methodology; scores on "
-        "two sides of a dashed line cannot be compared.",
+        caption=_caption(len(order), len(markers)),
         columns={
             "publication": "publication",
             "row": "model",
@@ -68,7 +68,7 @@ def trend(
         rows=rows,
         spec={
             "width": {"step": max(60, 480 // max(1, len(order)))},
-            "height": 280,
+            "height": _HEIGHT,
             "layer": [
                 {
                     "data": {"values": [{"publication": name} for name in markers]},
@@ -97,6 +97,35 @@ def trend(
                         "shape": {**colour, "scale": {"range": SHAPES}},
                     },
                 },
+                {
+                    "data": {"values": _labels(rows)},
+                    "mark": {"type": "text", "align": "left", "dx": 9},
+                    "encoding": {"x": x, "y": {**y, "field": "at"}, "text": {"field": "row"}},
+                },
             ],
         },
     )
+
+
+def _caption(publications: int, changes: int) -> str:
+    said = f"{publications} publication{'s' if publications > 1 else ''}"
+    if not changes:
+        return f"{said} of one series."
+    times = "once" if changes == 1 else f"{changes} times"
+    return (
+        f"{said}; bank or methodology changed {times}, and scores on two sides of a dashed line cannot "
+        "be compared."
+    )
+
+
+def _labels(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a name beside the last point of every row, moved down where two would collide."""
+    last = {row["row"]: row for row in rows}
+    ends = [row[key] for row in rows for key in ("lo", "hi")]
+    apart = (max(ends) - min(ends)) * _LABEL / _HEIGHT if ends else 0.0
+    made: list[dict[str, Any]] = []
+    for row in sorted(last.values(), key=lambda row: -row["score"]):
+        above = [label["at"] for label in made if label["publication"] == row["publication"]]
+        at = min([row["score"], *(y - apart for y in above)])
+        made.append({"publication": row["publication"], "row": row["row"], "at": at})
+    return made
