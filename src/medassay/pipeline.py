@@ -24,6 +24,7 @@ from medassay.judge.steps import load_steps
 from medassay.model.baseline import Baseline
 from medassay.model.spec import load_models
 from medassay.runner.asking import Asker
+from medassay.runner.fresh import compare_with_stored, stored_run
 from medassay.runner.judging import Bench, seat
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
 from medassay.runner.preview import preview_judge, preview_model, priced, totals
@@ -99,7 +100,11 @@ def run(
     wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
     workspace = workspace or base
     schedule, banks, bench = prepare(wanted, base, workspace)
-    found = _open(schedule, banks, bench, workspace / "runs", fresh=fresh)
+    runs = workspace / "runs"
+    contents = [bank.content_hash for bank in banks]
+    stored = stored_run(runs, schedule.plan.hash, contents) if fresh else None
+    fresh_of = {"fresh_of": stored.id if stored else None} if fresh else {}
+    found = _open(schedule, banks, bench, runs, fresh_of)
     for bank in banks:
         register(workspace / "banks.lock", bank.version, bank.content_hash)
     with lock_run(found), ResponseStore(workspace / "responses") as store:
@@ -124,20 +129,30 @@ def run(
         if bench is not None:
             judge(found, schedule.task, bench, items, asker, watch, accept_failures)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        finish(found, schedule.task, items, asker.tally.findings, sealed_at=now)
+        findings = (
+            compare_with_stored(stored, found, schedule.task, items, opened=now)
+            if stored
+            else []
+        )
+        finish(found, schedule.task, items, findings, sealed_at=now)
     return open_run(found.path)
 
 
 def _open(
-    schedule: Schedule, banks: list[Bank], bench: Bench | None, runs: Path, *, fresh: bool
+    schedule: Schedule,
+    banks: list[Bank],
+    bench: Bench | None,
+    runs: Path,
+    fresh_of: Mapping[str, str | None],
 ) -> Run:
-    """Return the unfinished run of the same plan, or a new one."""
-    identity = run_identity(schedule, banks, bench)
+    """Return the unfinished run of the same plan, or a new one; fresh runs resume fresh ones only."""
+    identity = {**run_identity(schedule, banks, bench), **fresh_of}
     plan_hash = schedule.plan.hash
     counter, last = latest(runs, plan_hash)
     if last is not None and last.sealed:
         tidy(last)
-    if last is not None and not last.sealed and not fresh and _same(last, identity):
+    resumed = last is not None and not last.sealed and _same(last, identity)
+    if last is not None and resumed and ("fresh_of" in last.manifest) == bool(fresh_of):
         return last
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = f"{plan_hash}-{counter + 1}"

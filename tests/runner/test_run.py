@@ -8,7 +8,6 @@ from collections import Counter
 from hashlib import sha256
 
 import pytest
-from backports import zstd
 from tests import makers
 
 import medassay
@@ -63,25 +62,71 @@ def test_the_same_plan_again_replays_byte_for_byte_without_a_call(tmp_path, mock
     ).read_bytes()
 
 
-def test_a_fresh_run_calls_again_and_its_differences_are_findings(tmp_path, mock_server):
-    plan = workspace(
-        tmp_path, makers.many_items(12), makers.endpoint(mock_server("--text", "A"))
-    )
+def test_a_fresh_run_is_held_against_the_stored_one_cell_by_cell(tmp_path, mock_server, cli):
+    items = makers.many_items(60)
+    plan = workspace(tmp_path, items, makers.endpoint(mock_server("--text", "A")))
+    first = medassay.run(plan, secrets={})
+    assert cli("run", plan, "--fresh", "--yes")[0] == 0
+    again = sorted((tmp_path / "runs").iterdir())[-1]
+    summary = json.loads((again / "rerun.json").read_text())
+    assert (summary["differing"], summary["within"]) == (0, True)
+    assert summary["of"] == {"run": first.id, "root": first.seal["root"]}
+    assert (again / "findings.jsonl").read_text() == ""
+    # An endpoint whose model was changed: the same requests, other replies.
+    makers.write_models(tmp_path, makers.endpoint(mock_server("--text", "B")))
+    code, _, errors = cli("run", plan, "--fresh", "--yes")
+    assert code == 1
+    assert f"60 of 60 trials differ from run {first.id}; beyond tolerance: m in law" in errors
+    changed = sorted((tmp_path / "runs").iterdir())[-1]
+    lines = (changed / "findings.jsonl").read_text().splitlines()
+    findings = [json.loads(line) for line in lines]
+    assert len(findings) == 60
+    assert {f["field"] for f in findings} == {"score", "value"}
+    [cell] = json.loads((changed / "rerun.json").read_text())["cells"]
+    assert (cell["identical"], cell["same_text"], cell["within"]) == (0, 0, False)
+    assert medassay.verify(changed).ok
+    page = medassay.publish(medassay.open_run(changed), tmp_path / "site").parent
+    shown = next((page / "run").rglob("index.html")).read_text()
+    assert 'data-findings="60"' in shown
+
+
+def test_a_fresh_run_that_was_cut_off_resumes_and_is_told_apart(tmp_path):
+    items = makers.many_items(12)
+    plan = workspace(tmp_path, items, makers.fake(letters="hash"))
     medassay.run(plan, secrets={})
-    stored = next((tmp_path / "responses").glob("*.zst"))
-    run = pipeline.run(plan, secrets={}, fresh=True)
-    assert (run.path / "findings.jsonl").read_text() == ""
-    # An endpoint whose model was changed: the same request, another reply.
-    text = zstd.decompress(stored.read_bytes()).replace(b'"text":"A"', b'"text":"B"')
-    stored.write_bytes(zstd.compress(text))
-    for path in (tmp_path / "responses").glob("index.sqlite*"):
-        path.unlink()
-    run = pipeline.run(plan, secrets={}, fresh=True)
-    findings = [
-        json.loads(line) for line in (run.path / "findings.jsonl").read_text().splitlines()
-    ]
-    assert [(f["old"], f["new"]) for f in findings] == [("B", "A")] * 12
-    assert medassay.verify(run.path).ok
+    makers.write_models(tmp_path, makers.fake(letters="hash", fail_items=["q00003"]))
+    with pytest.raises(IncompleteError):
+        pipeline.run(plan, secrets={}, fresh=True)
+    with pytest.raises(IncompleteError):
+        pipeline.run(plan, secrets={}, fresh=True)
+    folders = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert len(folders) == 2
+
+
+def test_a_fresh_run_on_another_bank_version_is_not_held_against_the_old_one(tmp_path, cli):
+    plan = workspace(tmp_path, makers.many_items(12), makers.fake(letters="hash"))
+    medassay.run(plan, secrets={})
+    makers.write_bank(
+        tmp_path / "bank", makers.many_items(14), question_bank_version="law-2026.2"
+    )
+    code, _, says = cli("run", plan, "--fresh")
+    assert code == 0
+    assert "no stored run of this plan" in says
+
+
+def test_a_small_drift_is_within_tolerance():
+    from medassay.runner.fresh import _Cell, _summary
+    from medassay.task.closed import CLOSED
+
+    for identical, old, new, within in (
+        (98, 0.80, 0.80, True),
+        (97, 0.80, 0.80, False),  # fewer than 98 % alike
+        (99, 0.80, 0.81, True),  # a point of 100
+        (99, 0.80, 0.86, True),  # inside the old interval
+        (99, 0.80, 0.89, False),
+    ):
+        cell = _Cell(trials=100, identical=identical, old=[old], new=[new])
+        assert _summary(cell, (0.72, 0.87), CLOSED)["within"] is within
 
 
 def test_outcomes_of_every_kind_are_scored_and_counted(tmp_path):

@@ -10,6 +10,7 @@ from medassay.bank.stats import item_stats
 from medassay.core.canonical import sha256_hex
 from medassay.core.item import Item
 from medassay.publication.board import OVERALL, Board, CellKey, ShownAnswer
+from medassay.runner.fresh import rerun_of
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 from medassay.task.judged import TRIAL_KEY, by_trial
@@ -50,6 +51,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None) -> Board:
         compact=compact,
         trend=read_trend(run.path.parents[1]),
         banks=_banks(run, items),
+        rerun=rerun_of(run),
         date=run.seal["sealed_at"][:10],
         manifest=run.manifest,
         statistics=run.statistics,

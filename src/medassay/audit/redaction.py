@@ -50,7 +50,17 @@ PUBLIC_FIELDS = (
     "contradict_count",
     "agreement",
 )
-FINDING_FIELDS = ("run", "trial", "field", "old", "new", "delta", "cause", "opened")
+FINDING_FIELDS = (
+    "schema_version",
+    "run",
+    "trial",
+    "field",
+    "old",
+    "new",
+    "delta",
+    "cause",
+    "opened",
+)
 
 
 def kept(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from medassay.audit.shingles import Secrets
 from medassay.core.canonical import canonical
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import JUDGED, SALT, VERDICTS, Run, read_document, seal_run
+from medassay.storage.run import JUDGED, RERUN, SALT, VERDICTS, Run, read_document, seal_run
 from medassay.task.judged import TRIAL_KEY, by_trial
 from medassay.task.scoring import RunItems
 
@@ -46,14 +46,15 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     """Write the public copy of a run into an empty folder, sealed, and return it."""
     hidden = withholding_of(run)
     _write(folder / "manifest.json", iter([_manifest(run)]))
-    (folder / "statistics.json").write_bytes((run.path / "statistics.json").read_bytes())
+    for name in ("statistics.json", RERUN):
+        if (run.path / name).exists():
+            (folder / name).write_bytes((run.path / name).read_bytes())
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
     _write(folder / "items.jsonl", _items(run, hidden, withheld))
     _write(folder / "trials.jsonl", _trials(run, hidden, withheld))
     _write(folder / "scores.jsonl", _scores(run, hidden, withheld))
     _write(folder / "timings.jsonl", _timings(run, withheld))
-    findings = read_jsonl(run.path / "findings.jsonl")
-    _write(folder / "findings.jsonl", (kept(f, FINDING_FIELDS) for f in findings))
+    _write(folder / "findings.jsonl", _findings(run, withheld))
     for name in JUDGED:
         if (run.path / name).exists():
             _write(folder / name, _public(read_jsonl(run.path / name), withheld))
@@ -165,6 +166,14 @@ def _scores(
             verdicts, waiting = waiting[1], next(groups, None)
         secret = (record["domain"], record["item"]) in withheld
         yield hidden.score(record, verdicts) if secret else record
+
+
+def _findings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """Yield findings; of a synthetic item a score before and after, but no reply."""
+    for record in read_jsonl(run.path / "findings.jsonl"):
+        domain, *_, item, _ = record["trial"]
+        hidden = (domain, item) in withheld and record["field"] != "score"
+        yield kept(record, [f for f in FINDING_FIELDS if not hidden or f not in ("old", "new")])
 
 
 def _timings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:

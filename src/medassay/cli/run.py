@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import UsageError
+from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
     from medassay.runner.progress import Progress
+    from medassay.storage.run import Run
 
 
 def command(
@@ -26,7 +27,8 @@ def command(
     fresh: bool = typer.Option(
         False,
         "--fresh",
-        help="Call the models again instead of replaying; differences become findings.",
+        help="Call the models again and hold the run against the stored one: differences become findings, "
+        "exit 1 beyond tolerance.",
     ),
     accept_failures: bool = typer.Option(
         False,
@@ -55,6 +57,29 @@ def command(
         accept_failures=accept_failures,
     )
     tell_run(found)
+    if fresh:
+        tell_rerun(found)
+
+
+def tell_rerun(run: "Run") -> None:
+    """Say how a fresh run differs from the stored one; a gate error where it leaves the tolerance."""
+    from medassay.runner.fresh import rerun_of
+
+    found = rerun_of(run)
+    if found is None:
+        out.say("no stored run of this plan to hold it against; this one is the first")
+        return
+    beyond = [cell for cell in found["cells"] if not cell["within"]]
+    says = (
+        f"{found['differing']} of {found['trials']} trials differ from run {found['of']['run']}"
+    )
+    if beyond:
+        cells = ", ".join(f"{cell['model']} in {cell['domain']}" for cell in beyond[:5])
+        more = f" and {len(beyond) - 5} more" if len(beyond) > 5 else ""
+        raise GateError(
+            f"{says}; beyond tolerance: {cells}{more}; the run is sealed, see findings"
+        )
+    out.say(f"{says}, within tolerance")
 
 
 def confirm(cost: dict[str, Any]) -> None:

@@ -60,6 +60,7 @@ class Board:
     compact: bool = False
     trend: Mapping[str, Any] = field(default_factory=dict)
     banks: Sequence[Mapping[str, Any]] = ()
+    rerun: Mapping[str, Any] | None = None
     slugs: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property

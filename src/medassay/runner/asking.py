@@ -37,7 +37,6 @@ class Tally:
     over_budget: bool = False
     failures: dict[str, int] = field(default_factory=dict)
     dead: dict[str, str] = field(default_factory=dict)  # model → why no call to it can succeed
-    findings: list[dict[str, Any]] = field(default_factory=list)
 
     def fail(self, model: str, error: Exception) -> str:
         """Count a failure, note a model that cannot answer at all, and return the reason."""
@@ -53,15 +52,11 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One completion with the key it is stored under.
-
-    `stored` is the kept completion that a fresh call differs from.
-    """
+    """One completion with the key it is stored under."""
 
     key: str
     completion: Completion
     replayed: bool
-    stored: Completion | None = None
 
 
 class Asker:
@@ -139,8 +134,7 @@ class Asker:
         if stored is None:
             self._store.put(key, completion, {"model": spec.id, **columns})
             return Reply(key, completion, False)
-        # --fresh: the first reply stays the stored one
-        return Reply(key, completion, False, stored if stored.text != completion.text else None)
+        return Reply(key, completion, False)  # --fresh: the first reply stays the stored one
 
     async def _call(
         self, spec: ModelSpec, chat: Chat, prompt: Prompt, sampling: Sampling, repeat: int

@@ -17,7 +17,7 @@ from medassay.answer.parse import read_answer
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.model import ModelSpec
-from medassay.core.trial import Answer, Completion, Prompt
+from medassay.core.trial import Answer, Prompt
 from medassay.errors import Permanent, Transient
 from medassay.runner.asking import Asker, Reply
 from medassay.runner.progress import Progress
@@ -94,8 +94,6 @@ class Engine:
         timing = {"seconds": seconds, "replayed": reply.replayed}
         self._journal.append(number, canonical(record), canonical(score), timing)
         self._progress.advance(cell.model, cell.domain, answer.outcome)
-        if reply.stored is not None:
-            self._find(cell, item, repeat, reply.stored, reply.completion)
 
     def _fail(self, cell: Cell, item: Item, repeat: int, error: Exception) -> None:
         reason = self._asker.tally.fail(cell.model, error)
@@ -105,21 +103,6 @@ class Engine:
             timing["traceback"] = "".join(traceback.format_exception(error))
         self._journal.append(None, canonical(record), b"null", timing)
         self._progress.advance(cell.model, cell.domain, "failed")
-
-    def _find(
-        self, cell: Cell, item: Item, repeat: int, old: Completion, new: Completion
-    ) -> None:
-        self._asker.tally.findings.append(
-            {
-                "schema_version": 1,
-                "trial": [cell.domain, cell.model, cell.setting, cell.mode, item.id, repeat],
-                "field": "text",
-                "old": old.text,
-                "new": new.text,
-                "cause": "unknown",
-                "note": "a fresh call gave another reply than the stored one",
-            }
-        )
 
 
 @asynccontextmanager

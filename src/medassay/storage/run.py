@@ -22,6 +22,7 @@ SEALED_RECORDS = ("trials.jsonl", *JUDGED, "scores.jsonl")
 SUMS = "MANIFEST.sha256"
 SEAL = "seal.json"
 LOCK = "lock"
+RERUN = "rerun.json"  # of a fresh run: how it differs from the stored one, cell by cell
 SALT = "salt.json"  # the secret behind the commitments to synthetic items; never published
 JOURNAL = "journal"
 JOURNALS = (JOURNAL, VERDICTS, AUDIT)  # folders that a sealed run no longer needs

@@ -1,0 +1,171 @@
+"""A plan run again with fresh calls, held against its stored run: what differs, and within tolerance or not.
+
+Hosted models promise no equal replies; what they must keep is the numbers. Source: specification of
+bank versions, "Runs".
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import RERUN, Run, read_document, write_new
+from medassay.task.judged import TRIAL_KEY
+from medassay.task.scoring import RunItems
+from medassay.task.task import Task
+
+IDENTICAL = 0.98  # of the closed trials of a cell
+POINT = 0.01  # of the scale's width, for a cell's mean
+_FIELDS = ("outcome", "value", "text")
+
+
+@dataclass
+class _Cell:
+    closed: bool = True
+    trials: int = 0
+    identical: int = 0
+    same_text: int = 0
+    old: list[float] = field(default_factory=list)
+    new: list[float] = field(default_factory=list)
+
+
+def stored_run(runs: Path, plan_hash: str, contents: Collection[str]) -> Run | None:
+    """Return the newest sealed run of a plan on the same banks that was not itself a fresh one.
+
+    Parameters
+    ----------
+    contents : the content hashes of the banks
+    """
+    found = []
+    for folder in runs.glob(f"{plan_hash}-*"):
+        run = Run(folder)
+        if not (folder / "manifest.json").is_file() or not run.sealed:
+            continue
+        same = {bank["content_sha256"] for bank in run.manifest["banks"]} == set(contents)
+        if same and "fresh_of" not in run.manifest:
+            found.append((run.manifest["created_at"], folder.name))
+    return Run(runs / max(found)[1]) if found else None
+
+
+def compare_with_stored(
+    stored: Run, run: Run, task: Task, items: RunItems, *, opened: str
+) -> list[dict[str, Any]]:
+    """Return a finding for every trial that differs, and write the summary by cell into the run.
+
+    Parameters
+    ----------
+    opened : the time that the findings bear
+    """
+    cells: dict[tuple[str, ...], _Cell] = {}
+    findings: list[dict[str, Any]] = []
+    for old, new in zip(_scored(stored), _scored(run), strict=True):
+        key = tuple(new[0][k] for k in ("domain", "model", "setting", "mode"))
+        cell = cells.setdefault(key, _Cell())
+        cell.trials += 1
+        form = items.form(new[0]["domain"], new[0]["item"])
+        closed = form not in task.judges
+        cell.closed = cell.closed and closed
+        for side, (_, score) in ((cell.old, old), (cell.new, new)):
+            if score["score"] is not None:
+                side.append(score["score"])
+        cell.same_text += old[0]["text"] == new[0]["text"]
+        alike = old[1]["score"] == new[1]["score"]
+        if closed:
+            alike = alike and all(old[0][k] == new[0][k] for k in ("outcome", "value"))
+        cell.identical += alike
+        findings += _differences(run.id, old, new, opened, closed=closed)
+    summary = [
+        {
+            **dict(zip(("domain", "model", "setting", "mode"), key, strict=True)),
+            **_summary(cell, _interval(stored, key), task),
+        }
+        for key, cell in sorted(cells.items())
+    ]
+    document = {
+        "schema_version": 1,
+        "of": {"run": stored.id, "root": stored.seal["root"]},
+        "tolerance": {"identical": IDENTICAL, "points": POINT},
+        "differing": sum(cell["trials"] - cell["identical"] for cell in summary),
+        "trials": sum(cell["trials"] for cell in summary),
+        "within": all(cell["within"] for cell in summary),
+        "cells": summary,
+    }
+    (run.path / RERUN).unlink(missing_ok=True)
+    write_new(run.path / RERUN, canonical(document) + b"\n")
+    return findings
+
+
+def rerun_of(run: Run) -> dict[str, Any] | None:
+    """Return how a fresh run differs from the stored one; None for other runs."""
+    return read_document(run.path / RERUN) if (run.path / RERUN).is_file() else None
+
+
+def _scored(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    return zip(
+        read_jsonl(run.path / "trials.jsonl"),
+        read_jsonl(run.path / "scores.jsonl"),
+        strict=True,
+    )
+
+
+def _differences(
+    run: str,
+    old: tuple[dict[str, Any], dict[str, Any]],
+    new: tuple[dict[str, Any], dict[str, Any]],
+    opened: str,
+    *,
+    closed: bool,
+) -> Iterator[dict[str, Any]]:
+    """Yield the finding on one trial: of its score, else of the first field that differs."""
+    before, after = old[1]["score"], new[1]["score"]
+    pairs = [("score", before, after), *((k, old[0][k], new[0][k]) for k in _FIELDS)]
+    for name, one, other in pairs:
+        if one != other:
+            numbers = name == "score" and one is not None and other is not None
+            yield {
+                "schema_version": 1,
+                "run": run,
+                "trial": [new[0][k] for k in TRIAL_KEY],
+                "field": name,
+                "old": one,
+                "new": other,
+                "delta": other - one if numbers else None,
+                "cause": _cause(old[0]["text"] == new[0]["text"], closed=closed),
+                "opened": opened,
+                "note": "a fresh call against the stored run",
+            }
+            return
+
+
+def _cause(same_text: bool, *, closed: bool) -> str:
+    """Return what made a difference, where the records tell: the same words cannot score otherwise."""
+    if not same_text:
+        return "unknown"
+    return "bug" if closed else "judge"
+
+
+def _interval(run: Run, key: tuple[str, ...]) -> tuple[float, float] | None:
+    for row in run.statistics["domains"].get(key[0], []):
+        if (row["model"], row["setting"], row["mode"]) == key[1:] and row["lo"] is not None:
+            return row["lo"], row["hi"]
+    return None
+
+
+def _summary(cell: _Cell, interval: tuple[float, float] | None, task: Task) -> dict[str, Any]:
+    old = sum(cell.old) / len(cell.old) if cell.old else None
+    new = sum(cell.new) / len(cell.new) if cell.new else None
+    share = cell.identical / cell.trials
+    near = old == new
+    if old is not None and new is not None:
+        near = abs(new - old) <= POINT * (task.scale.hi - task.scale.lo) + 1e-12
+        near = near or (interval is not None and interval[0] <= new <= interval[1])
+    return {
+        "trials": cell.trials,
+        "identical": cell.identical,
+        "same_text": cell.same_text,
+        "old": old,
+        "new": new,
+        "within": near and (share >= IDENTICAL or not cell.closed),
+    }
