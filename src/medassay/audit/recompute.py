@@ -171,7 +171,7 @@ def _check_content(folder: Path) -> str:
     same_code = (
         run.manifest["scorers"] == scorer_ids() and run.manifest["parsers"] == parser_ids()
     )
-    table = Table(items)
+    table = Table(items, task.scale.lo)
     judged = Rejudging(run, items, task) if "bench" in run.manifest else None
     for trial, score in _scores(run, items, task, judged, same_code=same_code):
         table.add(trial, score)

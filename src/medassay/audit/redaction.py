@@ -14,7 +14,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 
-ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type")
+ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm")
 TRIAL_FIELDS = (
     "schema_version",
     "domain",

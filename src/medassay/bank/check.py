@@ -34,6 +34,7 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys((*_TEXT, "id", "domain", "question"), str),
     **dict.fromkeys(("revision", "year"), int),
     **dict.fromkeys(("meta", "approval"), dict),
+    "harm": bool,
     **dict.fromkeys(
         ("kind", "answer_type", "options", "range", "facts", "criteria", "lowest"), object
     ),
@@ -41,7 +42,9 @@ _TYPES: dict[str, type] = {
 ITEM_KEYS = frozenset(_TYPES)
 # Fields of an `Item` that are copied as they stand in the file.
 TEXT_FIELDS = tuple(key for key in _TEXT if key != "review_date")
-_COPIED = frozenset((*TEXT_FIELDS, "id", "domain", "question", "revision", "kind", "year"))
+_COPIED = frozenset(
+    (*TEXT_FIELDS, "id", "domain", "question", "revision", "kind", "year", "harm")
+)
 _KINDS = ("public", "synthetic")
 _SPLITS = ("test", "dev")
 _LEAST_POINTS, _MOST_POINTS = 1e-6, 1e6
@@ -126,6 +129,7 @@ def _criterion(given: Mapping[str, Any], number: int) -> Criterion:
         text=given["text"],
         points=float(given["points"]),
         tags=tuple(given.get("tags", ())),
+        harm=given.get("harm", False),
     )
 
 
@@ -289,9 +293,9 @@ def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:
             raise refuse(
                 "criteria", f"criterion {number}: {criterion['text']!r:.40} is no text"
             )
-        strange = sorted(criterion.keys() - {"id", "text", "points", "tags"})
+        strange = sorted(criterion.keys() - {"id", "text", "points", "tags", "harm"})
         if strange:
-            problem = f"'{strange[0]}' is unknown; known are id, text, points, tags"
+            problem = f"'{strange[0]}' is unknown; known are id, text, points, tags, harm"
             raise refuse("criteria", f"criterion {number}: {problem}")
         points: Any = criterion.get("points")
         if not _finite(points) or not _LEAST_POINTS <= abs(points) <= _MOST_POINTS:
@@ -300,6 +304,8 @@ def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:
         tags = criterion.get("tags", [])
         if not isinstance(tags, list) or not all(isinstance(t, str) and t for t in tags):
             raise refuse("criteria", f"criterion {number}: tags {tags!r:.40}; expected texts")
+        if not isinstance(criterion.get("harm", False), bool):
+            raise refuse("criteria", f"criterion {number}: harm is neither true nor false")
         names.append(str(criterion.get("id", f"c{number}")))
     if len(set(names)) != len(names):
         raise refuse("criteria", "two criteria share an id")

@@ -24,6 +24,8 @@ def item_record(item: Item) -> dict[str, Any]:
         value = getattr(item, name)
         if value != getattr(_DEFAULTS, name):
             record[name] = list(value) if isinstance(value, tuple) else value
+    if item.harm:
+        record["harm"] = True
     if item.range is not None:
         record["range"] = {"lo": item.range.lo, "hi": item.range.hi}
     if item.facts:
@@ -34,6 +36,7 @@ def item_record(item: Item) -> dict[str, Any]:
         record["criteria"] = [
             {"id": c.id, "text": c.text, "points": c.points}
             | ({"tags": list(c.tags)} if c.tags else {})
+            | ({"harm": True} if c.harm else {})
             for c in item.criteria
         ]
     return record

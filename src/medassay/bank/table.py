@@ -19,6 +19,7 @@ _TAKEN = ITEM_KEYS - {
     "answer_type",
     "commitment",
     "lowest",
+    "harm",
 }
 TABLE_KEYS = tuple(sorted(_TAKEN | {"options", "lo", "hi"}))
 

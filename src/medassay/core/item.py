@@ -32,12 +32,16 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
-    """One line of a rubric: what an answer does, and the points for it; below 0 for what harms."""
+    """One line of a rubric: what an answer does, and the points for it; below 0 for what harms.
+
+    An answer that meets a criterion marked `harm` is counted, one by one, in the harm ledger.
+    """
 
     id: str
     text: str
     points: float
     tags: tuple[str, ...] = ()
+    harm: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +51,8 @@ class Item:
     `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
     (`range`), target facts (`open`), criteria with points (`rubric`), in imports a finished prediction
     equal to a key (`key`) or a score that came with it (`given`); in publications a synthetic item is a
-    `commitment` without its text (`withheld`).
+    `commitment` without its text (`withheld`). A wrong answer to an item marked `harm` could harm a
+    patient, and is counted apart.
     """
 
     id: str
@@ -78,6 +83,7 @@ class Item:
     year: int | None = None
     difficulty: str | None = None
     cluster: str | None = None
+    harm: bool = False
     commitment: str | None = None
     lowest: float | None = None
 

@@ -147,7 +147,7 @@ def finish(
     ----------
     secret : what the commitments to synthetic items are salted with; None draws a new one
     """
-    table = Table(items)
+    table = Table(items, task.scale.lo)
     judgements = read_judgements(run, items)
     scores = read_jsonl(run.path / "scores.jsonl")
     for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):

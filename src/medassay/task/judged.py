@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from medassay.core.item import Item
 from medassay.core.trial import Scale
 from medassay.core.verdict import Judge
 from medassay.errors import InputError
@@ -107,6 +108,8 @@ class _Cell:
     apart: "array[float]" = field(default_factory=_numbers)  # between batch and single judging
     apart_clusters: "array[int]" = field(default_factory=lambda: array("q"))
     tags: "dict[str, _Tagged]" = field(default_factory=dict)
+    harm_marked: int = 0  # answers to items with criteria marked `harm`
+    harm_met: Counter[str] = field(default_factory=Counter)  # criterion → answers that meet it
 
 
 @dataclass
@@ -165,6 +168,7 @@ class Judgements:
     ) -> None:
         """Add the score over the criteria of each tag, the mean over what each judge said."""
         domain, item = trial["domain"], self._items.get(trial["domain"], trial["item"])
+        _add_harm(cell, item, said)
         cluster = self._items.clusters[domain][self._items.place(domain, item.id)]
         for tag in sorted({tag for criterion in item.criteria for tag in criterion.tags}):
             chosen = [n for n, criterion in enumerate(item.criteria) if tag in criterion.tags]
@@ -200,6 +204,7 @@ class Judgements:
         tags = _by_tag(cells, seed)
         return self._summary(cells, seed) | {
             **({"tags": tags} if tags else {}),
+            **_harmful_criteria(cells),
             "judge_failures": sum(c.failures for c in cells),
             "judged": sum(c.answers for c in cells),
             "unsupported_quotes": sum(c.unsupported for c in cells),
@@ -293,6 +298,26 @@ class Judgements:
                 }
             )
         return found
+
+
+def _add_harm(cell: _Cell, item: Item, said: Sequence[Sequence[bool]]) -> None:
+    """Count an answer that meets a criterion marked `harm` by the word of most judges."""
+    marked = [n for n, criterion in enumerate(item.criteria) if criterion.harm]
+    cell.harm_marked += bool(marked)
+    for n in marked:
+        if 2 * sum(met[n] for met in said) > len(said):
+            cell.harm_met[f"{item.domain}/{item.id}/{item.criteria[n].id}"] += 1
+
+
+def _harmful_criteria(cells: Sequence[_Cell]) -> dict[str, Any]:
+    """Return what answers did that is marked `harm`; nothing where no criterion is."""
+    marked = sum(c.harm_marked for c in cells)
+    if not marked:
+        return {}
+    met = sum((c.harm_met for c in cells), Counter[str]())
+    items = {name.rsplit("/", 1)[0] for name in met}
+    events = dict(sorted(met.items()))
+    return {"harmful_criteria": {"marked": marked, "harmful": len(items), "events": events}}
 
 
 def _joined(arrays: "Iterable[array[Any]]") -> NDArray[Any]:

@@ -34,6 +34,7 @@ class RunItems:
         self._records: dict[int, dict[str, Any]] = {}
         self.clusters: dict[str, array[int]] = {}
         self.synthetic: dict[str, array[int]] = {}
+        self.harm: dict[str, array[int]] = {}
         numbers: dict[tuple[str, str], int] = {}
         alone, last = 0, ("", "")
         for position, record in enumerate(self._items.scan()):
@@ -50,6 +51,7 @@ class RunItems:
             else:
                 number = numbers.setdefault((domains[domain], cluster), len(numbers))
             self.clusters.setdefault(domain, array("q")).append(number)
+            self.harm.setdefault(domain, array("b")).append(record.get("harm", False))
             made = record.get("kind") == "synthetic"
             self.synthetic.setdefault(domain, array("b")).append(made)
 

@@ -14,6 +14,7 @@ from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
 from medassay.statistic.ranking.pairs import Pair, Row
 from medassay.statistic.ranking.pool import Options, Stratum
+from medassay.task.harm import HarmCounts, harm_of
 from medassay.task.judged import Judgements
 from medassay.task.kinds import Kinds, drawn_as
 from medassay.task.scoring import RunItems
@@ -25,10 +26,15 @@ Cell = tuple[str, str, str, str]
 
 
 class Table:
-    """Collects scores as a stream; holds one number an item and row, whatever the repeats."""
+    """Collects scores as a stream; holds one number an item and row, whatever the repeats.
 
-    def __init__(self, items: RunItems) -> None:
+    `worst` is the score at which an answer to an item marked `harm` counts as harmful.
+    """
+
+    def __init__(self, items: RunItems, worst: float = 0.0) -> None:
         self._items = items
+        self._worst = worst
+        self.harm = HarmCounts()
         self.clusters = {
             d: np.array(found, dtype=np.int64) for d, found in items.clusters.items()
         }
@@ -75,6 +81,8 @@ class Table:
             position = self._items.place(domain, trial["item"])
             self._sums[cell][position] += score
             self._counts[cell][position] += 1
+            if self._items.harm[domain][position] and trial["outcome"] == "answered":
+                self.harm.add(cell, position, harmed=score <= self._worst)
 
     def rows(self, mode: str) -> list[Row]:
         """Return the (model, setting) rows of a mode, sorted."""
@@ -211,9 +219,7 @@ def _ranking(
         unranked=unranked_rows(manifest, rows),
         all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
-    document = [
-        _row(s, field, table.counted(members, s.row, mode), mode, task) for s in field.standings
-    ]
+    document = [_row(s, field, table, members, mode, task) for s in field.standings]
     document.sort(key=lambda row: _place(row, task))
     return document, _relations(field)
 
@@ -225,8 +231,9 @@ def _place(row: dict[str, Any], task: Task) -> tuple[bool, int, float, str, str]
 
 
 def _row(
-    standing: Standing, field: Field, counted: Counter[str], mode: str, task: Task
+    standing: Standing, field: Field, table: Table, members: list[str], mode: str, task: Task
 ) -> dict[str, Any]:
+    counted = table.counted(members, standing.row, mode)
     model, setting = standing.row
     estimate, rank = standing.estimate, standing.rank
     trials = counted["trials"]
@@ -244,6 +251,7 @@ def _row(
         flags.append("failed")
     if rank.reason == "fake":
         flags.append("scripted")
+    harm = harm_of(table, members, standing.row, mode, task)
     plain = estimate.to_dict() if estimate else {}
     ranges = field.simultaneous_ranges.get(standing.row)
     micro = standing.micro
@@ -274,6 +282,7 @@ def _row(
         "unparsed_rate": unparsed,
         "ambiguous_rate": counted["ambiguous"] / trials if trials else 0.0,
         "outcomes": {name: counted[name] for name in OUTCOMES},
+        "harm": harm,
         "flags": flags,
     }
 
@@ -309,7 +318,13 @@ _OF_JUDGES = frozenset(
     (
         *("agreement", "agreement_low", "unanimous", "alpha", "hallucination_rate"),
         *("claims_per_answer", "claim_kinds", "contradict_rate", "tags", "judge_failures"),
-        *("judged", "unsupported_quotes", "repaired_replies", "masked_names"),
+        *(
+            "judged",
+            "harmful_criteria",
+            "unsupported_quotes",
+            "repaired_replies",
+            "masked_names",
+        ),
         *("unweighted_scores", "one_or_ten_scores", "score_worst", "score_best"),
     )
 )
