@@ -6,6 +6,7 @@ import pytest
 from tests import makers
 
 import medassay
+from medassay.audit.publish import About
 from medassay.audit.verify import verify
 from medassay.core.canonical import canonical
 
@@ -16,7 +17,7 @@ def publish(folder, name, models, *, bank="bank", reason="", **plan):
     )
     wanted = {"banks": [bank], "models": list(models), **plan}
     run = medassay.run(makers.write_plan(folder, **wanted), secrets={})
-    medassay.publish(run, folder / "site", publication=name, reason=reason)
+    medassay.publish(run, folder / "site", publication=name, about=About(reason=reason))
     return run
 
 

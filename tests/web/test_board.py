@@ -17,6 +17,7 @@ from tests import makers
 
 import medassay
 from medassay.audit.history import set_status
+from medassay.audit.publish import About
 from medassay.publication.board import shown_rows
 
 pytestmark = pytest.mark.browser
@@ -67,7 +68,7 @@ def site(tmp_path_factory):
     run = medassay.run(makers.write_plan(folder, models=["scripted", "random"]), secrets={})
     medassay.publish(run, folder / "site", publication="second")
     publish_private(folder)
-    medassay.publish(run, folder / "site", publication="compact", compact=True)
+    medassay.publish(run, folder / "site", publication="compact", about=About(compact=True))
     return folder / "site"
 
 

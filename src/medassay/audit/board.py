@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from medassay.audit.trend import read_trend
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import sha256_hex
 from medassay.core.item import Item
-from medassay.publication.board import OVERALL, Board, CellKey, ShownAnswer
+from medassay.publication.board import OVERALL, VALIDATION, Board, CellKey, ShownAnswer
 from medassay.runner.fresh import rerun_of
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
@@ -38,28 +39,70 @@ def board_of(run: Run, name: str, *, compact: bool | None = None) -> Board:
         cells = sum(len(found) for name, found in rows.items() if name != OVERALL)
         compact = cells > _CELL_PAGES
     items = RunItems(run.path, run.manifest["domains"])
-    failures: dict[str, int] = {}
-    totals: dict[str, list[float]] = {}
+    failures: Counter[str] = Counter()
+    times: dict[tuple[str, str, str], list[tuple[float, int, int]]] = {}
     timings = read_jsonl(run.path / "timings.jsonl")
     for trial, timing in zip(read_jsonl(run.path / "trials.jsonl"), timings, strict=True):
         if trial["outcome"] == "failed":
-            failures[trial["model"]] = failures.get(trial["model"], 0) + 1
+            failures[trial["model"]] += 1
         elif timing.get("seconds"):
-            totals.setdefault(trial["model"], []).append(timing["seconds"])
+            form = items.form(trial["domain"], trial["item"])
+            kind = "open" if form in ("open", "rubric") else "quiz"
+            key = (trial["model"], trial["setting"], kind)
+            asked, said = timing.get("tokens", (0, 0))
+            times.setdefault(key, []).append((timing["seconds"], asked, said))
     return Board(
         publication=name,
         compact=compact,
         trend=read_trend(run.path.parents[1]),
         banks=_banks(run, items),
         rerun=rerun_of(run),
+        documents=_documents(run.path.parents[1] / VALIDATION),
         date=run.seal["sealed_at"][:10],
         manifest=run.manifest,
         statistics=run.statistics,
         seal=run.seal,
         failures=failures,
-        seconds={model: sum(times) / len(times) for model, times in totals.items()},
+        times=[_time(run, key, found) for key, found in sorted(times.items())],
         answers=lambda: _answers(run, items),
     )
+
+
+def _time(
+    run: Run, key: tuple[str, str, str], found: list[tuple[float, int, int]]
+) -> dict[str, Any]:
+    """Return mean seconds of a model, setting and kind of question, with tokens, cost and hardware."""
+    model, setting, kind = key
+    spec = run.manifest["models"][model]
+    price = spec.get("price") or {}
+    asked, said = sum(one for _, one, _ in found), sum(one for _, _, one in found)
+    rates = [price.get("input", 0.0), price.get("output", 0.0)]
+    local = spec.get("location") == "local"
+    machine = run.manifest["machine"]
+    return {
+        "model": model,
+        "setting": setting,
+        "kind": kind,
+        "answers": len(found),
+        "mean_seconds": sum(seconds for seconds, _, _ in found) / len(found),
+        "prompt_tokens": asked,
+        "completion_tokens": said,
+        "cost": (asked * rates[0] + said * rates[1]) / 1e6 if any(rates) else None,
+        "currency": price.get("currency", "") if any(rates) else "",
+        "engine": spec.get("engine", ""),
+        "quantisation": spec.get("quantisation", ""),
+        "location": spec.get("location", ""),
+        # Of an endpoint elsewhere nobody here knows the machine.
+        "gpu": machine["gpu"] or "none" if local else "",
+        "cpu": machine["cpu"] if local else "",
+        "memory_gib": round(machine["memory_bytes"] / 2**30) if local else None,
+    }
+
+
+def _documents(folder: Path) -> dict[str, str]:
+    """Return name → text of the validation documents of a publication."""
+    found = (p for p in sorted(folder.glob("*")) if p.suffix in (".md", ".txt"))
+    return {path.name: path.read_text(encoding="utf-8") for path in found}
 
 
 def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:

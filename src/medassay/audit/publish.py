@@ -7,6 +7,7 @@ whole or not at all, and what was published is never touched again.
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from medassay.audit.board import board_of
@@ -17,21 +18,38 @@ from medassay.audit.trend import write_trend
 from medassay.audit.verify import DATA
 from medassay.audit.withhold import secrets_of, write_public
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
-from medassay.publication.board import Board
+from medassay.publication.board import VALIDATION, Board
 from medassay.publication.page.catalog import PAGES
 from medassay.publication.page.html import asset
-from medassay.publication.table import leaderboard_csv, pairs_csv
+from medassay.publication.table import leaderboard_csv, pairs_csv, times_csv
 from medassay.runner.join import join_runs
 from medassay.storage.ledger import lock_site
 from medassay.storage.run import SUMS, Run, file_sha256, sealed_names
 from medassay.storage.signature import Signer
 from medassay.task.scoring import RunItems
 
+_LONGEST_DOCUMENT = 2**20
 _ASSETS = ("style.css", "script.js", "cells.js")
 _SECRET = re.compile(
     rb"\b(sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}"
     rb"|AIza[0-9A-Za-z_-]{35}|xox[abp]-[0-9A-Za-z-]{10,})\b"
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a publisher says of a publication besides its runs.
+
+    Parameters
+    ----------
+    reason : why bank or methodology changed since the last publication, for the trend
+    validation : folder of documents (.md, .txt) on methodology, study, limitations, replies to criticism
+    compact : whether one page shows all cells, reading files; None: above 5,000 cells
+    """
+
+    reason: str = ""
+    validation: Path | None = None
+    compact: bool | None = None
 
 
 def publish(
@@ -40,8 +58,7 @@ def publish(
     *,
     publication: str | None = None,
     signer: Signer | None = None,
-    compact: bool | None = None,
-    reason: str = "",
+    about: About = About(),
 ) -> Path:
     """Write a publication of sealed runs into a site folder and return its first page.
 
@@ -52,8 +69,7 @@ def publish(
     ----------
     publication : its id under `/p/`; default: the run's id
     signer : signs the line of the ledger
-    reason : why bank or methodology changed since the last publication, for the trend
-    compact : whether one page shows all cells, reading files; None: above 5,000 cells
+    about : what else the publisher says
 
     Raises
     ------
@@ -92,7 +108,7 @@ def publish(
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         try:
-            board = _assemble(draft, found, items, site, name, reason=reason, compact=compact)
+            board = _assemble(draft, found, items, site, name, about=about)
             draft.rename(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -101,6 +117,31 @@ def publish(
                 path.chmod(0o444)
         record_publication(site, board, place, signer)
     return place / "index.html"
+
+
+def _copy_documents(folder: Path, documents: Path | None) -> None:
+    """Copy validation documents into a publication that is being made."""
+    if documents is None:
+        return
+    found = sorted(documents.glob("*")) if documents.is_dir() else []
+    if not found:
+        raise InputError(f"{documents}: no documents; expected a folder of .md or .txt files")
+    (folder / VALIDATION).mkdir()
+    for path in found:
+        data = path.read_bytes() if path.is_file() else b""
+        fits = path.suffix in (".md", ".txt") and 0 < len(data) <= _LONGEST_DOCUMENT
+        if not fits or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", path.name):
+            raise InputError(
+                f"{path}: expected a .md or .txt file with a plain name, not empty, at most "
+                f"{_LONGEST_DOCUMENT} bytes"
+            )
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: not UTF-8") from None
+        if _SECRET.search(data):
+            raise GateError(f"{path}: looks like a secret: not published")
+        (folder / VALIDATION / path.name).write_bytes(data)
 
 
 def _one(runs: Run | str | Path | Sequence[Run | str | Path]) -> Run:
@@ -132,8 +173,7 @@ def _assemble(
     site: Path,
     name: str,
     *,
-    reason: str,
-    compact: bool | None,
+    about: About,
 ) -> Board:
     """Write a publication into an empty folder; its pages are made of its public data alone."""
     data = folder / DATA
@@ -144,12 +184,14 @@ def _assemble(
         for file in sealed_names(run.path):
             shutil.copyfile(run.path / file, data / file)
         shown = Run(data)
-    write_trend(folder, site, shown, name, reason)
-    board = board_of(shown, name, compact=compact)
+    write_trend(folder, site, shown, name, about.reason)
+    _copy_documents(folder, about.validation)
+    board = board_of(shown, name, compact=about.compact)
     for file in _ASSETS:
         (folder / file).write_bytes(asset(file))
     (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
     (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
+    (folder / "data" / "times.csv").write_text(times_csv(board), encoding="utf-8")
     for pages in PAGES.values():
         for address, content in pages(board):
             target = folder / address

@@ -18,6 +18,10 @@ def command(
     reason: str = typer.Option(
         "", help="Why bank or methodology changed since the last publication; readers see it."
     ),
+    validation: Path | None = typer.Option(
+        None,
+        help="A folder of .md or .txt documents: methodology, study, limitations, replies to criticism.",
+    ),
     compact: bool | None = typer.Option(
         None,
         "--compact/--no-compact",
@@ -28,14 +32,15 @@ def command(
     ),
 ) -> None:
     """Write the board of runs as a static site; what is published never changes."""
-    from medassay.audit.publish import publish
+    from medassay.audit.publish import About, publish
     from medassay.storage.run import open_run
     from medassay.storage.signature import Signer
 
     signer = None if key is None else Signer(key)
     found = [open_run(run) for run in runs]
     banks = ", ".join(bank["version"] for bank in found[0].manifest["banks"])
-    page = publish(found, to, publication=called, signer=signer, compact=compact, reason=reason)
+    about = About(reason=reason, validation=validation, compact=compact)
+    page = publish(found, to, publication=called, signer=signer, about=about)
     names = ", ".join(run.id for run in found)
     out.say(
         f"public are now: all questions, targets, replies and scores of {banks} in {names}; of "

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from medassay.core.leaderboard import tied_groups
 
 OVERALL = "overall"
+VALIDATION = "validation"  # folder of documents, and of the page that shows them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +56,13 @@ class Board:
     statistics: Mapping[str, Any]
     seal: Mapping[str, Any]
     failures: Mapping[str, int]
-    seconds: Mapping[str, float]
+    times: Sequence[Mapping[str, Any]]
     answers: Callable[[], Iterator[tuple[CellKey, list[ShownAnswer]]]]
     compact: bool = False
     trend: Mapping[str, Any] = field(default_factory=dict)
     banks: Sequence[Mapping[str, Any]] = ()
     rerun: Mapping[str, Any] | None = None
+    documents: Mapping[str, str] = field(default_factory=dict)
     slugs: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property

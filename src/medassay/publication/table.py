@@ -7,6 +7,18 @@ from typing import Any
 
 from medassay.publication.board import Board
 
+_TIMES = [
+    *(
+        "model",
+        "setting",
+        "kind",
+        "answers",
+        "mean_seconds",
+        "prompt_tokens",
+        "completion_tokens",
+    ),
+    *("cost", "currency", "location", "engine", "quantisation", "gpu", "cpu", "memory_gib"),
+]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _COLUMNS = [
     "domain",
@@ -111,3 +123,8 @@ def pairs_csv(board: Board) -> str:
                     yield {**pair, **names, "domain": domain, "mode": mode}
 
     return _table(columns, rows())
+
+
+def times_csv(board: Board) -> str:
+    """Return mean seconds, tokens and cost as one table."""
+    return _table(_TIMES, (dict(row) for row in board.times))

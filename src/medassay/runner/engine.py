@@ -91,7 +91,12 @@ class Engine:
         record = trial_record(cell, repeat, prompt, reply, answer)
         score = self._scoring.record(item, record, answer)
         seconds = round(reply.completion.seconds, 6)
-        timing = {"seconds": seconds, "replayed": reply.replayed}
+        usage = reply.completion.usage
+        timing = {
+            "seconds": seconds,
+            "replayed": reply.replayed,
+            "tokens": [usage.prompt, usage.completion],
+        }
         self._journal.append(number, canonical(record), canonical(score), timing)
         self._progress.advance(cell.model, cell.domain, answer.outcome)
 

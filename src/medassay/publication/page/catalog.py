@@ -15,6 +15,7 @@ from medassay.publication.page import (
     ranking,
     run,
     trend,
+    validation,
 )
 from medassay.publication.page.html import Page
 
@@ -30,4 +31,5 @@ PAGES: dict[str, Callable[[Board], Iterator[Page]]] = {
     "ranking": ranking.pages,
     "run": run.pages,
     "trend": trend.pages,
+    "validation": validation.pages,
 }

@@ -7,6 +7,8 @@ from medassay.publication.page.html import Page, render
 
 FILES = {
     "leaderboard.csv": "every ranking as a table",
+    "times.csv": "mean seconds of generation, tokens and cost, with the machine",
+    "trend.json": "scores over the publications of the site",
     "pairs.csv": "every pair of ranked rows: difference, interval, tests",
     "MANIFEST.sha256": "SHA-256 of every file of this publication",
     "run/trials.jsonl": "every answer",
