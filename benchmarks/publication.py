@@ -36,7 +36,16 @@ def write_table(path, models, domains, items):
 def step(name, *command):
     started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        ["/usr/bin/env", "python3", "-c", _PEAK, sys.executable, "-m", "medassay", *map(str, command)],
+        [
+            "/usr/bin/env",
+            "python3",
+            "-c",
+            _PEAK,
+            sys.executable,
+            "-m",
+            "medassay",
+            *map(str, command),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -91,7 +100,11 @@ def main():
         found = []
         if not Path("run").exists():
             write_table(Path("table.csv"), given.models, given.domains, given.items)
-            found.append(step("import", "import", "csv", "table.csv", "--columns", columns, "--to", "run"))
+            found.append(
+                step(
+                    "import", "import", "csv", "table.csv", "--columns", columns, "--to", "run"
+                )
+            )
         shutil.rmtree("site", ignore_errors=True)
         found.append(step("publish", "publish", "run", "--to", "site", "--id", "one"))
         found.append(step("verify", "verify", "site"))

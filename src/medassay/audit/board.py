@@ -157,7 +157,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
                     because=score.get("because", "withheld"),
                     panel={k: score[k] for k in _PANEL if k in score},
                     sha256=digest,
-                    verdicts=said(trial),
+                    verdicts=[v for v in said(trial) if "tombstone" not in v],
                 )
                 for trial, score, digest in group
             ]

@@ -10,7 +10,14 @@ from medassay.core.ledger import LEDGER, is_publication
 from medassay.errors import InputError
 from medassay.storage.ledger import read_ledger
 from medassay.storage.merkle import inclusion_proof, proves
-from medassay.storage.run import SEAL, SUMS, file_sha256, read_document, sealed_records
+from medassay.storage.run import (
+    SEAL,
+    SUMS,
+    as_leaf,
+    file_sha256,
+    read_document,
+    sealed_records,
+)
 
 _SHORTEST = 8  # digits of a hash that may stand for it
 
@@ -37,12 +44,12 @@ def prove(place: str | Path, answer: str) -> tuple[Report, dict[str, Any]]:
     digest = sha256_hex(record)
     report.add("record", f"{name} line {line}, sha256 {digest}")
     seal = read_document(run / SEAL)
-    path = inclusion_proof((found for _, _, found in sealed_records(run)), index)
+    path = inclusion_proof((as_leaf(found) for _, _, found in sealed_records(run)), index)
     root = bytes.fromhex(seal["root"])
     report.add(
         "data root",
         f"leaf {index} of {seal['count']}, {len(path)} hashes to root {seal['root']}",
-        ok=proves(record, index, seal["count"], path, root),
+        ok=proves(as_leaf(record), index, seal["count"], path, root),
     )
     proof: dict[str, Any] = {
         "record": record.decode(),

@@ -16,6 +16,7 @@ from medassay.answer.parse import read_answer
 from medassay.audit.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
 from medassay.audit.rejudge import Mismatch, Rejudging
 from medassay.audit.report import Report
+from medassay.audit.tombstone import read_tombstones
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.jsontext import parse_json
@@ -24,13 +25,15 @@ from medassay.errors import IncompleteError, MedassayError
 from medassay.runner.finish import read_judgements
 from medassay.runner.manifest import code_of_today, parser_ids, scorer_ids
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.merkle import MerkleTree
+from medassay.storage.merkle import Leaf, MerkleTree
 from medassay.storage.run import (
     JOURNALS,
     LOCK,
     SEAL,
     SUMS,
+    TOMBSTONES,
     Run,
+    as_leaf,
     file_sha256,
     open_run,
     read_document,
@@ -100,11 +103,10 @@ def check_sums(folder: Path, sums: Path) -> str:
     for line in sums.read_text(encoding="utf-8").splitlines():
         digest, _, name = line.partition("  ")
         listed[name] = digest
-    own = (
-        {sums.relative_to(folder).as_posix(), SEAL}
-        if (folder / SEAL).exists()
-        else {sums.relative_to(folder).as_posix()}
-    )
+    own = {sums.relative_to(folder).as_posix()}
+    if (folder / SEAL).exists():
+        own |= {SEAL, TOMBSTONES}
+    amended = read_tombstones(folder)["files"]
     present = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - own
     # What a kill just behind the seal leaves is no part of the run; `run` removes it.
     left = tuple(f"{name}/" for name in JOURNALS)
@@ -114,9 +116,10 @@ def check_sums(folder: Path, sums: Path) -> str:
             raise Mismatch(f"{name}: missing")
         if name not in listed:
             raise Mismatch(f"{name}: not among the files of {sums.name}")
-        if file_sha256(folder / name) != listed[name]:
+        now = file_sha256(folder / name)
+        if {"sealed": listed[name], "now": now} != amended.get(name) and now != listed[name]:
             raise Mismatch(_changed_record(folder / name, name))
-    return f"{len(listed)} files"
+    return f"{len(listed)} files" + (f", {len(amended)} with tombstones" if amended else "")
 
 
 def _changed_record(path: Path, name: str) -> str:
@@ -140,7 +143,16 @@ def _check_root(folder: Path) -> str:
         raise Mismatch(
             f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
         )
-    return f"{count} records, root {root[:16]}"
+    deleted = {(e["domain"], e["item"]) for e in read_tombstones(folder)["entries"]}
+    for name, number, line in sealed_records(folder):
+        if isinstance(as_leaf(line), Leaf):
+            record = parse_json(line, f"{name} line {number}")
+            if (record["domain"], record["item"]) not in deleted:
+                raise Mismatch(
+                    f"{name} line {number}: a tombstone that {TOMBSTONES} does not list"
+                )
+    said = f"; {len(deleted)} items deleted, see {TOMBSTONES}" if deleted else ""
+    return f"{count} records, root {root[:16]}{said}"
 
 
 def _check_joined(folder: Path) -> str:
@@ -157,7 +169,7 @@ def _check_joined(folder: Path) -> str:
         cell = trial_cell(parse_json(line, f"{name} line {number}"))
         if cell not in owner:
             raise Mismatch(f"{name} line {number}: of no run that was joined")
-        owner[cell].add(line)
+        owner[cell].add(as_leaf(line))
     for member, tree in zip(members, trees, strict=True):
         if tree.root().hex() != member["root"]:
             raise Mismatch(f"run {member['run']}: the records joined here have another root")
@@ -208,7 +220,9 @@ def _scores(
             )
         last = place
         item = items.get(trial["domain"], trial["item"])
-        if item.form == "withheld":
+        if item.tombstone is not None:
+            _check_deleted(trial, number)
+        elif item.form == "withheld":
             _check_withheld(trial, record, number)
         elif same_code:
             _reread(trial, item, task, run, number)
@@ -220,6 +234,12 @@ def _scores(
                     f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
                 )
         yield trial, record["score"]
+
+
+def _check_deleted(trial: dict[str, Any], number: int) -> None:
+    """Check that nothing of an answer is left beside its tombstone."""
+    for name in trial.keys() - {*TRIAL_FIELDS, "reason", "tombstone"}:
+        raise Mismatch(f"trials.jsonl line {number}: '{name}' of a deleted item is still there")
 
 
 def _check_withheld(trial: dict[str, Any], score: dict[str, Any], number: int) -> None:

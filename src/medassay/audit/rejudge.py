@@ -27,7 +27,8 @@ class Rejudging:
         made = run.manifest
         self._judges = judges_of(task, made["banks"], made["domains"], made.get("steps"))
         self._imported = {j["id"] for j in made["judges"] if j["provider"] == "import"}
-        self._said = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
+        said = read_jsonl(run.path / "verdicts.jsonl")
+        self._said = by_trial(v for v in said if "tombstone" not in v)
         self._same = {d: j.id for d, j in self._judges.items()} == run.manifest["rubrics"]
 
     def score(self, trial: Mapping[str, Any]) -> dict[str, Any]:

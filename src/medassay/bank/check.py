@@ -28,6 +28,7 @@ _TEXT = (
     "split",
     "review_date",
     "commitment",
+    "tombstone",
 )
 # The type each key must have; `object` where a later check looks closer.
 _TYPES: dict[str, type] = {
@@ -85,7 +86,7 @@ def check_record(
         raise refuse("kind", f"'{kind}'; expected one of {', '.join(_KINDS)}")
     if record.get("split", "test") not in _SPLITS:
         raise refuse("split", f"'{record['split']}'; expected one of {', '.join(_SPLITS)}")
-    if "commitment" in record:
+    if "commitment" in record or "tombstone" in record:
         _check_withheld(record, refuse, imported=imported)
     form = _form(record, refuse, imported=imported)
     if form == "range":
@@ -143,7 +144,7 @@ def _fact(given: Mapping[str, Any], number: int) -> Fact:
 
 def form_of(record: Mapping[str, Any]) -> Form:
     """Return the form of a record that was checked before."""
-    if "commitment" in record:
+    if "commitment" in record or "tombstone" in record:
         return "withheld"
     if record.get("answer_type") == "open":
         return "rubric" if "criteria" in record else "open"
@@ -175,7 +176,7 @@ def _check_keys(record: Mapping[str, Any], refuse: _Refuse) -> None:
 
 
 def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form:
-    if "commitment" in record:
+    if "commitment" in record or "tombstone" in record:
         return "withheld"
     answer_type = record.get("answer_type", "closed")
     if answer_type not in ("closed", "open"):
@@ -207,10 +208,11 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
 
 def _check_withheld(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> None:
     """Check an item whose text is not here: it holds a commitment and nothing to read."""
-    if not imported or record.get("kind") != "synthetic":
-        raise refuse("commitment", "only synthetic items of a publication have one")
-    if not re.fullmatch("[0-9a-f]{64}", record["commitment"]):
-        raise refuse("commitment", "expected 64 hexadecimal digits")
+    key = "tombstone" if "tombstone" in record else "commitment"
+    if not imported or (key == "commitment" and record.get("kind") != "synthetic"):
+        raise refuse(key, "only items of a run or a publication have one")
+    if not re.fullmatch("[0-9a-f]{64}", record[key]):
+        raise refuse(key, "expected 64 hexadecimal digits")
     lowest = record.get("lowest", 0)
     if isinstance(lowest, bool) or not isinstance(lowest, int | float) or lowest > 0:
         raise refuse("lowest", f"{lowest!r}; expected a number, 0 or below")

@@ -18,6 +18,7 @@ _TAKEN = ITEM_KEYS - {
     "meta",
     "answer_type",
     "commitment",
+    "tombstone",
     "lowest",
     "harm",
 }

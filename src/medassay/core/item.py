@@ -51,7 +51,7 @@ class Item:
     `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
     (`range`), target facts (`open`), criteria with points (`rubric`), in imports a finished prediction
     equal to a key (`key`) or a score that came with it (`given`); in publications a synthetic item is a
-    `commitment` without its text (`withheld`). A wrong answer to an item marked `harm` could harm a
+    `commitment` without its text (`withheld`), and a deleted one a `tombstone`. A wrong answer to an item marked `harm` could harm a
     patient, and is counted apart.
     """
 
@@ -85,6 +85,7 @@ class Item:
     cluster: str | None = None
     harm: bool = False
     commitment: str | None = None
+    tombstone: str | None = None
     lowest: float | None = None
 
     @property

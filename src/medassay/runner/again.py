@@ -155,6 +155,7 @@ def rescore(
             for bank in identity["banks"]
         ]
     task = find_task(identity["task"])
+    _refuse_unscorable(source, task)
     judges = (
         judges_of(task, identity["banks"], identity["domains"], identity.get("steps"))
         if "bench" in identity

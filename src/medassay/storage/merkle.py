@@ -4,6 +4,15 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 
+class Leaf(bytes):
+    """The hash of a record that is no longer there: what a tombstone keeps of it."""
+
+
+def leaf_hash(record: bytes) -> bytes:
+    """Return the hash of a leaf: of a record, or what is left of one."""
+    return bytes(record) if isinstance(record, Leaf) else sha256(b"\x00" + record).digest()
+
+
 class MerkleTree:
     """Takes leaves one by one and keeps log₂(n) hashes.
 
@@ -22,7 +31,7 @@ class MerkleTree:
 
     def add(self, record: bytes) -> None:
         """Append one leaf."""
-        node, size = sha256(b"\x00" + record).digest(), 1
+        node, size = leaf_hash(record), 1
         while self._stack and self._stack[-1][0] == size:
             _, left = self._stack.pop()
             node, size = sha256(b"\x01" + left + node).digest(), size * 2
@@ -61,7 +70,7 @@ def inclusion_proof(records: Iterable[bytes], index: int) -> list[bytes]:
 
     count = 0
     for record in records:
-        size, node = 1, (sha256(b"\x00" + record).digest(), count == index)
+        size, node = 1, (leaf_hash(record), count == index)
         count += 1
         while stack and stack[-1][0] == size:
             _, hashed, wanted = stack.pop()
@@ -83,7 +92,7 @@ def proves(record: bytes, index: int, count: int, path: Iterable[bytes], root: b
     """
     if not 0 <= index < count:
         return False
-    node, at, last = sha256(b"\x00" + record).digest(), index, count - 1
+    node, at, last = leaf_hash(record), index, count - 1
     for sibling in path:
         if last == 0:
             return False

@@ -11,7 +11,7 @@ import hashlib
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,25 @@ class ResponseStore:
                 os.close(self._active)
                 self._active = None
             self._index.close()
+
+    def purge(self, wanted: Callable[[dict[str, Any]], bool]) -> int:
+        """Delete every stored reply that is wanted gone, and return how many; the rest stays."""
+        gone = 0
+        for path in sorted(self._folder.glob("*.jsonl.zst")):
+            with zstd.open(path, "rb") as file:
+                lines = file.readlines()
+            kept = [line for line in lines if not wanted(msgspec.json.decode(line))]
+            if len(kept) < len(lines):
+                gone += len(lines) - len(kept)
+                active = self._folder / f"active-purge-{os.getpid()}.jsonl"
+                active.write_bytes(b"".join(kept))
+                self._compress(active)
+                path.unlink()
+        self._index.execute("DELETE FROM response")
+        self._index.execute("DELETE FROM segment")
+        self._refresh_index()
+        self._index.execute("VACUUM")  # deleted rows leave the file, too
+        return gone
 
     def _adopt_orphans(self) -> None:
         for path in sorted(self._folder.glob("active-*.jsonl")):

@@ -13,13 +13,15 @@ from typing import IO, Any
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.jsontext import parse_json
 from medassay.errors import InputError, IntegrityError
-from medassay.storage.merkle import MerkleTree
+from medassay.storage.merkle import Leaf, MerkleTree
 
 VERDICTS = "verdicts"
 AUDIT = "audit"
 JUDGED = (f"{VERDICTS}.jsonl", f"{AUDIT}.jsonl")  # of judged runs only
 SEALED_RECORDS = ("trials.jsonl", *JUDGED, "scores.jsonl")
 SUMS = "MANIFEST.sha256"
+TOMBSTONES = "tombstones.json"  # what was deleted by law after sealing
+_TOMBSTONE = b'"tombstone":'
 SEAL = "seal.json"
 LOCK = "lock"
 RERUN = "rerun.json"  # of a fresh run: how it differs from the stored one, cell by cell
@@ -147,8 +149,19 @@ def record_root(folder: Path) -> tuple[str, int]:
     """Return the Merkle root over the lines of the sealed record files, and their number."""
     tree = MerkleTree()
     for _, _, line in sealed_records(folder):
-        tree.add(line)
+        tree.add(as_leaf(line))
     return tree.root().hex(), tree.count
+
+
+def as_leaf(line: bytes) -> bytes:
+    """Return a record as a leaf of the tree; a tombstone as the leaf that it stands for."""
+    if _TOMBSTONE not in line:
+        return line
+    record = parse_json(line, "tombstone")
+    found = record.get("tombstone") if isinstance(record, dict) else None
+    if not isinstance(found, str) or not re.fullmatch("[0-9a-f]{64}", found):
+        return line
+    return Leaf(bytes.fromhex(found))
 
 
 def sealed_records(folder: Path) -> Iterator[tuple[str, int, bytes]]:
@@ -169,7 +182,8 @@ def trial_cell(record: dict[str, Any]) -> str:
 def sealed_names(folder: Path) -> list[str]:
     """Return the names of the files that belong to a sealed run, sums and seal among them."""
     lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
-    return sorted([*(line.partition("  ")[2] for line in lines), SUMS, SEAL])
+    more = [TOMBSTONES] if (folder / TOMBSTONES).exists() else []
+    return sorted([*(line.partition("  ")[2] for line in lines), SUMS, SEAL, *more])
 
 
 def seal_run(run: Run, *, sealed_at: str, previous: str | None = None, **more: Any) -> None:

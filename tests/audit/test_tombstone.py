@@ -1,0 +1,133 @@
+import json
+
+import pytest
+from tests import makers
+
+import medassay
+from medassay.audit.tombstone import forget
+from medassay.audit.verify import verify
+from medassay.core.canonical import canonical
+from medassay.errors import InputError
+from medassay.storage.response import ResponseStore
+
+SECRET = "the patient of the third of May"
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    items = makers.open_items(12)
+    items[3]["question"] += f" Is it about {SECRET}?"
+    judges = makers.judges()
+    told = {
+        i["id"]: f"It is {i['id']} {SECRET}" if n == 3 else "Duty." for n, i in enumerate(items)
+    }
+    makers.write_bank(tmp_path / "bank", items)
+    makers.write_models(tmp_path, makers.fake("m", replies=told), *judges)
+    plan = makers.write_plan(tmp_path, judges=[j["id"] for j in judges], task="open")
+    return tmp_path, medassay.run(plan, secrets={})
+
+
+def everything(folder):
+    return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def bury(folder):
+    return forget("open-003", folder, reason="request of a patient", at="2026-11-21T00:00:00Z")
+
+
+def test_what_is_forgotten_is_nowhere_and_the_chain_stays_whole(workspace):
+    folder, run = workspace
+    before = dict(run.seal)
+    assert any(SECRET.encode() in data for data in everything(run.path).values())
+    found = bury(folder)
+    assert found.runs == [run.id]
+    assert found.replies >= 1 + 3  # the answer, and a verdict of each judge
+    for path, data in everything(folder).items():
+        if "bank" not in path.parts and path.suffix != ".zst" and path.name != "models.json":
+            assert SECRET.encode() not in data or path.name == "manifest.json", path
+    again = medassay.open_run(run.path)
+    assert again.seal == before
+    report = verify(run.path)
+    assert report.ok, report.first_mismatch
+    assert any("1 items deleted" in check["detail"] for check in report.checks)
+    lines = [json.loads(x) for x in (run.path / "trials.jsonl").read_text().splitlines()]
+    [gone] = [line for line in lines if "tombstone" in line]
+    assert gone["item"] == "open-003"
+    assert "text" not in gone
+    # Called again it changes nothing; other items keep their replies.
+    held = everything(run.path)
+    assert bury(folder).replies == 0
+    assert everything(run.path) == held
+    with ResponseStore(folder / "responses") as store:
+        assert store.purge(lambda line: False) == 0
+
+
+def test_a_forgotten_item_is_shown_as_deleted_and_the_board_verifies(workspace):
+    folder, run = workspace
+    bury(folder)
+    page = medassay.publish(medassay.open_run(run.path), folder / "site").parent
+    assert verify(folder / "site").ok
+    shown = next((page / "cell").rglob("index.html")).read_text()
+    assert "Deleted by law" in shown
+    assert SECRET not in shown
+
+
+@pytest.mark.parametrize("file", ["trials.jsonl", "verdicts.jsonl"])
+def test_a_tombstone_that_is_not_listed_or_not_of_the_record_is_found(workspace, file):
+    folder, run = workspace
+    bury(folder)
+    path = run.path / file
+    path.chmod(0o644)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for change in (
+        lambda r: r[0].update(tombstone="0" * 64),
+        lambda r: next(x for x in r if "tombstone" in x).update(tombstone="0" * 64),
+        lambda r: next(x for x in r if "tombstone" in x).update(item="open-004"),
+    ):
+        forged = json.loads(json.dumps(records))
+        change(forged)
+        path.write_bytes(b"".join(canonical(r) + b"\n" for r in forged))
+        note = json.loads((run.path / "tombstones.json").read_text())
+        import hashlib
+
+        note["files"][file]["now"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        (run.path / "tombstones.json").chmod(0o644)
+        (run.path / "tombstones.json").write_bytes(canonical(note) + b"\n")
+        assert not verify(run.path).ok
+
+
+def test_a_deletion_that_was_cut_off_is_finished_by_the_same_call(workspace, monkeypatch):
+    from pathlib import Path
+
+    folder, run = workspace
+    whole = Path.replace
+
+    def cut(path, target):
+        if Path(target).name == "trials.jsonl":
+            raise KeyboardInterrupt
+        return whole(path, target)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "replace", cut)
+        bury(folder)
+    assert not verify(run.path).ok
+    bury(folder)
+    assert verify(run.path).ok
+
+
+def test_what_cannot_be_forgotten_is_told(workspace, cli):
+    folder, run = workspace
+    for item, reason, says in (
+        ("nothing", "law", "no run with item 'nothing'"),
+        ("open-003", " ", "--reason: empty"),
+    ):
+        with pytest.raises(InputError, match=says):
+            forget(item, folder, reason=reason, at="x")
+    code, shown, _ = cli(
+        "forget", "open-003", "--reason", "law", "--workspace", folder, "--yes"
+    )
+    assert code == 0
+    assert f"tombstones in {run.id}" in shown
+    code, _, errors = cli("score", run.path)
+    assert code == 3
+    assert "withheld" in errors
