@@ -86,3 +86,19 @@ def test_times_and_cost_stand_on_the_run_page_and_in_its_table_only(tmp_path, mo
     assert row["cpu"] == run.manifest["machine"]["cpu"]
     assert "EUR" in next((page / "run").rglob("index.html")).read_text()
     assert "EUR" not in (page / "index.html").read_text()
+
+
+def test_models_that_others_cannot_call_are_refused_on_request(tmp_path, mock_server):
+    makers.write_bank(tmp_path / "bank", makers.many_items(12))
+    random = {"id": "random", "provider": "baseline", "model": "random"}
+    for location in ("local", "external"):
+        model = {**makers.endpoint(mock_server("--text", "A")), "location": location}
+        makers.write_models(tmp_path, model, random)
+        plan = makers.write_plan(tmp_path, models=["m", "random"], name=location)
+        run = medassay.run(plan, secrets={})
+        about = About(require_api=True)
+        if location == "external":
+            assert medassay.publish(run, tmp_path / "site", about=about).is_file()
+        else:
+            with pytest.raises(GateError, match="--require-api: m cannot be called"):
+                medassay.publish(run, tmp_path / "site", about=about)

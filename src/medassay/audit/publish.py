@@ -45,11 +45,13 @@ class About:
     reason : why bank or methodology changed since the last publication, for the trend
     validation : folder of documents (.md, .txt) on methodology, study, limitations, replies to criticism
     compact : whether one page shows all cells, reading files; None: above 5,000 cells
+    require_api : refuse models that others cannot call
     """
 
     reason: str = ""
     validation: Path | None = None
     compact: bool | None = None
+    require_api: bool = False
 
 
 def publish(
@@ -89,6 +91,8 @@ def publish(
         raise IntegrityError(f"run {found.id}: {report.first_mismatch}; it is not published")
     items = RunItems(found.path, found.manifest["domains"])
     _refuse_private(found)
+    if about.require_api:
+        _refuse_local(found)
     name = publication or found.id
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
         raise InputError(
@@ -164,6 +168,17 @@ def _refuse_private(run: Run) -> None:
             for number, line in enumerate(file, 1):
                 if _SECRET.search(line):
                     raise GateError(f"{name} line {number}: looks like a secret: not published")
+
+
+def _refuse_local(run: Run) -> None:
+    """Refuse models that run on somebody's own machine: readers could not ask them again."""
+    specs = run.manifest["models"].items()
+    local = [n for n, s in specs if s["provider"] != "baseline" and s["location"] != "external"]
+    if local:
+        raise GateError(
+            f"--require-api: {', '.join(sorted(local))} cannot be called by others; publish without "
+            "them, or without --require-api"
+        )
 
 
 def _assemble(

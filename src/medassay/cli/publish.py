@@ -7,7 +7,7 @@ import typer
 from medassay.cli.output import out
 
 
-def command(
+def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command line
     runs: list[Path] = typer.Argument(
         ..., help="Sealed runs; several of the same banks and methodology are joined."
     ),
@@ -27,6 +27,9 @@ def command(
         "--compact/--no-compact",
         help="One page that reads the answers from files, not a page a cell; default: above 5,000 cells.",
     ),
+    require_api: bool = typer.Option(
+        False, "--require-api", help="Refuse models that others cannot call."
+    ),
     key: Path | None = typer.Option(
         None, help="The private key that signs the log (`medassay keys new`)."
     ),
@@ -39,7 +42,9 @@ def command(
     signer = None if key is None else Signer(key)
     found = [open_run(run) for run in runs]
     banks = ", ".join(bank["version"] for bank in found[0].manifest["banks"])
-    about = About(reason=reason, validation=validation, compact=compact)
+    about = About(
+        reason=reason, validation=validation, compact=compact, require_api=require_api
+    )
     page = publish(found, to, publication=called, signer=signer, about=about)
     names = ", ".join(run.id for run in found)
     out.say(
