@@ -39,7 +39,16 @@ from medassay.runner.stages import (
 )
 from medassay.storage.journal import Journal
 from medassay.storage.response import ResponseStore
-from medassay.storage.run import JOURNAL, Run, create_run, latest, lock_run, open_run, tidy
+from medassay.storage.run import (
+    JOURNAL,
+    Run,
+    create_run,
+    latest,
+    lock_run,
+    open_run,
+    runs_of_plan,
+    tidy,
+)
 from medassay.task.catalog import find_task
 from medassay.task.judged import judges_of
 
@@ -151,9 +160,10 @@ def _open(
     counter, last = latest(runs, plan_hash)
     if last is not None and last.sealed:
         tidy(last)
-    resumed = last is not None and not last.sealed and _same(last, identity)
-    if last is not None and resumed and ("fresh_of" in last.manifest) == bool(fresh_of):
-        return last
+    for run in reversed(runs_of_plan(runs, plan_hash)):
+        alike = ("fresh_of" in run.manifest) == bool(fresh_of)
+        if not run.sealed and alike and _same(run, identity):
+            return run
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = f"{plan_hash}-{counter + 1}"
     manifest = {**identity, "name": schedule.plan.name, "created_at": created, **surroundings()}

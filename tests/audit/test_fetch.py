@@ -85,7 +85,9 @@ def test_an_address_without_a_site_a_dead_server_and_a_redirection_are_told(serv
         assert says in errors
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "", "a\\b"])
+@pytest.mark.parametrize(
+    "name", ["../x", "/etc/passwd", "a/../../x", "", "a\\b", "a\0b", "x" * 300]
+)
 def test_a_list_cannot_name_a_file_outside(name):
     with pytest.raises(IntegrityError, match="line 2"):
         listed_names(f"00  ok\n00  {name}\n".encode())

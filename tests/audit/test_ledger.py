@@ -52,6 +52,8 @@ records = st.dictionaries(st.text(max_size=5), st.text(max_size=5) | st.integers
 @given(st.lists(records, min_size=1, max_size=5), st.data())
 def test_a_changed_line_is_found_whatever_is_changed(tmp_path_factory, given_records, data):
     folder = tmp_path_factory.mktemp("log")
+    said = dict.fromkeys(("publication", "at", "status", "reason"), "x")
+    given_records = [{**said, "event": "status", "more": record} for record in given_records]
     for record in given_records:
         append_entry(folder, record)
     assert [entry.record for entry in read_ledger(folder)] == given_records
@@ -361,3 +363,95 @@ def test_what_an_outsider_kept_shows_a_rewritten_history(published, tmp_path, cl
         assert "history was rewritten" in errors
     assert cli("verify", site, "--since", "nothing")[0] == 3
     assert cli("verify", published.path, "--since", kept)[0] == 3
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        {"event": "status", "publication": "one", "at": "x", "status": "retracted"},
+        {"event": "status", "publication": ["one"], "at": "x", "status": "x", "reason": "x"},
+        {"event": "publication", "publication": "one", "at": "x", "banks": []},
+    ],
+)
+def test_a_chained_line_that_says_nothing_readers_know_is_refused_by_name(site, record, cli):
+    append_entry(site, record)
+    code, _, errors = cli("verify", site)
+    assert (code, errors.count("\n")) == (6, 1)
+    assert "log.jsonl line 3: neither a publication nor a change of status" in errors
+    assert cli("status", site, "one", "retracted", "--reason", "x")[0] == 6
+
+
+def test_pages_that_lie_are_found_though_their_sums_are_adapted(site):
+    """The sums of the site's own pages vouch for themselves only: the pages are made once more."""
+    set_status(site, "one", "retracted", reason="wrong key", following="two")
+    sums = site / "log/SITE.sha256"
+    for name, old, new in (
+        ("status/one/index.html", "retracted", "current"),
+        ("log/index.html", "retracted", "current"),
+        ("index.html", "Overall ranking", "Best models"),
+    ):
+        path, whole = site / name, (site / name).read_text()
+        listed = sums.read_text()
+        path.write_text(whole.replace(old, new))
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        changed = [
+            f"{digest}  {name}" if x.endswith(f"  {name}") else x for x in listed.splitlines()
+        ]
+        sums.write_text("\n".join(changed) + "\n")
+        assert f"{name}: not the page that" in verify(site).first_mismatch
+        path.write_text(whole)
+        sums.write_text(listed)
+    assert verify(site).ok
+
+
+def test_a_line_that_says_another_root_than_the_publication_is_found(published, tmp_path):
+    site = tmp_path / "site"
+    medassay.publish(published, site, publication="one")
+    [entry] = read_ledger(site)
+    (site / "log.jsonl").unlink()
+    append_entry(site, {**entry.record, "root": "0" * 64})
+    assert "p/one: log.jsonl says another root" in verify(site).first_mismatch
+
+
+def test_foreign_files_in_a_site_are_named(site):
+    for name in ("p/index.html", "p/.hidden/index.html", "p/one/seal.json", "p/one/lock"):
+        path = site / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+        assert not verify(site).ok, name
+        path.unlink()
+        if path.parent.name == ".hidden":
+            path.parent.rmdir()
+    assert verify(site).ok
+
+
+def test_nothing_is_written_into_what_must_not_change(published, site, tmp_path, cli):
+    before = {p: p.read_bytes() for p in site.rglob("*") if p.is_file()}
+    for arguments in (
+        ("publish", published.path, "--to", site / "p/one", "--id", "x"),
+        ("publish", published.path, "--to", site / "p", "--id", "x"),
+        ("export", published.path, "--format", "csv", "--to", site / "p/one/x.csv"),
+        ("export", published.path, "--format", "csv", "--to", published.path / "x.csv"),
+        ("report", published.path, "--figure", published.path / "f.svg"),
+        ("keys", "new", site / "k.pem"),
+    ):
+        code, _, errors = cli(*arguments)
+        assert (code, errors.count("\n")) == (3, 1), (arguments, errors)
+    assert before == {p: p.read_bytes() for p in site.rglob("*") if p.is_file()}
+    assert verify(published.path).ok
+
+
+def test_a_site_with_an_unlogged_publication_takes_no_other(published, site, monkeypatch):
+    def cut(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("medassay.audit.history.append_entry", cut)
+        medassay.publish(published, site, publication="three")
+    with pytest.raises(GateError, match=r"p/three is not in log\.jsonl"):
+        medassay.publish(published, site, publication="four")
+    with pytest.raises(GateError, match="exists"):
+        medassay.publish(published, site, publication="three")
+    medassay.publish(published, site, publication="four")
+    assert verify(site).ok

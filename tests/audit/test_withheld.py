@@ -311,3 +311,88 @@ def test_judged_answers_to_synthetic_items_become_numbers(tmp_path):
             assert {"agreement", "extra_false_claim_count", "contradict_count"} <= score.keys()
     page = next(site.glob("p/*/cell/m/law/*/index.html")).read_text()
     assert "panel scores" in page
+
+
+def test_names_in_synthetic_rubrics_and_a_banks_changes_stay_private(tmp_path):
+    items = [
+        {
+            "id": f"r{n:02}",
+            "domain": "law",
+            "answer_type": "open",
+            "kind": "synthetic" if n < 12 else "public",
+            "question": f"What now, {n}?",
+            "source": "test",
+            "criteria": [
+                {
+                    "id": "good",
+                    "text": "does good",
+                    "points": 5,
+                    "tags": ["recommends apixaban" if n < 12 else "axis:good"],
+                },
+                {
+                    "id": "stops warfarin" if n < 12 else "bad",
+                    "text": "stops it",
+                    "points": -5,
+                    "harm": True,
+                },
+            ],
+        }
+        for n in range(24)
+    ]
+    judge = makers.judges()[0]
+
+    def reply(bad):
+        return json.dumps(
+            {
+                "criteria": [
+                    {"id": "good", "met": True, "why": ""},
+                    {"id": bad, "met": True, "why": ""},
+                ]
+            }
+        )
+
+    judge["script"] = {
+        "reply": reply("bad"),
+        "replies": {f"r{n:02}": reply("stops warfarin") for n in range(12)},
+    }
+    makers.write_bank(tmp_path / "bank", items)
+    (tmp_path / "bank/CHANGES.md").write_text("r01: the right answer is warfarin\n")
+    makers.write_models(tmp_path, makers.fake(reply="Stop it."), judge)
+    plan = makers.write_plan(tmp_path, judges=[judge["id"]], task="rubric")
+    run = medassay.run(plan, secrets={})
+    assert b"recommends apixaban" in (run.path / "statistics.json").read_bytes()
+    medassay.publish(run, tmp_path / "site", publication="x")
+    for path, data in everything(tmp_path / "site").items():
+        assert b"warfarin" not in data, path
+        assert b"apixaban" not in data, path
+    assert b"law/r15/bad" in (tmp_path / "site/p/x/harm/index.html").read_bytes()
+    report = verify(tmp_path / "site")
+    assert report.ok, report.first_mismatch
+
+
+def test_words_that_a_public_item_has_too_are_no_secret(tmp_path):
+    phrase = "Which of the following is the single most likely diagnosis here"
+    public = makers.many_items(3)
+    for item in public:
+        item["question"] = f"{phrase}, {item['id']}?"
+    makers.write_bank(tmp_path / "bank", [*public, private_item(question=f"{phrase} now?")])
+    makers.write_models(tmp_path, makers.fake(letters="hash"))
+    run = medassay.run(makers.write_plan(tmp_path), secrets={})
+    assert medassay.publish(run, tmp_path / "site").is_file()
+
+
+def test_the_gap_is_over_domains_that_have_items_of_both_kinds(tmp_path):
+    """A domain with hard synthetic items alone must not look as if public items were learned."""
+    law = [
+        {**i, "kind": "synthetic" if n % 2 else "public"}
+        for n, i in enumerate(makers.many_items(40))
+    ]
+    tax = [
+        {**i, "id": f"t{i['id']}", "kind": "synthetic"} for i in makers.many_items(20, "tax")
+    ]
+    replies = {i["id"]: i["expected"] for i in law}
+    makers.write_bank(tmp_path / "bank", [*law, *tax], domains=("law", "tax"))
+    makers.write_models(tmp_path, makers.fake(reply="nothing", replies=replies))
+    run = medassay.run(makers.write_plan(tmp_path), secrets={})
+    gaps = {g["domain"]: g["gap"] for g in run.statistics["by_kind"]["gap"]}
+    assert gaps == {"overall": 0, "law": 0}

@@ -221,3 +221,51 @@ def test_the_planner_says_before_a_run_how_many_items_it_needs(cli):
     ):
         code, _, errors = cli("study", "power", *wrong)
         assert (code, errors.count("\n")) == (3, 1), errors
+
+
+def clustered(tmp_path, name, scores, cluster):
+    path = tmp_path / f"{name}.csv"
+    lines = ["item,model,domain,score,cluster"]
+    lines += [f"q{n:04},{name},d,{score},{cluster(n)}" for n, score in enumerate(scores)]
+    path.write_text("\n".join(lines) + "\n")
+    columns = {n: n for n in lines[0].split(",")}
+    return import_predictions(path, columns, to=tmp_path / name)
+
+
+def test_items_that_share_a_case_in_one_run_share_it_in_the_comparison(tmp_path):
+    chance = np.random.default_rng(8)
+    a, b = (np.repeat(chance.integers(0, 2, 12), 4) for _ in range(2))
+    known = clustered(tmp_path, "a", a, lambda n: f"case {n // 4}")
+    blind = clustered(tmp_path, "b", b, lambda n: "")
+    [one], [other] = compare([known, blind]).pairs, compare([blind, known]).pairs
+    assert one["n_clusters"] == other["n_clusters"] == 12
+    assert one["p"] == other["p"]
+    assert one["mcnemar_p"] is None
+    conflicting = clustered(tmp_path, "c", b, lambda n: f"case {n % 12}")
+    with pytest.raises(InputError, match="into other clusters"):
+        compare([known, conflicting])
+
+
+def test_cases_that_span_domains_claim_no_equivalence(tmp_path):
+    chance = np.random.default_rng(9)
+    runs = []
+    for name in "ab":
+        scores = chance.integers(0, 2, 12)
+        lines = ["item,model,domain,score,cluster"]
+        for domain in ("x", "y"):
+            lines += [f"q{n:02},{name},{domain},{s},case {n}" for n, s in enumerate(scores)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+        columns = {n: n for n in lines[0].split(",")}
+        runs.append(import_predictions(tmp_path / f"{name}.csv", columns, to=tmp_path / name))
+    [row] = compare(runs, margin=0.9).pairs
+    assert row["n_clusters"] == 12
+    assert row["bounds_90"] is None
+    assert row["equivalent"] is False
+    assert row["test"] == "bootstrap"
+
+
+def test_a_margin_as_wide_as_the_scale_is_a_slip(tmp_path, cli):
+    runs = [table(tmp_path, n, answers(n, [1, 0] * 20)).path for n in "ab"]
+    code, _, errors = cli("compare", *runs, "--gate", "noninferior:2")
+    assert code == 3
+    assert "0.02 is 2 points of 100" in errors

@@ -66,6 +66,24 @@ def test_inspects_own_accuracy_is_found_again(tmp_path):
     assert (item["question"], item["reference"]) == ("Dose 0?", "A")
 
 
+def test_a_scorer_of_several_values_gives_the_one_that_is_named(tmp_path):
+    log = json.loads((INSPECT / "doses-m1.json").read_text())
+    for sample in log["samples"]:
+        sample["scores"] = {"both": {"value": {"right": "C", "brief": 0.25}}}
+    log["results"]["scores"] = [{"name": n, "scorer": "both"} for n in ("right", "brief")]
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    for name, mean in (("right", 1.0), ("brief", 0.25)):
+        to = tmp_path / name
+        to.mkdir()
+        run = load("inspect", tmp_path / "log.json", to, scorer=name)
+        assert run.statistics["domains"]["overall"][0]["score"] == mean
+    for sample in log["samples"]:
+        sample["scores"] = {}
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    with pytest.raises(InputError, match="none of 8 samples has score 'right'"):
+        load("inspect", tmp_path / "log.json", tmp_path)
+
+
 def test_an_eval_archive_gives_what_its_header_says(tmp_path):
     from backports.zstd import zipfile as archives
 

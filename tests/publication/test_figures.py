@@ -11,7 +11,7 @@ from medassay.errors import InputError
 from medassay.publication.plot.catalog import PLOTS
 from medassay.publication.plot.figure import _COLOURS, _DARK, _LIGHT
 
-HOSTILE = '<script>alert("x")</script>'
+HOSTILE = '<script>alert("x")</script>\x1b[31m\x08\uffff'
 POINTS = [
     {"publication": p, "row": m, "series": s, "score": v, "lo": v - 0.05, "hi": v + 0.05}
     for p, s, v in (("p1", "x", 0.5), ("p2", "x", 0.6), ("p3", "y", 0.4))

@@ -79,7 +79,7 @@ def test_a_publication_cut_off_is_whole_or_absent(tmp_path, moment):
 def test_publishing_into_the_run_itself_is_refused(tmp_path):
     run = medassay.run(law(tmp_path), secrets={})
     for site in (run.path, run.path / "site"):
-        with pytest.raises(InputError, match="lies in the run"):
+        with pytest.raises(InputError, match="sealed run"):
             medassay.publish(run, site)
     assert medassay.verify(run.path).ok
 

@@ -60,9 +60,12 @@ def test_the_order_of_runs_does_not_matter_and_the_same_runs_give_the_same_bytes
 
 def test_runs_that_do_not_belong_together_are_refused(folder):
     one = make(folder, makers.fake("a", letters="hash"))
-    again = make(folder, makers.fake("a", letters="hash"), n_resamples=500)
+    again = make(folder, makers.fake("a", letters="hash"), repeats=2)
     with pytest.raises(InputError, match="both hold a, zero_shot, solo"):
         join_runs([one, again], folder)
+    draws = make(folder, makers.fake("b", letters="hash"), n_resamples=500)
+    with pytest.raises(InputError, match="another n_resamples"):
+        join_runs([one, draws], folder)
     other = make(folder, makers.fake("b", letters="hash"), extraction="paper")
     with pytest.raises(InputError, match="in methodology"):
         join_runs([one, other], folder)
@@ -103,3 +106,19 @@ def test_judged_runs_join_with_their_verdicts(tmp_path):
     assert report.ok, report.first_mismatch
     for name, run in zip("ab", runs, strict=True):
         assert rows(joined)[name]["agreement"] == rows(run)[name]["agreement"]
+
+
+def test_a_damaged_member_is_refused_and_leaves_no_joined_run_behind(folder, tmp_path):
+    from tests.audit.test_verify import copy
+
+    from medassay.errors import IntegrityError
+
+    one, two = (make(folder, makers.fake(name, letters="hash")) for name in "ab")
+    broken = copy(two.path, tmp_path / "broken")
+    text = (broken / "timings.jsonl").read_text()
+    (broken / "timings.jsonl").write_text(text.replace('"replayed":false', '"replayed":true'))
+    with pytest.raises(IntegrityError, match=r"timings\.jsonl"):
+        medassay.publish([one, Run(broken)], folder / "site")
+    assert not list((folder / "runs").glob("joined-*"))
+    medassay.publish([one, two], folder / "site", publication="x")
+    assert medassay.verify(folder / "site").ok

@@ -125,7 +125,7 @@ def test_a_small_drift_is_within_tolerance():
         (99, 0.80, 0.86, True),  # inside the old interval
         (99, 0.80, 0.89, False),
     ):
-        cell = _Cell(trials=100, identical=identical, old=[old], new=[new])
+        cell = _Cell(trials=100, closed=100, closed_identical=identical, old=[old], new=[new])
         assert _summary(cell, (0.72, 0.87), CLOSED)["within"] is within
 
 
@@ -385,8 +385,12 @@ def test_kill_at_random_moments_loses_and_repeats_nothing(tmp_path, mock_server)
     rng = random.Random(20261120)
     asked_when_journalled = {}
     for _ in range(10):
+        before = log.stat().st_size if log.exists() else 0
         process = start(plan)
-        time.sleep(0.7 + rng.random())
+        until = time.monotonic() + 60
+        while time.monotonic() < until and (not log.exists() or log.stat().st_size <= before):
+            time.sleep(0.02)  # a busy machine may need seconds to start
+        time.sleep(0.2 + 1.3 * rng.random())
         process.kill()
         process.communicate()
         journalled = journalled_items(tmp_path)

@@ -78,7 +78,7 @@ def _time(
     asked, said = sum(one for _, one, _ in found), sum(one for _, _, one in found)
     rates = [price.get("input", 0.0), price.get("output", 0.0)]
     local = spec.get("location") == "local"
-    machine = run.manifest["machine"]
+    machine = _machine(run, model, setting)
     return {
         "model": model,
         "setting": setting,
@@ -97,6 +97,16 @@ def _time(
         "cpu": machine["cpu"] if local else "",
         "memory_gib": round(machine["memory_bytes"] / 2**30) if local else None,
     }
+
+
+def _machine(run: Run, model: str, setting: str) -> dict[str, Any]:
+    """Return the machine that a row ran on: that of its member where runs are joined."""
+    wanted = f"{model}\x1f{setting}\x1f"
+    for member in run.manifest.get("joined", []):
+        if any(cell.startswith(wanted) for cell in member["cells"]):
+            found: dict[str, Any] = member["machine"]
+            return found
+    return dict(run.manifest["machine"])
 
 
 def _documents(folder: Path) -> dict[str, str]:

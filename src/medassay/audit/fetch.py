@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 16
 _LONGEST = 8 * 2**30  # bytes of one file
+_LONGEST_LIST = 64 * 2**20  # bytes of a list that is read whole
 _SECONDS = 60  # without a byte
 _MISSING = (403, 404, 410)
 
@@ -49,8 +50,12 @@ def fetch_site(address: str, folder: Path) -> Path:
     IntegrityError
         When a list names a file outside of the site.
     """
-    parts = urlsplit(address)
-    if parts.query or parts.fragment or parts.username or not parts.hostname:
+    try:
+        parts = urlsplit(address)
+        known = parts.port is None or parts.port > 0
+    except ValueError:
+        parts, known = urlsplit(""), False
+    if not known or parts.query or parts.fragment or parts.username or not parts.hostname:
         raise InputError(f"{address}: expected http(s)://host/path/ of a site or a publication")
     base = re.sub(r"index\.html$", "", address).rstrip("/") + "/"
     return run_async(lambda: _Copy(base, folder).whole())
@@ -73,7 +78,9 @@ def listed_names(sums: bytes) -> list[str]:
     for number, line in enumerate(sums.decode("utf-8", "replace").splitlines(), 1):
         name = line.partition("  ")[2]
         parts = PurePosixPath(name).parts
-        if not parts or name.startswith("/") or {"..", "\0"} & set(parts) or "\\" in name:
+        if any(len(part.encode()) > 255 for part in parts):
+            raise IntegrityError(f"{SUMS} line {number}: a name of {len(name)} characters")
+        if not parts or name.startswith("/") or ".." in parts or "\0" in name or "\\" in name:
             raise IntegrityError(
                 f"{SUMS} line {number}: '{name}' is no file of the publication"
             )
@@ -109,7 +116,7 @@ class _Copy:
         entries = read_ledger(self._folder)
         states = status_of(entries)
         for name in states:
-            if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
+            if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,199}", name):
                 raise IntegrityError(f"{LEDGER}: '{name}' is no id of a publication")
         own = [HEAD, SITE_SUMS, "index.html", "log/index.html"]
         own += [f"status/{name}.json" for name in states]
@@ -151,14 +158,18 @@ class _Copy:
                     more = f" to {where}; give that address" if where else ""
                     raise Transient(f"{url}: the server answers {reply.status}{more}")
                 target.parent.mkdir(parents=True, exist_ok=True)
-                left = _LONGEST
+                left = _LONGEST_LIST if name == LEDGER or name.endswith(SUMS) else _LONGEST
+                most = left
                 with target.open("wb") as file:
                     async for block in reply.content.iter_chunked(1 << 18):
                         left -= len(block)
                         if left < 0:
-                            raise IntegrityError(f"{url}: longer than {_LONGEST} bytes")
+                            raise IntegrityError(f"{url}: longer than {most} bytes")
                         file.write(block)
         except (aiohttp.ClientError, TimeoutError) as error:
-            what = str(error) or type(error).__name__
+            said = str(error)
+            what = said if said and said != url else type(error).__name__
             raise Transient(f"{url}: {what}; nothing was checked") from None
+        except (OSError, UnicodeError) as error:  # a name that no file here can have
+            raise IntegrityError(f"{url}: cannot be kept: {type(error).__name__}") from None
         return True

@@ -5,8 +5,9 @@ holds their sums, so that a copy of the site can be checked whole.
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.ledger import (
@@ -22,6 +23,7 @@ from medassay.errors import GateError, InputError
 from medassay.publication.board import OVERALL, Board
 from medassay.publication.page.ranking import ranking
 from medassay.publication.site import site_files
+from medassay.runner.manifest import code_of_today
 from medassay.storage.ledger import append_entry, head_of, lock_site, read_ledger
 from medassay.storage.run import SUMS, file_sha256
 from medassay.storage.signature import Signer
@@ -64,6 +66,7 @@ def set_status(
             raise InputError(f"--next: '{following}' is the publication itself")
         record = {"event": "status", "publication": publication, "status": status}
         more = {"schema_version": 1, "at": _now(), "reason": reason, "next": following}
+        more["code"] = code_of_today()
         append_entry(site, {**record, **more}, signer)
         _write_site(site)
 
@@ -74,14 +77,15 @@ def refuse_key_inside(site: Path, signer: Signer | None) -> None:
         raise GateError(f"{signer.path}: lies in the site; keep the key outside of it")
 
 
-def refuse_foreign(site: Path) -> None:
-    """Refuse a site whose publications are not in its ledger's hand."""
+def refuse_foreign(site: Path, publication: str) -> None:
+    """Refuse a site with a publication that its ledger does not know, save the one being published."""
     logged = {e.record["publication"] for e in read_ledger(site)}
     present = {path.parent.name for path in (site / "p").glob("*/index.html")}
-    if not logged and len(present) > 1:
+    strange = sorted(p for p in present - logged - {publication} if not p.startswith("."))
+    if strange:
         raise GateError(
-            f"{site}: holds publications and no {LEDGER}; publish into a new folder, or bring the "
-            "ledger back"
+            f"{site}: p/{strange[0]} is not in {LEDGER}; publish that one again if its publication was "
+            "cut off, else bring the ledger back or publish into a new folder"
         )
 
 
@@ -97,19 +101,37 @@ def record_publication(
             "event": "publication",
             "at": _now(),
             "publication": name,
-            "run": board.manifest["run"],
-            "banks": [bank["version"] for bank in board.manifest["banks"]],
-            "methodology": board.manifest["methodology"],
-            "root": board.seal["root"],
+            "code": code_of_today(),
+            **recorded(board.manifest, board.seal),
             "sums_sha256": file_sha256(place / "data" / SUMS),
         }
         entries = [*entries, append_entry(site, record, signer)]
-    names = [e.record["publication"] for e in reversed(entries) if is_publication(e)]
-    if name == names[0]:
-        up = f"p/{name}/"
-        _, content = ranking(board, OVERALL, board.modes[0], up=up, publications=names)
-        _replace(site / "index.html", content.encode())
+    if name == _published(entries)[0]:
+        _replace(site / "index.html", front_page(board, entries))
     _write_site(site)
+
+
+def recorded(manifest: Mapping[str, Any], seal: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a line of the ledger says of a publication's run."""
+    return {
+        "run": manifest["run"],
+        "banks": [bank["version"] for bank in manifest["banks"]],
+        "methodology": manifest["methodology"],
+        "root": seal["root"],
+    }
+
+
+def front_page(board: Board, entries: Sequence[Entry]) -> bytes:
+    """Return the first page of a site: the newest ranking and the list of publications."""
+    up = f"p/{board.publication}/"
+    names = _published(entries)
+    _, content = ranking(board, OVERALL, board.modes[0], up=up, publications=names)
+    return content.encode()
+
+
+def _published(entries: Sequence[Entry]) -> list[str]:
+    """Return the publications of a site, newest first."""
+    return [e.record["publication"] for e in reversed(entries) if is_publication(e)]
 
 
 def _write_site(site: Path) -> None:

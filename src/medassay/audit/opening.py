@@ -49,19 +49,27 @@ def open_item(
     IntegrityError
         When the publication holds another commitment, or none.
     """
-    hidden = withholding_of(run)
-    items = [r for r in read_jsonl(run.path / "items.jsonl") if r["id"] == name]
-    if not items:
+    named = [r for r in read_jsonl(run.path / "items.jsonl") if r["id"] == name]
+    if not named:
         raise InputError(f"run {run.id}: no item '{name}'")
-    if items[0].get("kind") != "synthetic":
+    items = [record for record in named if record.get("kind") == "synthetic"]
+    if not items:
         raise InputError(f"item '{name}' is public: its text stands in the publication")
+    if "commitment" in items[0]:
+        raise InputError(f"{run.path}: is the public copy; the text is in the private run")
+    hidden = withholding_of(run)
+    domains = {record["domain"] for record in items}
     known = None if publication is None else _commitments(publication)
     found = [("item", record, item_key(record)) for record in items]
     found += [
         (f"answer of {record['model']}", record, trial_key(record))
         for record in read_jsonl(run.path / "trials.jsonl")
-        if record["item"] == name and model in ("", record["model"])
+        if record["item"] == name
+        and record["domain"] in domains
+        and model in ("", record["model"])
     ]
+    if model and len(found) == len(items):
+        raise InputError(f"run {run.id}: no answer of '{model}' to item '{name}'")
     opened = []
     for what, record, key in found:
         made = hidden.commitment(record, *key)

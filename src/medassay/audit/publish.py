@@ -24,7 +24,7 @@ from medassay.publication.page.html import asset
 from medassay.publication.table import leaderboard_csv, pairs_csv, times_csv
 from medassay.runner.join import join_runs
 from medassay.storage.ledger import lock_site
-from medassay.storage.run import SUMS, Run, file_sha256, sealed_names
+from medassay.storage.run import SUMS, Run, file_sha256, refuse_inside, sealed_names
 from medassay.storage.signature import Signer
 from medassay.task.scoring import RunItems
 
@@ -82,28 +82,21 @@ def publish(
         a synthetic item, text that looks like a secret). Nothing is written then.
     """
     found = _one(runs)
-    if not found.sealed:
-        raise IncompleteError(
-            f"run {found.path.name}: not finished; only sealed runs are published"
-        )
-    report = verify_run(found.path)
-    if not report.ok:
-        raise IntegrityError(f"run {found.id}: {report.first_mismatch}; it is not published")
+    _refuse_broken(found)
     items = RunItems(found.path, found.manifest["domains"])
     _refuse_private(found)
     if about.require_api:
         _refuse_local(found)
     name = publication or found.id
-    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,199}", name):
         raise InputError(
-            f"publication id '{name}': expected a-z, 0-9, dot and hyphen; give one with --id"
+            f"publication id '{name}': expected a-z, 0-9, dot and hyphen, at most 200; give one with --id"
         )
-    if found.path.resolve() in (site.resolve(), *site.resolve().parents):
-        raise InputError(f"{site}: lies in the run that is published; choose another folder")
+    refuse_inside(site)
     place = site / "p" / name
     refuse_key_inside(site, signer)
     with lock_site(site):
-        refuse_foreign(site)
+        refuse_foreign(site, name)
         if place.exists():
             # An earlier call may have been cut off just before its line.
             record_publication(site, board_of(Run(place / DATA), name), place, signer)
@@ -132,7 +125,8 @@ def _copy_documents(folder: Path, documents: Path | None) -> None:
         raise InputError(f"{documents}: no documents; expected a folder of .md or .txt files")
     (folder / VALIDATION).mkdir()
     for path in found:
-        data = path.read_bytes() if path.is_file() else b""
+        whole = path.is_file() and not path.is_symlink()
+        data = path.read_bytes() if whole else b""
         fits = path.suffix in (".md", ".txt") and 0 < len(data) <= _LONGEST_DOCUMENT
         if not fits or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", path.name):
             raise InputError(
@@ -154,7 +148,22 @@ def _one(runs: Run | str | Path | Sequence[Run | str | Path]) -> Run:
     found = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
     if not found:
         raise InputError("no run to publish; name at least one")
-    return found[0] if len(found) == 1 else join_runs(found, found[0].path.resolve().parent)
+    if len(found) == 1:
+        return found[0]
+    for run in found:
+        _refuse_broken(run)
+    return join_runs(found, found[0].path.resolve().parent)
+
+
+def _refuse_broken(run: Run) -> None:
+    """Refuse a run that is not finished, or not what was sealed."""
+    if not run.sealed:
+        raise IncompleteError(
+            f"run {run.path.name}: not finished; only sealed runs are published"
+        )
+    report = verify_run(run.path)
+    if not report.ok:
+        raise IntegrityError(f"run {run.id}: {report.first_mismatch}; it is not published")
 
 
 def _refuse_private(run: Run) -> None:

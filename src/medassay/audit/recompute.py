@@ -92,10 +92,10 @@ def _check_seal(folder: Path) -> str:
 
 
 def _check_run_sums(folder: Path) -> str:
-    return check_sums(folder, folder / SUMS)
+    return check_sums(folder, folder / SUMS, of_run=True)
 
 
-def check_sums(folder: Path, sums: Path) -> str:
+def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
     """Check a folder against a list of sums: every file listed, no other, each as it was."""
     if not sums.is_file():
         raise Mismatch(f"{sums.name}: missing")
@@ -104,13 +104,15 @@ def check_sums(folder: Path, sums: Path) -> str:
         digest, _, name = line.partition("  ")
         listed[name] = digest
     own = {sums.relative_to(folder).as_posix()}
-    if (folder / SEAL).exists():
+    if of_run:
         own |= {SEAL, TOMBSTONES}
-    amended = read_tombstones(folder)["files"]
+    amended = read_tombstones(folder)["files"] if of_run else {}
     present = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - own
-    # What a kill just behind the seal leaves is no part of the run; `run` removes it.
-    left = tuple(f"{name}/" for name in JOURNALS)
-    present = {n for n in present if n != LOCK and not n.startswith(left)}
+    if (
+        of_run
+    ):  # what a kill just behind the seal leaves is no part of the run; `run` removes it
+        left = tuple(f"{name}/" for name in JOURNALS)
+        present = {n for n in present if n != LOCK and not n.startswith(left)}
     for name in sorted(listed.keys() | present):
         if name not in present:
             raise Mismatch(f"{name}: missing")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 WORDS = 8
-_LEAST = 4  # a shorter question is no stretch of text: "What is the dose?"
 _WORD = re.compile(r"[^\W_]+")
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[nrt\"\\/bf])")
@@ -40,32 +39,25 @@ class Secrets:
     """The stretches of text that must not become public, and what each stands in."""
 
     stretches: dict[str, str] = field(default_factory=dict)
-    sizes: set[int] = field(default_factory=set)
 
-    def add(self, text: str, where: str, *, whole: bool = False) -> None:
-        """Keep every eight words of a text secret; with `whole` a shorter one of four or more, too."""
-        n = len(words(text))
-        size = min(n, WORDS)
-        if n >= (_LEAST if whole else WORDS):
-            self.sizes.add(size)
-            for stretch in shingles(text, size):
-                self.stretches.setdefault(stretch, where)
+    def add(self, text: str, where: str) -> None:
+        """Keep every eight words of a text secret."""
+        for stretch in shingles(text):
+            self.stretches.setdefault(stretch, where)
 
     def allow(self, text: str) -> None:
         """Take out what a text holds that is public anyway."""
-        for size in self.sizes:
-            for stretch in shingles(text, size):
-                self.stretches.pop(stretch, None)
+        for stretch in shingles(text):
+            self.stretches.pop(stretch, None)
 
     def found_in(self, text: str) -> str | None:
         """Return what the first secret stretch in a text stands in, None if there is none."""
         if not self.stretches:
             return None
         for plain in _readings(text):
-            for size in sorted(self.sizes):
-                for stretch in shingles(plain, size):
-                    if stretch in self.stretches:
-                        return self.stretches[stretch]
+            for stretch in shingles(plain):
+                if stretch in self.stretches:
+                    return self.stretches[stretch]
         return None
 
 

@@ -5,8 +5,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from medassay.audit.board import board_of
 from medassay.audit.fetch import fetch_site, is_address
-from medassay.audit.history import site_sums
+from medassay.audit.history import front_page, recorded, site_sums
 from medassay.audit.recompute import check_sums, verify_run
 from medassay.audit.rejudge import Mismatch
 from medassay.audit.report import Report
@@ -15,7 +16,8 @@ from medassay.core.canonical import canonical
 from medassay.core.jsontext import parse_json
 from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, Entry, is_publication, status_of
 from medassay.errors import InputError
-from medassay.publication.site import status_document
+from medassay.publication.site import site_files, status_document
+from medassay.runner.manifest import code_of_today
 from medassay.storage.ledger import head_of, read_ledger
 from medassay.storage.merkle import consistency_proof, extends
 from medassay.storage.run import SEAL, SUMS, Run, file_sha256
@@ -61,10 +63,19 @@ def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Report
 
 def _verify_site(folder: Path, since: str, signed_by: str) -> Report:
     report = Report()
+    strange = [
+        p
+        for p in folder.glob("p/*")
+        if not p.is_dir() or (p.name[0] == "." and p.suffix != ".part")
+    ]
     places = [p for p in sorted(folder.glob("p/*/")) if not p.name.startswith(".")]
     if not places and not (folder / LEDGER).exists():
         raise InputError(f"{folder}: a site without publications; nothing to verify")
     kept = _kept(since) if since else None
+    if signed_by and not re.fullmatch("[0-9a-fA-F]{64}", signed_by.strip()):
+        raise InputError(
+            f"--signed-by '{signed_by}': expected a public key, 64 hexadecimal digits"
+        )
     steps = [
         ("log", lambda: _check_ledger(folder, {p.name for p in places})),
         ("signature", lambda: _check_signatures(read_ledger(folder), signed_by)),
@@ -72,7 +83,9 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> Report:
     ]
     if kept is not None:
         steps.append(("history", lambda: _check_history(read_ledger(folder), kept)))
-    if all(report.check(name, step) for name, step in steps):
+    if strange:
+        report.add("log", f"p/{strange[0].name}: no publication", ok=False)
+    elif all(report.check(name, step) for name, step in steps):
         for place in places:
             report.merge(_verify_publication(place), place.name)
         if report.ok:
@@ -87,7 +100,7 @@ def _check_trends(folder: Path) -> str:
     for name in names:
         place = folder / "p" / name
         found = read_trend(place)
-        if found["series"]:  # boards of earlier versions have none
+        if (place / TREND).exists():  # boards of earlier versions have none
             said: dict[str, Any] = next(
                 (m for m in found["markers"] if m["publication"] == name), {}
             )
@@ -100,7 +113,7 @@ def _check_trends(folder: Path) -> str:
 
 def _verify_publication(folder: Path) -> Report:
     report = Report()
-    if report.check("files", lambda: check_sums(folder, folder / "data" / SUMS)):
+    if report.check("files", lambda: check_sums(folder, folder / "data" / SUMS, of_run=False)):
         report.merge(verify_run(folder / DATA), "run")
     return report
 
@@ -124,6 +137,10 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
         sums = folder / "p" / record["publication"] / "data" / SUMS
         if not sums.is_file() or file_sha256(sums) != record["sums_sha256"]:
             raise Mismatch(f"p/{record['publication']}/data/{SUMS}: not the file of {LEDGER}")
+        run = Run(folder / "p" / record["publication"] / DATA)
+        for key, value in recorded(run.manifest, run.seal).items():
+            if record[key] != value:
+                raise Mismatch(f"p/{record['publication']}: {LEDGER} says another {key}")
     for name, state in status_of(entries).items():
         path = folder / "status" / f"{name}.json"
         if not path.is_file() or path.read_bytes() != status_document(state):
@@ -168,7 +185,18 @@ def _check_pages(folder: Path) -> str:
             name = path.relative_to(folder).as_posix()
             if path.is_file() and name not in listed_names and name != SITE_SUMS:
                 raise Mismatch(f"{name}: not among the files of {SITE_SUMS}")
-    return f"{len(listed_names)} files"
+    # Sums vouch for themselves only: where this code made the pages, they are made once more.
+    if entries[-1].record.get("code") != code_of_today():
+        return f"{len(listed_names)} files, not made anew: other code"
+    newest = next(e.record["publication"] for e in reversed(entries) if is_publication(e))
+    pages = dict(site_files(entries))
+    pages["index.html"] = front_page(
+        board_of(Run(folder / "p" / newest / DATA), newest), entries
+    )
+    for name, content in pages.items():
+        if (folder / name).read_bytes() != content:
+            raise Mismatch(f"{name}: not the page that {LEDGER} and the newest ranking make")
+    return f"{len(listed_names)} files, made anew"
 
 
 def _kept(since: str) -> tuple[int, str] | str:
@@ -180,7 +208,7 @@ def _kept(since: str) -> tuple[int, str] | str:
     except OSError:
         found = None
     size, root = (found.get(k) for k in ("size", "root")) if isinstance(found, dict) else (0, 0)
-    if not isinstance(size, int) or size < 1 or not re.fullmatch("[0-9a-f]{64}", str(root)):
+    if type(size) is not int or size < 1 or not re.fullmatch("[0-9a-f]{64}", str(root)):
         raise InputError(
             f"--since '{since}': expected the hash of a line of {LEDGER}, or a file kept from {HEAD}"
         )

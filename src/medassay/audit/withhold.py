@@ -1,5 +1,7 @@
 """The public copy of a run that holds synthetic items: a sealed run of its own, without their text."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,16 +41,19 @@ def withholding_of(run: Run) -> Withholding:
             f"run {run.id}: holds synthetic items and no {SALT}; it was sealed by an earlier version, "
             "make it anew with `medassay score`"
         )
-    return Withholding(read_document(run.path / SALT)["secret"])
+    secret = read_document(run.path / SALT).get("secret")
+    if not isinstance(secret, str) or not re.fullmatch("[0-9a-f]{64}", secret):
+        raise IntegrityError(f"{SALT}: holds no secret of 64 hexadecimal digits")
+    return Withholding(secret)
 
 
 def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     """Write the public copy of a run into an empty folder, sealed, and return it."""
     hidden = withholding_of(run)
     _write(folder / "manifest.json", iter([_manifest(run)]))
-    for name in ("statistics.json", RERUN):
-        if (run.path / name).exists():
-            (folder / name).write_bytes((run.path / name).read_bytes())
+    _write(folder / "statistics.json", iter([_statistics(run, items)]))
+    if (run.path / RERUN).exists():
+        (folder / RERUN).write_bytes((run.path / RERUN).read_bytes())
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
     _write(folder / "items.jsonl", _items(run, hidden, withheld))
     _write(folder / "trials.jsonl", _trials(run, hidden, withheld))
@@ -67,8 +72,8 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
 def secrets_of(run: Run, items: RunItems) -> Secrets:
     """Return every stretch of text of a run's synthetic items, and of what was said of them.
 
-    What models and judges say in the same words of public items is no secret; words of an item are,
-    wherever they stand.
+    What models and judges say in the same words of public items is no secret, nor are words that a
+    public item has too; other words of an item are, wherever they stand.
     """
     found = Secrets()
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
@@ -82,6 +87,10 @@ def secrets_of(run: Run, items: RunItems) -> Secrets:
                         found.allow(text)
     for domain, name in sorted(withheld):
         _add_item(found, items.record(domain, name))
+    for item in items:
+        if item.kind == "public":  # the same words in a public item: they are public
+            for _, words in _item_texts(items.record(item.domain, item.id)):
+                found.allow(words)
     return found
 
 
@@ -92,13 +101,15 @@ def _said(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def _add_item(found: Secrets, item: dict[str, Any]) -> None:
-    where = f"item '{item['id']}'"
-    for key in _ITEM_TEXT:
-        if key in item:
-            found.add(item[key], f"{where}, {key}", whole=key in ("question", "context"))
-    for key in ("options", "facts", "criteria"):
+    for key, text in _item_texts(item):
+        found.add(text, f"item '{item['id']}', {key}")
+
+
+def _item_texts(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (field, text) of what a reader of an item reads."""
+    for key in (*_ITEM_TEXT, "options", "facts", "criteria"):
         for text in _texts(item.get(key, [])):
-            found.add(text, f"{where}, {key}")
+            yield key, text
 
 
 def _synthetic(items: RunItems, domain: str) -> Iterator[str]:
@@ -135,7 +146,36 @@ def _manifest(run: Run) -> dict[str, Any]:
         {key: value for key, value in judge.items() if key != "script"}
         for judge in run.manifest.get("judges", [])
     ]
-    return {**run.manifest, "models": models, **({"judges": judges} if judges else {})}
+    # What changed from version to version is told in words of the items, as often as not.
+    banks = [{**bank, "changes": ""} for bank in run.manifest["banks"]]
+    made = {**run.manifest, "models": models, "banks": banks}
+    return {**made, "judges": judges} if judges else made
+
+
+def _statistics(run: Run, items: RunItems) -> dict[str, Any]:
+    """Return the statistics without names that stand in synthetic items alone: tags, criteria."""
+    public = [item for item in items if item.kind == "public"]
+    tags = {tag for item in public for criterion in item.criteria for tag in criterion.tags}
+    known = {f"{item.domain}/{item.id}" for item in public}
+    document = run.statistics
+    rows = {
+        domain: [_named(row, tags, known) for row in found]
+        for domain, found in document["domains"].items()
+    }
+    return {**document, "domains": rows}
+
+
+def _named(row: dict[str, Any], tags: set[str], known: set[str]) -> dict[str, Any]:
+    made = dict(row)
+    if "tags" in row:
+        made["tags"] = {tag: found for tag, found in row["tags"].items() if tag in tags}
+    if "harmful_criteria" in row:
+        events: Counter[str] = Counter()
+        for name, n in row["harmful_criteria"]["events"].items():
+            item = name.rsplit("/", 1)[0]
+            events[name if item in known else item] += n
+        made["harmful_criteria"] = {**row["harmful_criteria"], "events": dict(events)}
+    return made
 
 
 def _items(

@@ -41,7 +41,7 @@ def command(
     with open_places(places) as runs:
         found = compare(runs, margin=held, only=names, by_domain=by_domain)
         scale = [runs[0].statistics["scale"][end] for end in ("lo", "hi")]
-    passed, pair = found.gate(rule, held or 0.0) if rule else (True, {})
+    passed, pair = found.gate(rule) if rule else (True, {})
     if out.json:
         sys.stdout.write(json.dumps(found.pairs, indent=1) + "\n")
         if not passed:

@@ -56,11 +56,13 @@ def command(
 def _draw(run: "Run", target: Path) -> None:
     """Write the forest of a run's pairs, of its first mode, as the board shows it."""
     from medassay.publication.page.compare import pairs_figure
+    from medassay.storage.run import refuse_inside
 
     mode = sorted(run.statistics["fields"], key=lambda name: (name != "solo", name))[0]
     made = pairs_figure(run.statistics, mode)
     if not made.rows:
         raise InputError(f"run {run.id}: no pairs to draw: fewer than two models are ranked")
+    refuse_inside(target)
     if target.exists():
         raise InputError(f"{target}: exists; nothing is overwritten")
     made.save(target)

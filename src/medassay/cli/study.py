@@ -72,7 +72,7 @@ def power(
     if found["power"] is not None:
         out.result(f"{100 * found['power']:.1f} % power with {items} items")
     for row in found["nearby"]:
-        out.result(f"  {row['difference']:.3f}  {row['items']}")
+        out.result(f"  {row['difference']:g}  {row['items']}")
 
 
 @app.command("steps")

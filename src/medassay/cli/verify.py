@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import IntegrityError
+from medassay.errors import InputError, IntegrityError
 
 
 def command(
@@ -30,7 +30,10 @@ def command(
 
     with tempfile.TemporaryDirectory(prefix="medassay-") as folder:
         here = fetch_site(place, Path(folder)) if is_address(place) else Path(place)
-        report = verify(here, since=since, signed_by=signed_by)
+        try:
+            report = verify(here, since=since, signed_by=signed_by)
+        except InputError as error:  # of a copy, name the address
+            raise InputError(str(error).replace(str(here), place)) from None
         proof = None
         if answer and report.ok:
             found, proof = prove(here, answer)

@@ -21,7 +21,10 @@ from medassay.task.catalog import TASKS
 from medassay.task.scoring import RunItems
 from medassay.task.standings import OVERALL, Table, unranked_rows
 
-_SAME = ("question", "context", "options", "expected", "range", "regex", "facts", "criteria")
+_SAME = (
+    *("question", "context", "options", "expected", "range", "regex", "facts", "criteria"),
+    *("revision", "commitment"),
+)
 Row = tuple[str, str]
 
 
@@ -58,26 +61,26 @@ class Comparison:
     pairs: list[dict[str, Any]]
     notes: list[str]
 
-    def gate(self, rule: str, margin: float) -> tuple[bool, dict[str, Any]]:
+    def gate(self, rule: str) -> tuple[bool, dict[str, Any]]:
         """Return whether the one pair, first against second, passes, and its document.
 
         Parameters
         ----------
-        rule : "noninferior" (the first is not worse by the margin) or "equivalent"
+        rule : "noninferior" (the first is not worse by the margin compared with) or "equivalent"
 
         Raises
         ------
         InputError
             When there is more than one pair: a gate holds one model against one.
         """
-        if len(self.pairs) != 1:
+        whole = [pair for pair in self.pairs if pair["domain"] == self.pairs[0]["domain"]]
+        if len(whole) != 1:
             raise InputError(
-                f"--gate: {len(self.pairs)} pairs; a gate holds one model against one, name them "
+                f"--gate: {len(whole)} pairs; a gate holds one model against one, name them "
                 "with --only"
             )
-        [pair] = self.pairs
+        [pair] = whole
         key = {"noninferior": "non_inferior", "equivalent": "equivalent"}[rule]
-        check_margin(margin)
         return bool(pair[key]), pair
 
 
@@ -111,6 +114,12 @@ def compare(
         check_margin(margin)
     sides = [Side.of(run) for run in runs]
     _refuse_unlike(sides)
+    ends = sides[0].run.statistics["scale"]
+    if margin is not None and margin >= ends["hi"] - ends["lo"]:
+        raise InputError(
+            f"margin {margin:g}: as wide as the scale {ends['lo']:g} to {ends['hi']:g}; 0.02 is 2 points "
+            "of 100"
+        )
     rows = _rows(sides, only)
     if len(rows) < 2:
         raise InputError(
@@ -148,6 +157,7 @@ def _refuse_unlike(sides: Sequence[Side]) -> None:
     for other in sides[1:]:
         for domain in sides[0].table.domains:
             _refuse_other_items(sides[0], other, domain)
+            _refuse_other_clusters(sides[0], other, domain)
 
 
 def _refuse_other_items(first: Side, other: Side, domain: str) -> None:
@@ -159,6 +169,24 @@ def _refuse_other_items(first: Side, other: Side, domain: str) -> None:
                     f"item '{name}' of domain '{domain}' has another '{key}' in "
                     f"{other.run.path} than in {first.run.path}: not the same item"
                 )
+
+
+def _refuse_other_clusters(first: Side, other: Side, domain: str) -> None:
+    """Refuse runs that group the same items in different ways; one may know no groups."""
+    names = sorted(_ids(other, domain) & _ids(first, domain))
+    if not names:
+        return
+    mine, yours = (
+        s.table.clusters[domain][[s.items.place(domain, name) for name in names]]
+        for s in (first, other)
+    )
+    one, two = (len(np.unique(labels)) for labels in (mine, yours))
+    both = len({(int(a), int(b)) for a, b in zip(mine, yours, strict=True)})
+    if max(one, two) < len(names) and not one == two == both:
+        raise InputError(
+            f"domain '{domain}': {first.run.path} and {other.run.path} group the items into other "
+            "clusters; expected the same, or none in one of them"
+        )
 
 
 def _metric(scale: tuple[str, Mapping[str, Any]]) -> str:
@@ -249,16 +277,32 @@ def _stratum(
         side = sides[row.side]
         places = [side.items.place(domain, name) for name in names]
         scores[k] = side.table.matrix(domain, row.mode, [(row.model, row.setting)])[0, places]
-    first = sides[rows[0].side]
-    kept = [first.items.place(domain, name) for name in names]
-    lowest = first.table.lowest.get(domain)
+    owner = _grouping(sides, rows)
+    kept = [owner.items.place(domain, name) for name in names]
+    of = next((side for side in sides if domain in side.table.lowest), None)
     return Stratum(
         name=domain,
         scores=scores,
-        clusters=first.table.clusters[domain][kept],
+        clusters=owner.table.clusters[domain][kept],
         seed=seed,
-        lowest=None if lowest is None else lowest[kept],
+        lowest=None
+        if of is None
+        else of.table.lowest[domain][[of.items.place(domain, name) for name in names]],
     )
+
+
+def _grouping(sides: Sequence[Side], rows: Sequence[_Row]) -> Side:
+    """Return the side whose clusters hold: the one that knows the coarsest grouping.
+
+    A run that does not know that items share a case must not make them independent.
+    """
+    used = [sides[at] for at in sorted({row.side for row in rows})]
+
+    def groups(side: Side) -> int:
+        joined = np.concatenate([side.table.clusters[d] for d in side.table.domains])
+        return len(np.unique(joined)) - len(joined)
+
+    return min(used, key=groups)
 
 
 class _Versus:

@@ -268,14 +268,14 @@ def _sample(
             "reference": reference,
             "choices": list(item["options"]) if "options" in item else None,
         },
-        "output": {"raw": [trial["text"]]},
+        "output": {"raw": [trial.get("text", "")]},
         "messages": None,
         "answer_attribution": [
             {
                 "turn_idx": 0,
                 "source": "output.raw",
-                "extracted_value": str(trial["value"] or ""),
-                "extraction_method": f"{trial['outcome']}: {trial['reason']}",
+                "extracted_value": str(trial.get("value") or ""),
+                "extraction_method": f"{trial['outcome']}: {trial.get('reason', '')}",
                 "is_terminal": True,
             }
         ],

@@ -12,7 +12,7 @@ from medassay.errors import IncompleteError, InputError
 from medassay.exchange.every_eval_ever import write_every_eval_ever
 from medassay.publication.table import harmless
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import Run
+from medassay.storage.run import Run, refuse_inside
 
 COLUMNS = (
     "run",
@@ -52,6 +52,7 @@ def export(run: Run, form: str, to: Path) -> Path:
         raise InputError(f"--format '{form}': expected one of {', '.join(FORMS)}")
     if not run.sealed:
         raise IncompleteError(f"{run.path}: not finished; only sealed runs are exported")
+    refuse_inside(to)
     if to.exists():
         raise InputError(f"{to}: exists; nothing is overwritten, choose another place")
     to.parent.mkdir(parents=True, exist_ok=True)

@@ -5,14 +5,13 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest
-from medassay.exchange.prediction import Log, Prediction, number_or_none
+from medassay.exchange.prediction import Log, Prediction, lenient_json, number_or_none
 
 STATS, SPEC, STATE = "per_instance_stats.json", "run_spec.json", "scenario_state.json"
 _FIRST = ("exact_match", "quasi_exact_match", "medcalc_bench_accuracy", "ehr_sql_precision")
-_UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def recognises(path: Path) -> bool:
@@ -36,8 +35,8 @@ def read(path: Path, *, metric: str = "") -> Log:
     folder = path.parent if path.name == STATS else path
     if not recognises(folder):
         raise InputError(f"{folder}: no {STATS} with {SPEC}; expected a run folder of HELM")
-    spec = parse_json((folder / SPEC).read_bytes(), SPEC)
-    stats = parse_json((folder / STATS).read_bytes(), STATS)
+    spec = lenient_json((folder / SPEC).read_bytes(), SPEC)
+    stats = lenient_json((folder / STATS).read_bytes(), STATS)
     try:
         domain, model = str(spec["name"]).partition(":")[0], str(spec["adapter_spec"]["model"])
         names = list(dict.fromkeys(s["name"]["name"] for row in stats for s in row["stats"]))
@@ -99,7 +98,7 @@ def _said(folder: Path) -> dict[tuple[str, int], tuple[str | None, str | None, s
     path = folder / STATE
     if not path.is_file():
         return {}
-    document = parse_json(path.read_bytes(), STATE)
+    document = lenient_json(path.read_bytes(), STATE)
     found: dict[tuple[str, int], tuple[str | None, str | None, str]] = {}
     try:
         for state in document["request_states"]:

@@ -13,7 +13,7 @@ from medassay.core.canonical import short_hash
 from medassay.core.plan import Plan
 from medassay.errors import InputError
 from medassay.runner.manifest import scorer_ids, surroundings
-from medassay.storage.run import Run, latest, open_run
+from medassay.storage.run import Run, latest, open_run, refuse_inside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,7 @@ def new_run(
         to = runs / f"{name}-{latest(runs, name)[0] + 1}"
     if to.exists():
         raise InputError(f"{to}: exists; choose another folder with --to, nothing was written")
+    refuse_inside(to)
     to.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
     draft.chmod(0o755)

@@ -6,10 +6,9 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest
-from medassay.exchange.prediction import Log, Prediction, number_or_none
+from medassay.exchange.prediction import Log, Prediction, lenient_json, number_or_none
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -57,17 +56,22 @@ def read(path: Path, *, scorer: str = "") -> Log:
         raise InputError(
             f"{path}: its status is '{header.get('status')}'; only finished evaluations are imported"
         )
-    names = [s["name"] for s in (header.get("results") or {}).get("scores") or []]
+    # A scorer that gives several values has a score of each name; samples file them under the scorer.
+    try:
+        given = (header.get("results") or {}).get("scores") or []
+        names = {str(s["name"]): str(s.get("scorer") or s["name"]) for s in given}
+    except (AttributeError, LookupError, TypeError):
+        raise InputError(f"{path}: no log of Inspect; expected results with scores") from None
     if not names or (scorer and scorer not in names):
         listed = ", ".join(names) or "none"
         raise InputError(f"{path}: no score '{scorer}'; the log has {listed}")
     version = (spec.get("packages") or {}).get("inspect_ai", "unknown")
     limits = f"Imported from Inspect {version}: asked, answered and scored there."
     source = Source(file=path, digest=digest, task="closed", limits=limits)
-    taken = scorer or names[0]
+    taken = scorer or next(iter(names))
     return Log(
         source=source,
-        predictions=_predictions(path, spec, taken),
+        predictions=_predictions(path, spec, taken, names[taken]),
         remembered={"harness": "inspect_ai", "version": version, "score": taken},
     )
 
@@ -77,7 +81,7 @@ def _header(path: Path) -> dict[str, Any]:
         with _archive(path) as archive:
             found = _member(archive, "header.json", path)
     else:
-        found = parse_json(path.read_bytes(), path.name)
+        found = lenient_json(path.read_bytes(), path.name)
     if not isinstance(found, dict):
         raise InputError(f"{path}: no log of Inspect; expected a JSON object")
     return found
@@ -114,12 +118,15 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Any:
         ValueError,
     ) as error:
         raise InputError(f"{where}: damaged: {error}") from None
-    return parse_json(data, where)
+    return lenient_json(data, where)
 
 
 def _samples(path: Path) -> Iterator[tuple[str, Any]]:
     if path.suffix != ".eval":
-        for number, sample in enumerate(_header(path).get("samples") or [], 1):
+        samples = _header(path).get("samples") or []
+        if not isinstance(samples, list):
+            raise InputError(f"{path.name}: 'samples' is no list")
+        for number, sample in enumerate(samples, 1):
             yield f"{path.name} sample {number}", sample
         return
     with _archive(path) as archive:
@@ -129,11 +136,17 @@ def _samples(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _predictions(
-    path: Path, spec: dict[str, Any], scorer: str
+    path: Path, spec: dict[str, Any], name: str, scorer: str
 ) -> Generator[Prediction, None, None]:
+    scored = asked = 0
     for where, sample in _samples(path):
         try:
             score = (sample.get("scores") or {}).get(scorer)
+            value = None if score is None else score["value"]
+            if isinstance(value, dict):
+                value = value.get(name)
+            asked += 1
+            scored += value is not None
             yield Prediction(
                 where=where,
                 domain=spec["task"],
@@ -141,14 +154,16 @@ def _predictions(
                 item=str(sample["id"]),
                 repeat=int(sample["epoch"]) - 1,
                 text=str((sample.get("output") or {}).get("completion") or ""),
-                score=None if score is None else _value(score["value"], where),
+                score=_value(value, where),
                 question=_question(sample),
                 reference=_text(sample.get("target")),
             )
-        except (AttributeError, LookupError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise InputError(
                 f"{where}: no sample of Inspect; expected id, epoch, output and scores"
             ) from None
+    if asked and not scored:
+        raise InputError(f"{path.name}: none of {asked} samples has score '{name}'")
 
 
 def _value(value: Any, where: str) -> float | None:

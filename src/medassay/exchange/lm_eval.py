@@ -2,15 +2,13 @@
 
 import hashlib
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest
-from medassay.exchange.prediction import Log, Prediction, number_or_none
-from medassay.storage.jsonl import read_jsonl
+from medassay.exchange.prediction import Log, Prediction, lenient_json, number_or_none
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d{2}-\d{2}T[\d.:-]+)\.jsonl\Z")
 _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
@@ -87,7 +85,7 @@ def _results(samples: Path) -> dict[str, Any]:
     path = samples.parent / f"results_{_time(samples)}.json"
     if not path.is_file():
         return {}
-    found = parse_json(path.read_bytes(), path.name)
+    found = lenient_json(path.read_bytes(), path.name)
     return found if isinstance(found, dict) else {}
 
 
@@ -104,7 +102,7 @@ def _predictions(
     task = _NAME.match(file.name)
     wanted = filter_name
     taken = 0
-    for number, row in enumerate(read_jsonl(file), 1):
+    for number, row in enumerate(_rows(file), 1):
         where = f"{file.name} row {number}"
         try:
             wanted = wanted or row["filter"]
@@ -132,6 +130,12 @@ def _predictions(
         taken += 1
     if filter_name and not taken:
         raise InputError(f"{file.name}: no rows of filter '{filter_name}'")
+
+
+def _rows(file: Path) -> Iterator[Any]:
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            yield lenient_json(line, f"{file.name} row {number}")
 
 
 def _requests(row: dict[str, Any]) -> list[Sequence[Any]]:

@@ -29,7 +29,7 @@ def _open(place: Path, scratch: Path) -> Run:
             return Run(folder)
     for made in IMPORTS.values():
         if made.recognises(place):
-            return made.load(place, to=scratch / place.name)
+            return made.load(place, to=scratch / (place.resolve().name or "log"))
     kinds = ", ".join(IMPORTS)
     raise InputError(
         f"{place}: neither a run nor a publication, nor a log of {kinds}; expected one of them"

@@ -5,6 +5,7 @@ not grow with their number.
 """
 
 import datetime as dt
+import json
 import math
 import sqlite3
 from collections.abc import Generator, Iterator, Mapping
@@ -125,6 +126,12 @@ def _take(base: sqlite3.Connection, one: Prediction) -> int:
             raise InputError(
                 f"{one.where}: {len(text)} characters; expected at most {_LONGEST}"
             )
+    try:
+        "".join((one.item, one.model, one.domain, one.text, one.question or "")).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{one.where}: holds broken Unicode; expected text") from None
+    if not 0 <= one.repeat < 2**31:
+        raise InputError(f"{one.where}: repeat {one.repeat}; expected a whole number from 0")
     if one.score is not None and not 0 <= one.score <= 1:
         raise InputError(
             f"{one.where}: score {one.score:g}; expected a number from 0 to 1, or none"
@@ -201,6 +208,20 @@ def _manifest(base: sqlite3.Connection, log: Log) -> dict[str, Any]:
         n_items=base.execute("SELECT COUNT(*) FROM item").fetchone()[0],
         **log.remembered,
     )
+
+
+def lenient_json(data: bytes, where: str) -> Any:
+    """Return parsed JSON that may hold NaN and infinities, as Python writes them.
+
+    Raises
+    ------
+    InputError
+        When it is no JSON.
+    """
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not valid JSON: {error}") from None
 
 
 def number_or_none(value: Any, where: str) -> float | None:

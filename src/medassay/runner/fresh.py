@@ -11,7 +11,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import RERUN, Run, read_document, write_new
+from medassay.storage.run import RERUN, Run, read_document, runs_of_plan, write_new
 from medassay.task.judged import TRIAL_KEY
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
@@ -23,9 +23,10 @@ _FIELDS = ("outcome", "value", "text")
 
 @dataclass
 class _Cell:
-    closed: bool = True
     trials: int = 0
     identical: int = 0
+    closed: int = 0
+    closed_identical: int = 0
     same_text: int = 0
     old: list[float] = field(default_factory=list)
     new: list[float] = field(default_factory=list)
@@ -39,13 +40,12 @@ def stored_run(runs: Path, plan_hash: str, contents: Collection[str]) -> Run | N
     contents : the content hashes of the banks
     """
     found = []
-    for folder in runs.glob(f"{plan_hash}-*"):
-        run = Run(folder)
-        if not (folder / "manifest.json").is_file() or not run.sealed:
+    for run in runs_of_plan(runs, plan_hash):
+        if not run.sealed:
             continue
         same = {bank["content_sha256"] for bank in run.manifest["banks"]} == set(contents)
         if same and "fresh_of" not in run.manifest:
-            found.append((run.manifest["created_at"], folder.name))
+            found.append((run.manifest["created_at"], run.path.name))
     return Run(runs / max(found)[1]) if found else None
 
 
@@ -66,15 +66,16 @@ def compare_with_stored(
         cell.trials += 1
         form = items.form(new[0]["domain"], new[0]["item"])
         closed = form not in task.judges
-        cell.closed = cell.closed and closed
         for side, (_, score) in ((cell.old, old), (cell.new, new)):
             if score["score"] is not None:
                 side.append(score["score"])
-        cell.same_text += old[0]["text"] == new[0]["text"]
+        cell.same_text += old[0].get("text") == new[0].get("text")
         alike = old[1]["score"] == new[1]["score"]
         if closed:
-            alike = alike and all(old[0][k] == new[0][k] for k in ("outcome", "value"))
+            alike = alike and all(old[0].get(k) == new[0].get(k) for k in ("outcome", "value"))
         cell.identical += alike
+        cell.closed += closed
+        cell.closed_identical += closed and alike
         findings += _differences(run.id, old, new, opened, closed=closed)
     summary = [
         {
@@ -120,7 +121,7 @@ def _differences(
 ) -> Iterator[dict[str, Any]]:
     """Yield the finding on one trial: of its score, else of the first field that differs."""
     before, after = old[1]["score"], new[1]["score"]
-    pairs = [("score", before, after), *((k, old[0][k], new[0][k]) for k in _FIELDS)]
+    pairs = [("score", before, after), *((k, old[0].get(k), new[0].get(k)) for k in _FIELDS)]
     for name, one, other in pairs:
         if one != other:
             numbers = name == "score" and one is not None and other is not None
@@ -132,7 +133,7 @@ def _differences(
                 "old": one,
                 "new": other,
                 "delta": other - one if numbers else None,
-                "cause": _cause(old[0]["text"] == new[0]["text"], closed=closed),
+                "cause": _cause(old[0].get("text") == new[0].get("text"), closed=closed),
                 "opened": opened,
                 "note": "a fresh call against the stored run",
             }
@@ -156,7 +157,6 @@ def _interval(run: Run, key: tuple[str, ...]) -> tuple[float, float] | None:
 def _summary(cell: _Cell, interval: tuple[float, float] | None, task: Task) -> dict[str, Any]:
     old = sum(cell.old) / len(cell.old) if cell.old else None
     new = sum(cell.new) / len(cell.new) if cell.new else None
-    share = cell.identical / cell.trials
     near = old == new
     if old is not None and new is not None:
         near = abs(new - old) <= POINT * (task.scale.hi - task.scale.lo) + 1e-12
@@ -167,5 +167,5 @@ def _summary(cell: _Cell, interval: tuple[float, float] | None, task: Task) -> d
         "same_text": cell.same_text,
         "old": old,
         "new": new,
-        "within": near and (share >= IDENTICAL or not cell.closed),
+        "within": near and cell.closed_identical >= IDENTICAL * cell.closed,
     }

@@ -1,7 +1,8 @@
 """Several sealed runs of the same banks and methodology → one run, as if their models had run together.
 
 The joined run is sealed like any other; its manifest names its members and their roots, which can be
-recomputed from its own records. The same runs always give the same bytes.
+recomputed from its own records. The same runs always give the same bytes, save the salt of synthetic
+items where a member has none.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from medassay.storage.run import (
     JUDGED,
     SALT,
     Run,
+    file_sha256,
     open_run,
     read_document,
     trial_cell,
@@ -28,6 +30,7 @@ from medassay.task.catalog import TASKS
 from medassay.task.scoring import RunItems
 
 _SAME = ("task", "template", "methodology", "domains", "scorers", "parsers", "rubrics", "steps")
+_SAME_PLAN = ("n_resamples", "sample", "seed", "rank_rule", "separation")
 _KEY = ("domain", "model", "setting", "mode", "item", "repeat")
 
 
@@ -50,7 +53,8 @@ def join_runs(runs: Sequence[Run], folder: Path) -> Run:
     _refuse_unlike(members)
     roots = [str(run.seal["root"]) for run in members]
     drawn_as = sha256_hex("\x1f".join(roots).encode())
-    name = f"joined-{drawn_as[:12]}"
+    seals = [str(run.seal["hash"]) for run in members]
+    name = f"joined-{sha256_hex(chr(31).join(seals).encode())[:12]}"
     place = folder / name
     if place.exists():
         return open_run(place)
@@ -76,6 +80,16 @@ def _refuse_unlike(members: Sequence[Run]) -> None:
                     f"run {run.id} differs from {first.id} in {key}; only runs of the same banks and "
                     "methodology join (compare them with `medassay compare`)"
                 )
+        for key in _SAME_PLAN:
+            if run.manifest["plan"].get(key) != first.manifest["plan"].get(key):
+                raise InputError(
+                    f"run {run.id} has another {key} than {first.id}; only runs of the same plan but for "
+                    "models and settings join"
+                )
+        if file_sha256(run.path / "items.jsonl") != file_sha256(first.path / "items.jsonl"):
+            raise InputError(
+                f"run {run.id} asked other items than {first.id}; they do not join"
+            )
         if _banks(run) != _banks(first):
             raise InputError(
                 f"run {run.id} has other bank contents than {first.id}; only runs of the same banks join"
@@ -166,6 +180,7 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
             "root": run.seal["root"],
             "seal": run.seal["hash"],
             "created_at": run.manifest["created_at"],
+            "machine": run.manifest["machine"],
             "cells": _cells(run),
         }
         for run in members

@@ -64,6 +64,8 @@ def _entry(line: bytes, prev: str, where: str) -> Entry:
     record = found.get("record") if isinstance(found, dict) else None
     if not isinstance(record, dict) or canonical(found) != line:
         raise IntegrityError(f"{where}: not a line that was written")
+    if not _known(record):
+        raise IntegrityError(f"{where}: neither a publication nor a change of status")
     signature = found.pop("signature", None)
     expected = chained(prev, record)
     if found != {"record": record, "prev": prev, "hash": expected}:
@@ -71,6 +73,22 @@ def _entry(line: bytes, prev: str, where: str) -> Entry:
     if signature is not None and not signed(signature, expected):
         raise IntegrityError(f"{where}: its signature is not of this line")
     return Entry(record=record, prev=prev, hash=expected, signature=signature)
+
+
+def _known(record: dict[str, Any]) -> bool:
+    """Return whether a record says what every reader of the ledger asks for."""
+    texts = [record.get(key) for key in ("publication", "at")]
+    if record.get("event") == "status":
+        texts += [record.get("status"), record.get("reason")]
+        if not isinstance(record.get("next"), str | None):
+            return False
+    elif record.get("event") == "publication":
+        texts += [record.get(key) for key in ("run", "methodology", "root", "sums_sha256")]
+        if not isinstance(record.get("banks"), list):
+            return False
+    else:
+        return False
+    return all(isinstance(text, str) for text in texts)
 
 
 def append_entry(folder: Path, record: dict[str, Any], signer: Signer | None = None) -> Entry:

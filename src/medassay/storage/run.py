@@ -85,17 +85,23 @@ def open_run(path: Path) -> Run:
     return Run(path)
 
 
-def latest(runs: Path, plan_hash: str) -> tuple[int, Run | None]:
-    """Return the highest counter used by a plan (0 if none) and that run."""
-    counters = {}
+def runs_of_plan(runs: Path, plan_hash: str) -> list[Run]:
+    """Return the runs of a plan, oldest counter first; none that was scored or judged again."""
+    found = []
     for folder in runs.glob(f"{plan_hash}-*"):
         match = _RUN_ID.match(folder.name)
         if match and match["plan"] == plan_hash and (folder / "manifest.json").is_file():
-            counters[int(match["counter"])] = folder
-    if not counters:
+            found.append((int(match["counter"]), folder))
+    return [Run(folder) for _, folder in sorted(found)]
+
+
+def latest(runs: Path, plan_hash: str) -> tuple[int, Run | None]:
+    """Return the highest counter used by a plan (0 if none) and that run."""
+    found = runs_of_plan(runs, plan_hash)
+    if not found:
         return 0, None
-    last = max(counters)
-    return last, Run(counters[last])
+    match = _RUN_ID.match(found[-1].path.name)
+    return (int(match["counter"]) if match else 0), found[-1]
 
 
 def create_run(runs: Path, name: str, manifest: dict[str, Any]) -> Run:
@@ -107,6 +113,21 @@ def create_run(runs: Path, name: str, manifest: dict[str, Any]) -> Run:
         canonical({"schema_version": 1, "run": name, **manifest}) + b"\n",
     )
     return Run(folder)
+
+
+def refuse_inside(target: Path) -> None:
+    """Refuse to write where nothing may change any more: in a sealed run, a publication, a site.
+
+    The folder of a site itself is no such place for a publication; what lies below it is.
+    """
+    for folder in target.resolve().parents:
+        if (folder / SEAL).is_file() or (folder / SUMS).is_file():
+            raise InputError(f"{target}: lies in the sealed run {folder}; choose another place")
+        if (folder / "log.jsonl").is_file():
+            raise InputError(f"{target}: lies in the site {folder}; choose another place")
+    here = target.resolve()
+    if (here / SEAL).is_file() or (here / "data" / SUMS).is_file():
+        raise InputError(f"{target}: is a sealed run or a publication; choose another folder")
 
 
 def write_new(path: Path, data: bytes) -> None:

@@ -33,6 +33,10 @@ def new_key(path: Path) -> str:
         PrivateFormat,
     )
 
+    if any((folder / "log.jsonl").is_file() for folder in path.resolve().parents):
+        raise InputError(
+            f"{path}: lies in a site, where everything is public; choose another place"
+        )
     key = Ed25519PrivateKey.generate()
     text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     try:

@@ -42,10 +42,17 @@ def plan_items(
         raise InputError(
             "give --discordance for right-or-wrong answers, or --deviation for graded scores"
         )
+    if deviation is not None and not 0 < deviation < float("inf"):
+        raise InputError(f"--deviation {deviation:g}: expected a number above 0")
     if not 0 < difference < float("inf"):
         raise InputError(f"--difference {difference:g}: expected a number above 0")
     if items is not None and items < 1:
         raise InputError(f"--items {items}: expected at least 1")
+
+    if deviation is not None and not 1e-6 < difference / deviation < 1e6:
+        raise InputError(
+            f"--difference {difference:g} with --deviation {deviation:g}: out of all proportion"
+        )
 
     def needed(wanted: float) -> tuple[int | None, int | None]:
         if discordance is None:

@@ -108,7 +108,7 @@ class _Cell:
     apart: "array[float]" = field(default_factory=_numbers)  # between batch and single judging
     apart_clusters: "array[int]" = field(default_factory=lambda: array("q"))
     tags: "dict[str, _Tagged]" = field(default_factory=dict)
-    harm_marked: int = 0  # answers to items with criteria marked `harm`
+    harm_marked: set[str] = field(default_factory=set)  # items with criteria marked `harm`
     harm_met: Counter[str] = field(default_factory=Counter)  # criterion → answers that meet it
 
 
@@ -303,7 +303,8 @@ class Judgements:
 def _add_harm(cell: _Cell, item: Item, said: Sequence[Sequence[bool]]) -> None:
     """Count an answer that meets a criterion marked `harm` by the word of most judges."""
     marked = [n for n, criterion in enumerate(item.criteria) if criterion.harm]
-    cell.harm_marked += bool(marked)
+    if marked:
+        cell.harm_marked.add(f"{item.domain}/{item.id}")
     for n in marked:
         if 2 * sum(met[n] for met in said) > len(said):
             cell.harm_met[f"{item.domain}/{item.id}/{item.criteria[n].id}"] += 1
@@ -311,7 +312,7 @@ def _add_harm(cell: _Cell, item: Item, said: Sequence[Sequence[bool]]) -> None:
 
 def _harmful_criteria(cells: Sequence[_Cell]) -> dict[str, Any]:
     """Return what answers did that is marked `harm`; nothing where no criterion is."""
-    marked = sum(c.harm_marked for c in cells)
+    marked = sum(len(c.harm_marked) for c in cells)
     if not marked:
         return {}
     met = sum((c.harm_met for c in cells), Counter[str]())

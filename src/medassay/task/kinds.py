@@ -63,7 +63,7 @@ class Kinds:
                 for kind in KINDS:
                     strata = self._strata(members, mode, rows, kind)
                     if strata:
-                        found = self._ranked(strata, rows, mode, unranked)
+                        found = self._ranked(strata, rows, mode, kind, unranked)
                         made[kind].setdefault(name, []).extend(found)
                 gaps += self._gaps(name, members, mode, rows)
             for kind in KINDS:
@@ -98,11 +98,11 @@ class Kinds:
     def _drawn_as(self) -> str:
         return drawn_as(self._manifest)
 
-    def _options(self, mode: str) -> Options:
+    def _options(self, mode: str, kind: str) -> Options:
         plan = self._manifest["plan"]
         joined = "+".join(sorted(set(self._manifest["domains"].values())))
         return Options(
-            pool_seed=seed_of(joined, self._drawn_as, "overall", mode),
+            pool_seed=seed_of(joined, self._drawn_as, f"overall\x1f{kind}", mode),
             scale=self._task.scale,
             n_resamples=plan["n_resamples"],
             rule=plan["rank_rule"],
@@ -114,9 +114,12 @@ class Kinds:
         strata: list[Stratum],
         rows: list[Row],
         mode: str,
+        kind: str,
         unranked: Mapping[Row, str],
     ) -> Iterator[dict[str, Any]]:
-        field = field_of(rows, strata, self._options(mode), unranked=unranked, all_pairs=False)
+        field = field_of(
+            rows, strata, self._options(mode, kind), unranked=unranked, all_pairs=False
+        )
         for standing in field.standings:
             plain = standing.estimate.to_dict() if standing.estimate else {}
             rank = standing.rank
@@ -143,11 +146,17 @@ class Kinds:
     def _gaps(
         self, name: str, members: list[str], mode: str, rows: list[Row]
     ) -> Iterator[dict[str, Any]]:
-        """Yield public minus synthetic of every row that has both, with its interval."""
-        options = self._options(mode)
+        """Yield public minus synthetic of every row over the domains that have items of both kinds.
+
+        Other domains would add what sets domains apart, not kinds.
+        """
+        members = [d for d in members if all(self._masks[d][kind].any() for kind in KINDS)]
+        if not members:
+            return
         for at, row in enumerate(rows):
             sides = [
-                _means(self._strata(members, mode, rows, kind), at, options) for kind in KINDS
+                _means(self._strata(members, mode, rows, kind), at, self._options(mode, kind))
+                for kind in KINDS
             ]
             if sides[0] is None or sides[1] is None:
                 continue
@@ -170,7 +179,7 @@ class Kinds:
         if not {"solo", "tools"} <= self._table.modes:
             return
         shared = sorted(set(self._table.rows("solo")) & set(self._table.rows("tools")))
-        options = self._options("solo")
+        options = self._options("solo", kind)
         solo, tools = (self._strata(members, m, shared, kind) for m in ("solo", "tools"))
         for at, row in enumerate(shared):
             pairs = [

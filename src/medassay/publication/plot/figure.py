@@ -94,9 +94,11 @@ class Figure:
         return {
             "$schema": _SCHEMA,
             "description": self.description,
-            "data": {"values": [dict(row) for row in self.rows]},
+            "data": {
+                "values": [{k: _drawable(v) for k, v in row.items()} for row in self.rows]
+            },
             "config": config,
-            **self.spec,
+            **_drawable(dict(self.spec)),
         }
 
     def svg(self, *, dark: bool = False) -> str:
@@ -141,6 +143,17 @@ class Figure:
             shown = {label: row.get(key) for key, label in self.columns.items()}
             lines.append(json.dumps(shown, ensure_ascii=False))
         return "\n".join(lines)
+
+
+def _drawable(value: Any) -> Any:
+    """Return text that an SVG may hold: control and other characters without shape are spelled out."""
+    if isinstance(value, dict):
+        return {key: _drawable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_drawable(inner) for inner in value]
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    return "".join(c if c.isprintable() else f"U+{ord(c):04X}" for c in value)
 
 
 def drawable() -> bool:

@@ -54,10 +54,19 @@ class Evidence:
         scores = (*self.first, *self.second)
         if not all(np.isin(one, (0.0, 1.0)).all() for one in scores):
             return None
-        if any(numbers is not None for numbers in self.clusters):
+        if self.spans or any(numbers is not None for numbers in self.clusters):
             return None
         differences = self.differences
         return int((differences > 0).sum()), int((differences < 0).sum())
+
+    @property
+    def spans(self) -> bool:
+        """Return whether a cluster has items in several domains, so that these are not independent."""
+        apart = (
+            len(a) if numbers is None else int(numbers.max()) + 1
+            for a, numbers in zip(self.first, self.clusters, strict=True)
+        )
+        return self.groups < sum(apart)
 
     @property
     def mcnemar_p(self) -> float | None:
@@ -66,7 +75,9 @@ class Evidence:
 
     @property
     def bounds(self) -> Bounds | None:
-        """Return the 90 % interval that a margin is held against."""
+        """Return the 90 % interval that a margin is held against; None where clusters span domains."""
+        if self.spans:
+            return None
         return difference_bounds(self.first, self.second, self.clusters)
 
     def needed(self, pair: Pair, c: float | None, means: Means) -> dict[str, int | None]:
@@ -93,7 +104,7 @@ class Evidence:
         else:
             # More items of the same make, in the same clusters and domains: SE falls with √n.
             differences = [a - b for a, b in zip(self.first, self.second, strict=True)]
-            spread = stratified_spread(differences, self.clusters)
+            spread = None if self.spans else stratified_spread(differences, self.clusters)
             deviation = None if spread is None else (spread[1] * n) ** 0.5
             found[pair.difference.test] = (
                 None if deviation is None else items_graded(deviation, d)

@@ -165,9 +165,15 @@ def _pooled_difference(
     """Return a difference of macro means, tested by the stratified t: McNemar would test the micro mean."""
     from scipy.special import stdtr
 
+    outside = not (made.lo <= TIE and made.hi >= -TIE)
+    apart = sum(len(np.unique(names)) for names in clusters)
+    if (
+        len(np.unique(np.concatenate(clusters))) < apart
+    ):  # domains share clusters: only the draws know
+        different = outside and abs(made.value) > TIE
+        return replace(made, p=made.p_bootstrap, test="bootstrap", different=different)
     numbers = [number_clusters(names) for names in clusters]
     spread = stratified_spread([a - b for a, b in pairs], numbers)
-    outside = not (made.lo <= TIE and made.hi >= -TIE)
     if spread is None or spread[1] == 0:
         p = 1.0 if abs(made.value) <= TIE else made.p
     else:
