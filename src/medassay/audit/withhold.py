@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,13 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     if (run.path / RERUN).exists():
         (folder / RERUN).write_bytes((run.path / RERUN).read_bytes())
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
-    _write(folder / "items.jsonl", _items(run, hidden, withheld))
-    _write(folder / "trials.jsonl", _trials(run, hidden, withheld))
+    _write(
+        folder / "items.jsonl", _redacted(run.path / "items.jsonl", "id", withheld, hidden.item)
+    )
+    _write(
+        folder / "trials.jsonl",
+        _redacted(run.path / "trials.jsonl", "item", withheld, hidden.trial),
+    )
     _write(folder / "scores.jsonl", _scores(run, hidden, withheld))
     _write(folder / "timings.jsonl", _timings(run, withheld))
     _write(folder / "findings.jsonl", _findings(run, withheld))
@@ -178,20 +183,12 @@ def _named(row: dict[str, Any], tags: set[str], known: set[str]) -> dict[str, An
     return made
 
 
-def _items(
-    run: Run, hidden: Withholding, withheld: set[tuple[str, str]]
+def _redacted(
+    path: Path, name: str, withheld: set[tuple[str, str]], make: Callable[[Any], dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    for record in read_jsonl(run.path / "items.jsonl"):
-        secret = (record["domain"], record["id"]) in withheld
-        yield hidden.item(record) if secret else record
-
-
-def _trials(
-    run: Run, hidden: Withholding, withheld: set[tuple[str, str]]
-) -> Iterator[dict[str, Any]]:
-    for record in read_jsonl(run.path / "trials.jsonl"):
-        secret = (record["domain"], record["item"]) in withheld
-        yield hidden.trial(record) if secret else record
+    """Yield the records of a file, those about withheld items as `make` leaves them."""
+    for record in read_jsonl(path):
+        yield make(record) if (record["domain"], record[name]) in withheld else record
 
 
 def _scores(

@@ -38,21 +38,7 @@ def plan_items(
     >>> found["items"], found["by_formula"], round(found["power"], 3)
     (168, 155, 0.544)
     """
-    if (discordance is None) == (deviation is None):
-        raise InputError(
-            "give --discordance for right-or-wrong answers, or --deviation for graded scores"
-        )
-    if deviation is not None and not 0 < deviation < float("inf"):
-        raise InputError(f"--deviation {deviation:g}: expected a number above 0")
-    if not 0 < difference < float("inf"):
-        raise InputError(f"--difference {difference:g}: expected a number above 0")
-    if items is not None and items < 1:
-        raise InputError(f"--items {items}: expected at least 1")
-
-    if deviation is not None and not 1e-6 < difference / deviation < 1e6:
-        raise InputError(
-            f"--difference {difference:g} with --deviation {deviation:g}: out of all proportion"
-        )
+    _check(difference, discordance, deviation, items)
 
     def needed(wanted: float) -> tuple[int | None, int | None]:
         if discordance is None:
@@ -80,6 +66,27 @@ def plan_items(
         "power": power,
         "nearby": [{"difference": d, "items": needed(d)[0] or needed(d)[1]} for d in nearby],
     }
+
+
+def _check(
+    difference: float, discordance: float | None, deviation: float | None, items: int | None
+) -> None:
+    """Refuse wishes that no number of items could be told for."""
+    if (discordance is None) == (deviation is None):
+        raise InputError(
+            "give --discordance for right-or-wrong answers, or --deviation for graded scores"
+        )
+    if deviation is not None and not 0 < deviation < float("inf"):
+        raise InputError(f"--deviation {deviation:g}: expected a number above 0")
+    if not 0 < difference < float("inf"):
+        raise InputError(f"--difference {difference:g}: expected a number above 0")
+    if items is not None and items < 1:
+        raise InputError(f"--items {items}: expected at least 1")
+
+    if deviation is not None and not 1e-6 < difference / deviation < 1e6:
+        raise InputError(
+            f"--difference {difference:g} with --deviation {deviation:g}: out of all proportion"
+        )
 
 
 def _graded_power(items: int, deviation: float, difference: float) -> float:
