@@ -131,3 +131,20 @@ def test_what_cannot_be_forgotten_is_told(workspace, cli):
     code, _, errors = cli("score", run.path)
     assert code == 3
     assert "withheld" in errors
+
+
+def test_findings_of_a_fresh_run_forget_replies_too(tmp_path):
+    from medassay import pipeline
+
+    makers.write_bank(tmp_path / "bank", makers.many_items(12))
+    plan = makers.write_plan(tmp_path)
+    for reply in (f"{SECRET}: one", f"{SECRET}: two"):
+        makers.write_models(tmp_path, makers.fake(reply="A", replies={"q00003": reply}))
+        run = pipeline.run(plan, secrets={}, fresh="two" in reply)
+    assert SECRET in (run.path / "findings.jsonl").read_text()
+    found = forget("q00003", tmp_path, reason="law", at="2026-11-21T00:00:00Z")
+    assert len(found.runs) == 2
+    for folder in (tmp_path / "runs").iterdir():
+        assert verify(folder).ok
+        for path in folder.glob("*.jsonl"):
+            assert SECRET not in path.read_text(), path
