@@ -9,7 +9,7 @@ run. Publication lies above, in `audit`, since it joins finished runs.
 import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import load_bank
@@ -51,6 +51,9 @@ from medassay.storage.run import (
 )
 from medassay.task.catalog import find_task
 from medassay.task.judged import judges_of
+
+if TYPE_CHECKING:
+    from medassay.publication.plot.figure import Figure
 
 
 def find_bank(name: str, base: Path, lock: Path) -> Bank:
@@ -196,6 +199,45 @@ def leaderboard(run: Run | str | Path) -> Leaderboard:
     return Leaderboard(
         run=found.id, domains=statistics["domains"], by_kind=statistics.get("by_kind")
     )
+
+
+def figure(run: Run | str | Path, name: str = "forest") -> "Figure":
+    """Return a figure of a sealed run, for notebooks and files: the bytes are those of the board.
+
+    Parameters
+    ----------
+    name : "forest", pairs of models over all domains; "bars", every model in every domain
+
+    Raises
+    ------
+    InputError
+        When there is no such figure, or nothing to draw.
+    """
+    from medassay.publication.page.compare import pairs_figure
+    from medassay.publication.plot.bars import bars
+
+    found = run if isinstance(run, Run) else open_run(Path(run))
+    board = leaderboard(found)
+    mode = sorted(found.statistics["fields"], key=lambda one: (one != "solo", one))[0]
+    if name == "forest":
+        made = pairs_figure(found.statistics, mode)
+    elif name == "bars":
+        rows = [
+            {**row, "domain": domain, "model": f"{row['model']} · {row['setting']}"}
+            for domain, some in board.domains.items()
+            for row in some
+            if domain != "overall" and row["mode"] == mode and row["score"] is not None
+        ]
+        hundred = bool(rows) and rows[0]["scale"] == [0, 1]
+        unit = f"{rows[0]['metric']}, %" if hundred else "score"
+        made = bars(rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1)
+    else:
+        raise InputError(f"figure '{name}': expected forest or bars")
+    if not made.rows:
+        raise InputError(
+            f"run {found.id}: nothing to draw as {name}: too few models are ranked"
+        )
+    return made
 
 
 def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[str, Any]:

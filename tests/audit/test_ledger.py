@@ -433,7 +433,6 @@ def test_nothing_is_written_into_what_must_not_change(published, site, tmp_path,
         ("publish", published.path, "--to", site / "p", "--id", "x"),
         ("export", published.path, "--format", "csv", "--to", site / "p/one/x.csv"),
         ("export", published.path, "--format", "csv", "--to", published.path / "x.csv"),
-        ("report", published.path, "--figure", published.path / "f.svg"),
         ("keys", "new", site / "k.pem"),
     ):
         code, _, errors = cli(*arguments)

@@ -47,7 +47,11 @@ MADE = {
         factor=100,
     ),
     "heat_map": lambda plot: plot(
-        ["one", HOSTILE], [[1.0, None], [None, 1.0]], order=[1, 0], linkage="average"
+        ["one", HOSTILE, "three"],
+        [[1.0, None, 0.5], [None, 1.0, None], [0.5, None, 1.0]],
+        order=[1, 0, 2],
+        merges=[(0, 2, 0.5), (1, 3, 1.0)],
+        linkage="average",
     ),
     "quadrant": lambda plot: plot(
         [
@@ -135,12 +139,16 @@ def test_the_report_draws_what_the_board_shows(tmp_path, cli):
     names = {n: n for n in rows[0].split(",")}
     run = medassay.import_predictions(tmp_path / "t.csv", names, runs=tmp_path)
     medassay.publish(run, tmp_path / "site", publication="x")
-    code, shown, _ = cli("report", run.path, "--figure", tmp_path / "f.svg")
+    code, shown, _ = cli("report", run.path, "--figure", "forest", "--to", tmp_path / "f.svg")
     assert code == 0
     assert "1 of 1 pairs differ" in shown
     board = (tmp_path / "site/p/x/figure/forest-solo.svg").read_text()
     assert (tmp_path / "f.svg").read_text() == board
-    assert cli("report", run.path, "--figure", tmp_path / "f.svg")[0] == 3
+    assert cli("report", run.path, "--figure", "forest", "--to", tmp_path / "f.svg")[0] == 3
+    assert medassay.figure(run).svg() == board
+    assert len(medassay.figure(run, "bars").rows) == 2
+    assert cli("report", run.path, "--figure", "pie", "--to", tmp_path / "g.svg")[0] == 3
+    assert cli("report", run.path, "--figure", "bars")[0] == 2
     page = (tmp_path / "site/p/x/compare/index.html").read_text()
     assert 'data-pair="bad − good"' in page
 

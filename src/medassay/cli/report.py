@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out, visible
-from medassay.errors import InputError
+from medassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from medassay.core.leaderboard import Leaderboard
@@ -18,9 +18,10 @@ def command(
     domain: str = typer.Option(
         "overall", help="The domain to show as text; 'all' for every one."
     ),
-    figure: Path | None = typer.Option(
-        None, help="Draw the pairs of models instead, into a file .svg, .png or .pdf."
+    figure: str = typer.Option(
+        "", help="Draw instead: forest (pairs of models) or bars (every domain); needs --to."
     ),
+    to: Path | None = typer.Option(None, help="The figure's file, .svg, .png or .pdf."),
     by: str = typer.Option(
         "",
         help="Break down by category, year, language, answer_type, kind or tag (comma-separated).",
@@ -33,8 +34,10 @@ def command(
 
     board = pipeline.leaderboard(run)
     found = open_run(run)
-    if figure is not None:
-        _draw(found, figure)
+    if bool(figure) != (to is not None):
+        raise UsageError("--figure and --to go together: what to draw, and into which file")
+    if to is not None:
+        _draw(found, to, figure)
         return
     groups = breakdown(found, by.split(",")) if by else None
     if out.json:
@@ -53,15 +56,12 @@ def command(
         _print_groups(field, rows)
 
 
-def _draw(run: "Run", target: Path) -> None:
-    """Write the forest of a run's pairs, of its first mode, as the board shows it."""
-    from medassay.publication.page.compare import pairs_figure
+def _draw(run: "Run", target: Path, name: str) -> None:
+    """Write a figure of a run, as the board shows it."""
+    from medassay import pipeline
     from medassay.storage.run import refuse_inside
 
-    mode = sorted(run.statistics["fields"], key=lambda name: (name != "solo", name))[0]
-    made = pairs_figure(run.statistics, mode)
-    if not made.rows:
-        raise InputError(f"run {run.id}: no pairs to draw: fewer than two models are ranked")
+    made = pipeline.figure(run, name)
     refuse_inside(target)
     if target.exists():
         raise InputError(f"{target}: exists; nothing is overwritten")

@@ -6,6 +6,7 @@ from typing import Any
 from medassay.publication.plot.figure import Figure
 
 _VALUES_UP_TO = 20
+_STEP = 56  # pixels of a column
 
 
 def heat_map(
@@ -13,13 +14,18 @@ def heat_map(
     matrix: Sequence[Sequence[float | None]],
     *,
     order: Sequence[int],
+    merges: Sequence[tuple[int, int, float]],
     linkage: str,
 ) -> Figure:
-    """Return the heat map of a correlation matrix; an undefined value says so and is not 0.
+    """Return the heat map of a correlation matrix under its dendrogram.
+
+    An undefined value says so and is not 0.
 
     Parameters
     ----------
     order : rows and columns as the dendrogram has them
+    merges : which two clusters join at which distance, as SciPy's linkage numbers them: below n the
+        rows themselves, n + k what the merge k made
     linkage : how the dendrogram was made, for the caption
     """
     shown = [names[at] for at in order]
@@ -66,8 +72,42 @@ def heat_map(
         caption=f"{len(names)} × {len(names)}, {linkage}; {undefined} undefined.",
         columns={"row": "row", "column": "column", "shown": "value"},
         rows=rows,
-        spec={"width": {"step": 56}, "height": {"step": 26}, "layer": layers},
+        spec={
+            "vconcat": [
+                _tree(order, merges),
+                {"width": {"step": _STEP}, "height": {"step": 26}, "layer": layers},
+            ],
+            "spacing": 2,
+        },
     )
+
+
+def _tree(order: Sequence[int], merges: Sequence[tuple[int, int, float]]) -> dict[str, Any]:
+    """Return the drawing of a dendrogram over columns in their order."""
+    n = len(order)
+    places = {name: float(at) for at, name in enumerate(order)}
+    heights = dict.fromkeys(places, 0.0)
+    lines = []
+    for k, (a, b, distance) in enumerate(merges):
+        for side in (a, b):
+            at = places[side]
+            lines.append({"x": at, "x2": at, "y": heights[side], "y2": distance})
+        lines.append({"x": places[a], "x2": places[b], "y": distance, "y2": distance})
+        places[n + k], heights[n + k] = (places[a] + places[b]) / 2, distance
+    x = {
+        "field": "x",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [-0.5, n - 0.5]},
+    }
+    y = {"field": "y", "type": "quantitative", "title": "distance", "axis": {"tickCount": 3}}
+    return {
+        "width": _STEP * n,
+        "height": 70,
+        "data": {"values": lines},
+        "mark": "rule",
+        "encoding": {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}},
+    }
 
 
 def rank_flow(ranks: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Figure:
