@@ -27,12 +27,13 @@ _EXAMPLES = 3
 _PANEL = ("panel_scores", "agreement", "extra_false_claim_count", "contradict_count")
 
 
-def board_of(run: Run, name: str, *, compact: bool | None = None) -> Board:
+def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = False) -> Board:
     """Return what the pages of a sealed run show.
 
     Parameters
     ----------
     compact : whether one page shows all cells; None: above 5,000 cells
+    front : only for the rankings: times and failures are not read
     """
     if compact is None:
         rows = run.statistics["domains"]
@@ -41,8 +42,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None) -> Board:
     items = RunItems(run.path, run.manifest["domains"])
     failures: Counter[str] = Counter()
     times: dict[tuple[str, str, str], list[tuple[float, int, int]]] = {}
-    timings = read_jsonl(run.path / "timings.jsonl")
-    for trial, timing in zip(read_jsonl(run.path / "trials.jsonl"), timings, strict=True):
+    for trial, timing in () if front else _timed(run):
         if trial["outcome"] == "failed":
             failures[trial["model"]] += 1
         elif timing.get("seconds"):
@@ -66,6 +66,11 @@ def board_of(run: Run, name: str, *, compact: bool | None = None) -> Board:
         times=[_time(run, key, found) for key, found in sorted(times.items())],
         answers=lambda: _answers(run, items),
     )
+
+
+def _timed(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    trials, timings = (read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "timings"))
+    return zip(trials, timings, strict=True)
 
 
 def _time(

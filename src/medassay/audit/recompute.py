@@ -37,7 +37,6 @@ from medassay.storage.run import (
     file_sha256,
     open_run,
     read_document,
-    record_root,
     sealed_records,
     trial_cell,
 )
@@ -140,19 +139,22 @@ def _changed_record(path: Path, name: str) -> str:
 
 def _check_root(folder: Path) -> str:
     seal = read_document(folder / SEAL)
-    root, count = record_root(folder)
-    if (root, count) != (seal["root"], seal["count"]):
-        raise Mismatch(
-            f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
-        )
     deleted = {(e["domain"], e["item"]) for e in read_tombstones(folder)["entries"]}
+    tree = MerkleTree()
     for name, number, line in sealed_records(folder):
-        if isinstance(as_leaf(line), Leaf):
+        leaf = as_leaf(line)
+        if isinstance(leaf, Leaf):
             record = parse_json(line, f"{name} line {number}")
             if (record["domain"], record["item"]) not in deleted:
                 raise Mismatch(
                     f"{name} line {number}: a tombstone that {TOMBSTONES} does not list"
                 )
+        tree.add(leaf)
+    root, count = tree.root().hex(), tree.count
+    if (root, count) != (seal["root"], seal["count"]):
+        raise Mismatch(
+            f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
+        )
     said = f"; {len(deleted)} items deleted, see {TOMBSTONES}" if deleted else ""
     return f"{count} records, root {root[:16]}{said}"
 

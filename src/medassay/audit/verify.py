@@ -191,7 +191,7 @@ def _check_pages(folder: Path) -> str:
     newest = next(e.record["publication"] for e in reversed(entries) if is_publication(e))
     pages = dict(site_files(entries))
     pages["index.html"] = front_page(
-        board_of(Run(folder / "p" / newest / DATA), newest), entries
+        board_of(Run(folder / "p" / newest / DATA), newest, front=True), entries
     )
     for name, content in pages.items():
         if (folder / name).read_bytes() != content:
