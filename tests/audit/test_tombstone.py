@@ -148,3 +148,19 @@ def test_findings_of_a_fresh_run_forget_replies_too(tmp_path):
         assert verify(folder).ok
         for path in folder.glob("*.jsonl"):
             assert SECRET not in path.read_text(), path
+
+
+def test_a_forgotten_rubric_keeps_the_lowest_score_that_bounds_need():
+    from medassay.audit.redaction import numbers_of
+
+    criteria = [{"text": SECRET, "points": 5}, {"text": "harms", "points": -4}]
+    item = {
+        "id": "r",
+        "kind": "public",
+        "domain": "law",
+        "answer_type": "open",
+        "criteria": criteria,
+    }
+    found = numbers_of(item)
+    assert found["lowest"] == -0.8
+    assert SECRET not in json.dumps(found)

@@ -105,3 +105,27 @@ def test_the_pages_of_bank_and_pairs(site):
     assert "figure/bank-law-2026.2.svg" in page
     page = (site / "p/p1/compare/index.html").read_text()
     assert page.count("data-pair=") in (0, 1)
+
+
+def test_scores_on_another_scale_never_stand_in_one_figure(tmp_path):
+    """A site may publish accuracies and grades from 0 to 10: each in its own units, none beside the other."""
+    makers.write_bank(tmp_path / "bank", makers.many_items(12))
+    publish(tmp_path, "closed", ["a"])
+    makers.write_bank(tmp_path / "open", makers.open_items(12), name="open")
+    judge = makers.judges()[0]
+    judge["script"] = {"reply": "1,7"}
+    makers.write_models(tmp_path, makers.fake("a", reply="Duty."), judge)
+    plan = makers.write_plan(
+        tmp_path, banks=["open"], models=["a"], judges=[judge["id"]], task="g_eval_single"
+    )
+    run = medassay.run(plan, secrets={})
+    [row] = run.statistics["domains"]["overall"]
+    assert row["scale"] == [0, 10]
+    medassay.publish(run, tmp_path / "site", publication="graded")
+    svg = (tmp_path / "site/p/graded/figure/trend.svg").read_text()
+    assert "closed" not in svg
+    page = (tmp_path / "site/p/graded/trend/index.html").read_text()
+    assert "accuracy" in page
+    old = trend(tmp_path / "site", "closed")["points"][0]
+    assert f"{100 * old['score']:.1f} <span" in page
+    assert verify(tmp_path / "site").ok

@@ -396,3 +396,22 @@ def test_the_gap_is_over_domains_that_have_items_of_both_kinds(tmp_path):
     run = medassay.run(makers.write_plan(tmp_path), secrets={})
     gaps = {g["domain"]: g["gap"] for g in run.statistics["by_kind"]["gap"]}
     assert gaps == {"overall": 0, "law": 0}
+
+
+@pytest.mark.parametrize("domains", [("law",), ("law", "tax")])
+def test_clusters_that_join_kinds_or_domains_stay_whole_without_their_names(tmp_path, domains):
+    """A case with public and synthetic items, or items of two domains, is one case to outsiders too."""
+    items = []
+    for domain in domains:
+        for n, item in enumerate(makers.many_items(24, domain)):
+            case = f"secret case {n // 2}"
+            kind = "public" if n < 12 and n % 2 else "synthetic"
+            items.append({**item, "id": f"{domain}-{n:02}", "cluster": case, "kind": kind})
+    makers.write_bank(tmp_path / "bank", items, domains=domains)
+    makers.write_models(tmp_path, makers.fake("one", letters="hash"))
+    run = medassay.run(makers.write_plan(tmp_path, models=["one"]), secrets={})
+    medassay.publish(run, tmp_path / "site")
+    report = verify(tmp_path / "site")
+    assert report.ok, report.first_mismatch
+    for data in everything(tmp_path / "site").values():
+        assert b"secret case 11" not in data  # of synthetic items alone

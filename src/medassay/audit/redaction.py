@@ -13,29 +13,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from medassay.core.canonical import canonical
+from medassay.score.rubric import lowest_points
+from medassay.task.judged import TRIAL_KEY
 
 ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm")
-TRIAL_FIELDS = (
-    "schema_version",
-    "domain",
-    "model",
-    "setting",
-    "mode",
-    "item",
-    "repeat",
-    "outcome",
-)
-SCORE_FIELDS = (
-    "schema_version",
-    "domain",
-    "model",
-    "setting",
-    "mode",
-    "item",
-    "repeat",
-    "score",
-    "scorer",
-)
+TRIAL_FIELDS = ("schema_version", *TRIAL_KEY, "outcome")
+SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer")
 # Of a record in the form that the specification's golden file has.
 PUBLIC_FIELDS = (
     "run_id",
@@ -74,6 +57,14 @@ def kept(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
     return {name: record[name] for name in fields if name in record}
 
 
+def numbers_of(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what may be known of an item without its text: bounds need the lowest score it allows."""
+    made = kept(item, ITEM_FIELDS)
+    if "criteria" in item:
+        made["lowest"] = lowest_points(float(c["points"]) for c in item["criteria"])
+    return made
+
+
 class Withholding:
     """Makes public records of private ones; `secret` is the run's own and never published."""
 
@@ -89,15 +80,11 @@ class Withholding:
         """Return the commitment to a record with its own salt."""
         return commitment(self.salt(*names), record)
 
-    def item(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is published of an item."""
-        made = kept(record, ITEM_FIELDS)
-        if "cluster" in record:  # intervals need to know who belongs together, not why
-            made["cluster"] = self.salt("cluster", record["domain"], record["cluster"])[:16]
-        if "criteria" in record:  # bounds need the lowest score that the points allow
-            points = [float(criterion["points"]) for criterion in record["criteria"]]
-            best = sum(p for p in points if p > 0)
-            made["lowest"] = sum(p for p in points if p < 0) / best if best else 0.0
+    def item(self, record: Mapping[str, Any], cluster: str | None) -> dict[str, Any]:
+        """Return what is published of an item; `cluster` is the public name of its cluster."""
+        made = numbers_of(record)
+        if cluster is not None:
+            made["cluster"] = cluster
         made["commitment"] = self.commitment(record, *item_key(record))
         return made
 
@@ -128,8 +115,7 @@ def item_key(record: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def trial_key(record: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what names an answer among salts."""
-    names = ("domain", "model", "setting", "mode", "item", "repeat")
-    return ("trial", *(record[name] for name in names))
+    return ("trial", *(record[name] for name in TRIAL_KEY))
 
 
 def _panel_numbers(verdicts: list[Mapping[str, Any]]) -> dict[str, Any]:

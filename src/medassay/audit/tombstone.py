@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from medassay.audit.redaction import ITEM_FIELDS, TRIAL_FIELDS, kept
+from medassay.audit.redaction import TRIAL_FIELDS, kept, numbers_of
 from medassay.core.canonical import canonical
 from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
@@ -163,7 +163,7 @@ def _tombstone(
     if not about or "tombstone" in record:
         return raw
     if name == "items.jsonl":
-        made = kept(record, (*ITEM_FIELDS, "cluster", "lowest"))
+        made = numbers_of(record) | kept(record, ("cluster", "lowest"))
         made["tombstone"] = sha256(line).hexdigest()
     else:
         made = kept(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)

@@ -49,7 +49,10 @@ def extended(before: dict[str, Any], run: Run, publication: str, reason: str) ->
             "sampling": short_hash(run.manifest.get("sampling", {}).get(row["model"])),
             **{
                 key: row[key]
-                for key in ("model", "setting", "mode", "score", "lo", "hi", "n", "rank")
+                for key in (
+                    *("model", "setting", "mode", "metric", "scale"),
+                    *("score", "lo", "hi", "n", "rank"),
+                )
             },
         }
         for row in run.statistics["domains"][OVERALL]

@@ -55,8 +55,15 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     if (run.path / RERUN).exists():
         (folder / RERUN).write_bytes((run.path / RERUN).read_bytes())
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
+    clusters = _clusters(run, hidden)
     _write(
-        folder / "items.jsonl", _redacted(run.path / "items.jsonl", "id", withheld, hidden.item)
+        folder / "items.jsonl",
+        _redacted(
+            run.path / "items.jsonl",
+            "id",
+            withheld,
+            lambda item: hidden.item(item, clusters.get(_cluster(run, item))),
+        ),
     )
     _write(
         folder / "trials.jsonl",
@@ -180,6 +187,26 @@ def _named(row: dict[str, Any], tags: set[str], known: set[str]) -> dict[str, An
             item = name.rsplit("/", 1)[0]
             events[name if item in known else item] += n
         made["harmful_criteria"] = {**row["harmful_criteria"], "events": dict(events)}
+    return made
+
+
+def _cluster(run: Run, item: dict[str, Any]) -> tuple[str, str]:
+    """Return what a cluster is known by: its name in a version of a bank, whatever the domain."""
+    return run.manifest["domains"][item["domain"]], item.get("cluster", "")
+
+
+def _clusters(run: Run, hidden: Withholding) -> dict[tuple[str, str], str]:
+    """Return the public name of every cluster: salted, unless a public item tells it.
+
+    Intervals need to know who belongs together, public and synthetic items and domains alike.
+    """
+    made: dict[tuple[str, str], str] = {}
+    for item in read_jsonl(run.path / "items.jsonl"):
+        if "cluster" in item:
+            key = _cluster(run, item)
+            if item.get("kind") != "synthetic":
+                made[key] = key[1]
+            made.setdefault(key, hidden.salt("cluster", *key)[:16])
     return made
 
 

@@ -25,7 +25,6 @@ _SAME = (
     *("question", "context", "options", "expected", "range", "regex", "facts", "criteria"),
     *("revision", "commitment"),
 )
-Row = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)

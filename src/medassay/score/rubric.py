@@ -1,6 +1,6 @@
 """Criteria with positive and negative points: what was met over what could be met."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from medassay.errors import ScaleError
@@ -32,3 +32,16 @@ def rubric_points(criteria: Sequence[Mapping[str, Any]], met: Sequence[bool]) ->
     if best <= 0:
         raise ScaleError("no criterion has positive points; nothing can be reached")
     return float(sum(c["points"] for c, yes in zip(criteria, met, strict=True) if yes) / best)
+
+
+def lowest_points(points: Iterable[float]) -> float:
+    """Return the lowest score that criteria allow: that of doing all harm and no good.
+
+    Examples
+    --------
+    >>> lowest_points([5, 3, -4]), lowest_points([])
+    (-0.5, 0.0)
+    """
+    given = list(points)
+    best = sum(p for p in given if p > 0)
+    return sum(p for p in given if p < 0) / best if best else 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from medassay.core.item import Item
 from medassay.core.trial import OUTCOMES
 from medassay.errors import StatisticError
+from medassay.score.rubric import lowest_points
 from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
 from medassay.statistic.ranking.pairs import Pair, Row
@@ -110,9 +111,7 @@ def _lowest(item: Item) -> float:
     """Return the lowest score an item can have: that of doing all harm and no good."""
     if item.lowest is not None:
         return item.lowest
-    points = [criterion.points for criterion in item.criteria]
-    harm, best = sum(p for p in points if p < 0), sum(p for p in points if p > 0)
-    return harm / best if best else 0.0
+    return lowest_points(criterion.points for criterion in item.criteria)
 
 
 def unranked_rows(manifest: Mapping[str, Any], rows: Iterable[Row]) -> dict[Row, str]:

@@ -15,7 +15,8 @@ def pages(board: Board) -> Iterator[Page]:
     """Yield the page and its figure; nothing for a run that is shown without a site."""
     if not board.trend.get("points"):
         return
-    scale = board.statistics["scale"]
+    # Points of another metric stand in the table, in their own units, and in no figure beside these.
+    scale, metric = board.statistics["scale"], board.statistics["metric"]
     hundred = (scale["lo"], scale["hi"]) == (0, 1)
     points = [
         {
@@ -25,8 +26,12 @@ def pages(board: Board) -> Iterator[Page]:
             "series": f"{point['series']} {point['sampling']}",
         }
         for point in board.trend["points"]
+        if (point["metric"], point["scale"]) == (metric, [scale["lo"], scale["hi"]])
     ]
-    markers = [marker["publication"] for marker in board.trend["markers"]]
+    drawn_here = {point["publication"] for point in points}
+    markers = [
+        m["publication"] for m in board.trend["markers"] if m["publication"] in drawn_here
+    ]
     made = trend(points, markers, unit=metric_text(board), factor=100 if hundred else 1)
     yield from drawn(made, "trend")
     yield render(

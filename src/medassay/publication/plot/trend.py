@@ -108,6 +108,8 @@ def trend(
 
 
 def _caption(publications: int, changes: int) -> str:
+    if not publications:
+        return "No points of this metric."
     said = f"{publications} publication{'s' if publications > 1 else ''}"
     if not changes:
         return f"{said} of one series."
