@@ -33,19 +33,25 @@ def bca(scores: Floats, draws: Floats, level: float = 0.95) -> tuple[float, floa
     ----------
     Efron (1987), J. Am. Stat. Assoc. 82:171-185, doi:10.1080/01621459.1987.10478410.
     """
-    from scipy.special import ndtr, ndtri
-
-    mean, n = scores.mean(), len(scores)
+    n = len(scores)
     if n < 2 or np.ptp(scores) <= TIE:
         return None
-    below = np.count_nonzero(draws < mean - TIE)
-    ties = np.count_nonzero(np.abs(draws - mean) <= TIE)
+    return bca_ends(float(scores.mean()), (scores.sum() - scores) / (n - 1), draws, level)
+
+
+def bca_ends(
+    value: float, left_out: Floats, draws: Floats, level: float = 0.95
+) -> tuple[float, float] | None:
+    """Return the BCa interval of any statistic from its draws and its values without each item."""
+    from scipy.special import ndtr, ndtri
+
+    below = np.count_nonzero(draws < value - TIE)
+    ties = np.count_nonzero(np.abs(draws - value) <= TIE)
     share = (below + 0.5 * ties) / len(draws)
-    if not 0 < share < 1:
+    centred = left_out.mean() - left_out
+    if not 0 < share < 1 or not centred.any():
         return None
     z0 = ndtri(share)
-    left_out = (scores.sum() - scores) / (n - 1)
-    centred = left_out.mean() - left_out
     acceleration = (centred**3).sum() / (6 * (centred**2).sum() ** 1.5)
     ends = []
     for tail in ((1 - level) / 2, (1 + level) / 2):

@@ -1,0 +1,80 @@
+"""Words of differential diagnosis: how a name stands to the golden diagnosis, how severe a disease is.
+
+Source: specification of differential-diagnosis scoring, "Algorithm", 2 and 3.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+EXACT = "Exact Synonym"
+# Distance to the golden diagnosis; what nobody judged counts as far as can be.
+RELATIONS: dict[str, int] = {
+    EXACT: 1,
+    "Broad Synonym": 2,
+    "Exact Disease Group": 3,
+    "Broad Disease Group": 4,
+    "Not Related": 5,
+}
+FARTHEST = 5
+LEVELS: dict[str, int] = {"mild": 1, "moderate": 2, "severe": 3, "critical": 4}
+RARE = "rare"
+
+
+@dataclass(frozen=True)
+class SeverityMap:
+    """Which severity labels there are, and how far two of them lie apart.
+
+    `levels` gives the value of each label, `rare` the labels that say a disease is rare. Where rarity
+    is `apart`, it is no level: a mismatch of it costs one step beside the difference of the levels.
+    """
+
+    levels: Mapping[str, int]
+    rare: frozenset[str]
+    apart: bool = False
+
+    def distance(self, golden: str, predicted: str) -> int:
+        """Return the distance of two labels, 1 to 5.
+
+        Raises
+        ------
+        KeyError
+            When a label is none of this map.
+        """
+        mismatch = self.apart and (golden in self.rare) != (predicted in self.rare)
+        return 1 + abs(self.shift(golden, predicted)) + mismatch
+
+    def shift(self, golden: str, predicted: str) -> int:
+        """Return the signed difference of the levels, predicted − golden."""
+        return self.levels[predicted] - self.levels[golden]
+
+
+# `published` is the Kernel29 method: rare overrides the four others and ranks above critical, though it is a
+# frequency. `separate` holds rarity apart: "rare mild" and "mild" share a level.
+SEVERITY_MAPS: dict[str, SeverityMap] = {
+    "published": SeverityMap({**LEVELS, RARE: 5}, frozenset({RARE})),
+    "separate": SeverityMap(
+        {**LEVELS, **{f"{RARE} {name}": value for name, value in LEVELS.items()}},
+        frozenset(f"{RARE} {name}" for name in LEVELS),
+        apart=True,
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Diagnosis:
+    """One entry of a ranked list; labels are None until somebody gave them, or where nobody could.
+
+    `relation_by` and `severity_by` say how a label was found: a rule of names, the bank, or a judge.
+    """
+
+    rank: int
+    name: str
+    relation: str | None = None
+    relation_by: str = ""
+    severity: str | None = None
+    severity_by: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
