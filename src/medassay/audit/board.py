@@ -9,7 +9,7 @@ from typing import Any
 from medassay.audit.trend import read_trend
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import sha256_hex
-from medassay.core.item import Item
+from medassay.core.item import OPEN_FORMS, Item
 from medassay.publication.board import OVERALL, VALIDATION, Board, CellKey, ShownAnswer
 from medassay.runner.fresh import rerun_of
 from medassay.storage.jsonl import read_jsonl
@@ -47,7 +47,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
             failures[trial["model"]] += 1
         elif timing.get("seconds"):
             form = items.form(trial["domain"], trial["item"])
-            kind = "open" if form in ("open", "rubric") else "quiz"
+            kind = "open" if form in OPEN_FORMS else "quiz"
             key = (trial["model"], trial["setting"], kind)
             asked, said = timing.get("tokens", (0, 0))
             times.setdefault(key, []).append((timing["seconds"], asked, said))

@@ -16,6 +16,7 @@ from medassay.bank import (
     medqa,
     mmlu,
     pubmedqa,
+    rarebench,
 )
 from medassay.core.item import Bank
 
@@ -65,5 +66,20 @@ BANKS: dict[str, Entry] = {
     ),
     "pubmedqa": Entry(
         load=pubmedqa.load, checked="verified on data", says="PubMedQA, expert-labelled"
+    ),
+    "rarebench_hms": Entry(
+        load=rarebench.load_hms, checked="verified on data", says="RareBench HMS, differential diagnosis"
+    ),
+    "rarebench_lirical": Entry(
+        load=rarebench.load_lirical, checked="from documentation", says="RareBench LIRICAL, differential diagnosis"
+    ),
+    "rarebench_mme": Entry(
+        load=rarebench.load_mme, checked="from documentation", says="RareBench MME, differential diagnosis"
+    ),
+    "rarebench_pumch_adm": Entry(
+        load=rarebench.load_pumch_adm, checked="verified on data", says="RareBench PUMCH_ADM, differential diagnosis"
+    ),
+    "rarebench_ramedis": Entry(
+        load=rarebench.load_ramedis, checked="verified on data", says="RareBench RAMEDIS, differential diagnosis"
     ),
 }

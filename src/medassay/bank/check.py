@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from medassay.core.diagnosis import SEVERITY_MAPS
 from medassay.core.item import LETTERS, Criterion, Fact, Form, Item, Range
 from medassay.errors import InputError
 
@@ -37,7 +38,11 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys(("meta", "approval"), dict),
     "harm": bool,
     **dict.fromkeys(
-        ("kind", "answer_type", "options", "range", "facts", "criteria", "lowest"), object
+        (
+            *("kind", "answer_type", "options", "range", "facts", "criteria", "lowest"),
+            *("diagnoses", "severity"),
+        ),
+        object,
     ),
 }
 ITEM_KEYS = frozenset(_TYPES)
@@ -46,6 +51,7 @@ TEXT_FIELDS = tuple(key for key in _TEXT if key != "review_date")
 _COPIED = frozenset(
     (*TEXT_FIELDS, "id", "domain", "question", "revision", "kind", "year", "harm")
 )
+_OPEN_TARGETS = frozenset(("facts", "criteria", "diagnoses"))
 _KINDS = ("public", "synthetic")
 _SPLITS = ("test", "dev")
 _LEAST_POINTS, _MOST_POINTS = 1e-6, 1e6
@@ -95,6 +101,8 @@ def check_record(
         _check_facts(record, refuse)
     if "criteria" in record:
         _check_criteria(record, refuse)
+    if "diagnoses" in record or "severity" in record:
+        _check_diagnoses(record, refuse)
     if kind == "public" and not imported and not record.get("source"):
         raise refuse("source", "absent; a public item needs the reference it was made from")
     return form
@@ -119,6 +127,9 @@ def build_item(record: Mapping[str, Any]) -> Item:
             _criterion(criterion, number)
             for number, criterion in enumerate(record["criteria"], 1)
         )
+    if "diagnoses" in record:
+        copied["diagnoses"] = tuple(record["diagnoses"])
+        copied["severity"] = record.get("severity")
     if "lowest" in record:
         copied["lowest"] = float(record["lowest"])
     return Item(form=form_of(record), **copied)
@@ -147,7 +158,9 @@ def form_of(record: Mapping[str, Any]) -> Form:
     if "commitment" in record or "tombstone" in record:
         return "withheld"
     if record.get("answer_type") == "open":
-        return "rubric" if "criteria" in record else "open"
+        if "criteria" in record:
+            return "rubric"
+        return "diagnoses" if "diagnoses" in record else "open"
     if "options" in record:
         return "choice"
     if "regex" in record:
@@ -184,11 +197,11 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
     if not imported and not record.get("question", "").strip():
         raise refuse("question", "absent or empty; expected text")
     if answer_type == "open":
-        if {"facts", "criteria"} <= record.keys():
-            raise refuse("criteria", "beside facts; an open item has one of the two")
+        if len(found := sorted(_OPEN_TARGETS & record.keys())) > 1:
+            raise refuse(found[0], f"beside {found[1]}; an open item has one of the two")
         return form_of(record)
-    if "criteria" in record:
-        raise refuse("criteria", 'in a closed item; expected "answer_type": "open"')
+    for key in sorted({"criteria", "diagnoses"} & record.keys()):
+        raise refuse(key, 'in a closed item; expected "answer_type": "open"')
     forms = [key for key in ("options", "regex", "range") if key in record]
     if imported and not forms:
         return form_of(record)
@@ -249,6 +262,19 @@ def _check_range(record: Mapping[str, Any], refuse: _Refuse) -> None:
         pattern = check_pattern(record["extract"], lambda problem: refuse("extract", problem))
         if pattern.groups != 1:
             raise refuse("extract", f"{pattern.groups} groups; expected exactly one")
+
+
+def _check_diagnoses(record: Mapping[str, Any], refuse: _Refuse) -> None:
+    given = record.get("diagnoses")
+    if not isinstance(given, list) or not given:
+        raise refuse("diagnoses", "absent or empty; expected the golden diagnosis and its names")
+    for name in given:
+        if not isinstance(name, str) or not name.strip():
+            raise refuse("diagnoses", f"{name!r:.40}; expected texts that are not empty")
+    known = sorted({label for one in SEVERITY_MAPS.values() for label in one.levels})
+    if "severity" in record and record["severity"] not in known:
+        problem = f"{record['severity']!r:.40}; expected one of {', '.join(known)}, or nothing"
+        raise refuse("severity", problem)
 
 
 def _finite(value: Any) -> bool:

@@ -32,6 +32,10 @@ def item_record(item: Item) -> dict[str, Any]:
         record["facts"] = [
             {"id": fact.id, "text": fact.text, "weight": fact.weight} for fact in item.facts
         ]
+    if item.diagnoses:
+        record["diagnoses"] = list(item.diagnoses)
+    if item.severity is not None:
+        record["severity"] = item.severity
     if item.criteria:
         record["criteria"] = [
             {"id": c.id, "text": c.text, "points": c.points}

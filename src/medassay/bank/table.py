@@ -10,8 +10,9 @@ from medassay.core.item import LETTERS, Bank
 from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 
+_LISTS = ("options", "diagnoses")
 _TAKEN = ITEM_KEYS - {
-    "options",
+    *_LISTS,
     "range",
     "facts",
     "approval",
@@ -22,7 +23,7 @@ _TAKEN = ITEM_KEYS - {
     "lowest",
     "harm",
 }
-TABLE_KEYS = tuple(sorted(_TAKEN | {"options", "lo", "hi"}))
+TABLE_KEYS = tuple(sorted(_TAKEN | {*_LISTS, "lo", "hi"}))
 
 
 def load_table(
@@ -33,7 +34,8 @@ def load_table(
     Parameters
     ----------
     columns : item key → column of the table. Keys are those of a bank file, the letters A, B, C …
-        (one column an option), `options` (a JSON list or texts separated by "|"), `lo` and `hi`.
+        (one column an option), `options` and `diagnoses` (a JSON list or texts separated by "|"), `lo`
+        and `hi`.
     domain : used for rows where no column gives one
 
     Raises
@@ -77,15 +79,18 @@ def load_table(
 
 def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> dict[str, Any]:
     record: dict[str, Any] = {k: v for k, v in cells.items() if k in _TAKEN and v}
+    for key in _LISTS:
+        if cells.get(key):
+            given = cells[key].strip()
+            record[key] = (
+                parse_json(given.encode(), f"{where}: field '{key}'")
+                if given.startswith("[")
+                else [p.strip() for p in given.split("|")]
+            )
     if letters:
         record["options"] = [cells[letter] for letter in letters if cells[letter]]
-    elif cells.get("options"):
-        given = cells["options"].strip()
-        record["options"] = (
-            parse_json(given.encode(), f"{where}: field 'options'")
-            if given.startswith("[")
-            else [p.strip() for p in given.split("|")]
-        )
+    if "diagnoses" in record:
+        record["answer_type"] = "open"
     options = record.get("options")
     if options and "expected" in record:
         record["expected"] = _key(record["expected"], options, where)

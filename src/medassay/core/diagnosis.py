@@ -3,6 +3,8 @@
 Source: specification of differential-diagnosis scoring, "Algorithm", 2 and 3.
 """
 
+import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -78,3 +80,50 @@ class Diagnosis:
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain JSON values."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+# British → American, in the endings that disease names have.
+_SPELLINGS = (
+    ("haem", "hem"),
+    ("aemia", "emia"),
+    ("oedema", "edema"),
+    ("oesoph", "esoph"),
+    ("coeliac", "celiac"),
+    ("tumour", "tumor"),
+)
+_SPELLING = re.compile("|".join(british for british, _ in _SPELLINGS))
+_AMERICAN = dict(_SPELLINGS)
+_SHORT = re.compile(r"\(([A-Z][A-Za-z0-9./-]{1,9})\)")
+_TYPE = re.compile(r"\btype (viii|vii|vi|iv|ix|iii|ii|i|v|x)\b")
+_ROMAN = {n: str(at) for at, n in enumerate("i ii iii iv v vi vii viii ix x".split(), 1)}
+
+
+def plain_name(name: str) -> str:
+    """Return the form of a disease name in which two names are compared; equal means the same disease.
+
+    Case, accents, marks, possessive s, an abbreviation in brackets of the name's own letters, roman
+    numbers behind "type" and British spellings make no difference; every other word does.
+
+    Examples
+    --------
+    >>> plain_name("Wilson's Disease"), plain_name("Paroxysmal Nocturnal Haemoglobinuria (PNH)")
+    ('wilson disease', 'paroxysmal nocturnal hemoglobinuria')
+    >>> plain_name("Amyotrophic lateral sclerosis (ALS4)") == plain_name("Amyotrophic lateral sclerosis")
+    False
+    """
+    bare = _SHORT.sub(lambda m: " " if _abbreviates(m[1], name[: m.start()]) else m[0], name)
+    split = unicodedata.normalize("NFKD", bare.casefold())
+    text = "".join(c for c in split if not unicodedata.combining(c))
+    text = re.sub(r"['’`´]s\b", "", text).replace("&", " and ")
+    text = " ".join(re.sub(r"[^\w+]|_", " ", text.replace("'", "").replace("’", "")).split())
+    text = _SPELLING.sub(lambda m: _AMERICAN[m[0]], text)
+    return _TYPE.sub(lambda m: f"type {_ROMAN[m[1]]}", text)
+
+
+def _abbreviates(short: str, name: str) -> bool:
+    """Return whether every letter and digit of an abbreviation stands in the name, in this order."""
+    characters = [c for c in short.casefold() if c.isalnum()]
+    if sum(c.isupper() for c in short) < 2 or characters[0] != name.strip()[:1].casefold():
+        return False
+    rest = iter(name.casefold())
+    return all(character in rest for character in characters)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["public", "synthetic"]
-Form = Literal["choice", "regex", "range", "key", "given", "open", "rubric", "withheld"]
+Form = Literal["choice", "regex", "range", "key", "given", "open", "rubric", "diagnoses", "withheld"]
+OPEN_FORMS: tuple[Form, ...] = ("open", "rubric", "diagnoses")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -49,7 +50,8 @@ class Item:
     """One question with its target.
 
     `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
-    (`range`), target facts (`open`), criteria with points (`rubric`), in imports a finished prediction
+    (`range`), target facts (`open`), criteria with points (`rubric`), a ranked list by its closeness to
+    the golden diagnosis (`diagnoses`: it and its other names, with its `severity` if known), in imports a finished prediction
     equal to a key (`key`) or a score that came with it (`given`); in publications a synthetic item is a
     `commitment` without its text (`withheld`), and a deleted one a `tombstone`. A wrong answer to an item marked `harm` could harm a
     patient, and is counted apart.
@@ -72,6 +74,8 @@ class Item:
     locale: str = "en"
     facts: tuple[Fact, ...] = ()
     criteria: tuple[Criterion, ...] = ()
+    diagnoses: tuple[str, ...] = ()
+    severity: str | None = None
     reference: str | None = None
     rationale: str | None = None
     source: str | None = None
@@ -95,8 +99,8 @@ class Item:
 
     @property
     def answer_type(self) -> Literal["closed", "open"]:
-        """Return `open` for items scored by target facts or criteria, else `closed`."""
-        return "open" if self.form in ("open", "rubric") else "closed"
+        """Return `open` for items scored by target facts, criteria or closeness, else `closed`."""
+        return "open" if self.form in OPEN_FORMS else "closed"
 
     @property
     def target(self) -> str:
@@ -107,6 +111,8 @@ class Item:
             return f"{self.range.lo:g} to {self.range.hi:g}"
         if self.form == "open":
             return "; ".join(fact.text for fact in self.facts)
+        if self.form == "diagnoses":
+            return self.diagnoses[0]
         if self.form == "rubric":
             return "; ".join(f"{c.points:+g} {c.text}" for c in self.criteria)
         return self.expected or ""

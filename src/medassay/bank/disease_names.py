@@ -1,0 +1,152 @@
+"""Files of disease names → which names mean one disease: RareBench's mappings, Orphanet, MONDO.
+
+Orphanet and MONDO are read as their documentation describes them; RareBench's files were tried.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.diagnosis import plain_name
+from medassay.core.jsontext import parse_json
+from medassay.errors import InputError
+
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_SHORTEST = 2  # characters of a name; one letter names nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiseaseNames:
+    """The names of each disease in one file, by the file's codes; `form` says how it was read."""
+
+    file: str
+    sha256: str
+    form: str
+    names: Mapping[str, tuple[str, ...]]
+
+    def synonyms(self, golden: Iterable[Sequence[str]]) -> dict[str, list[str]]:
+        """Return golden diagnosis (its plain name) → all names of the entries that have one of its names.
+
+        Parameters
+        ----------
+        golden : for each item the golden diagnosis and its other names
+        """
+        index: dict[str, list[str]] = {}
+        for code, names in self.names.items():
+            for plain in {plain_name(name) for name in names}:
+                index.setdefault(plain, []).append(code)
+        found: dict[str, list[str]] = {}
+        for diagnoses in golden:
+            key = plain_name(diagnoses[0])
+            known = [plain_name(name) for name in diagnoses]
+            codes = {code for name in known for code in index.get(name, ())}
+            more = {name for code in sorted(codes) for name in self.names[code]}
+            found[key] = sorted(more | set(found.get(key, ())))
+        return found
+
+
+def load_disease_names(path: Path) -> DiseaseNames:
+    """Return the names in a JSON file, whichever of the known forms it has.
+
+    Raises
+    ------
+    InputError
+        Naming the file, and the forms that are known.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    document = parse_json(data, path.name)
+    for form, read in FORMS.items():
+        names = {
+            str(code): tuple(n for n in dict.fromkeys(found) if len(plain_name(n)) >= _SHORTEST)
+            for code, found in read(document)
+        }
+        if names:
+            return DiseaseNames(
+                file=path.name, sha256=sha256_hex(data), form=form, names=names
+            )
+    raise InputError(
+        f"{path.name}: no disease names; expected one of: an object of codes with names separated by "
+        '"/" or lists of names (RareBench), JDBOR with DisorderList (Orphanet), graphs with nodes (MONDO)'
+    )
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in a value of RareBench's mapping, the usual one first.
+
+    Names are separated by "/" and "; "; where a Chinese name leads, a register's English name follows
+    it, and both go behind the others.
+
+    Examples
+    --------
+    >>> split_names("肝豆状核变性/Hepatolenticular degeneration; HLD/Wilson disease/Wilson disease")
+    ['Wilson disease', 'Hepatolenticular degeneration', 'HLD', '肝豆状核变性']
+    """
+    parts = [part.strip() for part in text.split("/") if part.strip()]
+    if parts and _CHINESE.search(parts[0]):
+        chinese, *rest = parts
+        parts = [*rest[1:], *rest[:1], chinese]
+    names = [name.strip() for part in parts for name in part.split("; ")]
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _rarebench(document: Any) -> Iterator[tuple[str, list[str]]]:
+    if not isinstance(document, dict):
+        return
+    for code, value in document.items():
+        listed = [value] if isinstance(value, str) else value
+        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+            return
+        yield code, [name for one in listed for name in split_names(one)]
+
+
+def _orphanet(document: Any) -> Iterator[tuple[str, list[str]]]:
+    """Read Orphadata's nomenclature as JSON: JDBOR → DisorderList → Disorder, names in `label`."""
+    for disorder in _each(document, "JDBOR", "DisorderList", "Disorder"):
+        names = [
+            str(found["label"])
+            for found in (
+                *_each(disorder, "Name"),
+                *_each(disorder, "SynonymList", "Synonym"),
+            )
+            if isinstance(found, dict) and "label" in found
+        ]
+        yield f"ORPHA:{disorder.get('OrphaCode', disorder.get('OrphaNumber', ''))}", names
+
+
+def _mondo(document: Any) -> Iterator[tuple[str, list[str]]]:
+    """Read an OBO graph: `lbl`, and synonyms that are exact; others name other diseases."""
+    for node in _each(document, "graphs", "nodes"):
+        meta = node.get("meta")
+        if "lbl" not in node or (isinstance(meta, dict) and meta.get("deprecated")):
+            continue
+        exact = [
+            str(one["val"])
+            for one in _each(meta, "synonyms")
+            if one.get("pred") == "hasExactSynonym" and "val" in one
+        ]
+        yield str(node.get("id", "")).rsplit("/", 1)[-1], [str(node["lbl"]), *exact]
+
+
+def _each(value: Any, *path: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects at the end of a path of keys, through lists wherever there are some."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from _each(inner, *path)
+    elif isinstance(value, dict):
+        if not path:
+            yield value
+        elif path[0] in value:
+            yield from _each(value[path[0]], *path[1:])
+
+
+FORMS: dict[str, Callable[[Any], Iterator[tuple[str, list[str]]]]] = {
+    "mondo": _mondo,
+    "orphanet": _orphanet,
+    "rarebench": _rarebench,
+}

@@ -1,0 +1,97 @@
+"""RareBench: cases as lists of phenotype codes with the codes of a rare disease.
+
+PUMCH_ADM, RAMEDIS and HMS verified on data; LIRICAL and MME, of the same form, from documentation.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.disease_names import DiseaseNames, load_disease_names
+from medassay.bank.draft import Draft, find_file, read_json, read_records
+from medassay.core.diagnosis import RARE
+from medassay.core.item import Bank
+from medassay.errors import InputError
+
+_MAPPINGS = ("phenotype_mapping.json", "disease_mapping.json")
+
+
+def load(root: Path, name: str) -> Bank:
+    """Return one set; codes become names by the mapping files that come with it.
+
+    `mapping/` is looked for in the folder and beside it. A phenotype without a name is left out, a
+    case without any named phenotype or disease is counted; an exact repeat is dropped. Every golden
+    severity is `rare`: the sets hold rare diseases.
+    """
+    path = find_file(root, f"{name}.jsonl", f"{name}*.jsonl", f"data/{name}.jsonl", f"{name}.json")
+    phenotypes, diseases = _mappings(path)
+    slug = name.lower().replace("_", "-")
+    draft = Draft(
+        f"rarebench_{name.lower()}",
+        licence="Apache-2.0",
+        source=f"RareBench {name}",
+        title=f"RareBench {name}",
+        limits="Phenotype lists, no texts; rare diseases only.",
+    )
+    seen: set[tuple[Any, ...]] = set()
+    for number, row in enumerate(read_records(path)):
+        codes, found = _codes(row, "Phenotype", path, number), _codes(row, "RareDisease", path, number)
+        if (key := (*codes, None, *found)) in seen:
+            draft.drop("exact repeat")
+            continue
+        seen.add(key)
+        names = [phenotypes[code] for code in codes if code in phenotypes]
+        golden = _golden(found, diseases)
+        if not names:
+            draft.drop("no phenotype with a name")
+        elif not golden:
+            draft.drop("no disease with a name")
+        else:
+            draft.add(
+                {
+                    "id": f"{slug}-{number:03}",
+                    "domain": draft.name,
+                    "answer_type": "open",
+                    "question": f"Phenotypes of the patient: {', '.join(names)}.",
+                    "diagnoses": golden,
+                    "severity": RARE,
+                    "category": row.get("Department"),
+                }
+            )
+    return draft.bank()
+
+
+load_pumch_adm = partial(load, name="PUMCH_ADM")
+load_ramedis = partial(load, name="RAMEDIS")
+load_hms = partial(load, name="HMS")
+load_lirical = partial(load, name="LIRICAL")
+load_mme = partial(load, name="MME")
+
+
+def _mappings(path: Path) -> tuple[Mapping[str, str], DiseaseNames]:
+    places = [path.parent / "mapping", path.parent.parent / "mapping", path.parent]
+    for place in places:
+        if all((place / name).is_file() for name in _MAPPINGS):
+            phenotypes = read_json(place / _MAPPINGS[0])
+            if not isinstance(phenotypes, dict):
+                raise InputError(f"{_MAPPINGS[0]}: expected an object of codes and names")
+            names = {str(code): str(name) for code, name in phenotypes.items()}
+            return names, load_disease_names(place / _MAPPINGS[1])
+    raise InputError(
+        f"{path.parent}: no folder mapping with {' and '.join(_MAPPINGS)}; copy RareBench's own there"
+    )
+
+
+def _codes(row: Mapping[str, Any], key: str, path: Path, number: int) -> list[str]:
+    found = row.get(key)
+    if not isinstance(found, list) or not all(isinstance(code, str) for code in found):
+        raise InputError(f"{path.name} record {number + 1}: '{key}': expected a list of codes")
+    return found
+
+
+def _golden(codes: list[str], diseases: DiseaseNames) -> list[str]:
+    """Return the usual name of each code, then all their other names."""
+    known = [names for code in codes if (names := diseases.names.get(code))]
+    usual = [names[0] for names in known]
+    return list(dict.fromkeys([*usual, *(name for names in known for name in names[1:])]))
