@@ -25,7 +25,7 @@ from medassay.model.baseline import Baseline
 from medassay.model.spec import load_models
 from medassay.runner.asking import Asker
 from medassay.runner.fresh import compare_with_stored, stored_run
-from medassay.runner.judging import Bench, seat
+from medassay.runner.judging import RULE, Bench, seat
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
 from medassay.runner.preview import preview_judge, preview_model, priced, totals
 from medassay.runner.schedule import Schedule
@@ -50,6 +50,7 @@ from medassay.storage.run import (
     tidy,
 )
 from medassay.task.catalog import find_task
+from medassay.task.ddx import remembered_rules
 from medassay.task.judged import judges_of
 
 if TYPE_CHECKING:
@@ -77,9 +78,15 @@ def prepare(
     specs = load_models(base / plan.models_file)
     schedule = Schedule(plan, banks, specs, find_task(plan.task))
     entries = [bank_entry(bank) for bank in banks]
-    steps = load_steps(base / plan.steps).to_dict() if plan.steps else None
-    rubrics = judges_of(schedule.task, entries, schedule.domains, steps)
-    bench = seat(plan, schedule.task, schedule.specs, specs, rubrics, steps)
+    rules: dict[str, Any] = {}
+    if plan.steps:
+        rules["steps"] = load_steps(base / plan.steps).to_dict()
+    if "diagnoses" in schedule.task.readers:
+        golden = (bank.items[at].diagnoses for bank, at in schedule.items())
+        rules["ddx"] = remembered_rules(plan.ddx, golden, base)
+    known = {"banks": entries, "domains": schedule.domains, **rules}
+    rubrics = judges_of(schedule.task, known)
+    bench = seat(plan, schedule.task, schedule.specs, specs, rubrics, rules)
     refuse_leaving(
         entries, [*schedule.specs.values(), *(bench.models.values() if bench else ())]
     )
@@ -183,6 +190,8 @@ def make_chats(
     """Return a provider for each model; each sees only the secrets that its entry names."""
     chats: dict[str, Chat] = {}
     for name, spec in specs.items():
+        if spec is RULE:  # nobody is behind it
+            continue
         chat = provide(spec, secrets)
         if isinstance(chat, Baseline) and spec.sent_name == "majority":
             chat.majority = schedule.majority()

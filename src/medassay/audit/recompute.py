@@ -13,7 +13,7 @@ from typing import Any
 
 from medassay.answer.catalog import PARSERS
 from medassay.answer.parse import read_answer
-from medassay.audit.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
+from medassay.audit.redaction import PART_FIELDS, PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
 from medassay.audit.rejudge import Mismatch, Rejudging
 from medassay.audit.report import Report
 from medassay.audit.tombstone import read_tombstones
@@ -41,6 +41,7 @@ from medassay.storage.run import (
     trial_cell,
 )
 from medassay.task.catalog import TASKS
+from medassay.task.ddx import DdxCases
 from medassay.task.scoring import RunItems, Scoring, answer_of, must_judge
 from medassay.task.standings import Table, leaderboard_document, without_judging
 from medassay.task.task import Task
@@ -189,13 +190,16 @@ def _check_content(folder: Path) -> str:
     )
     table = Table(items, task.scale.lo)
     judged = Rejudging(run, items, task) if "bench" in run.manifest else None
-    for trial, score in _scores(run, items, task, judged, same_code=same_code):
-        table.add(trial, score)
+    cases = DdxCases(items, run.manifest) if "ddx" in run.manifest else None
+    for trial, record in _scores(run, items, task, judged, same_code=same_code):
+        table.add(trial, record["score"])
+        if cases is not None:
+            cases.add(trial, record)
     withheld = "withheld" in items.forms
     if judged is not None and same_code and not withheld:
         judged.audit()
     judgements = None if withheld else read_judgements(run, items)
-    document = canonical(leaderboard_document(table, run.manifest, task, judgements))
+    document = canonical(leaderboard_document(table, run.manifest, task, judgements, cases))
     if withheld or document + b"\n" != (folder / "statistics.json").read_bytes():
         sealed = without_judging(run.statistics) if withheld else run.statistics
         own_code = run.manifest.get("code") == code_of_today()
@@ -208,7 +212,7 @@ def _check_content(folder: Path) -> str:
 
 def _scores(
     run: Run, items: RunItems, task: Task, judged: Rejudging | None, *, same_code: bool
-) -> Iterator[tuple[dict[str, Any], float | None]]:
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     stored = read_jsonl(run.path / "scores.jsonl")
     scoring = Scoring(task)
     last: tuple[Any, ...] = ()
@@ -237,7 +241,7 @@ def _scores(
                 raise Mismatch(
                     f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
                 )
-        yield trial, record["score"]
+        yield trial, record
 
 
 def _check_deleted(trial: dict[str, Any], number: int) -> None:
@@ -253,7 +257,8 @@ def _check_withheld(trial: dict[str, Any], score: dict[str, Any], number: int) -
         raise Mismatch(
             f"trials.jsonl line {number}: '{name}' of a synthetic item is not withheld"
         )
-    for name in score.keys() - {*SCORE_FIELDS, *PUBLIC_FIELDS}:
+    strange = {f"parts.{name}" for name in score.get("parts", {}).keys() - {*PART_FIELDS}}
+    for name in strange | (score.keys() - {*SCORE_FIELDS, *PUBLIC_FIELDS}):
         raise Mismatch(
             f"scores.jsonl line {number}: '{name}' of a synthetic item is not withheld"
         )

@@ -18,7 +18,11 @@ from medassay.task.judged import TRIAL_KEY
 
 ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm")
 TRIAL_FIELDS = ("schema_version", *TRIAL_KEY, "outcome")
-SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer")
+SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts")
+# Numbers of a ranked list, and the severity of its golden diagnosis; never a name.
+PART_FIELDS = (
+    *("severity", "severity_shift", "golden_severity", "hit", "n", "n_considered", "unjudged"),
+)
 # Of a record in the form that the specification's golden file has.
 PUBLIC_FIELDS = (
     "run_id",
@@ -100,7 +104,10 @@ class Withholding:
         self, record: Mapping[str, Any], verdicts: Iterable[Mapping[str, Any]]
     ) -> dict[str, Any]:
         """Return what is published of a score: numbers, those of the panel among them."""
-        return kept(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
+        made = kept(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
+        if "parts" in made:
+            made["parts"] = kept(made["parts"], PART_FIELDS)
+        return made
 
 
 def commitment(salt: str, record: Mapping[str, Any]) -> str:

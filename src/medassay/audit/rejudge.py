@@ -25,7 +25,7 @@ class Rejudging:
         self._bench = run.manifest["bench"]
         self._answers = Answers(run, items, task)
         made = run.manifest
-        self._judges = judges_of(task, made["banks"], made["domains"], made.get("steps"))
+        self._judges = judges_of(task, made)
         self._imported = {j["id"] for j in made["judges"] if j["provider"] == "import"}
         said = read_jsonl(run.path / "verdicts.jsonl")
         self._said = by_trial(v for v in said if "tombstone" not in v)
@@ -48,7 +48,8 @@ class Rejudging:
         for verdict in verdicts:
             if self._same and verdict["outcome"] != "failed":
                 self._reread(judge, verdict, where)
-        return judged_score(trial, verdicts, judge, len(seats))
+        item = self._answers.items.get(trial["domain"], trial["item"])
+        return judged_score(trial, item, verdicts, judge, len(seats))
 
     def audit(self) -> None:
         """Check the verdicts that were given a second time, singly: which, by whom, and what.

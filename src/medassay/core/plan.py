@@ -1,7 +1,9 @@
 """`Plan`: the frozen wish that a run fulfils. TOML in, record out, and back."""
 
 import json
+import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -26,14 +28,55 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DdxRules:
+    """How ranked diagnoses are scored and their cases aggregated.
+
+    `preset` names the steepness of the case weights that leads in figures; `k` and `x0` give one's own
+    beside the presets, and lead then. `semantic_max` is the score that is rescaled to 1, a number or
+    `published` (10.33, of the authors' figures). `names` are files of disease names, relative to the
+    plan; `severity_map` `separate` holds rarity apart from severity.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    rank_limit: int = 5
+    preset: Literal["easy", "medium", "hard"] = "hard"
+    k: float | None = None
+    x0: float | None = None
+    semantic_max: float | Literal["published"] = 16.0
+    unjudged: Literal["d_max", "exclude_rank"] = "d_max"
+    severity_map: Literal["published", "separate"] = "published"
+    names: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rules as plain JSON values."""
+        return asdict(self)
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the numbers, None if nothing is."""
+        if self.rank_limit < 1:
+            return f"'ddx.rank_limit' is {self.rank_limit}; at least 1 is needed"
+        if (self.k is None) != (self.x0 is None):
+            return "'ddx.k' and 'ddx.x0' go together; give both, or a preset"
+        if self.k is not None and not 0 < self.k < math.inf:
+            return f"'ddx.k' is {self.k:g}; a number above 0 is needed"
+        if self.x0 is not None and not math.isfinite(self.x0):
+            return f"'ddx.x0' is {self.x0:g}; a number is needed"
+        if self.semantic_max != "published" and not 0 < self.semantic_max < math.inf:
+            return f"'ddx.semantic_max' is {self.semantic_max:g}; a number above 0, or \"published\""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
 
-    `task` says what is asked and how it is scored; `template` is the task's own unless named.
+    `task` says what is asked and how it is scored. `templates` is the task's own unless named; each of
+    several gives a row of its own to every model, in the setting `<setting>:<template>`.
     `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed; None
     takes all. `judges` are entries of the models file; with a `substitute` of a fourth family no
     judge grades its own family; `allow_own` lets a judge grade itself. `steps` is a file of evaluation
-    steps for G-Eval, in place of those that come with it.
+    steps for G-Eval, in place of those that come with it. `ddx` are the rules of tasks on diagnoses.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -47,7 +90,7 @@ class Plan:
     modes: tuple[Mode, ...] = ("solo",)
     repeats: int = 1
     seed: int = 0
-    template: str = ""
+    templates: tuple[str, ...] = ()
     sample: int | None = None
     few_shot_k: int = 3
     shuffle_options: bool = False
@@ -60,11 +103,14 @@ class Plan:
     substitute: str = ""
     allow_own: bool = False
     steps: str = ""
+    ddx: DdxRules = DdxRules()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
         plain = asdict(self)
         plain["seed"] = str(self.seed)
+        if self.ddx == DdxRules():  # of tasks that know of no diagnoses, nothing is said
+            plain.pop("ddx")
         return plain
 
     @property
@@ -75,6 +121,12 @@ class Plan:
 
 
 _PLAN = TypeAdapter(Plan)
+_RULES = TypeAdapter(DdxRules)
+
+
+def rules_from_dict(data: Mapping[str, Any]) -> DdxRules:
+    """Return the rules that a run remembers."""
+    return _RULES.validate_python(dict(data))
 
 
 def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
@@ -97,9 +149,11 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
             raise InputError(
                 f"{where}: '{field}' is {getattr(plan, field)}; at least {least} is needed"
             )
-    for field in ("banks", "models", "settings", "modes"):
+    if (problem := plan.ddx.problem()) is not None:
+        raise InputError(f"{where}: {problem}")
+    for field in ("banks", "models", "settings", "modes", "templates"):
         values = getattr(plan, field)
-        if not values:
+        if not values and field != "templates":
             raise InputError(f"{where}: '{field}' is empty; name at least one")
         if len(set(values)) != len(values):
             raise InputError(f"{where}: '{field}' names something twice: {', '.join(values)}")

@@ -1,5 +1,6 @@
 """What judges say: `Case`, what a judge is shown; `Verdict`, what one judge says of one answer."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -59,5 +60,30 @@ class Judge(Protocol):
     ) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdicts, one for each case, when nothing is left to ask."""
 
+    def opening(self, cases: Sequence[Case]) -> list[Prompt]:
+        """Return all that is asked before any reply must be asked for again: what a preview counts."""
+
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return the worth of an answer by one judge; None unless the verdict is valid."""
+
+    def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
+        """Return what belongs to the score of a valid verdict besides its value."""
+
+
+class OneQuestion(ABC):
+    """A judge that asks one question of its cases, and whose score has no parts."""
+
+    @abstractmethod
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
+        """Return the next prompt, or the verdicts."""
+
+    def opening(self, cases: Sequence[Case]) -> list[Prompt]:
+        """Return the only question."""
+        first = self.step(cases, [])
+        return [first] if isinstance(first, Prompt) else []
+
+    def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
+        """Return nothing."""
+        return {}

@@ -3,14 +3,26 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from medassay.core.plan import rules_from_dict
 from medassay.core.verdict import Judge
 from medassay.judge.criteria import CriteriaJudge
+from medassay.judge.ddx import DdxJudge
 from medassay.judge.facts import FactJudge
 from medassay.judge.g_eval import GEval
 from medassay.judge.prometheus import Prometheus
 
+
+def _ddx(rules: Mapping[str, Any], *, asks: bool) -> Judge:
+    given = rules["ddx"]
+    return DdxJudge(
+        rules=rules_from_dict(given["rules"]), synonyms=given["synonyms"], asks=asks
+    )
+
+
 JUDGES: dict[str, Callable[[Mapping[str, Any]], Judge]] = {
     "criteria": lambda rules: CriteriaJudge(),
+    "ddx": lambda rules: _ddx(rules, asks=True),
+    "ddx_names": lambda rules: _ddx(rules, asks=False),
     "facts": lambda rules: FactJudge(lam=float(rules.get("contradiction_penalty", 1.0))),
     "g_eval": lambda rules: GEval(steps=rules["steps"]),
     "g_eval_no_path": lambda rules: GEval(steps=rules["steps"], with_path=False),

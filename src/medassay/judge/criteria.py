@@ -15,7 +15,7 @@ from typing import Any
 from medassay.core.item import Criterion, Item
 from medassay.core.reading import find_objects
 from medassay.core.trial import Completion, Prompt, Scale
-from medassay.core.verdict import Case, Verdict
+from medassay.core.verdict import Case, OneQuestion, Verdict
 from medassay.judge.shown import fence
 from medassay.judge.text import JudgeText, rubric_id
 from medassay.score.rubric import rubric_points
@@ -26,7 +26,7 @@ _LONGEST_REASON = 500  # characters that are kept of a reason
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriteriaJudge:
+class CriteriaJudge(OneQuestion):
     """Judges one answer at a time; asks again, at most twice, for what could not be read."""
 
     batch: int = 1

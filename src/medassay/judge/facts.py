@@ -12,7 +12,7 @@ from typing import Any
 from medassay.core.item import Fact, Item
 from medassay.core.reading import find_objects, plain
 from medassay.core.trial import Completion, Prompt, Scale
-from medassay.core.verdict import Case, Verdict
+from medassay.core.verdict import Case, OneQuestion, Verdict
 from medassay.judge.shown import fence
 from medassay.judge.text import JudgeText, rubric_id
 
@@ -56,7 +56,7 @@ class _Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FactJudge:
+class FactJudge(OneQuestion):
     """Judges one answer at a time; asks again, at most twice, for what could not be read."""
 
     lam: float = 1.0

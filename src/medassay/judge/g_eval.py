@@ -18,7 +18,7 @@ from typing import Any
 from medassay.core.canonical import canonical
 from medassay.core.item import Item
 from medassay.core.trial import Completion, Prompt, Scale
-from medassay.core.verdict import Case, Verdict
+from medassay.core.verdict import Case, OneQuestion, Verdict
 from medassay.judge import csv_scores, weighted
 from medassay.judge.csv_scores import BEST, read_scores
 from medassay.judge.shown import fence
@@ -44,7 +44,7 @@ def rescaled(score: float, lo: float, hi: float) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GEval:
+class GEval(OneQuestion):
     """Judges a batch of answers in one prompt; ids that came without a valid score are asked again.
 
     `with_path` says whether the reasoning path is an input, `weighted` whether scores are weighted by

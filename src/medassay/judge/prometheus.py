@@ -13,7 +13,7 @@ from functools import cached_property
 from medassay.core.item import Item
 from medassay.core.reading import strip_thoughts
 from medassay.core.trial import Completion, Prompt, Scale
-from medassay.core.verdict import Case, Verdict
+from medassay.core.verdict import Case, OneQuestion, Verdict
 from medassay.judge.shown import fence
 from medassay.judge.text import JudgeText, rubric_id
 
@@ -38,7 +38,7 @@ def read_result(reply: str) -> int | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prometheus:
+class Prometheus(OneQuestion):
     """Judges one answer at a time; asks again, at most twice."""
 
     batch: int = 1

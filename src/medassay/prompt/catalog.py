@@ -2,6 +2,10 @@
 
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "closed": ("en", "de", "es"),
+    "ddx": ("en", "de", "es"),
+    "ddx_described": ("en",),
+    "ddx_few_shot": ("en",),
+    "ddx_steps": ("en", "de", "es"),
     "healthbranches_quiz": ("en",),
     "leaderboard": ("en", "de", "es"),
     "open": ("en", "de", "es"),

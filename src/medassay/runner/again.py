@@ -12,7 +12,7 @@ from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker
-from medassay.runner.judging import Answers, Bench, seat
+from medassay.runner.judging import RULE, Answers, Bench, seat
 from medassay.runner.manifest import bench_entry, judging, scorer_ids, surroundings
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.stages import Watch, judge, provide, refuse_leaving
@@ -74,7 +74,8 @@ def judge_run(
         copy_answers(source, found)
         items = RunItems(found.path, found.manifest["domains"])
         write_scores(found, wanted, items)
-        chats = {n: provide(spec, secrets) for n, spec in bench.models.items()}
+        asked = {n: spec for n, spec in bench.models.items() if spec is not RULE}
+        chats = {n: provide(spec, secrets) for n, spec in asked.items()}
         asker = Asker(bench.models, chats, store, Budget(), seed=bench.seed)
         judge(found, wanted, bench, items, asker, watch, accept_failures)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -118,9 +119,11 @@ def _seat(source: Run, sitting: Sitting) -> tuple[Task, Bench, Plan]:
         models_file=sitting.models_file.name,
         seed=int(manifest["plan"]["seed"]),
     )
-    steps = load_steps(sitting.steps).to_dict() if sitting.steps else None
-    rubrics = judges_of(wanted, manifest["banks"], manifest["domains"], steps)
-    bench = seat(plan, wanted, tested, specs, rubrics, steps)
+    rules = {"steps": load_steps(sitting.steps).to_dict()} if sitting.steps else {}
+    if "ddx" in manifest:
+        rules["ddx"] = manifest["ddx"]
+    made = {"banks": manifest["banks"], "domains": manifest["domains"], **rules}
+    bench = seat(plan, wanted, tested, specs, judges_of(wanted, made), rules)
     if bench is None:
         raise InputError(f"task '{wanted.name}' has no judges; name another one with --task")
     refuse_leaving(manifest["banks"], bench.models.values())
@@ -156,11 +159,7 @@ def rescore(
         ]
     task = find_task(identity["task"])
     _refuse_unscorable(source, task)
-    judges = (
-        judges_of(task, identity["banks"], identity["domains"], identity.get("steps"))
-        if "bench" in identity
-        else {}
-    )
+    judges = judges_of(task, identity) if "bench" in identity else {}
     if judges:
         identity["rubrics"] = {domain: judge.id for domain, judge in judges.items()}
     identity["methodology"] = short_hash(
@@ -217,6 +216,7 @@ _MADE_ANEW = frozenset(
         "bench",
         "rubrics",
         "steps",
+        "ddx",
         "audited",
         "judged_from",
     ]

@@ -17,6 +17,7 @@ from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import AUDIT, SALT, VERDICTS, Run, seal_run, write_new
 from medassay.task.catalog import TASKS
+from medassay.task.ddx import DdxCases
 from medassay.task.judged import Judgements, by_trial, judged_score
 from medassay.task.scoring import RunItems, Scoring, score_trials
 from medassay.task.standings import Table, leaderboard_document
@@ -91,7 +92,8 @@ def write_judged_scores(
             if number in open_trials:
                 _, verdicts = next(said)
                 judge = judges[score["domain"]]
-                score = judged_score(score, verdicts, judge, n_seats)  # noqa: PLW2901 -- replaced
+                item = answers.items.get(score["domain"], score["item"])
+                score = judged_score(score, item, verdicts, judge, n_seats)  # noqa: PLW2901 -- replaced
             scores.write(canonical(score) + b"\n")
     part.replace(run.path / "scores.jsonl")
 
@@ -149,10 +151,13 @@ def finish(
     """
     table = Table(items, task.scale.lo)
     judgements = read_judgements(run, items)
+    cases = DdxCases(items, run.manifest) if "ddx" in run.manifest else None
     scores = read_jsonl(run.path / "scores.jsonl")
     for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
         table.add(trial, score["score"])
-    document = leaderboard_document(table, run.manifest, task, judgements)
+        if cases is not None:
+            cases.add(trial, score)
+    document = leaderboard_document(table, run.manifest, task, judgements, cases)
     if items.withholding:
         (run.path / SALT).unlink(missing_ok=True)
         salt = {"schema_version": 1, "secret": secret or secrets.token_hex(32)}

@@ -9,8 +9,8 @@ import os
 import random
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from medassay.task.judged import TRIAL_KEY
 from medassay.task.scoring import RunItems, must_judge
 from medassay.task.task import Task
 
+RULE = ModelSpec(id="rule", provider="rule", family="none", location="local", concurrency=1)
 AUDITED = 0.05  # of the answers that judges take in batches, judged once more singly
 
 
@@ -43,13 +44,14 @@ AUDITED = 0.05  # of the answers that judges take in batches, judged once more s
 class Bench:
     """Who judges: a judge (rubric and reader) for each domain, the seats for each tested model.
 
-    `steps` are evaluation steps of the plan's, in the form that a run remembers.
+    `rules` are those of the plan that the judges were made with, as a run remembers them: `steps` of
+    evaluation, `ddx`.
     """
 
     judges: Mapping[str, Judge]
     seats: Mapping[str, tuple[ModelSpec, ...]]
     seed: int
-    steps: Mapping[str, Any] | None = None
+    rules: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_seats(self) -> int:
@@ -68,11 +70,11 @@ def seat(
     tested: Mapping[str, ModelSpec],
     specs: Mapping[str, ModelSpec],
     rubrics: Mapping[str, Judge],
-    steps: Mapping[str, Any] | None = None,
+    rules: Mapping[str, Any] | None = None,
 ) -> Bench | None:
     """Return the bench of a plan, None for a task that needs no judge.
 
-    `steps` is what `rubrics` were made with.
+    `rules` are those that `rubrics` were made with.
 
     Raises
     ------
@@ -84,6 +86,12 @@ def seat(
         if plan.judges:
             raise InputError(f"plan: task '{task.name}' has no judges; leave 'judges' out")
         return None
+    if not task.n_judges:
+        if plan.judges or plan.substitute:
+            raise InputError(
+                f"plan: task '{task.name}' compares names by rule and asks nobody; leave 'judges' out"
+            )
+        return by_rule(tested, rubrics, plan.seed, rules or {})
     judges = [_entry(specs, name, plan) for name in plan.judges]
     if not judges:
         raise InputError(
@@ -103,7 +111,15 @@ def seat(
     check_seats(seats, tested, allow_own=plan.allow_own)
     if any(judge.alternatives for judge in rubrics.values()):
         _check_logprobs(task, seats)
-    return Bench(judges=rubrics, seats=seats, seed=plan.seed, steps=steps)
+    return Bench(judges=rubrics, seats=seats, seed=plan.seed, rules=rules or {})
+
+
+def by_rule(
+    tested: Iterable[str], rubrics: Mapping[str, Judge], seed: int, rules: Mapping[str, Any]
+) -> Bench:
+    """Return the bench of a task whose judge is a rule: one seat, and nobody in it to ask."""
+    seats = dict.fromkeys(tested, (RULE,))
+    return Bench(judges=rubrics, seats=seats, seed=seed, rules=rules)
 
 
 def _check_logprobs(task: Task, seats: Mapping[str, tuple[ModelSpec, ...]]) -> None:

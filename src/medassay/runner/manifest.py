@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from medassay.answer import option, parse
+from medassay.answer import diagnoses, option, parse
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.item import Bank
 from medassay.core.plan import Plan
@@ -47,7 +47,7 @@ def run_identity(
         "domains": schedule.domains,
         "models": models,
         "models_sha256": sha256_hex(canonical(models)),
-        "template": schedule.template.id,
+        "template": schedule.template_ids,
         "methodology": methodology(schedule, bench),
         "sampling": {
             name: sampling_of(spec, schedule.plan.seed).to_dict()
@@ -64,7 +64,7 @@ def bench_entry(bench: Bench) -> dict[str, Any]:
         "bench": {model: [spec.id for spec in seated] for model, seated in bench.seats.items()},
         "rubrics": {domain: judge.id for domain, judge in bench.judges.items()},
         "audited": bool(auditors(bench.judges)),
-        **({"steps": bench.steps} if bench.steps else {}),
+        **bench.rules,
     }
 
 
@@ -99,7 +99,7 @@ def methodology(schedule: Schedule, bench: Bench | None = None) -> str:
         {
             "task": schedule.task.name,
             "metric": schedule.task.metric,
-            "template": schedule.template.id,
+            "template": schedule.template_ids,
             "extraction": plan.extraction,
             "parsers": parser_ids(),
             "scorers": scorer_ids(),
@@ -133,7 +133,7 @@ def judging(bench: Bench, plan: Plan) -> dict[str, Any]:
 
 def parser_ids() -> dict[str, str]:
     """Return name → hash of the modules that read answers."""
-    found = {"option": option, "parse": parse}
+    found = {"diagnoses": diagnoses, "option": option, "parse": parse}
     return {name: _source_hash(module.__file__) for name, module in found.items()}
 
 

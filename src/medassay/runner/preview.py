@@ -8,7 +8,7 @@ from typing import Any
 from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec
 from medassay.core.trial import Prompt
-from medassay.core.verdict import Case, Verdict
+from medassay.core.verdict import Case
 from medassay.model.spec import load_models
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.budget import CHARACTERS_PER_TOKEN, cost, estimated_tokens
@@ -35,17 +35,20 @@ class _Asked:
     tokens: int = 0
     money: float = 0.0
 
-    def add(self, step: Prompt | list[Verdict], *, stored: bool = False) -> None:
-        """Count a prompt; verdicts that need none cost nothing."""
-        if not isinstance(step, Prompt):
-            return
+    def add(self, prompt: Prompt, *, stored: bool = False) -> None:
+        """Count a prompt."""
         if stored:
             self.stored += 1
             return
-        read = estimated_tokens(step)
+        read = estimated_tokens(prompt)
         self.calls += 1
         self.tokens += read + self.spec.max_tokens
         self.money += cost(self.spec, read, self.spec.max_tokens)
+
+    def add_all(self, prompts: Iterable[Prompt]) -> None:
+        """Count some prompts."""
+        for prompt in prompts:
+            self.add(prompt)
 
     def row(self) -> dict[str, Any]:
         """Return the counts."""
@@ -86,17 +89,17 @@ def preview_judge(schedule: Schedule, bench: Bench, spec: ModelSpec) -> dict[str
         alike = gathered.setdefault(alike_key(case.item), [])
         alike.append(case)
         if len(alike) == judge.batch:
-            asked.add(judge.step(alike, []))
+            asked.add_all(judge.opening(alike))
             alike.clear()
     for rest in gathered.values():
         if rest:
-            asked.add(bench.judges[rest[0].item.domain].step(rest, []))
+            asked.add_all(bench.judges[rest[0].item.domain].opening(rest))
     again = auditors(bench.judges)
     if again and n_cases:
         sample = frozenset(audited(range(n_cases), bench.seed))
         for number, case in enumerate(_cases(schedule, bench, spec)):
             if number in sample:
-                asked.add(again[case.item.domain].step([case], []))
+                asked.add_all(again[case.item.domain].opening([case]))
     return asked.row()
 
 
@@ -106,10 +109,11 @@ def _cases(schedule: Schedule, bench: Bench, spec: ModelSpec) -> Iterator[Case]:
         if all(judge.id != spec.id for judge in bench.seats[name]):
             continue
         longest = "x" * (tested.max_tokens * CHARACTERS_PER_TOKEN)
+        whole = canonical([{"rank": n, "name": "x" * 40} for n in range(1, 6)]).decode()
         for number in schedule.numbers(name):
             _, item, _ = schedule.trial(number)
             if item.form in schedule.task.judges:
-                yield Case(item=item, text=longest)
+                yield Case(item=item, text=whole if item.form == "diagnoses" else longest)
 
 
 def preview_judging(
@@ -125,11 +129,11 @@ def preview_judging(
         for batch in batches(docket):
             trials = [answers.trial(number) for number in batch]
             judge = docket.bench.judges[trials[0]["domain"]]
-            step = judge.step([answers.case(trial)[0] for trial in trials], [])
+            prompts = judge.opening([answers.case(trial)[0] for trial in trials])
             for seat in bench.seats[trials[0]["model"]]:
-                if seat.id == spec.id and isinstance(step, Prompt):
-                    key = request_key(constant, step.asked, 0)
-                    asked.add(step, stored=store.get(key) is not None)
+                for prompt in prompts if seat.id == spec.id else ():
+                    key = request_key(constant, prompt.asked, 0)
+                    asked.add(prompt, stored=store.get(key) is not None)
     return asked.row()
 
 

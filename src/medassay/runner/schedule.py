@@ -52,7 +52,7 @@ class Schedule:
         self.plan = plan
         self.task = task
         self.specs = {name: _spec(specs, name, plan) for name in plan.models}
-        self.template: Template = load_template(plan.template or task.template)
+        self.prompts = _prompts(plan, task)
         self._bank_of: dict[str, Bank] = {}
         self._places: dict[str, array[int]] = {}  # domain → positions in its bank, by item id
         self._ids: dict[str, Sequence[str]] = {}  # bank → ids by position
@@ -62,7 +62,7 @@ class Schedule:
         if not self._places:
             raise InputError(f"task '{task.name}': the banks hold no item that it can score")
         self._check_settings()
-        self._turns: dict[tuple[str, str, str], tuple[dict[str, str], ...]] = {}
+        self._turns: dict[tuple[str, ...], tuple[dict[str, str], ...]] = {}
         self._index: dict[str, dict[str, int]] = {}  # made when a stored trial is looked up
         self.cells = self._cells()
         self._bases = [cell.base for cell in self.cells]
@@ -109,8 +109,8 @@ class Schedule:
         for domain in sorted(self._places):
             for model, spec in sorted(self.specs.items()):
                 # A baseline reads no prompt: one setting says all there is to say.
-                settings = self.plan.settings[:1] if spec.is_baseline else self.plan.settings
-                for setting in sorted(settings):
+                settings = list(self.prompts)[:1] if spec.is_baseline else sorted(self.prompts)
+                for setting in settings:
                     wanted += [
                         (domain, model, setting, mode) for mode in sorted(self.plan.modes)
                     ]
@@ -119,6 +119,11 @@ class Schedule:
             cells.append(Cell(domain, model, setting, mode, base))
             base += len(self._places[domain]) * self.plan.repeats
         return cells
+
+    @property
+    def template_ids(self) -> str:
+        """Return the ids of all templates, sorted, joined by "+"."""
+        return "+".join(sorted({template.id for _, template in self.prompts.values()}))
 
     @property
     def domains(self) -> dict[str, str]:
@@ -179,15 +184,16 @@ class Schedule:
         """Return the prompt of an item in a cell."""
         spec = self.specs[cell.model]
         turns: tuple[dict[str, str], ...] = ()
-        if cell.setting == "few_shot":
-            alike = (item.domain, item.form, item.language)
+        setting, template = self.prompts[cell.setting]
+        if setting == "few_shot":
+            alike = (template.id, item.domain, item.form, item.language)
             if alike not in self._turns:
                 dev = self._dev.get(self._bank_of[cell.domain].name, [])
                 chosen = choose_examples(dev, item, self.plan.few_shot_k, self.plan.seed)
-                self._turns[alike] = example_turns(self.template, chosen)
+                self._turns[alike] = example_turns(template, chosen)
             turns = self._turns[alike]
         return render(
-            self.template,
+            template,
             item,
             examples=turns,
             order=shown_order(item, self.plan.seed) if self.plan.shuffle_options else None,
@@ -206,6 +212,16 @@ class Schedule:
                     key = order.index(key)
                 counts.setdefault(item.letters, Counter())[item.letters[key]] += 1
         return {letters: min(c, key=lambda k: (-c[k], k)) for letters, c in counts.items()}
+
+
+def _prompts(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
+    """Return row's setting → (setting, template): a prompt of its own for each pair of the two."""
+    names = plan.templates or (task.template,)
+    return {
+        setting if len(names) == 1 else f"{setting}:{name}": (setting, load_template(name))
+        for setting in plan.settings
+        for name in names
+    }
 
 
 def _spec(specs: Mapping[str, ModelSpec], name: str, plan: Plan) -> ModelSpec:

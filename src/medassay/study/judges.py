@@ -194,7 +194,7 @@ def _scored(
         raise InputError(
             f"{name}: labels of facts, but task '{task.name}' is judged as a whole; expected scores"
         )
-    judges = judges_of(task, made["banks"], made["domains"], made.get("steps"))
+    judges = judges_of(task, made)
     items = RunItems(run.path, made["domains"])
     found: dict[Key, dict[str, Any]] = {}
     for key, said in parts.items():

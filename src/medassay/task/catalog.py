@@ -2,6 +2,7 @@
 
 from medassay.errors import InputError
 from medassay.task.closed import CLOSED
+from medassay.task.ddx import DDX, DDX_NAMES
 from medassay.task.graded import (
     G_EVAL,
     G_EVAL_NO_PATH,
@@ -16,6 +17,8 @@ from medassay.task.task import Task
 
 TASKS: dict[str, Task] = {
     "closed": CLOSED,
+    "ddx": DDX,
+    "ddx_names": DDX_NAMES,
     "g_eval": G_EVAL,
     "g_eval_no_path": G_EVAL_NO_PATH,
     "g_eval_single": G_EVAL_SINGLE,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from medassay.core.item import Item
 from medassay.core.trial import Scale
-from medassay.core.verdict import Judge
+from medassay.core.verdict import Judge, Verdict
 from medassay.errors import InputError
 from medassay.judge.catalog import JUDGES
 from medassay.judge.facts import KINDS, VERDICTS
@@ -34,16 +34,13 @@ _STEPPED = "g_eval"
 TRIAL_KEY = ("domain", "model", "setting", "mode", "item", "repeat")
 
 
-def judges_of(
-    task: Task,
-    banks: Sequence[Mapping[str, Any]],
-    domains: Mapping[str, str],
-    steps: Mapping[str, Any] | None = None,
-) -> dict[str, Judge]:
-    """Return the judge (rubric and reader) of each domain, as its bank's card asks for it.
+def judges_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Judge]:
+    """Return the judge (rubric and reader) of each domain, as its bank's card and the plan ask for it.
 
-    `steps` are evaluation steps in the form that a run remembers.
+    `manifest` holds what a run remembers: banks, domains, and the rules of the plan, if it gave any:
+    evaluation `steps`, `ddx`.
     """
+    steps = manifest.get("steps")
     if steps and not any(name.startswith(_STEPPED) for name in task.judges.values()):
         raise InputError(f"plan: task '{task.name}' has no evaluation steps; leave 'steps' out")
     if not task.judges:
@@ -54,20 +51,34 @@ def judges_of(
         raise InputError(
             f"plan: task '{task.name}' needs steps written {wanted} a reasoning path"
         )
-    rules = {"steps": steps["texts"] if steps else {}}
-    cards = {bank["version"]: bank for bank in banks}
-    return {domain: JUDGES[name]({**cards[bank], **rules}) for domain, bank in domains.items()}
+    rules = {"steps": steps["texts"] if steps else {}, "ddx": manifest.get("ddx", {})}
+    cards = {bank["version"]: bank for bank in manifest["banks"]}
+    return {
+        domain: JUDGES[name]({**cards[bank], **rules})
+        for domain, bank in manifest["domains"].items()
+    }
 
 
 def judged_score(
-    trial: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]], judge: Judge, n_seats: int
+    trial: Mapping[str, Any],
+    item: Item,
+    verdicts: Sequence[Mapping[str, Any]],
+    judge: Judge,
+    n_seats: int,
 ) -> dict[str, Any]:
-    """Return the score record of a judged trial: the mean of all judges, null if one is missing."""
+    """Return the score record of a judged trial: the mean of all judges, null if one is missing.
+
+    The parts of a score, where a judge gives some, are those of the only judge.
+    """
     per_judge = {v["judge"]: v["score"] for v in verdicts}
     value = panel_score(list(per_judge.values()), min_judges=n_seats)
     missing = sorted(name for name, score in per_judge.items() if score is None)
     because = f"judge failed: {', '.join(missing)}" if value is None else "judged"
-    return score_record(trial, value, because, judge.id) | {"judges": per_judge}
+    record = score_record(trial, value, because, judge.id) | {"judges": per_judge}
+    if value is not None and len(verdicts) == 1:
+        verdict = Verdict(valid=True, body=verdicts[0]["body"])
+        record |= {"parts": parts} if (parts := judge.parts(item, verdict)) else {}
+    return record
 
 
 def by_trial(

@@ -15,6 +15,7 @@ from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
 from medassay.statistic.ranking.pairs import Pair, Row
 from medassay.statistic.ranking.pool import Options, Stratum
+from medassay.task.ddx import UNJUDGED_MARK, DdxCases
 from medassay.task.harm import HarmCounts, harm_of
 from medassay.task.judged import Judgements
 from medassay.task.kinds import Kinds, drawn_as
@@ -134,6 +135,7 @@ def leaderboard_document(
     manifest: Mapping[str, Any],
     task: Task,
     judgements: Judgements | None = None,
+    cases: DdxCases | None = None,
 ) -> dict[str, Any]:
     """Return every ranking of a run: `statistics.json`, of which the report is a part.
 
@@ -156,6 +158,8 @@ def leaderboard_document(
                 seed = seed_of(manifest["methodology"], drawn_as(manifest), name, mode)
                 _add_judging(document, judgements, members, mode, seed, manifest)
                 relations["panel"] = judgements.panel(members, mode, seed)
+            if cases is not None:
+                _add_cases(document, cases, members, mode)
             domains.setdefault(name, []).extend(document)
             fields.setdefault(mode, {})[name] = relations
         if len(groups) == 1:  # one domain: it is the whole
@@ -181,6 +185,7 @@ def leaderboard_document(
         "level": 0.95,
         "domains": domains,
         "fields": fields,
+        **({} if cases is None else {"ddx": cases.document({m: table.rows(m) for m in fields})}),
     }
 
 
@@ -311,6 +316,16 @@ def _add_judging(
         family = manifest["models"].get(row["model"], {}).get("family", "unknown").casefold()
         if family != "unknown" and any(families[name] == family for name in seats):
             row["flags"].append("judge_of_same_vendor")
+
+
+def _add_cases(
+    document: list[dict[str, Any]], cases: DdxCases, members: list[str], mode: str
+) -> None:
+    """Add to every row the scores of its ranked lists, and mark what judges left without a label."""
+    for row in document:
+        row |= cases.row(members, (row["model"], row["setting"]), mode)
+        if row["labels"] and row["unjudged"] / row["labels"] > UNJUDGED_MARK:
+            row["flags"].append("unjudged")
 
 
 _OF_JUDGES = frozenset(
