@@ -124,6 +124,42 @@ def open_items(n, domain="law"):
     ]
 
 
+def ddx_items(n, domain="medicine", **more):
+    """Return cases whose golden diagnosis is "Disease <i>", also called "Malady <i>"."""
+    return [
+        {
+            "id": f"case-{i:03}",
+            "domain": domain,
+            "answer_type": "open",
+            "question": f"Phenotypes of the patient: sign {i}.",
+            "diagnoses": [f"Disease {i}", f"Malady {i}"],
+            "severity": ["mild", "moderate", "severe", "critical", "rare"][i % 5],
+            "category": "odd" if i % 2 else "even",
+            "source": "written for a test",
+            **more,
+        }
+        for i in range(n)
+    ]
+
+
+def listed(*names):
+    return json.dumps({"diagnoses": [{"rank": r, "name": n} for r, n in enumerate(names, 1)]})
+
+
+def ddx_judge(n, name="judge", **more):
+    """Return a scripted judge who knows every "Disease <i>", and that "Kin <i>" is of its group."""
+    levels = ["mild", "moderate", "severe", "critical", "rare"]
+    severity = {
+        f"{w} {i}": levels[i % 5] for i in range(n) for w in ("Disease", "Malady", "Kin")
+    }
+    relation = {
+        f"Disease {i}": {f"Disease {i}": "Exact Synonym", f"Kin {i}": "Exact Disease Group"}
+        for i in range(n)
+    }
+    script = {"labels": {"severity": severity, "relation": relation}}
+    return {"id": name, "provider": "fake", "family": "f", "script": script | more}
+
+
 def judges(**script):
     """Three scripted judges of three families."""
     return [

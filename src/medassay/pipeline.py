@@ -18,7 +18,7 @@ from medassay.core.canonical import canonical
 from medassay.core.item import Bank
 from medassay.core.leaderboard import Leaderboard
 from medassay.core.model import Chat, ModelSpec
-from medassay.core.plan import Plan, load_plan
+from medassay.core.plan import DdxRules, Plan, load_plan
 from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.judge.steps import load_steps
 from medassay.model.baseline import Baseline
@@ -50,7 +50,7 @@ from medassay.storage.run import (
     tidy,
 )
 from medassay.task.catalog import find_task
-from medassay.task.ddx import remembered_rules
+from medassay.task.ddx import aggregated_by, case_scores, remembered_rules
 from medassay.task.judged import judges_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def find_bank(name: str, base: Path, lock: Path) -> Bank:
     if (folder / "bank.toml").is_file():
         return load_bank(folder, lock=lock)
     if name in BANKS and BANKS[name].checked == "shipped":
-        return BANKS[name].load(Path(__file__).parent / "bank" / "demo_bank")
+        return BANKS[name].load(Path(__file__).parent / "bank" / BANKS[name].folder)
     raise InputError(
         f"bank '{name}': no folder {folder} with a bank.toml, and not shipped; "
         "`medassay bank list` shows the catalogue, `medassay bank import` makes a folder"
@@ -199,12 +199,17 @@ def make_chats(
     return chats
 
 
-def leaderboard(run: Run | str | Path) -> Leaderboard:
-    """Return the rankings of a sealed run."""
+def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leaderboard:
+    """Return the rankings of a sealed run.
+
+    `ddx` are other rules for the aggregates of ranked diagnoses (preset, k and x0, semantic_max).
+    """
     found = run if isinstance(run, Run) else open_run(Path(run))
     if not found.sealed:
         raise IncompleteError(f"run {found.id}: not finished; run its plan again to resume it")
     statistics: dict[str, Any] = found.statistics
+    if ddx is not None:
+        statistics = aggregated_by(found, ddx)
     return Leaderboard(
         run=found.id, domains=statistics["domains"], by_kind=statistics.get("by_kind")
     )
@@ -215,7 +220,8 @@ def figure(run: Run | str | Path, name: str = "forest") -> "Figure":
 
     Parameters
     ----------
-    name : "forest", pairs of models over all domains; "bars", every model in every domain
+    name : "forest", pairs of models over all domains; "bars", every model in every domain; of ranked
+        diagnoses also "quadrant", "semantic" and "severity" (violins), "top"
 
     Raises
     ------
@@ -227,6 +233,7 @@ def figure(run: Run | str | Path, name: str = "forest") -> "Figure":
 
     found = run if isinstance(run, Run) else open_run(Path(run))
     board = leaderboard(found)
+    made: Figure | None
     mode = sorted(found.statistics["fields"], key=lambda one: (one != "solo", one))[0]
     if name == "forest":
         made = pairs_figure(found.statistics, mode)
@@ -240,13 +247,31 @@ def figure(run: Run | str | Path, name: str = "forest") -> "Figure":
         hundred = bool(rows) and rows[0]["scale"] == [0, 1]
         unit = f"{rows[0]['metric']}, %" if hundred else "score"
         made = bars(rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1)
+    elif name in DDX_FIGURES and "ddx" in found.statistics:
+        made = ddx_figure(found, name, mode)
     else:
-        raise InputError(f"figure '{name}': expected forest or bars")
-    if not made.rows:
+        known = ["forest", "bars", *(DDX_FIGURES if "ddx" in found.statistics else ())]
+        raise InputError(f"figure '{name}': expected {', '.join(known)}")
+    if made is None or not made.rows:
         raise InputError(
-            f"run {found.id}: nothing to draw as {name}: too few models are ranked"
+            f"run {found.id}: nothing to draw as {name}: too few models, or no such score"
         )
     return made
+
+
+DDX_FIGURES = ("quadrant", "semantic", "severity", "top")
+
+
+def ddx_figure(run: Run, name: str, mode: str) -> "Figure | None":
+    """Return a figure of ranked diagnoses, None where there is nothing to draw."""
+    from medassay.publication.page import ddx
+
+    rows = [r for r in run.statistics["domains"]["overall"] if r["mode"] == mode]
+    if name == "quadrant":
+        return ddx.plane_figure(run.statistics, mode)
+    if name == "top":
+        return ddx.top_figure(rows)
+    return ddx.violin_figure(case_scores(run, name, mode), rows, name)
 
 
 def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[str, Any]:

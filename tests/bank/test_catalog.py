@@ -18,6 +18,9 @@ REAL = {
     "medqa": ("medqa", 955, {}),
     "mmlu_medical": ("mmlu_medical", 1119, {}),
     "pubmedqa": ("pubmedqa", 750, {}),
+    "rarebench_hms": ("rarebench", 87, {"no disease with a name": 1}),
+    "rarebench_pumch_adm": ("rarebench", 75, {}),
+    "rarebench_ramedis": ("rarebench", 566, {"exact repeat": 58}),
 }
 
 

@@ -180,7 +180,7 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     from medassay.task.scoring import RunItems
 
     items = RunItems(run.path, run.manifest["domains"])
-    rubrics = judges_of(TASKS["open"], run.manifest["banks"], run.manifest["domains"])
+    rubrics = judges_of(TASKS["open"], run.manifest)
     answers = Answers(run, items, TASKS["open"])
     orders = []
     for seed in (1, 1, 2):

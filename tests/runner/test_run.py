@@ -217,7 +217,7 @@ def test_the_replay_provider_answers_from_the_store_and_asks_nobody(tmp_path, mo
     assert len(log.read_text().split()) == 10
     with pytest.raises(IncompleteError, match="no stored response"):
         medassay.run(
-            makers.write_plan(tmp_path, template="healthbranches_quiz", seed=2), secrets={}
+            makers.write_plan(tmp_path, templates=["healthbranches_quiz"], seed=2), secrets={}
         )
 
 
@@ -274,7 +274,7 @@ def test_a_private_bank_never_leaves(tmp_path):
     [
         ({"banks": ["nowhere"]}, "bank 'nowhere'"),
         ({"models": ["ghost"]}, "model 'ghost' is not an enabled entry"),
-        ({"template": "none"}, "template 'none' is unknown"),
+        ({"templates": ["none"]}, "template 'none' is unknown"),
         ({"settings": ["few_shot"]}, "few_shot"),
         ({"settings": ["rag"]}, "cannot be run yet"),
         ({"modes": ["tools"]}, "cannot be run yet"),

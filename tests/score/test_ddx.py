@@ -94,7 +94,10 @@ def test_rarity_apart_from_severity():
         ({"ranks": [0]}, "rank 0"),
         ({"ranks": [True]}, "rank True"),
         ({"ranks": [1, 2]}, "2 ranks"),
-        ({"relations": ["Not Related"] * 2, "severities": ["rare"] * 2, "ranks": [1, 1]}, "twice"),
+        (
+            {"relations": ["Not Related"] * 2, "severities": ["rare"] * 2, "ranks": [1, 1]},
+            "twice",
+        ),
         ({"severities": []}, "0 severities"),
         ({"unjudged": "guess"}, "unjudged 'guess'"),
         ({"rank_limit": 0}, "rank_limit 0"),

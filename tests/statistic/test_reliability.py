@@ -120,7 +120,11 @@ def test_draws_are_those_of_every_other_mean():
     found = ratio_estimate(
         scores, np.ones(23), sums[:, 0] / sums[:, 1], clusters=None, scale=Scale()
     )
-    assert (found.value, found.lo, found.hi) == (near(plain.value), near(plain.lo), near(plain.hi))
+    assert (found.value, found.lo, found.hi) == (
+        near(plain.value),
+        near(plain.lo),
+        near(plain.hi),
+    )
     assert found.second == plain.second
 
 
@@ -159,7 +163,9 @@ def test_the_weighted_mean_is_covered_as_often_as_it_says():
     hits = []
     for seed in range(400):
         found = estimate(rng.choice(population, 80), seed=seed)
-        hits.append((found.lo <= truth <= found.hi, found.second.lo <= truth <= found.second.hi))
+        hits.append(
+            (found.lo <= truth <= found.hi, found.second.lo <= truth <= found.second.hi)
+        )
     first, second = np.mean(hits, axis=0)
     assert first == pytest.approx(0.95, abs=0.035)
     assert second == pytest.approx(0.95, abs=0.035)

@@ -24,7 +24,9 @@ _MARKER = re.compile(
     r"[\s>#*_'\"`\-•]{0,20}(?:(?P<plus>\+)[\s*_]{0,3}(?P<n>\d{1,2})(?!\d)['\"`*_]{0,3}[.):]?"
     r"|(?P<m>\d{1,2})[*_]{0,2}[.):](?!\d))[*_]{0,2}(?P<late>\s{0,3}\+)?"
 )
-_PLUS = re.compile(r"[\s>*_'\"`]{0,20}\+[\s*_'\"`]{0,5}(?=[^\W\d])")  # "+Gout: …", without a number
+_PLUS = re.compile(
+    r"[\s>*_'\"`]{0,20}\+[\s*_'\"`]{0,5}(?=[^\W\d])"
+)  # "+Gout: …", without a number
 _BOLD = re.compile(r"\s{0,4}(\*\*|__)(?P<name>.{1,200}?)\1")
 # A colon before a blank, a mark or the end; a dash between blanks.
 _END = re.compile(r"\s*:(?=[\s*_'\"`]|$)|\s+[-–—]+\s+|['\"`]:|\s*\|")
@@ -32,10 +34,8 @@ _EDGE = " \t\r\n.,:;*_+'\"`|–—-"
 Entry = dict[str, Any]
 
 
-def read_diagnoses(
-    item: Item, prompt: Prompt, text: str, mode: str
-) -> tuple[str | None, str]:
-    """Return the list as JSON text and the form it had, or None and why none could be read.
+def read_diagnoses(item: Item, prompt: Prompt, text: str, mode: str) -> tuple[str | None, str]:
+    r"""Return the list as JSON text and the form it had, or None and why none could be read.
 
     JSON: an object with `diagnoses`, or a list, of names or of objects with `name` and perhaps `rank`;
     of several the last counts. An empty list is an answer. Else lines that begin with a number; lines
@@ -43,7 +43,7 @@ def read_diagnoses(
 
     Examples
     --------
-    >>> read_diagnoses(None, None, "+1. Gout: a crystal disease\\n+2. Septic arthritis: …", "standard")
+    >>> read_diagnoses(None, None, "+1. Gout: a crystal disease\n+2. Septic arthritis: …", "standard")
     ('[{"name":"Gout","rank":1},{"name":"Septic arthritis","rank":2}]', 'lines')
     """
     kept = strip_thoughts(text)[0]
@@ -101,7 +101,9 @@ def _entries(listed: list[Any]) -> list[Entry]:
     usable = all(isinstance(rank, int) and rank >= 1 for rank in given)
     if not usable or len(set(given)) != len(given):
         return [{"rank": at, "name": name} for at, (name, _) in enumerate(named, 1)]
-    return sorted(({"rank": rank, "name": name} for name, rank in named), key=lambda e: e["rank"])
+    return sorted(
+        ({"rank": rank, "name": name} for name, rank in named), key=lambda e: e["rank"]
+    )
 
 
 def _named(entry: Any) -> tuple[str, int | None]:
@@ -120,7 +122,9 @@ def _lines(text: str) -> Iterator[Entry]:
 
     Without any number, lines that begin with "+" are entries in their order.
     """
-    lines = [line[:_LONGEST_LINE] for line in text.replace("\\n", "\n").splitlines()[:_MOST_LINES]]
+    lines = [
+        line[:_LONGEST_LINE] for line in text.replace("\\n", "\n").splitlines()[:_MOST_LINES]
+    ]
     marked = list(_marked(lines))
     if any(plus for plus, *_ in marked):
         marked = [one for one in marked if one[0]]

@@ -1,11 +1,12 @@
 """A sealed run made ready for pages: rankings, answers with their verdicts, failures, times."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from medassay.audit.cases import MOST_CASES, shown_cases
 from medassay.audit.trend import read_trend
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import sha256_hex
@@ -51,8 +52,14 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
             key = (trial["model"], trial["setting"], kind)
             asked, said = timing.get("tokens", (0, 0))
             times.setdefault(key, []).append((timing["seconds"], asked, said))
+    listed = not front and not compact and "ddx" in run.manifest
+    if listed and n_trials(run.statistics) <= MOST_CASES:
+        cases = shown_cases(run, _answers(run, items))
+    else:
+        cases = []
     return Board(
         publication=name,
+        cases=cases,
         compact=compact,
         trend=read_trend(run.path.parents[1]),
         banks=_banks(run, items),
@@ -66,6 +73,12 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         times=[_time(run, key, found) for key, found in sorted(times.items())],
         answers=lambda: _answers(run, items),
     )
+
+
+def n_trials(statistics: Mapping[str, Any]) -> int:
+    """Return the number of trials that a run's statistics count."""
+    rows = (r for d, rows in statistics["domains"].items() if d != OVERALL for r in rows)
+    return sum(sum(row["outcomes"].values()) for row in rows)
 
 
 def _timed(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -171,6 +184,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
                     score=score["score"],
                     because=score.get("because", "withheld"),
                     panel={k: score[k] for k in _PANEL if k in score},
+                    parts=score.get("parts", {}),
                     sha256=digest,
                     verdicts=[v for v in said(trial) if "tombstone" not in v],
                 )

@@ -9,6 +9,7 @@ from typing import Any
 from medassay.audit.redaction import FINDING_FIELDS, Withholding, kept
 from medassay.audit.shingles import Secrets
 from medassay.core.canonical import canonical
+from medassay.core.diagnosis import plain_name
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import JUDGED, RERUN, SALT, VERDICTS, Run, read_document, seal_run
@@ -50,7 +51,7 @@ def withholding_of(run: Run) -> Withholding:
 def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     """Write the public copy of a run into an empty folder, sealed, and return it."""
     hidden = withholding_of(run)
-    _write(folder / "manifest.json", iter([_manifest(run)]))
+    _write(folder / "manifest.json", iter([_manifest(run, items)]))
     _write(folder / "statistics.json", iter([_statistics(run, items)]))
     if (run.path / RERUN).exists():
         (folder / RERUN).write_bytes((run.path / RERUN).read_bytes())
@@ -148,8 +149,8 @@ def _write(path: Path, records: Iterator[dict[str, Any]]) -> None:
             file.write(canonical(record) + b"\n")
 
 
-def _manifest(run: Run) -> dict[str, Any]:
-    """Return the manifest without the replies that a scripted model was given."""
+def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
+    """Return the manifest without the replies of a scripted model and synonyms of private diagnoses."""
     models = {
         name: {key: value for key, value in spec.items() if key != "script"}
         for name, spec in run.manifest["models"].items()
@@ -161,6 +162,12 @@ def _manifest(run: Run) -> dict[str, Any]:
     # What changed from version to version is told in words of the items, as often as not.
     banks = [{**bank, "changes": ""} for bank in run.manifest["banks"]]
     made = {**run.manifest, "models": models, "banks": banks}
+    if "ddx" in made:
+        public = {
+            plain_name(i.diagnoses[0]) for i in items if i.kind == "public" and i.diagnoses
+        }
+        known = made["ddx"]["synonyms"].items()
+        made["ddx"] = {**made["ddx"], "synonyms": {k: v for k, v in known if k in public}}
     return {**made, "judges": judges} if judges else made
 
 

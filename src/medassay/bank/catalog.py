@@ -28,6 +28,7 @@ class Entry:
     load: Callable[[Path], Bank]
     checked: Literal["verified on data", "from documentation", "shipped"]
     says: str
+    folder: str = ""  # beside the loaders, of banks that are shipped
 
 
 BANKS: dict[str, Entry] = {
@@ -38,7 +39,16 @@ BANKS: dict[str, Entry] = {
         load=careqa.load_es, checked="from documentation", says="CareQA closed, Spanish"
     ),
     "demo": Entry(
-        load=demo.load, checked="shipped", says="demo bank, CC0, not clinically validated"
+        load=demo.load,
+        checked="shipped",
+        says="demo bank, CC0, not clinically validated",
+        folder="demo_bank",
+    ),
+    "demo_ddx": Entry(
+        load=demo.load,
+        checked="shipped",
+        says="12 cases for differential diagnosis, CC0, not clinically validated",
+        folder="demo_ddx",
     ),
     "headqa_en": Entry(
         load=headqa.load_en, checked="verified on data", says="HEAD-QA, English"
@@ -68,18 +78,28 @@ BANKS: dict[str, Entry] = {
         load=pubmedqa.load, checked="verified on data", says="PubMedQA, expert-labelled"
     ),
     "rarebench_hms": Entry(
-        load=rarebench.load_hms, checked="verified on data", says="RareBench HMS, differential diagnosis"
+        load=rarebench.load_hms,
+        checked="verified on data",
+        says="RareBench HMS, differential diagnosis",
     ),
     "rarebench_lirical": Entry(
-        load=rarebench.load_lirical, checked="from documentation", says="RareBench LIRICAL, differential diagnosis"
+        load=rarebench.load_lirical,
+        checked="from documentation",
+        says="RareBench LIRICAL, differential diagnosis",
     ),
     "rarebench_mme": Entry(
-        load=rarebench.load_mme, checked="from documentation", says="RareBench MME, differential diagnosis"
+        load=rarebench.load_mme,
+        checked="from documentation",
+        says="RareBench MME, differential diagnosis",
     ),
     "rarebench_pumch_adm": Entry(
-        load=rarebench.load_pumch_adm, checked="verified on data", says="RareBench PUMCH_ADM, differential diagnosis"
+        load=rarebench.load_pumch_adm,
+        checked="verified on data",
+        says="RareBench PUMCH_ADM, differential diagnosis",
     ),
     "rarebench_ramedis": Entry(
-        load=rarebench.load_ramedis, checked="verified on data", says="RareBench RAMEDIS, differential diagnosis"
+        load=rarebench.load_ramedis,
+        checked="verified on data",
+        says="RareBench RAMEDIS, differential diagnosis",
     ),
 }

@@ -52,6 +52,7 @@ _COPIED = frozenset(
     (*TEXT_FIELDS, "id", "domain", "question", "revision", "kind", "year", "harm")
 )
 _OPEN_TARGETS = frozenset(("facts", "criteria", "diagnoses"))
+_OPEN_FORMS: dict[str, Form] = {"criteria": "rubric", "diagnoses": "diagnoses"}
 _KINDS = ("public", "synthetic")
 _SPLITS = ("test", "dev")
 _LEAST_POINTS, _MOST_POINTS = 1e-6, 1e6
@@ -158,9 +159,7 @@ def form_of(record: Mapping[str, Any]) -> Form:
     if "commitment" in record or "tombstone" in record:
         return "withheld"
     if record.get("answer_type") == "open":
-        if "criteria" in record:
-            return "rubric"
-        return "diagnoses" if "diagnoses" in record else "open"
+        return next((form for key, form in _OPEN_FORMS.items() if key in record), "open")
     if "options" in record:
         return "choice"
     if "regex" in record:
@@ -197,8 +196,8 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
     if not imported and not record.get("question", "").strip():
         raise refuse("question", "absent or empty; expected text")
     if answer_type == "open":
-        if len(found := sorted(_OPEN_TARGETS & record.keys())) > 1:
-            raise refuse(found[0], f"beside {found[1]}; an open item has one of the two")
+        if len(targets := sorted(_OPEN_TARGETS & record.keys())) > 1:
+            raise refuse(targets[0], f"beside {targets[1]}; an open item has one of the two")
         return form_of(record)
     for key in sorted({"criteria", "diagnoses"} & record.keys()):
         raise refuse(key, 'in a closed item; expected "answer_type": "open"')
@@ -267,7 +266,9 @@ def _check_range(record: Mapping[str, Any], refuse: _Refuse) -> None:
 def _check_diagnoses(record: Mapping[str, Any], refuse: _Refuse) -> None:
     given = record.get("diagnoses")
     if not isinstance(given, list) or not given:
-        raise refuse("diagnoses", "absent or empty; expected the golden diagnosis and its names")
+        raise refuse(
+            "diagnoses", "absent or empty; expected the golden diagnosis and its names"
+        )
     for name in given:
         if not isinstance(name, str) or not name.strip():
             raise refuse("diagnoses", f"{name!r:.40}; expected texts that are not empty")

@@ -1,4 +1,4 @@
-"""The demo bank: written for this project, CC0, not clinically validated."""
+"""The demo banks: written for this project, CC0, not clinically validated."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ FOLDER = Path(__file__).with_name("demo_bank")
 
 
 def load(root: Path = FOLDER) -> Bank:
-    """Return the demo bank that is shipped with the package."""
+    """Return a bank that is shipped with the package, the closed and open items by default."""
     return load_bank(root, lock=None)

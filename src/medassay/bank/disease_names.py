@@ -67,9 +67,7 @@ def load_disease_names(path: Path) -> DiseaseNames:
             for code, found in read(document)
         }
         if names:
-            return DiseaseNames(
-                file=path.name, sha256=sha256_hex(data), form=form, names=names
-            )
+            return DiseaseNames(file=path.name, sha256=sha256_hex(data), form=form, names=names)
     raise InputError(
         f"{path.name}: no disease names; expected one of: an object of codes with names separated by "
         '"/" or lists of names (RareBench), JDBOR with DisorderList (Orphanet), graphs with nodes (MONDO)'

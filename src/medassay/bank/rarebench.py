@@ -24,7 +24,9 @@ def load(root: Path, name: str) -> Bank:
     case without any named phenotype or disease is counted; an exact repeat is dropped. Every golden
     severity is `rare`: the sets hold rare diseases.
     """
-    path = find_file(root, f"{name}.jsonl", f"{name}*.jsonl", f"data/{name}.jsonl", f"{name}.json")
+    path = find_file(
+        root, f"{name}.jsonl", f"{name}*.jsonl", f"data/{name}.jsonl", f"{name}.json"
+    )
     phenotypes, diseases = _mappings(path)
     slug = name.lower().replace("_", "-")
     draft = Draft(
@@ -36,7 +38,10 @@ def load(root: Path, name: str) -> Bank:
     )
     seen: set[tuple[Any, ...]] = set()
     for number, row in enumerate(read_records(path)):
-        codes, found = _codes(row, "Phenotype", path, number), _codes(row, "RareDisease", path, number)
+        codes, found = (
+            _codes(row, "Phenotype", path, number),
+            _codes(row, "RareDisease", path, number),
+        )
         if (key := (*codes, None, *found)) in seen:
             draft.drop("exact repeat")
             continue

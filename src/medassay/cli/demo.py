@@ -10,19 +10,24 @@ import typer
 from medassay.cli.output import out
 from medassay.errors import InputError, UsageError
 
-KINDS = ("closed", "judge")
+KINDS: dict[str, tuple[str, str]] = {  # what → folder of its plan, where it works
+    "closed": ("demo_plan", "demo"),
+    "ddx": ("demo_ddx", "demo-ddx"),
+    "judge": ("demo_judge", "demo-judge"),
+}
 
 
 def command(
     what: str = typer.Argument(
         "closed",
         help="closed: 60 closed items, SmolLM2-135M, three baselines. judge: the 24 open items "
-        "before a panel of three judges, scripted unless real ones are given.",
+        "before a panel of three judges, scripted unless real ones are given. ddx: ranked diagnoses of "
+        "12 synthetic cases, scripted students under three prompts, one scripted judge.",
     ),
     folder: Path | None = typer.Option(
         None,
         "--to",
-        help="Workspace of the demo (default: demo, demo-judge); a second run replays.",
+        help="Workspace of the demo (default: demo, demo-ddx, demo-judge); a second run replays.",
     ),
     models: Path | None = typer.Option(
         None,
@@ -33,9 +38,10 @@ def command(
     """Run a demo plan and write its board."""
     if what not in KINDS:
         raise UsageError(f"demo '{what}' is unknown; known are {', '.join(KINDS)}")
-    place = folder or Path("demo" if what == "closed" else "demo-judge")
+    plan, workspace = KINDS[what]
+    place = folder or Path(workspace)
     place.mkdir(parents=True, exist_ok=True)
-    source = files("medassay.cli") / ("demo_plan" if what == "closed" else "demo_judge")
+    source = files("medassay.cli") / plan
     for name in ("plan.toml", "models.json"):
         (place / name).write_text((source / name).read_text(encoding="utf-8"), encoding="utf-8")
     if what == "judge":

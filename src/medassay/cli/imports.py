@@ -1,11 +1,13 @@
 """`medassay import …`: runs of others."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from medassay.cli.bank import read_columns
+from medassay.cli.output import out
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,6 +37,53 @@ def csv(
     from medassay.exchange.predictions import import_predictions
 
     tell_run(import_predictions(table, read_columns(columns), to=to))
+
+
+@app.command()
+def ddx(
+    path: Path = typer.Argument(
+        ...,
+        help="Kernel29's CSV: a table of labels, diagnoses_<bench>_<model>.csv, or a folder of these.",
+    ),
+    names: list[Path] = typer.Option(
+        [], help="A JSON file of disease names (RareBench, Orphanet, MONDO); may be repeated."
+    ),
+    rules: str = typer.Option(
+        "",
+        help="How to score and aggregate, comma-separated: preset=easy|medium|hard, or k=… and x0=…; "
+        "semantic_max=16|published; unjudged=d_max|exclude_rank; rank_limit=5.",
+    ),
+    to: Path | None = typer.Option(
+        None, help="The run's folder; default: runs/import-<hash>-<n>."
+    ),
+) -> None:
+    """Import ranked diagnoses: labels as given, or raw replies whose names are compared by rule."""
+    from medassay.cli.report import tell_run
+    from medassay.cli.rules import AGGREGATING, SCORING, read_rules
+    from medassay.exchange.ddx import import_ddx
+
+    chosen = replace(
+        read_rules(rules, known=(*AGGREGATING, *SCORING)),
+        names=tuple(str(name.resolve()) for name in names),
+    )
+    run = import_ddx(path, rules=chosen, to=to)
+    tell_run(run)
+    if not out.json:
+        _tell_names(run.manifest["source"])
+
+
+def _tell_names(source: dict[str, Any]) -> None:
+    """Say which cases are left out, and how far names and labels agree."""
+    if source["cases_without_golden_diagnosis"]:
+        out.result(
+            f"left out: {source['cases_without_golden_diagnosis']} cases without a golden diagnosis"
+        )
+    if (found := source.get("names_against_labels")) is not None:
+        exact = found["both"] + found["judge_only"]
+        out.result(
+            f"names against labels: {found['both']} of {exact} Exact Synonyms found by comparing names; "
+            f"{found['names_only']} names found whose label is another"
+        )
 
 
 @app.command()

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out, visible
+from medassay.cli.rules import HELP
 from medassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from medassay.core.leaderboard import Leaderboard
+    from medassay.core.plan import DdxRules
     from medassay.storage.run import Run
 
 
@@ -19,12 +21,17 @@ def command(
         "overall", help="The domain to show as text; 'all' for every one."
     ),
     figure: str = typer.Option(
-        "", help="Draw instead: forest (pairs of models) or bars (every domain); needs --to."
+        "",
+        help="Draw instead: forest (pairs of models), bars (every domain); of ranked diagnoses also quadrant, "
+        "semantic, severity, top; needs --to.",
     ),
     to: Path | None = typer.Option(None, help="The figure's file, .svg, .png or .pdf."),
     by: str = typer.Option(
         "",
         help="Break down by category, year, language, answer_type, kind or tag (comma-separated).",
+    ),
+    rules: str = typer.Option(
+        "", help=f"Ranked diagnoses: aggregate by other rules, comma-separated: {HELP}."
     ),
 ) -> None:
     """Print the leaderboard of a run, with intervals and shared ranks."""
@@ -32,8 +39,8 @@ def command(
     from medassay.storage.run import open_run
     from medassay.task.breakdown import breakdown
 
-    board = pipeline.leaderboard(run)
     found = open_run(run)
+    board = pipeline.leaderboard(found, ddx=_rules(found, rules))
     if bool(figure) != (to is not None):
         raise UsageError("--figure and --to go together: what to draw, and into which file")
     if to is not None:
@@ -54,6 +61,16 @@ def command(
         print_leaderboard(board, found, name)
     for field, rows in (groups or {}).items():
         _print_groups(field, rows)
+
+
+def _rules(run: "Run", text: str) -> "DdxRules | None":
+    """Return the rules of a run with those of the command line in their place; None without any."""
+    from medassay.cli.rules import read_rules
+    from medassay.core.plan import rules_from_dict
+
+    if not text:
+        return None
+    return read_rules(text, rules_from_dict(run.manifest.get("ddx", {}).get("rules", {})))
 
 
 def _draw(run: "Run", target: Path, name: str) -> None:
@@ -94,7 +111,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     rows = board.domains[domain]
     lo, hi = rows[0]["scale"]
     unit = "%" if (lo, hi) == (0, 1) else f"{lo:g} to {hi:g}"
-    judged = any("agreement" in row for row in rows)
+    judged = any(row.get("agreement") is not None for row in rows)
     table = Table(
         title=f"{escape(visible(domain))}: {rows[0]['metric']}, {unit}, 95 % interval",
         title_justify="left",
@@ -110,7 +127,9 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         *(("agreement", "false claims") if judged else ()),
         "notes",
     ):
-        table.add_column(heading, no_wrap=heading in ("rank", "model", "score"))
+        table.add_column(
+            heading, no_wrap=heading in ("rank", "model", "score"), overflow="fold"
+        )
     for (rank, _, score), row in zip(board.lines(domain), rows, strict=True):
         second = row["second"]
         band = (
@@ -135,6 +154,8 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
+    if "semantic" in rows[0]:
+        _print_ddx(rows, run)
     if any("scripted" in row["flags"] for row in rows):
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
     relations = next(iter(run.statistics["fields"].values()))[domain]
@@ -142,6 +163,58 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         f"{relations['n_common']} of {relations['n_items']} items common to the ranked models. "
         "“=” shares a rank: the data cannot tell these models apart; in brackets the range of the rank."
     )
+
+
+def _print_ddx(rows: list[dict[str, Any]], run: "Run") -> None:
+    """Print both aggregates of ranked diagnoses, their plain means, and top-k."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from medassay.core.leaderboard import honest_ends
+
+    def shown(found: dict[str, Any] | None, factor: float = 1.0, digits: int = 2) -> str:
+        if not found:
+            return "–"
+        ends = honest_ends(found)
+        numbers = [factor * n for n in (found["score"], ends["lo"], ends["hi"])]
+        return "{} [{}, {}]".format(*(f"{n:.{digits}f}" for n in numbers))
+
+    leading = "free" if "free" in rows[0]["semantic"] else run.statistics["ddx"]["leading"]
+    weights = next(
+        (f for row in rows for f in (row["semantic"][leading], row["severity"][leading]) if f),
+        None,
+    )
+    said = f", k = {weights['k']:g}, x0 = {weights['x0']:g}" if weights else ""
+    table = Table(
+        title=f"weighted aggregates, −1 to {rows[0]['semantic'][leading]['scale'][1]:.3g} ({leading}{said}); "
+        "means of 16; top-k in %"
+        if weights
+        else "ranked diagnoses",
+        title_justify="left",
+    )
+    for heading in (
+        "model",
+        "prompt",
+        "semantic",
+        "severity",
+        "semantic mean",
+        "severity mean",
+    ):
+        table.add_column(heading, overflow="fold")
+    for heading in ("top 1", "top 3", "top 5", "n", "unjudged"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        cells = [
+            row["model"],
+            row["prompt"],
+            *(shown(row[name][leading]) for name in ("semantic", "severity")),
+            *(shown(row[f"{name}_mean"], digits=1) for name in ("semantic", "severity")),
+            *(shown(row[f"top{k}"], 100.0, 1) for k in (1, 3, 5)),
+            str(row["n"]),
+            f"{row['unjudged']} of {row['labels']}",
+        ]
+        table.add_row(*(escape(visible(cell)) for cell in cells))
+    out.console().print(table)
 
 
 def _judging(row: dict[str, Any]) -> tuple[str, str]:

@@ -95,7 +95,10 @@ _SPELLING = re.compile("|".join(british for british, _ in _SPELLINGS))
 _AMERICAN = dict(_SPELLINGS)
 _SHORT = re.compile(r"\(([A-Z][A-Za-z0-9./-]{1,9})\)")
 _TYPE = re.compile(r"\btype (viii|vii|vi|iv|ix|iii|ii|i|v|x)\b")
-_ROMAN = {n: str(at) for at, n in enumerate("i ii iii iv v vi vii viii ix x".split(), 1)}
+_ROMAN = {
+    n: str(at)
+    for at, n in enumerate(["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"], 1)
+}
 
 
 def plain_name(name: str) -> str:

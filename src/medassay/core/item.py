@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["public", "synthetic"]
-Form = Literal["choice", "regex", "range", "key", "given", "open", "rubric", "diagnoses", "withheld"]
+Form = Literal[
+    "choice", "regex", "range", "key", "given", "open", "rubric", "diagnoses", "withheld"
+]
 OPEN_FORMS: tuple[Form, ...] = ("open", "rubric", "diagnoses")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -34,7 +34,8 @@ class DdxRules:
     `preset` names the steepness of the case weights that leads in figures; `k` and `x0` give one's own
     beside the presets, and lead then. `semantic_max` is the score that is rescaled to 1, a number or
     `published` (10.33, of the authors' figures). `names` are files of disease names, relative to the
-    plan; `severity_map` `separate` holds rarity apart from severity.
+    plan; `severity_map` `separate` holds rarity apart from severity. With `names_first` false the judge
+    labels every name, as the published method does.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -43,10 +44,11 @@ class DdxRules:
     preset: Literal["easy", "medium", "hard"] = "hard"
     k: float | None = None
     x0: float | None = None
-    semantic_max: float | Literal["published"] = 16.0
+    semantic_max: float | str = 16.0
     unjudged: Literal["d_max", "exclude_rank"] = "d_max"
     severity_map: Literal["published", "separate"] = "published"
     names: tuple[str, ...] = ()
+    names_first: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rules as plain JSON values."""
@@ -62,8 +64,11 @@ class DdxRules:
             return f"'ddx.k' is {self.k:g}; a number above 0 is needed"
         if self.x0 is not None and not math.isfinite(self.x0):
             return f"'ddx.x0' is {self.x0:g}; a number is needed"
-        if self.semantic_max != "published" and not 0 < self.semantic_max < math.inf:
-            return f"'ddx.semantic_max' is {self.semantic_max:g}; a number above 0, or \"published\""
+        highest = math.inf if isinstance(self.semantic_max, str) else self.semantic_max
+        if self.semantic_max != "published" and not 0 < highest < math.inf:
+            return (
+                f"'ddx.semantic_max' is {self.semantic_max}; a number above 0, or \"published\""
+            )
         return None
 
 

@@ -27,7 +27,7 @@ from medassay.core.trial import Completion, Prompt
 from medassay.core.verdict import Case, Judge, Verdict
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
-from medassay.judge.ddx import DdxJudge, known_label
+from medassay.judge.ddx import known_label
 from medassay.runner.finish import finish, write_judged_scores, write_scores
 from medassay.runner.judging import RULE, Answers, Bench, verdict_fields
 from medassay.runner.manifest import bench_entry
@@ -83,7 +83,7 @@ class Lists:
 def import_ddx(
     path: Path,
     *,
-    rules: DdxRules = DdxRules(),
+    rules: DdxRules | None = None,
     runs: Path | None = None,
     to: Path | None = None,
 ) -> Run:
@@ -100,8 +100,9 @@ def import_ddx(
     InputError
         Naming file, row, column and what was expected; nothing is left half-written.
     """
+    rules = rules or DdxRules()
     if (problem := rules.problem()) is not None:
-        raise InputError(f"--{problem}")
+        raise InputError(problem)
     files = _files(path)
     digest = sha256("".join(file_digest(file) for file in files).encode()).hexdigest()
     found = _labelled(files[0]) if _is_labels(files[0]) else _raw(files)
@@ -120,7 +121,9 @@ def import_ddx(
 
 
 def names_against_labels(
-    lists: Iterable[ListedCase], golden: Mapping[tuple[str, str], Sequence[str]], matching: Matching
+    lists: Iterable[ListedCase],
+    golden: Mapping[tuple[str, str], Sequence[str]],
+    matching: Matching,
 ) -> dict[str, Any]:
     """Return how far names compared by rule agree with the Exact Synonym of a judge.
 
@@ -249,10 +252,14 @@ def _raw(files: Sequence[Path]) -> Lists:
             item = {"id": key[1], "domain": domain, "kind": "public", "answer_type": "open"}
             known = items.setdefault(key, {**item, "diagnoses": golden})
             if known["diagnoses"] != golden or key in without:
-                raise InputError(f"{where}: GT differs from that of the same row in another file")
+                raise InputError(
+                    f"{where}: GT differs from that of the same row in another file"
+                )
             reply = row["Diagnosis 1"]
             if len(reply) > _LONGEST:
-                raise InputError(f"{where}: {len(reply)} characters; expected at most {_LONGEST}")
+                raise InputError(
+                    f"{where}: {len(reply)} characters; expected at most {_LONGEST}"
+                )
             lists.append(
                 ListedCase(
                     domain=domain,
@@ -340,8 +347,8 @@ def _fill(folder: Path, name: str, source: Source, found: Lists, rules: DdxRules
         folder.parent, folder.name, {**manifest, **bench_entry(bench), "run": name}
     )
     with (run.path / "items.jsonl").open("wb") as items:
-        for _, item in sorted(found.items.items()):
-            items.write(canonical(item) + b"\n")
+        for _, listed in sorted(found.items.items()):
+            items.write(canonical(listed) + b"\n")
     run_items = RunItems(run.path, run.manifest["domains"])
     with (
         (run.path / "trials.jsonl").open("wb") as trials,
@@ -425,10 +432,10 @@ def _told(one: Diagnosis) -> Diagnosis:
 
 
 def _by_rule(trial: dict[str, Any], case: Case, judge: Judge) -> dict[str, Any]:
-    [verdict] = judge.step([case], [])
-    if not isinstance(verdict, Verdict):
+    step = judge.step([case], [])
+    if isinstance(step, Prompt):
         raise TypeError("a rule asks nobody")
-    record = _verdict(trial, RULE.id, case.item, judge, verdict)
+    record = _verdict(trial, RULE.id, case.item, judge, step[0])
     return record | {"prompt_sha256": [], "responses": [], "replies": []}
 
 

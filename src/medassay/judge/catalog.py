@@ -15,7 +15,10 @@ from medassay.judge.prometheus import Prometheus
 def _ddx(rules: Mapping[str, Any], *, asks: bool) -> Judge:
     given = rules["ddx"]
     return DdxJudge(
-        rules=rules_from_dict(given["rules"]), synonyms=given["synonyms"], asks=asks
+        rules=rules_from_dict(given["rules"]),
+        synonyms=given["synonyms"],
+        files=tuple(file["sha256"] for file in given["files"]),
+        asks=asks,
     )
 
 

@@ -65,11 +65,12 @@ class _Heard:
 class DdxJudge:
     """Judges one list at a time; with `asks` false names are compared and nobody is asked.
 
-    `synonyms` are those of the plan's mappings, golden diagnosis → names.
+    `synonyms` are those of the plan's mappings, golden diagnosis → names; `files` the hashes of these.
     """
 
-    rules: DdxRules = DdxRules()
+    rules: DdxRules = field(default_factory=DdxRules)
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
     asks: bool = True
     batch: int = 1
     alternatives: int = 0
@@ -78,8 +79,8 @@ class DdxJudge:
 
     @cached_property
     def id(self) -> str:
-        """Return `ddx@hash`, the hash over prompts, code, rules and synonyms."""
-        given = {"rules": self.rules.to_dict(), "synonyms": dict(self.synonyms)}
+        """Return `ddx@hash`, the hash over prompts, code, rules and files of names."""
+        given = {"rules": self.rules.to_dict(), "files": list(self.files)}
         texts = [_SEVERITY.texts, _RELATION.texts, canonical(given)]
         modules = [sys.modules[__name__], ddx, names, diagnosis]
         return rubric_id("ddx" if self.asks else "ddx_names", texts, modules)
@@ -147,7 +148,8 @@ class DdxJudge:
         found = []
         for entry in parse_json(case.text.encode(), "answer"):
             one = Diagnosis(rank=entry["rank"], name=entry["name"])
-            rule = self._matching.rule(one.name, case.item.diagnoses)
+            first = self.rules.names_first or not self.asks
+            rule = self._matching.rule(one.name, case.item.diagnoses) if first else ""
             found.append(replace(one, relation=EXACT, relation_by=rule) if rule else one)
         return found
 
@@ -158,11 +160,9 @@ class DdxJudge:
         levels: dict[str, int | None] = dict.fromkeys(
             SEVERITY_MAPS[self.rules.severity_map].levels
         )
-        severity = {"text": _SEVERITY, "key": "severity", "labels": levels}
-        if self.golden_severity(item) is None:
-            yield _Question(**severity, entries={1: item.diagnoses[0]})  # type: ignore[arg-type] -- as in the next
-        for entries in _split({rank: d.name for rank, d in asked.items()}):
-            yield _Question(**severity, entries=entries)  # type: ignore[arg-type] -- a dict of mixed values
+        golden = [{1: item.diagnoses[0]}] if self.golden_severity(item) is None else []
+        for entries in (*golden, *_split({rank: d.name for rank, d in asked.items()})):
+            yield _Question(text=_SEVERITY, key="severity", labels=levels, entries=entries)
         for entries in _split({rank: d.name for rank, d in asked.items() if not d.relation}):
             yield _Question(
                 text=_RELATION,
@@ -229,9 +229,7 @@ def _split(entries: Mapping[int, str]) -> Iterator[dict[int, str]]:
         yield dict(listed[start : start + MOST])
 
 
-def _ask(
-    question: _Question, replies: Iterator[Completion], item: Item
-) -> Prompt | _Heard:
+def _ask(question: _Question, replies: Iterator[Completion], item: Item) -> Prompt | _Heard:
     """Return the labels in the next replies, at most three of them, or the prompt that is still to ask."""
     labels: Labels = {}
     repaired, strange = False, 0
@@ -248,18 +246,14 @@ def _ask(
     return _Heard(labels=labels, repaired=repaired, strange=strange)
 
 
-def _prompt(
-    question: _Question, left: Mapping[int, str], item: Item, *, again: bool
-) -> Prompt:
+def _prompt(question: _Question, left: Mapping[int, str], item: Item, *, again: bool) -> Prompt:
     listed = "\n".join(f"{at}. {name}" for at, name in left.items())
     given: dict[str, Any] = {"list": fence(listed, "list"), "ids": list(left), "again": again}
     if question.golden:
         given["golden"] = fence(question.golden, "reference")
     else:
         given |= {"levels": list(question.labels), "separate": "rare mild" in question.labels}
-    return question.text.prompt(
-        item.id, "en", schema=_schema(question, list(left)), **given
-    )
+    return question.text.prompt(item.id, "en", schema=_schema(question, list(left)), **given)
 
 
 def _schema(question: _Question, ids: Sequence[int]) -> dict[str, Any]:

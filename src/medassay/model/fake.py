@@ -1,10 +1,12 @@
 """A scripted provider, for tests, demonstrations and users' own tests. Never ranked.
 
-The entry's `script` may hold: `reply` (text for every prompt), `replies` (item id → text),
+The entry's `script` may hold: `reply` (text for every prompt), `replies` (item id, or template/item id → text),
 `letters` ("hash": a letter that depends on the prompt), `delay` (seconds), `fail_every` (each k-th
 call raises a transient error), `fail_items` (item ids that always fail), `refuse_items`,
 `malformed_items`, `finish`, `judge` (a threshold: reply to the prompt of a target-fact judge with a
-verdict for every fact, entail where that share of the fact's words is in the answer).
+verdict for every fact, entail where that share of the fact's words is in the answer), `labels` (reply to
+the prompts of a judge of diagnoses: `severity` by name, `relation` by golden diagnosis and name; others
+are moderate and Not Related).
 """
 
 import asyncio
@@ -42,13 +44,17 @@ class Fake:
             raise Transient(f"{self._spec.id}: not a reply of this protocol: '{{'")
         if prompt.item_id in script.get("refuse_items", ()):
             return Completion(text="I cannot help with that.", finish="refusal")
-        text = script.get("replies", {}).get(prompt.item_id, script.get("reply", ""))
+        replies, template = script.get("replies", {}), prompt.template.partition("@")[0]
+        own = replies.get(prompt.item_id, script.get("reply", ""))
+        text = replies.get(f"{template}/{prompt.item_id}", own)
         if script.get("letters") == "hash" and prompt.letters:
             seed = prompt.messages[-1]["content"] + str(repeat)
             digest = hashlib.sha256(seed.encode()).digest()
             text = prompt.letters[digest[0] % len(prompt.letters)]
         if "judge" in script:
             text = _verdicts(prompt.messages[-1]["content"], float(script["judge"]))
+        if "labels" in script:
+            text = _labels(prompt.messages[-1]["content"], script["labels"])
         words = sum(len(message["content"].split()) for message in prompt.messages)
         usage = Usage(prompt=words, completion=max(1, len(text.split())))
         return Completion(text=text, finish=script.get("finish", "stop"), usage=usage)
@@ -74,3 +80,23 @@ def _verdicts(asked: str, threshold: float) -> str:
             {"id": name, "verdict": "entail" if entailed else "missing", "evidence": ""}
         )
     return json.dumps({"facts": facts, "extra_false_claims": []})
+
+
+_BETWEEN = r"<<<{0} (\w+)>>>\n(.*)\n<<<end of {0} \1>>>"
+_LIST = re.compile(_BETWEEN.format("list"), re.DOTALL)
+_REFERENCE = re.compile(_BETWEEN.format("reference"), re.DOTALL)
+_ENTRY = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
+
+
+def _labels(asked: str, table: dict[str, Any]) -> str:
+    """Return a scripted judge's labels of a list: what the table says, no judgement at all."""
+    listed, reference = _LIST.search(asked), _REFERENCE.search(asked)
+    items: list[dict[str, Any]] = []
+    for at, name in _ENTRY.findall(listed[2]) if listed else ():
+        if reference is None:
+            level = table.get("severity", {}).get(name, "moderate")
+            items.append({"id": int(at), "severity": level})
+        else:
+            known = table.get("relation", {}).get(reference[2], {})
+            items.append({"id": int(at), "relation": known.get(name, "Not Related")})
+    return json.dumps({"items": items})

@@ -34,6 +34,7 @@ class ShownAnswer:
     sha256: str
     verdicts: Sequence[Mapping[str, Any]] = ()
     panel: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def anchor(self) -> str:
@@ -44,6 +45,32 @@ class ShownAnswer:
         if slug != name:  # "a b" and "a-b" must not meet
             slug += "-" + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
         return slug + (f"-r{repeat}" if repeat else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownCase:
+    """One ranked list as pages show it: both scores, where it lies, and its calculation rank by rank.
+
+    `x` and `y` are severity and semantic score, rescaled; `rows` hold each diagnosis with its labels,
+    weight, distances and what it adds.
+    """
+
+    key: CellKey
+    item: Mapping[str, Any]
+    golden: str
+    golden_severity: str | None
+    answer: ShownAnswer
+    semantic: float | None
+    severity: float | None
+    x: float | None
+    y: float | None
+    quadrant: str | None
+    rows: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def name(self) -> str:
+        """Return the id of its item."""
+        return str(self.answer.trial["item"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +90,7 @@ class Board:
     banks: Sequence[Mapping[str, Any]] = ()
     rerun: Mapping[str, Any] | None = None
     documents: Mapping[str, str] = field(default_factory=dict)
+    cases: Sequence[ShownCase] = ()
     slugs: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
@@ -143,6 +171,15 @@ class Board:
     def answers_file(self, model: str) -> str:
         """Return the name, in `cell/`, of the file of a model's answers in a compact publication."""
         return f"{self.slug(model)}.jsonl"
+
+    def prompt_path(self, model: str, setting: str, mode: str) -> str:
+        """Return the folder of a model-prompt's ranked lists, relative to the publication."""
+        place = self.slug(f"{setting}\x1f{mode}", "cell")
+        return f"ddx/{self.slug(model)}/{place}/"
+
+    def case_path(self, domain: str, item: str) -> str:
+        """Return the folder of the page of one case, relative to the publication."""
+        return f"case/{self.slug(domain, 'domain')}/{self.slug(item, f'case {domain}')}/"
 
     def cell_path(self, key: CellKey) -> str:
         """Return the folder of a cell page, relative to the publication."""

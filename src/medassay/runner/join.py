@@ -29,7 +29,17 @@ from medassay.storage.run import (
 from medassay.task.catalog import TASKS
 from medassay.task.scoring import RunItems
 
-_SAME = ("task", "template", "methodology", "domains", "scorers", "parsers", "rubrics", "steps", "ddx")
+_SAME = (
+    "task",
+    "template",
+    "methodology",
+    "domains",
+    "scorers",
+    "parsers",
+    "rubrics",
+    "steps",
+    "ddx",
+)
 _SAME_PLAN = ("n_resamples", "sample", "seed", "rank_rule", "separation")
 _KEY = ("domain", "model", "setting", "mode", "item", "repeat")
 

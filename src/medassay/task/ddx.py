@@ -8,7 +8,7 @@ Source: specification of differential-diagnosis scoring; statistics 7.10, "ddx a
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from medassay.bank.disease_names import load_disease_names
 from medassay.core.plan import DdxRules, rules_from_dict
 from medassay.core.trial import Scale
+from medassay.errors import InputError
 from medassay.score.ddx import BEST
 from medassay.statistic.draws import Floats, number_clusters, seed_of
 from medassay.statistic.interval.ratio import drawn_sums, linearised, ratio_estimate
@@ -31,6 +32,8 @@ from medassay.statistic.metric.reliability import (
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import difference_from_draws
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
 from medassay.task.kinds import drawn_as
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
@@ -72,13 +75,65 @@ def remembered_rules(
     Only names of the run's own golden diagnoses are taken, so that the run can be scored again alone.
     """
     diagnoses = [names for names in golden if names]
-    files, synonyms = [], dict[str, list[str]]()
+    files: list[dict[str, str]] = []
+    synonyms: dict[str, list[str]] = {}
     for name in rules.names:
         loaded = load_disease_names(base / name)
         files.append({"file": loaded.file, "sha256": loaded.sha256, "form": loaded.form})
         for key, names in loaded.synonyms(diagnoses).items():
             synonyms[key] = sorted({*synonyms.get(key, ()), *names})
-    return {"rules": rules.to_dict(), "files": files, "synonyms": synonyms}
+    named = replace(rules, names=tuple(file["file"] for file in files))
+    return {"rules": named.to_dict(), "files": files, "synonyms": synonyms}
+
+
+def case_scores(run: Run, name: str, mode: str) -> dict[tuple[str, str], list[float]]:
+    """Return (model, setting) → the scores of its lists, `semantic` or `severity`, unknown ones left out."""
+    cases = DdxCases(RunItems(run.path, run.manifest["domains"]), run.manifest)
+    found: dict[tuple[str, str], list[float]] = {}
+    for record in read_jsonl(run.path / "scores.jsonl"):
+        value = cases.numbers(record)[_COLUMNS.index(name)]
+        if record["mode"] == mode and value is not None:
+            found.setdefault((record["model"], record["setting"]), []).append(value)
+    return found
+
+
+def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
+    """Return the statistics of a sealed run with its lists aggregated by other rules; nothing is written.
+
+    Of the rules `preset`, `k`, `x0` and `semantic_max` count; the others decide on scores, which stay.
+
+    Raises
+    ------
+    InputError
+        When the run holds no ranked diagnoses, or the rules are wrong.
+    """
+    if "ddx" not in run.manifest:
+        raise InputError(
+            f"run {run.id}: holds no ranked diagnoses; these rules are for task ddx"
+        )
+    if (problem := rules.problem()) is not None:
+        raise InputError(problem)
+    kept = rules_from_dict(run.manifest["ddx"]["rules"])
+    chosen = {name: getattr(rules, name) for name in ("preset", "k", "x0", "semantic_max")}
+    ddx = {**run.manifest["ddx"], "rules": replace(kept, **chosen).to_dict()}
+    items = RunItems(run.path, run.manifest["domains"])
+    cases = DdxCases(items, {**run.manifest, "ddx": ddx})
+    trials = read_jsonl(run.path / "trials.jsonl")
+    for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
+        cases.add(trial, score)
+    domains = {
+        name: [
+            row
+            | cases.row(
+                items.domains if name == "overall" else [name],
+                (row["model"], row["setting"]),
+                row["mode"],
+            )
+            for row in rows
+        ]
+        for name, rows in run.statistics["domains"].items()
+    }
+    return {**run.statistics, "domains": domains}
 
 
 def quadrant(severity: float | None, semantic: float | None) -> str | None:
@@ -157,26 +212,31 @@ class DdxCases:
         domain = trial["domain"]
         cell = (domain, trial["model"], trial["setting"], trial["mode"])
         n = len(self._clusters[domain])
-        cases = self._cells.setdefault(cell, _Cases(_empty(n), _empty(n)))
+        if cell not in self._cells:
+            self._cells[cell] = _Cases(_empty(n), _empty(n))
+        cases, place = self._cells[cell], self._items.place(domain, trial["item"])
+        for column, value in enumerate(self.numbers(score)):
+            if value is not None:
+                cases.sums[place, column] += value
+                cases.counts[place, column] += 1
         parts = score.get("parts", {})
+        cases.unjudged += parts.get("unjudged", 0)
+        cases.labels += 2 * parts.get("n_considered", 0)
+        if parts.get("golden_severity"):
+            cases.golden[place] = parts["golden_severity"]
+
+    def numbers(self, score: Mapping[str, Any]) -> list[float | None]:
+        """Return the numbers of one score record in the order of the columns; None where unknown."""
         if score["score"] is None:
-            return
-        place = self._items.place(domain, trial["item"])
+            return [None] * len(_COLUMNS)
+        parts = score.get("parts", {})
         hit = parts.get("hit")
-        values = [
+        return [
             score["score"],
             parts.get("severity") if parts else self._none_at_all,
             parts.get("severity_shift"),
             *(float(hit is not None and hit <= k) for k in TOPS),
         ]
-        for column, value in enumerate(values):
-            if value is not None:
-                cases.sums[place, column] += value
-                cases.counts[place, column] += 1
-        cases.unjudged += parts.get("unjudged", 0)
-        cases.labels += 2 * parts.get("n_considered", 0)
-        if parts.get("golden_severity"):
-            cases.golden[place] = parts["golden_severity"]
 
     def row(self, domains: Sequence[str], row: Row, mode: str) -> dict[str, Any]:
         """Return what a report row says besides its rank."""
@@ -184,9 +244,7 @@ class DdxCases:
         made: dict[str, Any] = {"prompt": row[1]}
         estimates = self._estimates(pool)
         for name in ("semantic", "severity"):
-            made[name] = {
-                key: estimates.get((name, key)) for key in (*self.presets, "mean")
-            }
+            made[name] = {key: estimates.get((name, key)) for key in (*self.presets, "mean")}
             made[f"{name}_mean"] = estimates.get((name, "raw"))
         made |= {f"top{k}": estimates.get((f"top{k}", "mean")) for k in TOPS}
         places = Counter(self._quadrant(values) for values in pool.values)
@@ -312,9 +370,7 @@ class DdxCases:
         sums = pool.sums(np.column_stack([weights * shown, weights]))
         return linearised(weights * shown, weights), sums[:, 0] / sums[:, 1]
 
-    def _errors(
-        self, domains: Sequence[str], row: Row, mode: str
-    ) -> list[dict[str, Any]]:
+    def _errors(self, domains: Sequence[str], row: Row, mode: str) -> list[dict[str, Any]]:
         """Return scores and signed severity difference by group of cases, with intervals.
 
         Groups are golden severity, category and golden diagnosis; names only of public items.
@@ -406,9 +462,7 @@ class _Pool:
         for stratum in self._strata:
             mask = chosen[at : at + len(stratum.values)]
             at += len(stratum.values)
-            kept.append(
-                _Stratum(stratum.values[mask], stratum.clusters[mask], stratum.seed)
-            )
+            kept.append(_Stratum(stratum.values[mask], stratum.clusters[mask], stratum.seed))
         return _Pool(kept, self._n_resamples)
 
     def alike(self) -> "list[tuple[_Pool, list[str]]]":

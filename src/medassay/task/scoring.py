@@ -55,6 +55,11 @@ class RunItems:
             made = record.get("kind") == "synthetic"
             self.synthetic.setdefault(domain, array("b")).append(made)
 
+    @property
+    def domains(self) -> list[str]:
+        """Return the domains, sorted."""
+        return sorted(self.clusters)
+
     def place(self, domain: str, name: str) -> int:
         """Return the place of an item in its domain, counted from 0."""
         if domain in self._starts:

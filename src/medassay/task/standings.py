@@ -185,7 +185,9 @@ def leaderboard_document(
         "level": 0.95,
         "domains": domains,
         "fields": fields,
-        **({} if cases is None else {"ddx": cases.document({m: table.rows(m) for m in fields})}),
+        **(
+            {} if cases is None else {"ddx": cases.document({m: table.rows(m) for m in fields})}
+        ),
     }
 
 
@@ -323,7 +325,7 @@ def _add_cases(
 ) -> None:
     """Add to every row the scores of its ranked lists, and mark what judges left without a label."""
     for row in document:
-        row |= cases.row(members, (row["model"], row["setting"]), mode)
+        row.update(cases.row(members, (row["model"], row["setting"]), mode))
         if row["labels"] and row["unjudged"] / row["labels"] > UNJUDGED_MARK:
             row["flags"].append("unjudged")
 

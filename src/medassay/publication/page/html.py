@@ -59,6 +59,20 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}"
 
 
+def signed(value: float | None, digits: int) -> str:
+    """Return a number with a true minus sign, a dash for None.
+
+    Examples
+    --------
+    >>> signed(-0.3974, 2), signed(0.5, 1), signed(-0.001, 2)
+    ('−0.40', '0.5', '0.00')
+    """
+    if value is None:
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text.replace("-", "−") if float(text) else text.removeprefix("-")
+
+
 def short(value: float | None) -> str:
     """Return a number with at most four digits, for data attributes; empty for None."""
     return "" if value is None else f"{value:.4f}".rstrip("0").rstrip(".")
@@ -76,7 +90,12 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        visible=visible, percent=percent, short=short, units=units, honest=honest_ends
+        visible=visible,
+        percent=percent,
+        short=short,
+        signed=signed,
+        units=units,
+        honest=honest_ends,
     )
     made.globals.update(rank_text=rank_text)
     return made

@@ -41,6 +41,7 @@ _COLOURS = {
 }
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 FORMS = (".svg", ".png", ".pdf")
+_HOME = "https://vega.github.io/vega-datasets/"  # put before links by the converter
 _COUNTED = re.compile(r"\b(gradient_|clip)\d+")
 
 
@@ -88,6 +89,9 @@ class Figure:
             "point": {"color": _COLOURS[dark][0]},
             "line": {"color": _COLOURS[dark][0]},
             "bar": {"color": _COLOURS[dark][0]},
+            "circle": {"color": _COLOURS[dark][0]},
+            "tick": {"color": theme["text"]},
+            "title": {"color": theme["text"], "fontSize": 13},
             "area": {"color": _COLOURS[dark][0]},
             "range": {"category": _COLOURS[dark]},
         }
@@ -106,6 +110,7 @@ class Figure:
         drawn = str(
             _converter().vegalite_to_svg(self.specification(dark=dark), vl_version=_VERSION)
         )
+        drawn = drawn.replace(_HOME, "")  # links are relative to the page
         numbers: dict[str, str] = {}  # its ids count on from drawing to drawing
         drawn = _COUNTED.sub(lambda m: numbers.setdefault(m[0], f"{m[1]}{len(numbers)}"), drawn)
         start = drawn.index(">") + 1

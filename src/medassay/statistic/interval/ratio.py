@@ -36,7 +36,7 @@ def linearised(numerators: Floats, denominators: Floats) -> Floats:
     Cochran (1977), Sampling Techniques, 3rd ed., section 6.4.
     """
     value = numerators.sum() / denominators.sum()
-    return value + (numerators - value * denominators) / denominators.mean()
+    return np.asarray(value + (numerators - value * denominators) / denominators.mean())
 
 
 def ratio_estimate(

@@ -3,8 +3,6 @@
 Source: specification of differential-diagnosis scoring, "Algorithm", 5 to 7 (the Kernel29 method).
 """
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -21,7 +19,7 @@ PRESETS: dict[str, tuple[float, float]] = {
 PUBLISHED_MAX = 10.33
 
 
-def score_maximum(given: float | Literal["published"]) -> float:
+def score_maximum(given: float | str) -> float:
     """Return the score that is rescaled to 1: a number above 0, or the authors' 10.33."""
     if given == "published":
         return PUBLISHED_MAX
@@ -30,7 +28,7 @@ def score_maximum(given: float | Literal["published"]) -> float:
     return float(given)
 
 
-def rescale(score: ArrayLike, score_max: float | Literal["published"] = 16.0) -> Floats:
+def rescale(score: ArrayLike, score_max: float | str = 16.0) -> Floats:
     """Return 2·score / score_max − 1: 0 becomes −1, `score_max` becomes 1.
 
     Examples
@@ -55,7 +53,7 @@ def reliability_weights(scores: ArrayLike, *, k: float, x0: float) -> Floats:
 def relative_weights(scores: ArrayLike, *, k: float, x0: float) -> Floats:
     """Return the weights of cases, the largest of them 1: no k is so steep that all become 0."""
     logs = _log_weights(scores, k=k, x0=x0)
-    return np.exp(logs - logs.max(initial=-np.inf))
+    return np.asarray(np.exp(logs - logs.max(initial=-np.inf)))
 
 
 def _log_weights(scores: ArrayLike, *, k: float, x0: float) -> Floats:

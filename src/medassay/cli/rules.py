@@ -1,0 +1,44 @@
+"""The rules of ranked diagnoses, given in one option: `k=4,x0=0.2,semantic_max=published`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from medassay.core.plan import DdxRules, rules_from_dict
+from medassay.errors import InputError, UsageError
+
+HELP = "preset=easy|medium|hard, or k=… and x0=…; semantic_max=16|published"
+AGGREGATING = ("preset", "k", "x0", "semantic_max")
+SCORING = ("rank_limit", "unjudged")
+
+
+def read_rules(
+    text: str, start: DdxRules | None = None, *, known: Sequence[str] = AGGREGATING
+) -> DdxRules:
+    """Return rules with what a command line gives in the place of those to start from.
+
+    `known` are the rules that can be given.
+
+    Raises
+    ------
+    UsageError
+        Naming the rule, and what was expected.
+    """
+    given: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = part.partition("=")
+        if name not in known or not value:
+            raise UsageError(f"--rules: '{part}'; expected name=value of {', '.join(known)}")
+        try:
+            given[name] = int(value) if name == "rank_limit" else float(value)
+        except ValueError:
+            given[name] = value
+    try:
+        rules = rules_from_dict({**(start or DdxRules()).to_dict(), **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"--rules: '{first['loc'][0]}': {first['msg']}") from None
+    if (problem := rules.problem()) is not None:
+        raise InputError(f"--rules: {problem}")
+    return rules

@@ -1,0 +1,322 @@
+"""Ranked diagnoses end to end: asked, judged, aggregated, sealed, verified, published."""
+
+import json
+
+import numpy as np
+import pytest
+from tests import makers
+
+import medassay
+from medassay import pipeline
+from medassay.core.plan import DdxRules
+from medassay.errors import GateError, InputError
+from medassay.runner.again import Sitting, judge_run, rescore
+from medassay.statistic import reliability_weighted_mean, rescale
+
+N = 15
+
+
+def workspace(folder, *models, judge=None, items=None, **plan):
+    makers.write_bank(
+        folder / "bank", items or makers.ddx_items(N), name="medicine", domains=("medicine",)
+    )
+    seated = [] if plan.get("task") == "ddx_names" else [judge or makers.ddx_judge(N)]
+    makers.write_models(folder, *models, *seated)
+    return makers.write_plan(
+        folder,
+        models=[m["id"] for m in models],
+        **({"judges": [j["id"] for j in seated]} if seated else {}),
+        **{"task": "ddx", **plan},
+    )
+
+
+def good(name="good"):
+    """Names the disease first in every case, then one of its group and a stranger."""
+    replies = {
+        f"case-{i:03}": makers.listed(f"Malady {i}", f"Kin {i}", f"Disease {(i + 1) % N}")
+        for i in range(N)
+    }
+    return makers.fake(name, replies=replies)
+
+
+def poor(name="poor"):
+    """One of the group in some cases, strangers in most, no list in one."""
+    replies = {
+        f"case-{i:03}": makers.listed(
+            f"Disease {(i + 2) % N}", *([f"Kin {i}"] if i % 3 else [])
+        )
+        for i in range(N)
+    }
+    return makers.fake(name, replies=replies | {"case-004": "I cannot say."})
+
+
+def lines(run, name):
+    return [json.loads(line) for line in (run.path / name).read_text().splitlines()]
+
+
+def rows(run, domain="overall"):
+    return {(r["model"], r["setting"]): r for r in medassay.leaderboard(run).domains[domain]}
+
+
+def test_a_run_gives_both_scores_with_every_label_and_its_source(tmp_path):
+    run = medassay.run(workspace(tmp_path, good(), poor()), secrets={})
+    assert medassay.verify(run.path).ok
+    first = lines(run, "verdicts.jsonl")[0]
+    assert [d["relation_by"] for d in first["body"]["diagnoses"]] == [
+        "other name in the bank",
+        "judge",
+        "judge",
+    ]
+    assert len(first["replies"]) == len(first["prompt_sha256"]) == 2
+    scores = lines(run, "scores.jsonl")
+    assert scores[0]["score"] == pytest.approx((16 + 0.8 * 4) / 2.4)
+    assert scores[0]["parts"]["hit"] == 1
+    found = rows(run)["good", "zero_shot"]
+    assert found["top1"]["score"] == 1
+    assert found["unjudged"] == 0
+    assert found["prompt"] == "zero_shot"
+    assert found["semantic"]["hard"] | {"k": 3, "x0": 0} == found["semantic"]["hard"]
+    assert found["semantic_mean"]["scale"] == [0, 16]
+
+
+def test_the_aggregates_are_those_of_the_cases(tmp_path):
+    run = medassay.run(workspace(tmp_path, good(), poor()), secrets={})
+    for model in ("good", "poor"):
+        own = [s for s in lines(run, "scores.jsonl") if s["model"] == model]
+        semantic = [s["score"] for s in own]
+        # The case without a list is worth nothing, in both scores.
+        severity = [s["parts"]["severity"] if "parts" in s else 0.0 for s in own]
+        found = rows(run)[model, "zero_shot"]
+        for name, values in (("semantic", semantic), ("severity", severity)):
+            shown = rescale(values)
+            assert found[name]["mean"]["score"] == pytest.approx(shown.mean())
+            assert found[f"{name}_mean"]["score"] == pytest.approx(np.mean(values))
+            for preset, (k, x0) in {"easy": (1, 0.3), "medium": (2, 0), "hard": (3, 0)}.items():
+                estimate = found[name][preset]
+                assert estimate["score"] == pytest.approx(
+                    reliability_weighted_mean(shown, k=k, x0=x0)
+                )
+                assert estimate["lo"] - 1e-9 <= estimate["score"] <= estimate["hi"] + 1e-9
+                assert estimate["n"] == N
+    assert rows(run)["poor", "zero_shot"]["outcomes"]["unparsed"] == 1
+    places = rows(run)["good", "zero_shot"]["quadrants"]
+    assert sum(places.values()) == N
+
+
+def test_prompts_are_rows_of_their_own(tmp_path):
+    plan = workspace(
+        tmp_path,
+        good(),
+        templates=["ddx", "ddx_steps", "ddx_few_shot"],
+        settings=["zero_shot"],
+    )
+    run = medassay.run(plan, secrets={})
+    assert set(rows(run)) == {
+        ("good", f"zero_shot:{name}") for name in ("ddx", "ddx_steps", "ddx_few_shot")
+    }
+    assert len({t["template"] for t in lines(run, "trials.jsonl")}) == 3
+    assert run.manifest["template"].count("+") == 2
+    again = medassay.run(plan, secrets={})
+    assert (again.path / "trials.jsonl").read_bytes() == (
+        run.path / "trials.jsonl"
+    ).read_bytes()
+
+
+def test_pairs_are_differences_of_the_leading_aggregate(tmp_path):
+    run = medassay.run(workspace(tmp_path, good(), poor()), secrets={})
+    found = rows(run)
+    document = run.statistics["ddx"]
+    for name in ("semantic", "severity"):
+        [pair] = document["pairs"]["solo"][name]
+        assert (pair["first"][0], pair["second"][0]) == ("good", "poor")
+        ends = [found[m, "zero_shot"][name]["hard"]["score"] for m in ("good", "poor")]
+        assert pair["difference"] == pytest.approx(ends[0] - ends[1])
+        assert pair["lo"] <= pair["difference"] <= pair["hi"]
+        assert pair["p_holm"] == pair["p"]
+    assert document["pairs"]["solo"]["semantic"][0]["different"]
+    same = medassay.run(workspace(tmp_path / "same", good("a"), good("b")), secrets={})
+    [pair] = same.statistics["ddx"]["pairs"]["solo"]["semantic"]
+    assert (pair["difference"], pair["different"]) == (0, False)
+
+
+def test_errors_are_told_by_golden_severity_category_and_diagnosis(tmp_path):
+    run = medassay.run(workspace(tmp_path, poor()), secrets={})
+    found = {(e["by"], e["value"]): e for e in run.statistics["ddx"]["errors"]}
+    assert {by for by, _ in found} == {"golden_severity", "category", "golden_diagnosis"}
+    # A stranger two diseases on is listed first: mild is met by severe, two levels above.
+    assert found["golden_severity", "mild"]["severity_shift"]["score"] > 0
+    assert found["golden_severity", "critical"]["severity_shift"]["score"] < 0
+    assert found["category", "even"]["n"] == 8
+    assert found["golden_diagnosis", "Disease 3"]["n"] == 1
+
+
+def test_names_alone_ask_nobody_and_know_no_severity(tmp_path):
+    run = medassay.run(workspace(tmp_path, good(), poor(), task="ddx_names"), secrets={})
+    assert medassay.verify(run.path).ok
+    found = rows(run)["good", "zero_shot"]
+    assert found["top1"]["score"] == 1
+    assert found["semantic_mean"]["score"] == pytest.approx(16 / 2.4)
+    assert found["severity"] == dict.fromkeys(("easy", "medium", "hard", "mean"))
+    assert rows(run)["poor", "zero_shot"]["severity_mean"] is None
+    assert "unjudged" in found["flags"]
+    assert {v["judge"] for v in lines(run, "verdicts.jsonl")} == {"rule"}
+
+
+def test_a_judge_cannot_sit_where_names_are_compared(tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.ddx_items(3), domains=("medicine",), name="m")
+    makers.write_models(tmp_path, good("m"), makers.ddx_judge(3))
+    plan = makers.write_plan(tmp_path, task="ddx_names", judges=["judge"])
+    with pytest.raises(InputError, match="asks nobody"):
+        medassay.run(plan, secrets={})
+    with pytest.raises(InputError, match="no silent"):
+        medassay.run(makers.write_plan(tmp_path, task="ddx"), secrets={})
+
+
+def test_synonyms_of_a_file_are_kept_with_the_run(tmp_path):
+    names = {f"X:{i}": f"Disease {i}/Ailment {i}" for i in range(N)}
+    (tmp_path / "names.json").write_text(json.dumps(names | {"X:99": "Other/Thing"}))
+    replies = {f"case-{i:03}": makers.listed(f"Ailment {i}") for i in range(N)}
+    plan = workspace(tmp_path, makers.fake("m", replies=replies), task="ddx_names")
+    with plan.open("a") as file:
+        file.write('[ddx]\nnames = ["names.json"]\n')
+    run = medassay.run(plan, secrets={})
+    assert rows(run)["m", "zero_shot"]["top1"]["score"] == 1
+    assert run.manifest["ddx"]["files"][0]["form"] == "rarebench"
+    assert len(run.manifest["ddx"]["synonyms"]) == N  # of the run's own diagnoses only
+    (tmp_path / "names.json").unlink()
+    assert medassay.verify(run.path).ok
+
+
+def test_a_silent_judge_is_null_and_a_partly_silent_one_is_counted(tmp_path):
+    silent = {"id": "judge", "provider": "fake", "family": "f", "script": {"reply": "{}"}}
+    run = medassay.run(workspace(tmp_path, good(), judge=silent), secrets={})
+    assert {s["score"] for s in lines(run, "scores.jsonl")} == {None}
+    assert rows(run)["good", "zero_shot"]["judge_failures"] == N
+    assert rows(run)["good", "zero_shot"]["semantic"]["hard"] is None
+    assert medassay.verify(run.path).ok
+    strange = makers.ddx_judge(N)
+    strange["script"]["labels"]["severity"] |= {f"Kin {i}": "awful" for i in range(N)}
+    run = medassay.run(workspace(tmp_path / "b", good(), judge=strange), secrets={})
+    found = rows(run)["good", "zero_shot"]
+    assert (found["unjudged"], found["labels"]) == (N, 6 * N)
+    assert "unjudged" in found["flags"]
+
+
+def test_other_weights_are_a_question_to_the_sealed_run(tmp_path):
+    run = medassay.run(workspace(tmp_path, good(), poor()), secrets={})
+    before = (run.path / "statistics.json").read_bytes()
+    board = pipeline.leaderboard(run, ddx=DdxRules(k=5, x0=0.1, semantic_max="published"))
+    [row] = [r for r in board.domains["overall"] if r["model"] == "poor"]
+    own = [s["score"] for s in lines(run, "scores.jsonl") if s["model"] == "poor"]
+    wanted = reliability_weighted_mean(rescale(own, "published"), k=5, x0=0.1)
+    assert row["semantic"]["free"]["score"] == pytest.approx(wanted)
+    assert (row["semantic"]["free"]["k"], row["semantic"]["free"]["x0"]) == (5, 0.1)
+    assert (run.path / "statistics.json").read_bytes() == before
+    with pytest.raises(InputError, match="go together"):
+        pipeline.leaderboard(run, ddx=DdxRules(k=5))
+
+
+def test_a_run_is_judged_and_scored_again_without_asking_models(tmp_path):
+    plan = workspace(tmp_path, good(), poor(), task="ddx_names")
+    run = medassay.run(plan, secrets={})
+    makers.write_models(tmp_path, good(), poor(), makers.ddx_judge(N))
+    sitting = Sitting(judges=["judge"], models_file=tmp_path / "models.json", task="ddx")
+    judged = judge_run(run, sitting, secrets={})
+    direct = medassay.run(workspace(tmp_path / "direct", good(), poor()), secrets={})
+    assert [s["score"] for s in lines(judged, "scores.jsonl")] == [
+        s["score"] for s in lines(direct, "scores.jsonl")
+    ]
+    again = rescore(judged)
+    assert lines(again, "scores.jsonl") == lines(judged, "scores.jsonl")
+    assert medassay.verify(judged.path).ok
+    assert medassay.verify(again.path).ok
+
+
+def test_a_label_that_was_changed_is_found(tmp_path):
+    run = medassay.run(workspace(tmp_path, good()), secrets={})
+    path = run.path / "verdicts.jsonl"
+    path.chmod(0o644)
+    text = path.read_text().replace('"Exact Disease Group"', '"Exact Synonym"', 1)
+    path.write_text(text)
+    report = medassay.verify(run.path)
+    assert not report.ok
+    assert "verdicts.jsonl" in report.first_mismatch
+
+
+def test_private_cases_are_published_as_numbers(tmp_path):
+    names = {f"X:{i}": f"Disease {i}/Ailment-{i}-of-old" for i in range(N)}
+    (tmp_path / "names.json").write_text(json.dumps(names))
+    items = [
+        {
+            **item,
+            "kind": "synthetic" if i % 2 else "public",
+            "diagnoses": [f"Disease {i}", f"Malady-{i}-by-name"],
+        }
+        for i, item in enumerate(makers.ddx_items(N))
+    ]
+    replies = {f"case-{i:03}": makers.listed(f"Malady-{i}-by-name", "Flu") for i in range(N)}
+    plan = workspace(tmp_path, makers.fake("m", replies=replies), items=items)
+    with plan.open("a") as file:
+        file.write('[ddx]\nnames = ["names.json"]\n')
+    run = medassay.run(plan, secrets={})
+    place = medassay.publish(run, tmp_path / "site").parent
+    assert medassay.verify(tmp_path / "site").ok
+    records = [
+        json.loads(x) for x in (place / "data/run/scores.jsonl").read_text().splitlines()
+    ]
+    for record in records:
+        private = int(record["item"][-3:]) % 2
+        assert ("judges" not in record) == private
+        assert record["parts"]["hit"] == 1
+    texts = (p for p in place.rglob("*") if p.suffix not in (".svg", ".css", ".js"))
+    everything = "".join(p.read_text() for p in texts if p.is_file())
+    for i in range(N):
+        for word in (f"Malady-{i}-by-name", f"Ailment-{i}-of-old", f"tient: sign {i}."):
+            assert (word in everything) == (i % 2 == 0), word
+
+
+def test_the_rules_of_a_plan_are_checked(tmp_path):
+    plan = workspace(tmp_path, good())
+    text = plan.read_text()
+    for rules, says in (
+        ("k = 3", "go together"),
+        ("k = -1\nx0 = 0", "above 0"),
+        ('semantic_max = "theirs"', "published"),
+        ("rank_limit = 0", "at least 1"),
+        ('unjudged = "guess"', "d_max"),
+        ("colour = 1", "colour"),
+        ('names = ["absent.json"]', "absent.json: cannot be read"),
+    ):
+        plan.write_text(f"{text}[ddx]\n{rules}\n")
+        with pytest.raises(InputError, match=says):
+            medassay.run(plan, secrets={})
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_plan_says_every_call_of_the_judge_beforehand(tmp_path):
+    found = pipeline.preview(workspace(tmp_path, good(), poor()))
+    calls = {row["model"]: row["calls"] for row in found["models"]}
+    assert calls == {"good": N, "poor": N, "judge": 2 * 2 * N}
+    found = pipeline.preview(workspace(tmp_path / "b", good(), task="ddx_names"))
+    assert {row["model"]: row["calls"] for row in found["models"]} == {"good": N, "rule": 0}
+
+
+def test_figures_of_a_run_are_those_of_its_board(tmp_path):
+    run = medassay.run(workspace(tmp_path, good(), poor()), secrets={})
+    page = medassay.publish(run, tmp_path / "site")
+    for name in ("quadrant", "semantic", "severity", "top"):
+        figure = medassay.figure(run, name)
+        [drawn] = (page.parent / "figure").glob(f"ddx-{name}-*[!k].svg")
+        assert drawn.read_text() == figure.svg()
+    with pytest.raises(InputError, match="quadrant"):
+        medassay.figure(run, "pie")
+
+
+def test_a_private_bank_of_cases_never_leaves(tmp_path):
+    items = makers.ddx_items(4)
+    plan = workspace(tmp_path, good(), items=items)
+    card = tmp_path / "bank" / "bank.toml"
+    card.write_text(card.read_text() + "may_leave = false\n")
+    run = medassay.run(plan, secrets={})
+    with pytest.raises(GateError, match="may not leave"):
+        medassay.publish(run, tmp_path / "site")
