@@ -31,6 +31,16 @@ MADE = {
     "before_after": lambda plot: plot(
         [{"row": HOSTILE, "before": 0.4, "after": 0.5}], unit="%"
     ),
+    "case_quadrant": lambda plot: plot(
+        [
+            {"label": HOSTILE, "x": 0.1, "y": -0.3, "says": HOSTILE, "href": "../case/a/index.html#b"},
+            {"label": "two", "x": 0.4, "y": 0.3, "says": "b", "href": "../c/index.html"},
+        ],
+        x="x",
+        y="y",
+        names=["a", "b", "c", "d"],
+        limit=1.1,
+    ),
     "forest": lambda plot: plot(
         [
             {

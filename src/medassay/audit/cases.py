@@ -8,7 +8,7 @@ from medassay.publication.board import CellKey, ShownAnswer, ShownCase
 from medassay.score.ddx import BEST, score_case
 from medassay.statistic.metric.reliability import rescale, score_maximum
 from medassay.storage.run import Run
-from medassay.task.ddx import quadrant
+from medassay.task.cases import quadrant
 
 MOST_CASES = 20_000  # lists; above, pages of single cases would be more than anybody reads
 

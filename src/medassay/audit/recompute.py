@@ -40,8 +40,8 @@ from medassay.storage.run import (
     sealed_records,
     trial_cell,
 )
+from medassay.task.cases import DdxCases
 from medassay.task.catalog import TASKS
-from medassay.task.ddx import DdxCases
 from medassay.task.scoring import RunItems, Scoring, answer_of, must_judge
 from medassay.task.standings import Table, leaderboard_document, without_judging
 from medassay.task.task import Task

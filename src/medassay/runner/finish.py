@@ -16,8 +16,8 @@ from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import AUDIT, SALT, VERDICTS, Run, seal_run, write_new
+from medassay.task.cases import DdxCases
 from medassay.task.catalog import TASKS
-from medassay.task.ddx import DdxCases
 from medassay.task.judged import Judgements, by_trial, judged_score
 from medassay.task.scoring import RunItems, Scoring, score_trials
 from medassay.task.standings import Table, leaderboard_document

@@ -15,7 +15,7 @@ from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
 from medassay.statistic.ranking.pairs import Pair, Row
 from medassay.statistic.ranking.pool import Options, Stratum
-from medassay.task.ddx import UNJUDGED_MARK, DdxCases
+from medassay.task.cases import DdxCases
 from medassay.task.harm import HarmCounts, harm_of
 from medassay.task.judged import Judgements
 from medassay.task.kinds import Kinds, drawn_as
@@ -23,6 +23,7 @@ from medassay.task.scoring import RunItems
 from medassay.task.task import Task
 
 OVERALL = "overall"
+UNJUDGED_MARK = 0.05  # above this share of its labels a row carries a mark
 UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
 Cell = tuple[str, str, str, str]
 

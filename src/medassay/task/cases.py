@@ -1,0 +1,268 @@
+"""What a report says of the ranked diagnoses of a run: aggregates, pairs of model-prompts, where they err."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medassay.core.plan import rules_from_dict
+from medassay.statistic.draws import Floats, seed_of
+from medassay.statistic.metric.reliability import PRESETS, score_maximum
+from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
+from medassay.statistic.test.holm import holm
+from medassay.statistic.test.paired import Difference, difference_from_draws
+from medassay.task.case_pool import (
+    NUMBERS,
+    SCORES,
+    TOPS,
+    CasePool,
+    Stratum,
+    Weighting,
+    aggregate_draws,
+    case_estimates,
+)
+from medassay.task.kinds import drawn_as
+from medassay.task.scoring import RunItems
+
+QUADRANTS = ("top_right", "top_left", "bottom_left", "bottom_right", "axis")
+NAMES_ALONE = "ddx_names"  # the task whose lists nobody judges
+MOST_GROUPS = 200  # of one grouping; the largest are shown
+_FEWEST = 2  # cases of a pair
+Row = tuple[str, str]
+Cell = tuple[str, str, str, str]
+
+
+def quadrant(severity: float | None, semantic: float | None) -> str | None:
+    """Return where a case lies, x severity and y semantic, both rescaled; None if one is unknown.
+
+    Examples
+    --------
+    >>> quadrant(0.625, 0.03), quadrant(-0.1, 0.5), quadrant(0.0, 0.5)
+    ('top_right', 'top_left', 'axis')
+    """
+    if severity is None or semantic is None:
+        return None
+    if severity == 0 or semantic == 0:
+        return "axis"
+    return f"{'top' if semantic > 0 else 'bottom'}_{'right' if severity > 0 else 'left'}"
+
+
+@dataclass
+class _Cases:
+    """The cases of one cell: sums and counts over repeats, one row an item and one column a number."""
+
+    sums: Floats
+    counts: Floats
+    unjudged: int = 0
+    labels: int = 0
+    golden: dict[int, str] = field(default_factory=dict)  # place → golden severity
+
+    def values(self) -> Floats:
+        """Return the mean over repeats, NaN where nothing is known."""
+        return np.where(self.counts > 0, self.sums / np.maximum(self.counts, 1), np.nan)
+
+
+class DdxCases:
+    """Collects the scores of a run's cases as a stream, and computes what a report says of them."""
+
+    def __init__(self, items: RunItems, manifest: Mapping[str, Any]) -> None:
+        self._items = items
+        self._manifest = manifest
+        self._rules = rules_from_dict(manifest["ddx"]["rules"])
+        free = (self._rules.k, self._rules.x0)
+        own = {} if free[0] is None or free[1] is None else {"free": (free[0], free[1])}
+        self._weighting = Weighting(
+            semantic_max=score_maximum(self._rules.semantic_max), presets={**PRESETS, **own}
+        )
+        # What a missing list gets for severity: the worst, unless nobody was asked for any.
+        self._none_at_all = None if manifest["task"] == NAMES_ALONE else 0.0
+        self._clusters = {d: np.array(found) for d, found in items.clusters.items()}
+        self._cells: dict[Cell, _Cases] = {}
+
+    @property
+    def leading(self) -> str:
+        """Return the preset that leads in figures and pairs: one's own k and x0, if there are."""
+        return "free" if "free" in self._weighting.presets else self._rules.preset
+
+    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+        """Take one trial with its score record: null counts for nothing, no list scores 0 and 0."""
+        domain = trial["domain"]
+        cell = (domain, trial["model"], trial["setting"], trial["mode"])
+        if cell not in self._cells:
+            shape = (len(self._clusters[domain]), len(NUMBERS))
+            self._cells[cell] = _Cases(np.zeros(shape), np.zeros(shape))
+        cases, place = self._cells[cell], self._items.place(domain, trial["item"])
+        for column, value in enumerate(self.numbers(score)):
+            if value is not None:
+                cases.sums[place, column] += value
+                cases.counts[place, column] += 1
+        parts = score.get("parts", {})
+        cases.unjudged += parts.get("unjudged", 0)
+        cases.labels += 2 * parts.get("n_considered", 0)
+        if parts.get("golden_severity"):
+            cases.golden[place] = parts["golden_severity"]
+
+    def numbers(self, score: Mapping[str, Any]) -> list[float | None]:
+        """Return the numbers of one score record, in the order of `NUMBERS`; None where unknown."""
+        if score["score"] is None:
+            return [None] * len(NUMBERS)
+        parts = score.get("parts", {})
+        hit = parts.get("hit")
+        return [
+            score["score"],
+            parts.get("severity") if parts else self._none_at_all,
+            parts.get("severity_shift"),
+            *(float(hit is not None and hit <= k) for k in TOPS),
+        ]
+
+    def row(self, domains: Sequence[str], row: Row, mode: str) -> dict[str, Any]:
+        """Return what a report row says besides its rank."""
+        pool = self._pool(domains, row, mode)
+        made: dict[str, Any] = {"prompt": row[1]}
+        estimates = case_estimates(pool, self._weighting)
+        for name in SCORES:
+            made[name] = {
+                key: estimates.get((name, key)) for key in (*self._weighting.presets, "mean")
+            }
+            made[f"{name}_mean"] = estimates.get((name, "raw"))
+        made |= {f"top{k}": estimates.get((f"top{k}", "mean")) for k in TOPS}
+        made["quadrants"] = self._quadrants(pool)
+        cells = [c for d in domains if (c := self._cells.get((d, *row, mode)))]
+        made["unjudged"] = sum(c.unjudged for c in cells)
+        made["labels"] = sum(c.labels for c in cells)
+        return made
+
+    def document(self, rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+        """Return rules, pairs of model-prompts by mode, and where they err, over all domains."""
+        return {
+            "semantic_max": self._weighting.semantic_max,
+            "leading": self.leading,
+            "presets": {
+                n: {"k": k, "x0": x0} for n, (k, x0) in self._weighting.presets.items()
+            },
+            "pairs": {
+                mode: {number: self._pairs(found, mode, number) for number in SCORES}
+                for mode, found in rows.items()
+            },
+            "errors": [
+                error
+                for mode, found in rows.items()
+                for row in found
+                for error in self._errors(row, mode)
+            ],
+        }
+
+    def _quadrants(self, pool: CasePool) -> dict[str, int]:
+        both = pool.only(pool.known("semantic") & pool.known("severity"))
+        across, up = (
+            np.sign(self._weighting.rescaled(number, both.column(number))).tolist()
+            for number in ("severity", "semantic")
+        )
+        counted = Counter(map(quadrant, across, up))
+        return {name: counted[name] for name in QUADRANTS}
+
+    def _pool(self, domains: Sequence[str], row: Row, mode: str) -> CasePool:
+        run, versions = drawn_as(self._manifest), self._manifest["domains"]
+        strata = []
+        for domain in domains:
+            clusters = self._clusters[domain]
+            cases = self._cells.get((domain, *row, mode))
+            unknown = np.full((len(clusters), len(NUMBERS)), np.nan)
+            values = unknown if cases is None else cases.values()
+            strata.append(
+                Stratum(values, clusters, seed_of(versions[domain], run, domain, mode))
+            )
+        return CasePool(strata, self._manifest["plan"]["n_resamples"])
+
+    def _pairs(self, rows: Sequence[Row], mode: str, number: str) -> list[dict[str, Any]]:
+        """Return the differences of the leading aggregates, first minus second, on common cases."""
+        if not 2 <= len(rows) <= ALL_PAIRS_UP_TO:
+            return []
+        pools = {row: self._pool(sorted(self._clusters), row, mode) for row in rows}
+        remembered: dict[tuple[Row, bytes], tuple[Floats, Floats]] = {}
+
+        def side(row: Row, both: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+            key = (row, both.tobytes())
+            if key not in remembered:
+                own = pools[row].only(both)
+                remembered[key] = aggregate_draws(own, number, self._weighting, self.leading)
+            return remembered[key]
+
+        made = []
+        for first, second in combinations(rows, 2):
+            both = pools[first].known(number) & pools[second].known(number)
+            if both.sum() < _FEWEST:
+                continue
+            (one, one_draws), (other, other_draws) = side(first, both), side(second, both)
+            clusters = pools[first].only(both).clusters
+            found = difference_from_draws(
+                one, other, one_draws - other_draws, clusters=clusters
+            )
+            made.append(_pair(first, second, found, len(one)))
+        adjusted = holm([pair["p"] for pair in made])
+        return [pair | {"p_holm": float(p)} for pair, p in zip(made, adjusted, strict=True)]
+
+    def _errors(self, row: Row, mode: str) -> list[dict[str, Any]]:
+        """Return scores and signed severity difference by group of cases, with intervals.
+
+        Groups are golden severity, category and golden diagnosis; names only of public items, and of
+        each grouping the largest groups.
+        """
+        pool = self._pool(sorted(self._clusters), row, mode)
+        made = []
+        for by, labels in self._groups(row, mode).items():
+            sizes = Counter(label for label in labels if label is not None)
+            for value, size in sorted(sizes.most_common(MOST_GROUPS)):
+                chosen = np.array([label == value for label in labels])
+                found = case_estimates(pool.only(chosen), self._weighting)
+                made.append(
+                    {
+                        "model": row[0],
+                        "prompt": row[1],
+                        "mode": mode,
+                        "by": by,
+                        "value": value,
+                        "n": size,
+                        "semantic_mean": found.get(("semantic", "raw")),
+                        "severity_mean": found.get(("severity", "raw")),
+                        "severity_shift": found.get(("shift", "mean")),
+                        "top5": found.get(("top5", "mean")),
+                    }
+                )
+        return made
+
+    def _groups(self, row: Row, mode: str) -> dict[str, list[str | None]]:
+        """Return grouping → the group of each case, in the order of a pool's items."""
+        made: dict[str, list[str | None]] = {
+            "golden_severity": [],
+            "category": [],
+            "golden_diagnosis": [],
+        }
+        for domain in sorted(self._clusters):
+            cases = self._cells.get((domain, *row, mode))
+            golden = {} if cases is None else cases.golden
+            for place, name in enumerate(self._items.names(domain)):
+                item = self._items.get(domain, name)
+                public = item.kind == "public" and item.form == "diagnoses"
+                made["golden_severity"].append(golden.get(place))
+                made["category"].append(item.category if public else None)
+                made["golden_diagnosis"].append(item.diagnoses[0] if public else None)
+        return made
+
+
+def _pair(first: Row, second: Row, found: Difference, n: int) -> dict[str, Any]:
+    return {
+        "first": list(first),
+        "second": list(second),
+        "difference": found.value,
+        "lo": found.lo,
+        "hi": found.hi,
+        "n": n,
+        "p": found.p,
+        "test": found.test,
+        "different": found.different,
+    }

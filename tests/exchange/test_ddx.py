@@ -1,0 +1,191 @@
+import csv
+import json
+
+import pytest
+
+import medassay
+from medassay.core.plan import DdxRules
+from medassay.errors import InputError
+from medassay.exchange.ddx import import_ddx
+from medassay.pipeline import leaderboard
+
+COLUMNS = (
+    "patient_id,model_name,prompt_name,golden_diagnosis,golden_diagnosis_severity,rank,"
+    "differential_diagnosis,differential_diagnosis_severity_name,"
+    "differential_diagnosis_semantic_relationship_name"
+)
+GOOD = ["1,m,p,Gout,moderate,1,Podagra,moderate,Exact Synonym", "1,m,p,Gout,moderate,2,Flu,mild,Not Related"]
+
+
+def labels(folder, *rows):
+    path = folder / "labels.csv"
+    path.write_text("\n".join([COLUMNS, *rows]) + "\n")
+    return path
+
+
+def lines(run, name):
+    return [json.loads(line) for line in (run.path / name).read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def kernel29(data):
+    return data / "kernel29_pumch_adm"
+
+
+def test_labels_give_the_authors_scores_to_their_four_decimals(kernel29, tmp_path):
+    """All 74 judged cases, and both aggregates; no model is asked for anything."""
+    rules = DdxRules(semantic_max="published")
+    run = import_ddx(kernel29 / "judged" / "judge_labels.csv", rules=rules, runs=tmp_path)
+    with (kernel29 / "judged" / "expected_individual_scores.csv").open(newline="") as file:
+        wanted = {f"patient-{row['patient_id']}": row for row in csv.DictReader(file)}
+    scores = lines(run, "scores.jsonl")
+    assert len(scores) == len(wanted) == 74
+    for score in scores:
+        row = wanted[score["item"]]
+        assert round(score["score"], 4) == pytest.approx(float(row["semantic_score"]), abs=1e-9)
+        severity = score["parts"]["severity"]
+        assert round(severity, 4) == pytest.approx(float(row["severity_score"]), abs=1e-9)
+        semantic = 2 * score["score"] / 10.33 - 1
+        assert semantic == pytest.approx(float(row["semantic_score_rescaled"]), abs=1e-4)
+    [row] = leaderboard(run).domains["overall"]
+    assert round(row["semantic"]["hard"]["score"], 4) == -0.3974
+    assert round(row["severity"]["hard"]["score"], 4) == -0.2433
+    assert (row["n"], row["unjudged"], row["prompt"]) == (74, 1, "dxgpt_prompt")
+    [by_16] = leaderboard(run, ddx=DdxRules()).domains["overall"]
+    assert round(by_16["semantic"]["hard"]["score"], 4) == -0.5332
+    assert medassay.verify(run.path).ok
+
+
+def test_names_agree_with_the_judges_exact_synonym(kernel29, data, tmp_path):
+    """Without one false positive; the judge adds forms and umbrella terms that names keep apart."""
+    mapping = data / "rarebench" / "mapping" / "disease_mapping.json"
+    path = kernel29 / "judged" / "judge_labels.csv"
+    run = import_ddx(path, rules=DdxRules(names=(str(mapping),)), runs=tmp_path)
+    found = run.manifest["source"]["names_against_labels"]
+    counts = {k: found[k] for k in ("both", "names_only", "judge_only", "neither")}
+    assert counts == {"both": 35, "names_only": 0, "judge_only": 8, "neither": 319}
+    assert {(d["golden"], d["name"].lower()) for d in found["disagreements"]} == {
+        ("Neonatal Marfan syndrome", "marfan syndrome"),
+        ("Amyotrophic lateral sclerosis type 4", "amyotrophic lateral sclerosis (als)"),
+        ("Chronic visceral acid sphingomyelinase deficiency", "niemann-pick disease type c"),
+    }
+    assert str(mapping.parent) not in json.dumps(run.manifest)
+
+
+def test_raw_replies_of_ten_models_become_one_run(kernel29, data, tmp_path):
+    mapping = data / "rarebench" / "mapping" / "disease_mapping.json"
+    run = import_ddx(kernel29, rules=DdxRules(names=(str(mapping),)), runs=tmp_path)
+    found = {row["model"]: row for row in leaderboard(run).domains["overall"]}
+    assert len(found) == 10
+    assert run.manifest["source"]["cases_without_golden_diagnosis"] == 3
+    assert all(row["outcomes"]["unparsed"] == 0 for row in found.values())
+    assert found.pop("llama3_70b")["outcomes"]["failed"] == 20  # the file says ERROR
+    assert all(row["outcomes"]["answered"] == 72 for row in found.values())
+    assert found["c3opus"]["top1"]["score"] == pytest.approx(30 / 72)
+    assert medassay.verify(run.path).ok
+
+
+def test_a_null_label_is_unjudged_and_may_be_left_out(tmp_path):
+    rows = [*GOOD, "1,m,p,Gout,moderate,3,Lupus,NULL,"]
+    run = import_ddx(labels(tmp_path, *rows), runs=tmp_path / "runs")
+    [score] = lines(run, "scores.jsonl")
+    assert score["parts"]["unjudged"] == 2
+    assert score["parts"]["severity"] == pytest.approx((16 + 0.8 * 9) / 2.4)
+    run = import_ddx(
+        labels(tmp_path, *rows), rules=DdxRules(unjudged="exclude_rank"), runs=tmp_path / "runs"
+    )
+    [score] = lines(run, "scores.jsonl")
+    assert score["parts"]["severity"] == pytest.approx((16 + 0.8 * 9) / 1.8)
+
+
+def test_an_unknown_golden_severity_leaves_the_case_out_of_that_aggregate_only(tmp_path):
+    rows = [*GOOD, "2,m,p,Lupus,NULL,1,Lupus,rare,Exact Synonym"]
+    run = import_ddx(labels(tmp_path, *rows), runs=tmp_path / "runs")
+    [row] = leaderboard(run).domains["overall"]
+    assert row["semantic"]["hard"]["n"] == 2
+    assert row["severity"]["hard"]["n"] == 1
+    assert medassay.verify(run.path).ok
+
+
+def test_lists_of_several_models_and_prompts_are_rows(tmp_path):
+    rows = [
+        f"{i},{m},{p},Gout,moderate,1,{'Gout' if m == 'a' else 'Flu'},moderate,"
+        f"{'Exact Synonym' if m == 'a' else 'Not Related'}"
+        for i in range(12)
+        for m in "ab"
+        for p in ("plain", "steps")
+    ]
+    run = import_ddx(labels(tmp_path, *rows), runs=tmp_path / "runs")
+    found = {(r["model"], r["prompt"]) for r in leaderboard(run).domains["overall"]}
+    assert found == {(m, p) for m in "ab" for p in ("plain", "steps")}
+    assert len(run.statistics["ddx"]["pairs"]["solo"]["semantic"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (["1,m,p,Gout,moderate,1,Podagra,awful,Exact Synonym"], "row 2: severity 'awful'"),
+        (["1,m,p,Gout,moderate,1,Podagra,mild,Cousin"], "row 2: relationship 'Cousin'"),
+        (["1,m,p,Gout,moderate,0,Podagra,mild,Not Related"], "'rank' is '0'"),
+        (["1,m,p,Gout,moderate,one,Podagra,mild,Not Related"], "'rank' is 'one'"),
+        ([GOOD[0], GOOD[0]], "row 3: a second row for rank 1"),
+        ([GOOD[0], "1,m,p,Lupus,moderate,2,Flu,mild,Not Related"], "row 3: case '1' has another"),
+        (["1,m,p,,moderate,1,Podagra,mild,Not Related"], "'golden_diagnosis' is empty"),
+        (["1,,p,Gout,moderate,1,Podagra,mild,Not Related"], "'model_name' is empty"),
+        (["1,m"], "cells for 9 columns"),
+        ([], "no rows"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_row_and_leaves_nothing(tmp_path, rows, says):
+    with pytest.raises(InputError, match=says):
+        import_ddx(labels(tmp_path, *rows), runs=tmp_path / "runs")
+    assert not list((tmp_path / "runs").glob("*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("GT,Diagnosis 1\nGout,x\n", "expected a list of names"),
+        ("GT,Diagnosis 1\n\"['Gout'\",x\n", "expected a list of names"),
+        ("GT,Diagnosis 1\n[1],x\n", "expected a list of names"),
+        ("GT,Diagnosis 1\n[],x\n", "no row with a golden diagnosis"),
+        ("a,b\n1,2\n", "fit no known layout"),
+    ],
+)
+def test_wrong_raw_files_are_refused(tmp_path, text, says):
+    path = tmp_path / "diagnoses_X_m.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=says):
+        import_ddx(path, runs=tmp_path / "runs")
+
+
+def test_files_that_speak_of_other_cases_are_not_joined(tmp_path):
+    for model, golden in (("a", "Gout"), ("b", "Lupus")):
+        (tmp_path / f"diagnoses_X_{model}.csv").write_text(
+            f"GT,Diagnosis 1\n['{golden}'],+1. Gout: x\n"
+        )
+    with pytest.raises(InputError, match=r"diagnoses_X_b.csv row 2: GT differs"):
+        import_ddx(tmp_path, runs=tmp_path / "runs")
+
+
+def test_an_empty_folder_says_what_was_expected(tmp_path):
+    with pytest.raises(InputError, match="holds neither"):
+        import_ddx(tmp_path, runs=tmp_path / "runs")
+
+
+def test_the_command_says_what_was_left_out(cli, tmp_path):
+    (tmp_path / "diagnoses_X_m.csv").write_text(
+        "GT,Diagnosis 1\n['Gout'],+1. Gout: x\n[],+1. Gout: x\n['Flu'],ERROR\n"
+    )
+    code, out, _ = cli("import", "ddx", "diagnoses_X_m.csv")
+    assert code == 0
+    assert "left out: 1 cases" in out
+    code, out, _ = cli("--json", "import", "ddx", "diagnoses_X_m.csv", "--rules", "k=4,x0=0.1")
+    [row] = json.loads(out)["domains"]["overall"]
+    assert row["semantic"]["free"]["k"] == 4
+    code, _, err = cli("import", "ddx", "diagnoses_X_m.csv", "--rules", "k=4")
+    assert (code, "go together" in err) == (3, True)
+    code, _, err = cli("import", "ddx", "diagnoses_X_m.csv", "--rules", "color=4")
+    assert (code, "expected name=value" in err) == (2, True)
+    code, _, err = cli("import", "ddx", "absent.csv")
+    assert (code, "no such file" in err) == (3, True)
