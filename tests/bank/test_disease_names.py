@@ -5,7 +5,10 @@ import pytest
 from medassay.bank.disease_names import load_disease_names, split_names
 from medassay.errors import InputError
 
-RAREBENCH = {"OMIM:1": "Gout/Podagra", "ORPHA:2": "多系统萎缩/Register name; MSA/Multiple system atrophy"}
+RAREBENCH = {
+    "OMIM:1": "Gout/Podagra",
+    "ORPHA:2": "多系统萎缩/Register name; MSA/Multiple system atrophy",
+}
 SYNONYMS = {"CCRD:1": ["Gout", "Podagra; arthritis urica"]}
 ORPHANET = {
     "JDBOR": [

@@ -14,7 +14,10 @@ COLUMNS = (
     "differential_diagnosis,differential_diagnosis_severity_name,"
     "differential_diagnosis_semantic_relationship_name"
 )
-GOOD = ["1,m,p,Gout,moderate,1,Podagra,moderate,Exact Synonym", "1,m,p,Gout,moderate,2,Flu,mild,Not Related"]
+GOOD = [
+    "1,m,p,Gout,moderate,1,Podagra,moderate,Exact Synonym",
+    "1,m,p,Gout,moderate,2,Flu,mild,Not Related",
+]
 
 
 def labels(folder, *rows):
@@ -129,7 +132,10 @@ def test_lists_of_several_models_and_prompts_are_rows(tmp_path):
         (["1,m,p,Gout,moderate,0,Podagra,mild,Not Related"], "'rank' is '0'"),
         (["1,m,p,Gout,moderate,one,Podagra,mild,Not Related"], "'rank' is 'one'"),
         ([GOOD[0], GOOD[0]], "row 3: a second row for rank 1"),
-        ([GOOD[0], "1,m,p,Lupus,moderate,2,Flu,mild,Not Related"], "row 3: case '1' has another"),
+        (
+            [GOOD[0], "1,m,p,Lupus,moderate,2,Flu,mild,Not Related"],
+            "row 3: case '1' has another",
+        ),
         (["1,m,p,,moderate,1,Podagra,mild,Not Related"], "'golden_diagnosis' is empty"),
         (["1,,p,Gout,moderate,1,Podagra,mild,Not Related"], "'model_name' is empty"),
         (["1,m"], "cells for 9 columns"),

@@ -33,7 +33,13 @@ MADE = {
     ),
     "case_quadrant": lambda plot: plot(
         [
-            {"label": HOSTILE, "x": 0.1, "y": -0.3, "says": HOSTILE, "href": "../case/a/index.html#b"},
+            {
+                "label": HOSTILE,
+                "x": 0.1,
+                "y": -0.3,
+                "says": HOSTILE,
+                "href": "../case/a/index.html#b",
+            },
             {"label": "two", "x": 0.4, "y": 0.3, "says": "b", "href": "../c/index.html"},
         ],
         x="x",

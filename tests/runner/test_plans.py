@@ -64,3 +64,58 @@ def test_a_published_protocol_runs_with_scripted_models(name, tmp_path):
         assert shared == {"claude-opus-4-7", "gpt-5", "mistral-large-2"}
     else:
         assert all(4 <= row["score"] <= 6 and row["scale"] == [0, 10] for row in rows)
+
+
+def kernel29(data, folder):
+    """Copy the plan with its cases into a folder; return plan and models document."""
+    from medassay.bank import bank_records, write_bank
+    from medassay.bank.catalog import BANKS
+
+    bank = BANKS["rarebench_pumch_adm"].load(data / "rarebench")
+    write_bank(folder / bank.name, bank.card, (record for _, record in bank_records(bank)))
+    plan = folder / "kernel29.toml"
+    plan.write_text((PLANS / "kernel29.toml").read_text())
+    models = json.loads((PLANS / "kernel29_models.json").read_text())
+    (folder / "kernel29_models.json").write_text(json.dumps(models))
+    return plan, models
+
+
+@pytest.mark.real_data
+def test_the_kernel29_protocol_says_what_it_would_ask(data, tmp_path):
+    plan, _ = kernel29(data, tmp_path)
+    found = pipeline.preview(plan)
+    assert found["trials"] == 13 * 75
+    asked = {row["model"]: row["calls"] for row in found["models"]}
+    # Severity and relation of every list; the golden severity is known.
+    assert asked["judge-llama-3.1-70b"] == 2 * 13 * 75
+    assert all(calls == 75 for name, calls in asked.items() if not name.startswith("judge"))
+    assert sum(asked.values()) == found["calls"]
+
+
+@pytest.mark.real_data
+def test_the_kernel29_protocol_runs_with_scripted_models(data, tmp_path):
+    plan, models = kernel29(data, tmp_path)
+    for entry in models["models"]:
+        judge = entry["id"].startswith("judge")
+        reply = "+1. Wilson disease: copper.\n+2. Fabry disease: fat."
+        levels = {"Wilson disease": "rare", "Fabry disease": "rare"}
+        relation = {"Wilson disease": {"Wilson disease": "Exact Synonym"}}
+        script = (
+            {"labels": {"severity": levels, "relation": relation}}
+            if judge
+            else {"reply": reply}
+        )
+        kept = {k: entry[k] for k in ("id", "family")}
+        entry.clear()
+        entry.update(kept, provider="fake", script=script)
+    (tmp_path / "kernel29_models.json").write_text(json.dumps(models))
+    run = medassay.run(plan, secrets={})
+    assert medassay.verify(run.path).ok
+    rows = medassay.leaderboard(run).domains["overall"]
+    assert len(rows) == 13
+    for row in rows:
+        assert row["top1"]["score"] == pytest.approx(5 / 75)
+        assert row["semantic"]["hard"]["scale"][1] == pytest.approx(2 * 16 / 10.33 - 1)
+        assert row["severity_mean"]["score"] == 16
+    assert run.statistics["ddx"]["leading"] == "hard"
+    assert not run.manifest["ddx"]["rules"]["names_first"]

@@ -68,6 +68,7 @@ def site(tmp_path_factory):
     run = medassay.run(makers.write_plan(folder, models=["scripted", "random"]), secrets={})
     medassay.publish(run, folder / "site", publication="second")
     publish_private(folder)
+    medassay.publish(diagnoses_run(folder), folder / "site", publication="diagnoses")
     medassay.publish(run, folder / "site", publication="compact", about=About(compact=True))
     return folder / "site"
 
@@ -84,6 +85,27 @@ def publish_private(folder):
     )
     plan = makers.write_plan(folder, banks=["private"], models=["one", "two"])
     medassay.publish(medassay.run(plan, secrets={}), folder / "site", publication="private")
+
+
+def diagnoses_run(folder):
+    """Return a run of ranked diagnoses under two prompts; a name is hostile, a reply holds no list."""
+    n = 10
+    makers.write_bank(folder / "cases", makers.ddx_items(n), name="c", domains=("medicine",))
+    near = {f"case-{i:03}": makers.listed(f"Malady {i}", f"Kin {i}", "Flu") for i in range(n)}
+    far = {f"case-{i:03}": makers.listed(HOSTILE[:90], f"Kin {i}") for i in range(n)}
+    models = [
+        makers.fake("near", replies=near | {f"ddx_steps/{k}": v for k, v in far.items()}),
+        makers.fake("far <i>", replies=far | {"case-003": "I cannot say."}),
+        makers.ddx_judge(n),
+    ]
+    document = {"schema_version": 1, "models": models}
+    (folder / "ddx.json").write_text(json.dumps(document), encoding="utf-8")
+    plan = folder / "ddx.toml"
+    plan.write_text(
+        'task = "ddx"\nbanks = ["cases"]\nmodels = ["near", "far <i>"]\nmodels_file = "ddx.json"\n'
+        'templates = ["ddx", "ddx_steps"]\njudges = ["judge"]\n'
+    )
+    return medassay.run(plan, secrets={})
 
 
 def publish_judged(folder):
@@ -116,37 +138,6 @@ def publish_judged(folder):
     )
     run = medassay.run(plan, secrets={})
     medassay.publish(run, folder / "site", publication="judged")
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        made = play.chromium.launch(
-            executable_path=chromium,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
-        yield made
-        made.close()
-
-
-@pytest.fixture
-def page(browser):
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    made = context.new_page()
-    made.problems = []
-    made.on("console", lambda message: made.problems.append(message.text))
-    made.on("pageerror", lambda error: made.problems.append(str(error)))
-    made.on(
-        "request",
-        lambda request: (
-            request.url.startswith(("file:", "data:")) or made.problems.append(request.url)
-        ),
-    )
-    yield made
-    context.close()
-    assert made.problems == []
 
 
 def ranking(site):

@@ -1,6 +1,7 @@
 """Ranked diagnoses: all model-prompts in one plane, each with its cases by quadrant, each case with its sums."""
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from markupsafe import Markup, escape
 from medassay.core.leaderboard import honest_ends
 from medassay.publication.board import OVERALL, Board, ShownCase
 from medassay.publication.page.figures import drawn, shown
-from medassay.publication.page.html import Page, render
+from medassay.publication.page.html import Page, neutral, render
 from medassay.publication.plot.bars import bars
 from medassay.publication.plot.figure import Figure, drawable
 from medassay.publication.plot.points import case_quadrant, quadrant, violin_swarm
@@ -28,6 +29,9 @@ _SWARM = 1500  # points of one violin
 _CROSSES = 5000
 _LISTED = 2000  # rows of a table
 _SHORT = 4  # names in a label
+_ROLES = re.compile(
+    r' (?:role|aria-roledescription|aria-label)="[^"]*"'
+)  # of a picture, without links
 _LINK = '<a xlink:href="'
 
 
@@ -258,10 +262,13 @@ def _marked(figure: Figure, *, dark: bool) -> Markup:
 
     The converter has escaped every text of its own.
     """
-    parts = figure.svg(dark=dark).split(_LINK)
-    names = [escape(row["case"]) for row in figure.rows]
-    linked = [f'<a data-case="{n}" href="{p}' for n, p in zip(names, parts[1:], strict=True)]
-    return Markup("".join([parts[0], *linked]))
+    drawn = _ROLES.sub("", figure.svg(dark=dark))
+    first, *others = drawn.replace("<svg ", '<svg role="group" ', 1).split(_LINK)
+    linked = [
+        f'<a data-case="{escape(row["case"])}" aria-label="{escape(neutral(row["says"]))}" href="{rest}'
+        for row, rest in zip(figure.rows, others, strict=True)
+    ]
+    return Markup("".join([first, *linked]))
 
 
 def case_figure(cases: Sequence[ShownCase], links: Sequence[str]) -> Figure:
