@@ -211,7 +211,10 @@ def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leader
     if ddx is not None:
         statistics = aggregated_by(found, ddx)
     return Leaderboard(
-        run=found.id, domains=statistics["domains"], by_kind=statistics.get("by_kind")
+        run=found.id,
+        domains=statistics["domains"],
+        by_kind=statistics.get("by_kind"),
+        ddx=statistics.get("ddx"),
     )
 
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medassay.answer.diagnoses import MOST, read_diagnoses
+from medassay.answer.diagnoses import MOST, read_diagnoses, read_list
 
 
 def names(text):
-    value, _ = read_diagnoses(None, None, text, "standard")
-    return None if value is None else {one["rank"]: one["name"] for one in json.loads(value)}
+    listed, _ = read_list(text)
+    return None if listed is None else {one["rank"]: one["name"] for one in listed}
 
 
 FORMS = {

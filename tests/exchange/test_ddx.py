@@ -85,6 +85,11 @@ def test_raw_replies_of_ten_models_become_one_run(kernel29, data, tmp_path):
     assert found.pop("llama3_70b")["outcomes"]["failed"] == 20  # the file says ERROR
     assert all(row["outcomes"]["answered"] == 72 for row in found.values())
     assert found["c3opus"]["top1"]["score"] == pytest.approx(30 / 72)
+    # Beside the replies of two models lie ranks that somebody else gave.
+    assert run.manifest["source"]["names_against_ranks"] == {
+        "c3opus": {"same": 59, "names_lower": 11, "names_higher": 2},
+        "llama3_70b": {"same": 42, "names_lower": 9, "names_higher": 1},
+    }
     assert medassay.verify(run.path).ok
 
 

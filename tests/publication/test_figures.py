@@ -31,6 +31,12 @@ MADE = {
     "before_after": lambda plot: plot(
         [{"row": HOSTILE, "before": 0.4, "after": 0.5}], unit="%"
     ),
+    "case_density": lambda plot: plot(
+        [{"x": n / 90, "y": -n / 80} for n in range(70)],
+        x="x",
+        y="y",
+        names=["a", "b", "c", "d"],
+    ),
     "case_quadrant": lambda plot: plot(
         [
             {

@@ -35,16 +35,23 @@ Entry = dict[str, Any]
 
 
 def read_diagnoses(item: Item, prompt: Prompt, text: str, mode: str) -> tuple[str | None, str]:
-    r"""Return the list as JSON text and the form it had, or None and why none could be read.
+    """Return the list as JSON text and the form it had, or None and why none could be read."""
+    listed, form = read_list(text)
+    return (None if listed is None else canonical(listed).decode()), form
+
+
+def read_list(text: str) -> tuple[list[Entry] | None, str]:
+    r"""Return the entries of a ranked list, each with `rank` and `name`, and the form it had.
 
     JSON: an object with `diagnoses`, or a list, of names or of objects with `name` and perhaps `rank`;
     of several the last counts. An empty list is an answer. Else lines that begin with a number; lines
-    marked "+1." are preferred, and where the numbers begin anew the list has ended.
+    marked "+1." are preferred, and where the numbers begin anew the list has ended. None, and why,
+    where nothing could be read.
 
     Examples
     --------
-    >>> read_diagnoses(None, None, "+1. Gout: a crystal disease\n+2. Septic arthritis: …", "standard")
-    ('[{"name":"Gout","rank":1},{"name":"Septic arthritis","rank":2}]', 'lines')
+    >>> read_list("+1. Gout: a crystal disease\n+2. Septic arthritis: …")
+    ([{'rank': 1, 'name': 'Gout'}, {'rank': 2, 'name': 'Septic arthritis'}], 'lines')
     """
     kept = strip_thoughts(text)[0]
     if not kept.strip():
@@ -56,7 +63,7 @@ def read_diagnoses(item: Item, prompt: Prompt, text: str, mode: str) -> tuple[st
         listed, form = _bare_list(kept, (str, dict)), "json list"
         if not listed:
             return None, "no list of diagnoses"
-    return canonical(listed[:MOST]).decode(), form
+    return listed[:MOST], form
 
 
 def _json(text: str) -> tuple[list[Entry] | None, str]:

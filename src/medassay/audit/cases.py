@@ -10,7 +10,7 @@ from medassay.statistic.metric.reliability import rescale, score_maximum
 from medassay.storage.run import Run
 from medassay.task.cases import quadrant
 
-MOST_CASES = 20_000  # lists; above, pages of single cases would be more than anybody reads
+MOST_CASES = 10_000  # lists; above, pages of single cases would be more than anybody reads
 
 
 def shown_cases(

@@ -78,6 +78,11 @@ def _tell_names(source: dict[str, Any]) -> None:
         out.result(
             f"left out: {source['cases_without_golden_diagnosis']} cases without a golden diagnosis"
         )
+    for model, ranks in source.get("names_against_ranks", {}).items():
+        out.result(
+            f"names against given ranks, {model}: {ranks['same']} cases the same, {ranks['names_lower']} "
+            f"further down or not found by names, {ranks['names_higher']} further up"
+        )
     if (found := source.get("names_against_labels")) is not None:
         exact = found["both"] + found["judge_only"]
         out.result(

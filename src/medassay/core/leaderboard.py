@@ -66,17 +66,20 @@ def tied_groups(rows: list[dict[str, Any]]) -> set[tuple[str, int]]:
 class Leaderboard:
     """Rankings by domain, "overall" among them; `to_dict` is what `medassay report --json` prints.
 
-    `by_kind` holds public and synthetic items apart, where a run has both.
+    `by_kind` holds public and synthetic items apart, where a run has both; `ddx`, of ranked diagnoses, the
+    weights, the pairs of model-prompts and where they err.
     """
 
     run: str
     domains: dict[str, list[dict[str, Any]]]
     by_kind: dict[str, Any] | None = None
+    ddx: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rankings as one JSON document."""
         found = {"schema_version": 1, "run": self.run, "domains": self.domains}
-        return found if self.by_kind is None else {**found, "by_kind": self.by_kind}
+        more = {"by_kind": self.by_kind, "ddx": self.ddx}
+        return found | {name: value for name, value in more.items() if value is not None}
 
     def lines(self, domain: str = "overall") -> list[tuple[str, str, str]]:
         """Return (rank, model and setting, score with interval) of each row."""

@@ -112,4 +112,8 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
         ]
         for name, rows in run.statistics["domains"].items()
     }
-    return {**run.statistics, "domains": domains}
+    modes: dict[str, list[tuple[str, str]]] = {mode: [] for mode in run.statistics["fields"]}
+    for row in run.statistics["domains"]["overall"]:
+        modes[row["mode"]].append((row["model"], row["setting"]))
+    rows = {mode: sorted(found) for mode, found in modes.items()}
+    return {**run.statistics, "domains": domains, "ddx": cases.document(rows)}

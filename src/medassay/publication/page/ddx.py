@@ -13,7 +13,7 @@ from medassay.publication.page.figures import drawn, shown
 from medassay.publication.page.html import Page, neutral, render
 from medassay.publication.plot.bars import bars
 from medassay.publication.plot.figure import Figure, drawable
-from medassay.publication.plot.points import case_quadrant, quadrant, violin_swarm
+from medassay.publication.plot.points import case_density, case_quadrant, quadrant, violin_swarm
 
 NAMES = {
     "top_right": "good severity, good semantics",
@@ -190,6 +190,12 @@ def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
     places: dict[str | None, list[ShownCase]] = {name: [] for name in NAMES}
     for case in cases:
         places[case.quadrant].append(case)
+    many = _density(cases)
+    density = None
+    if many is not None:
+        name = f"ddx-cases-{anchor_of(board, *key)}"
+        yield from drawn(many, name)
+        density = shown(many, name)
     yield render(
         "ddx_prompt.html",
         board,
@@ -199,11 +205,12 @@ def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
         errors=_errors(board, key),
         picked=_picked(cases),
         places={
-            NAMES[name]: sorted(found, key=_by_score)[:_LISTED]
+            NAMES[name]: (len(found), sorted(found, key=_by_score)[:_LISTED])
             for name, found in places.items()
             if found
         },
-        drawings=_linked(board, cases, up) if drawable() else None,
+        drawings=_linked(board, cases, up) if drawable() and density is None else None,
+        density=density,
         n_cases=len(cases),
         anchor=anchor_of(board, *key),
     )
@@ -244,7 +251,7 @@ def _errors(board: Board, key: tuple[str, str, str]) -> dict[str, list[dict[str,
 
 def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> dict[str, Any] | None:
     """Return the plane of all cases, light and dark, as mark-up whose crosses lead to their cases."""
-    known = [c for c in cases if c.x is not None and c.y is not None][:_CROSSES]
+    known = [c for c in cases if c.x is not None and c.y is not None]
     if not known:
         return None
     anchor = anchor_of(board, known[0].key.model, known[0].key.setting, known[0].key.mode)
@@ -269,6 +276,20 @@ def _marked(figure: Figure, *, dark: bool) -> Markup:
         for row, rest in zip(figure.rows, others, strict=True)
     ]
     return Markup("".join([first, *linked]))
+
+
+def _density(cases: Sequence[ShownCase]) -> Figure | None:
+    """Return how many cases lie where, of more than can be told apart one by one; None of fewer."""
+    points = [
+        {"severity": c.x, "semantics": c.y}
+        for c in cases
+        if c.x is not None and c.y is not None
+    ]
+    if len(points) <= _CROSSES:
+        return None
+    limit = _limit(abs(n) for p in points for n in p.values())
+    names = [NAMES[name] for name in _CORNERS]
+    return case_density(points, x="severity", y="semantics", names=names, limit=limit)
 
 
 def case_figure(cases: Sequence[ShownCase], links: Sequence[str]) -> Figure:

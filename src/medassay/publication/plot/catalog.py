@@ -8,6 +8,7 @@ from medassay.publication.plot.figure import Figure
 PLOTS: dict[str, Callable[..., Figure]] = {
     "bars": bars.bars,
     "before_after": bars.before_after,
+    "case_density": points.case_density,
     "case_quadrant": points.case_quadrant,
     "forest": forest.forest,
     "heat_map": matrix.heat_map,

@@ -257,6 +257,56 @@ def case_quadrant(
     )
 
 
+def case_density(
+    points: Sequence[Mapping[str, Any]],
+    *,
+    x: str,
+    y: str,
+    names: Sequence[str],
+    limit: float = 1.0,
+) -> Figure:
+    """Return how many cases lie where on two axes that cross at 0: too many to tell apart.
+
+    Parameters
+    ----------
+    points : each with `x` and `y`
+    names : of the quadrants: upper right, upper left, lower left, lower right
+    limit : where the axes end, above and below 0
+    """
+    plane = _Plane(x, y, limit)
+    step = {
+        "bin": {"extent": [-limit, limit], "step": limit / 20},
+        "axis": {"values": [-1, -0.5, 0, 0.5, 1]},
+    }
+    return Figure(
+        name="case_density",
+        title=f"{y} against {x}, number of cases",
+        description=f"Cases by {x} and {y}, counted in squares; the axes cross at 0.",
+        caption=f"{len(points)} cases; the darker or brighter a square, the more lie in it.",
+        columns={x: x, y: y},
+        rows=[{x: point[x], y: point[y]} for point in points],
+        spec=plane.spec(
+            "",
+            names,
+            [
+                {
+                    "mark": {"type": "rect", "opacity": 0.8},
+                    "encoding": {
+                        "x": {**plane.across, **step},
+                        "y": {**plane.up, **step},
+                        "color": {
+                            "aggregate": "count",
+                            "type": "quantitative",
+                            "title": "cases",
+                            "scale": {"scheme": "blues"},
+                        },
+                    },
+                }
+            ],
+        ),
+    )
+
+
 class _Plane:
     """Two axes that cross at 0, with the names of the quadrants in the corners."""
 

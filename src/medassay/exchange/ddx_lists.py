@@ -1,0 +1,247 @@
+"""The CSV files of Kernel29 → lists with their cases: a table of labels, or raw replies of models.
+
+A table of labels has a row for each diagnosis (`patient_id`, `model_name`, `prompt_name`,
+`golden_diagnosis`, `golden_diagnosis_severity`, `rank`, `differential_diagnosis`, and the severity and
+relationship that a judge gave). Files `diagnoses_<bench>_<model>.csv` hold the raw reply of a model to each
+case (`GT`, `Diagnosis 1`); beside one may lie `scores_<bench>_<model>.csv` with the rank at which somebody saw
+the golden diagnosis (`Score`: P1, P2 …, P0 for nowhere).
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.draft import need_columns, read_csv
+from medassay.core.canonical import canonical
+from medassay.core.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis
+from medassay.errors import InputError
+from medassay.judge.ddx import known_label
+
+_LABELS = {
+    "patient_id",
+    "model_name",
+    "golden_diagnosis",
+    "rank",
+    "differential_diagnosis",
+    "differential_diagnosis_severity_name",
+    "differential_diagnosis_semantic_relationship_name",
+}
+_RAW = {"GT", "Diagnosis 1"}
+_FILE = re.compile(r"diagnoses_(?P<bench>(?:[A-Z0-9]+_)*[A-Z0-9]+)_(?P<model>[^A-Z].*)\Z")
+_FAILED = ("", "ERROR")  # what a row holds whose call failed
+_LONGEST = 200_000  # characters of a reply
+_MOST_RANK = 1000
+_NOTHING = ("", "null", "none", "nan", "na", "n/a")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedCase:
+    """One list: whose it is, of which case, and what came with it.
+
+    `seen_at` is the rank at which somebody saw the golden diagnosis, 0 for nowhere.
+    """
+
+    domain: str
+    model: str
+    setting: str
+    item: str
+    text: str
+    failed: bool = False
+    seen_at: int | None = None
+    labels: tuple[Diagnosis, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lists:
+    """What was read: items by (domain, id), lists, how many cases had no golden diagnosis.
+
+    `labelled` says that the lists came with labels.
+    """
+
+    labelled: bool
+    items: Mapping[tuple[str, str], Mapping[str, Any]]
+    lists: Sequence[ListedCase]
+    dropped: int = 0
+
+
+def list_files(path: Path) -> list[Path]:
+    """Return the files that a path stands for: itself, raw replies in a folder, or its table of labels."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InputError(f"{path}: no such file or folder")
+    found = sorted(path.glob("diagnoses_*.csv")) or sorted(path.glob("*labels*.csv"))[:1]
+    if not found:
+        raise InputError(
+            f"{path}: holds neither diagnoses_*.csv nor a table of labels (*labels*.csv)"
+        )
+    return found
+
+
+def _is_labels(file: Path) -> bool:
+    for row in read_csv(file):
+        return need_columns(file, row, _LABELS, _RAW) == 0
+    raise InputError(f"{file.name}: no rows below the header")
+
+
+def read_lists(files: Sequence[Path]) -> Lists:
+    """Return the lists in one table of labels, or in files of raw replies to the same cases."""
+    return _labelled(files[0]) if _is_labels(files[0]) else _raw(files)
+
+
+def _labelled(file: Path) -> Lists:
+    """Return the lists in a table of labels, each with its labels as given."""
+    items: dict[tuple[str, str], dict[str, Any]] = {}
+    listed: dict[tuple[str, str, str, str], list[Diagnosis]] = {}
+    for number, row in enumerate(read_csv(file), 2):
+        where = f"{file.name} row {number}"
+        domain = row.get("bench_name") or "ddx"
+        item = {
+            "id": f"patient-{_text(row, 'patient_id', where)}",
+            "domain": domain,
+            "kind": "public",
+            "answer_type": "open",
+            "diagnoses": [_text(row, "golden_diagnosis", where)],
+        }
+        severity = _severity(row.get("golden_diagnosis_severity") or "", where)
+        item |= {} if severity is None else {"severity": severity}
+        key = (domain, str(item["id"]))
+        if items.setdefault(key, item) != item:
+            raise InputError(
+                f"{where}: case '{row['patient_id']}' has another golden diagnosis or severity in an "
+                "earlier row"
+            )
+        model, prompt = _text(row, "model_name", where), row.get("prompt_name") or "zero_shot"
+        place = (domain, model, prompt, key[1])
+        found = listed.setdefault(place, [])
+        rank = _rank(row["rank"], where)
+        if rank in {one.rank for one in found}:
+            raise InputError(f"{where}: a second row for rank {rank} of this list")
+        found.append(
+            Diagnosis(
+                rank=rank,
+                name=_text(row, "differential_diagnosis", where),
+                relation=_relation(
+                    row["differential_diagnosis_semantic_relationship_name"], where
+                ),
+                relation_by="given",
+                severity=_severity(row["differential_diagnosis_severity_name"], where),
+                severity_by="given",
+            )
+        )
+    lists = [
+        _with_labels(place, sorted(found, key=lambda one: one.rank))
+        for place, found in sorted(listed.items())
+    ]
+    return Lists(labelled=True, items=items, lists=lists)
+
+
+def _with_labels(place: tuple[str, str, str, str], labels: list[Diagnosis]) -> ListedCase:
+    domain, model, setting, item = place
+    text = canonical([{"rank": one.rank, "name": one.name} for one in labels]).decode()
+    return ListedCase(
+        domain=domain, model=model, setting=setting, item=item, text=text, labels=tuple(labels)
+    )
+
+
+def _raw(files: Sequence[Path]) -> Lists:
+    """Return the raw replies of one or several models to the same cases."""
+    items: dict[tuple[str, str], dict[str, Any]] = {}
+    lists: list[ListedCase] = []
+    without: set[tuple[str, str]] = set()
+    for file in files:
+        named = _FILE.match(file.stem)
+        domain = named["bench"].lower() if named else "ddx"
+        model = named["model"] if named else file.stem
+        seen = _seen(file)
+        for number, row in enumerate(read_csv(file)):
+            where = f"{file.name} row {number + 2}"
+            need_columns(file, row, _RAW)
+            golden = _golden(row["GT"], where)
+            key = (domain, f"row-{number:04}")
+            if not golden:
+                without.add(key)
+                continue
+            item = {"id": key[1], "domain": domain, "kind": "public", "answer_type": "open"}
+            known = items.setdefault(key, {**item, "diagnoses": golden})
+            if known["diagnoses"] != golden or key in without:
+                raise InputError(
+                    f"{where}: GT differs from that of the same row in another file"
+                )
+            reply = row["Diagnosis 1"]
+            if len(reply) > _LONGEST:
+                raise InputError(
+                    f"{where}: {len(reply)} characters; expected at most {_LONGEST}"
+                )
+            lists.append(
+                ListedCase(
+                    domain=domain,
+                    model=model,
+                    setting="zero_shot",
+                    item=key[1],
+                    text=reply,
+                    failed=reply.strip() in _FAILED,
+                    seen_at=seen[number] if number < len(seen) else None,
+                )
+            )
+    if not lists:
+        raise InputError(f"{files[0].name}: no row with a golden diagnosis")
+    return Lists(labelled=False, items=items, lists=lists, dropped=len(without))
+
+
+def _seen(file: Path) -> list[int | None]:
+    """Return the ranks that somebody gave beside a file of replies, row by row; none without a file."""
+    beside = file.with_name(file.name.replace("diagnoses_", "scores_", 1))
+    if beside == file or not beside.is_file():
+        return []
+    found: list[int | None] = []
+    for row in read_csv(beside):
+        need_columns(beside, row, {"Score"})
+        match = re.fullmatch(r"P([0-9])", row["Score"].strip().strip('"'))
+        found.append(int(match[1]) if match else None)
+    return found
+
+
+def _text(row: Mapping[str, str], column: str, where: str) -> str:
+    value = (row[column] or "").strip()
+    if not value:
+        raise InputError(f"{where}: '{column}' is empty; expected text")
+    return value
+
+
+def _rank(text: str, where: str) -> int:
+    if not re.fullmatch("[0-9]{1,4}", text.strip()) or not 1 <= int(text) <= _MOST_RANK:
+        raise InputError(f"{where}: 'rank' is '{text:.40}'; expected a whole number from 1")
+    return int(text)
+
+
+def _severity(text: str, where: str) -> str | None:
+    return _label(text, SEVERITY_MAPS["published"].levels, "severity", where)
+
+
+def _relation(text: str, where: str) -> str | None:
+    return _label(text, RELATIONS, "relationship", where)
+
+
+def _label(text: str, known: Iterable[str], what: str, where: str) -> str | None:
+    """Return a label, None for what says that there is none; NULL is a word in these files."""
+    if text.strip().casefold() in _NOTHING:
+        return None
+    label = known_label(text, known)
+    if label is None:
+        raise InputError(f"{where}: {what} '{text:.40}'; expected {', '.join(known)}, or NULL")
+    return label
+
+
+def _golden(text: str, where: str) -> list[str]:
+    """Return the names in a cell that holds a Python list; an empty list names none."""
+    try:
+        value = ast.literal_eval(text) if len(text) < _LONGEST else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = None
+    if not isinstance(value, list) or not all(isinstance(n, str) and n.strip() for n in value):
+        raise InputError(f"{where}: 'GT' is '{text:.40}'; expected a list of names in brackets")
+    return list(dict.fromkeys(value))
