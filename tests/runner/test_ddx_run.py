@@ -1,5 +1,6 @@
 """Ranked diagnoses end to end: asked, judged, aggregated, sealed, verified, published."""
 
+import csv
 import json
 
 import numpy as np
@@ -310,6 +311,24 @@ def test_figures_of_a_run_are_those_of_its_board(tmp_path):
         assert drawn.read_text() == figure.svg()
     with pytest.raises(InputError, match="quadrant"):
         medassay.figure(run, "pie")
+
+
+def test_the_table_of_a_board_holds_every_estimate(tmp_path):
+    run = medassay.run(workspace(tmp_path, good(), poor()), secrets={})
+    page = medassay.publish(run, tmp_path / "site")
+    with (page.parent / "data" / "diagnoses.csv").open(newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["domain"] == "overall"]
+    assert len(found) == 2 * (2 * 4 + 2 + 3)
+    for row in found:
+        assert float(row["lo"]) <= float(row["estimate"]) + 1e-9
+        assert float(row["estimate"]) <= float(row["hi"]) + 1e-9
+    [hard] = [
+        row
+        for row in found
+        if (row["model"], row["number"], row["weights"])
+        == ("good", "semantic, rescaled", "hard")
+    ]
+    assert (hard["k"], hard["x0"], hard["n"]) == ("3", "0", "15")
 
 
 def test_a_private_bank_of_cases_never_leaves(tmp_path):

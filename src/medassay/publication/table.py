@@ -72,6 +72,58 @@ def harmless(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
+_OF_CASES = [
+    *(
+        "domain",
+        "mode",
+        "model",
+        "prompt",
+        "number",
+        "weights",
+        "k",
+        "x0",
+        "estimate",
+        "lo",
+        "hi",
+    ),
+    *("second_method", "second_lo", "second_hi", "scale_lo", "scale_hi", "n"),
+]
+
+
+def diagnoses_csv(board: Board) -> str:
+    """Return every estimate on ranked diagnoses as one table: a row for each number and its weights."""
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for domain, found in board.statistics["domains"].items():
+            for row in found:
+                who = {name: row[name] for name in ("mode", "model", "prompt")}
+                for number, weights, one in _estimates(row):
+                    yield {
+                        **who,
+                        **one,
+                        "domain": domain,
+                        "number": number,
+                        "weights": weights,
+                        "estimate": one["score"],
+                        "scale_lo": one["scale"][0],
+                        "scale_hi": one["scale"][1],
+                        **{f"second_{k}": v for k, v in (one["second"] or {}).items()},
+                    }
+
+    return _table(_OF_CASES, rows())
+
+
+def _estimates(row: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield (number, weights, estimate) of one model-prompt, of what is known."""
+    for number in ("semantic", "severity"):
+        for weights, one in row[number].items():
+            if one is not None:
+                yield f"{number}, rescaled", "none" if weights == "mean" else weights, one
+    for number in ("semantic_mean", "severity_mean", "top1", "top3", "top5"):
+        if row[number] is not None:
+            yield number, "none", row[number]
+
+
 def leaderboard_csv(board: Board) -> str:
     """Return every ranking as one table."""
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from medassay.publication.board import Board
 from medassay.publication.page.html import Page, render
 
+DIAGNOSES = "diagnoses.csv"
 FILES = {
     "leaderboard.csv": "every ranking as a table",
     "times.csv": "mean seconds of generation, tokens and cost, with the machine",
@@ -25,4 +26,7 @@ FILES = {
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page."""
-    yield render("data.html", board, "data/", files=FILES)
+    more = (
+        {DIAGNOSES: "every estimate on ranked diagnoses"} if "ddx" in board.statistics else {}
+    )
+    yield render("data.html", board, "data/", files={**FILES, **more})
