@@ -17,7 +17,7 @@ import numpy as np
 from medassay.core.diagnosis import RELATIONS, SEVERITY_MAPS
 from medassay.score.ddx import DdxScore, score_case
 from medassay.statistic.metric.reliability import PRESETS, reliability_weighted_mean, rescale
-from medassay.task.case_pool import CasePool, Stratum, Weighting, case_estimates
+from medassay.task.case_pool import CasePool, CaseStratum, Weighting, case_estimates
 
 ROUNDS = 5
 N_RESAMPLES = 1000
@@ -43,7 +43,8 @@ def numbers(case: DdxScore):
 def ours(given):
     scores = [numbers(score_case(*one)) for one in given]
     clusters = np.arange(len(scores))
-    pool = CasePool([Stratum(np.array(scores), clusters, 20261121)], N_RESAMPLES)
+    stratum = CaseStratum(np.array(scores), clusters, 20261121)
+    pool = CasePool([stratum], pool_seed=0, n_resamples=N_RESAMPLES)
     found = case_estimates(pool, Weighting(semantic_max=16.0, presets=PRESETS))
     return found["semantic", "hard"]["score"]
 

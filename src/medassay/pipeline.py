@@ -82,7 +82,7 @@ def prepare(
     if plan.steps:
         rules["steps"] = load_steps(base / plan.steps).to_dict()
     if "diagnoses" in schedule.task.readers:
-        golden = (bank.items[at].diagnoses for bank, at in schedule.items())
+        golden = (bank.items[at].diagnoses[0] for bank, at in schedule.items())
         rules["ddx"] = remembered_rules(plan.ddx, golden, base)
     known = {"banks": entries, "domains": schedule.domains, **rules}
     rubrics = judges_of(schedule.task, known)
@@ -218,13 +218,16 @@ def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leader
     )
 
 
-def figure(run: Run | str | Path, name: str = "forest") -> "Figure":
+def figure(
+    run: Run | str | Path, name: str = "forest", *, ddx: DdxRules | None = None
+) -> "Figure":
     """Return a figure of a sealed run, for notebooks and files: the bytes are those of the board.
 
     Parameters
     ----------
     name : "forest", pairs of models over all domains; "bars", every model in every domain; of ranked
         diagnoses also "quadrant", "semantic" and "severity" (violins), "top"
+    ddx : other rules for the aggregates of ranked diagnoses
 
     Raises
     ------
@@ -251,7 +254,8 @@ def figure(run: Run | str | Path, name: str = "forest") -> "Figure":
         unit = f"{rows[0]['metric']}, %" if hundred else "score"
         made = bars(rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1)
     elif name in DDX_FIGURES and "ddx" in found.statistics:
-        made = ddx_figure(found, name, mode)
+        statistics = aggregated_by(found, ddx) if ddx else found.statistics
+        made = ddx_figure(found, statistics, name, mode)
     else:
         known = ["forest", "bars", *(DDX_FIGURES if "ddx" in found.statistics else ())]
         raise InputError(f"figure '{name}': expected {', '.join(known)}")
@@ -265,13 +269,15 @@ def figure(run: Run | str | Path, name: str = "forest") -> "Figure":
 DDX_FIGURES = ("quadrant", "semantic", "severity", "top")
 
 
-def ddx_figure(run: Run, name: str, mode: str) -> "Figure | None":
+def ddx_figure(
+    run: Run, statistics: Mapping[str, Any], name: str, mode: str
+) -> "Figure | None":
     """Return a figure of ranked diagnoses, None where there is nothing to draw."""
     from medassay.publication.page import ddx
 
-    rows = [r for r in run.statistics["domains"]["overall"] if r["mode"] == mode]
+    rows = [r for r in statistics["domains"]["overall"] if r["mode"] == mode]
     if name == "quadrant":
-        return ddx.plane_figure(run.statistics, mode)
+        return ddx.plane_figure(statistics, mode)
     if name == "top":
         return ddx.top_figure(rows)
     return ddx.violin_figure(case_scores(run, name, mode), rows, name)

@@ -63,6 +63,16 @@ FORMS = {
     "Causes:\n1. fever\n\n+1. Gout: x\n+3. Lupus: y": {1: "Gout", 3: "Lupus"},
     "1. Gout\n2. Lupus\n\nTests:\n1. Urate\n2. ANA": {1: "Gout", 2: "Lupus"},
     'Symptoms ["fever", "rash"]\n1. Gout': {1: "Gout"},
+    "Findings:\n1. Fever\n2. Rash\n\nDifferential diagnosis:\n1. Measles\n2. Rubella": {
+        1: "Measles",
+        2: "Rubella",
+    },
+    "(1) Gout\n(2) Lupus": {1: "Gout", 2: "Lupus"},
+    "#1 Gout\n#2 Lupus": {1: "Gout", 2: "Lupus"},
+    "1 - Gout\n2 - Lupus": {1: "Gout", 2: "Lupus"},
+    "0. Gout\n1. Lupus": {1: "Gout", 2: "Lupus"},
+    '{"diagnoses": ["X"]} {"diagnoses": ["Y"]} {"diagnoses": ["X"]}': {1: "X"},
+    '{"diagnoses": ["Gout"]}\nForm: {"diagnoses": [{"rank": 1, "name": "…"}]}': {1: "Gout"},
 }
 
 

@@ -85,10 +85,32 @@ def test_the_usual_name_comes_first():
 
 def test_synonyms_are_of_the_entries_that_have_one_of_the_names(tmp_path):
     loaded = load_disease_names(write(tmp_path, RAREBENCH))
-    found = loaded.synonyms([["PODAGRA"], ["Unknown"], ["Cerebellar atrophy", "MSA"]])
+    found = loaded.synonyms(["PODAGRA", "Unknown", "MSA"])
     assert found["podagra"] == ["Gout", "Podagra"]
     assert found["unknown"] == []
-    assert "Multiple system atrophy" in found["cerebellar atrophy"]
+    assert "Multiple system atrophy" in found["msa"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "Familial/Idiopathic dilated cardiomyopathy",
+            ["Familial/Idiopathic dilated cardiomyopathy"],
+        ),
+        ("Ectodermal dysplasia 10B, hypohidrotic/hair/tooth type", None),
+        (
+            "Muscular dystrophy (Duchenne/Becker type)/Duchenne",
+            ["Muscular dystrophy (Duchenne/Becker type)", "Duchenne"],
+        ),
+        (
+            "Citrullinemia type I/Citrullinemia, classic",
+            ["Citrullinemia type I", "Citrullinemia, classic"],
+        ),
+    ],
+)
+def test_a_slash_within_a_name_does_not_split_it(text, names):
+    assert split_names(text) == (names or [text])
 
 
 @pytest.mark.parametrize(
@@ -110,9 +132,16 @@ def test_a_file_of_another_form_is_refused(tmp_path, text, says):
         load_disease_names(tmp_path / "absent.json")
 
 
+def test_a_name_that_is_none_is_left_out(tmp_path):
+    odd = json.loads(json.dumps(ORPHANET))
+    disorder = odd["JDBOR"][0]["DisorderList"][0]["Disorder"][0]
+    disorder["SynonymList"][0]["Synonym"].append({"label": None})
+    assert "None" not in str(load_disease_names(write(tmp_path, odd)).names)
+
+
 @pytest.mark.real_data
 def test_the_published_mapping_names_the_golden_diagnoses(data):
     loaded = load_disease_names(data / "rarebench" / "mapping" / "disease_mapping.json")
     assert len(loaded.names) == 11150
-    found = loaded.synonyms([["Wilson disease"]])
+    found = loaded.synonyms(["Wilson disease"])
     assert "Hepatolenticular degeneration" in found["wilson disease"]

@@ -195,8 +195,67 @@ def test_the_command_says_what_was_left_out(cli, tmp_path):
     [row] = json.loads(out)["domains"]["overall"]
     assert row["semantic"]["free"]["k"] == 4
     code, _, err = cli("import", "ddx", "diagnoses_X_m.csv", "--rules", "k=4")
-    assert (code, "go together" in err) == (3, True)
+    assert (code, "go together" in err) == (2, True)
     code, _, err = cli("import", "ddx", "diagnoses_X_m.csv", "--rules", "color=4")
     assert (code, "expected name=value" in err) == (2, True)
     code, _, err = cli("import", "ddx", "absent.csv")
     assert (code, "no such file" in err) == (3, True)
+
+
+def test_a_bench_called_overall_is_refused(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"bench_name,{COLUMNS}\noverall,{GOOD[0]}\n")
+    with pytest.raises(InputError, match="row 2: 'bench_name' is 'overall'"):
+        import_ddx(path, runs=tmp_path / "runs")
+
+
+def test_blank_names_are_dropped_and_a_list_may_be_empty(tmp_path):
+    rows = [*GOOD, "1,m,p,Gout,moderate,3, ,,", "2,m,p,Gout,moderate,,,,"]
+    run = import_ddx(labels(tmp_path, *rows), runs=tmp_path / "runs")
+    first, second = lines(run, "scores.jsonl")
+    assert first["parts"]["n"] == 2
+    assert (second["score"], second["parts"]["n"]) == (0, 0)
+    assert medassay.verify(run.path).ok
+
+
+def test_labels_that_are_all_missing_are_no_verdict(tmp_path):
+    rows = [*GOOD, "2,m,p,Gout,moderate,1,Flu,mild,NULL"]
+    run = import_ddx(labels(tmp_path, *rows), runs=tmp_path / "runs")
+    assert [s["score"] for s in lines(run, "scores.jsonl")] == [pytest.approx(16 / 1.8), None]
+    assert medassay.verify(run.path).ok
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("verdicts.jsonl", ('"name":"Podagra"', '"name":"Gicht"')),
+        ("verdicts.jsonl", ('"golden":"Gout"', '"golden":"Flu"')),
+        ("items.jsonl", ('"severity":"moderate"', '"severity":"mild"')),
+    ],
+)
+def test_a_given_verdict_must_be_on_its_answer_and_item(tmp_path, name, change):
+    from medassay.storage.run import seal_run
+
+    run = import_ddx(labels(tmp_path, *GOOD), runs=tmp_path / "runs")
+    path = run.path / name
+    path.chmod(0o644)
+    path.write_text(path.read_text().replace(*change, 1))
+    for sealed in ("seal.json", "MANIFEST.sha256"):
+        (run.path / sealed).unlink()
+    seal_run(run, sealed_at="2026-11-21T00:00:00Z")
+    report = medassay.verify(run.path)
+    assert not report.ok
+    assert "not of this answer" in report.first_mismatch
+
+
+def test_names_are_cleaned_as_those_of_replies_are(tmp_path):
+    rows = ["1,m,p,Gout,moderate,1,**Gout**:,moderate,Exact Synonym"]
+    run = import_ddx(labels(tmp_path, *rows), runs=tmp_path / "runs")
+    [verdict] = lines(run, "verdicts.jsonl")
+    assert verdict["body"]["diagnoses"][0]["name"] == "Gout"
+    with pytest.raises(InputError, match="holds control characters"):
+        import_ddx(labels(tmp_path, GOOD[0].replace(",m,", ",m\x1b,")), runs=tmp_path / "runs")
+    with pytest.raises(InputError, match="at most 300"):
+        import_ddx(
+            labels(tmp_path, GOOD[0].replace(",m,", f",{'m' * 400},")), runs=tmp_path / "r"
+        )

@@ -159,7 +159,7 @@ def test_names_alone_ask_nobody_and_know_no_severity(tmp_path):
     assert found["semantic_mean"]["score"] == pytest.approx(16 / 2.4)
     assert found["severity"] == dict.fromkeys(("easy", "medium", "hard", "mean"))
     assert rows(run)["poor", "zero_shot"]["severity_mean"] is None
-    assert "unjudged" in found["flags"]
+    assert "unjudged" not in found["flags"]  # nobody was asked
     assert {v["judge"] for v in lines(run, "verdicts.jsonl")} == {"rule"}
 
 
@@ -190,10 +190,19 @@ def test_synonyms_of_a_file_are_kept_with_the_run(tmp_path):
 
 def test_a_silent_judge_is_null_and_a_partly_silent_one_is_counted(tmp_path):
     silent = {"id": "judge", "provider": "fake", "family": "f", "script": {"reply": "{}"}}
-    run = medassay.run(workspace(tmp_path, good(), judge=silent), secrets={})
-    assert {s["score"] for s in lines(run, "scores.jsonl")} == {None}
-    assert rows(run)["good", "zero_shot"]["judge_failures"] == N
-    assert rows(run)["good", "zero_shot"]["semantic"]["hard"] is None
+    run = medassay.run(workspace(tmp_path, poor(), good(), judge=silent), secrets={})
+    of = {
+        m: [s for s in lines(run, "scores.jsonl") if s["model"] == m] for m in ("good", "poor")
+    }
+    # Where names found the diagnosis the rest counts as unjudged; where they found nothing, nothing is known.
+    assert [s["score"] for s in of["good"]] == pytest.approx([16 / 2.4] * N)
+    assert {s["parts"]["unjudged"] for s in of["good"]} == {2 + 3}
+    assert {s["parts"]["severity"] for s in of["good"]} == {None}
+    assert {s["score"] for s in of["poor"] if s["because"] != "unparsed"} == {None}
+    found = rows(run)
+    assert "unjudged" in found["good", "zero_shot"]["flags"]
+    assert found["poor", "zero_shot"]["judge_failures"] == N - 1
+    assert found["poor", "zero_shot"]["skipped"] == N - 1
     assert medassay.verify(run.path).ok
     strange = makers.ddx_judge(N)
     strange["script"]["labels"]["severity"] |= {f"Kin {i}": "awful" for i in range(N)}
@@ -283,7 +292,11 @@ def test_the_rules_of_a_plan_are_checked(tmp_path):
         ("k = 3", "go together"),
         ("k = -1\nx0 = 0", "above 0"),
         ('semantic_max = "theirs"', "published"),
-        ("rank_limit = 0", "at least 1"),
+        ("rank_limit = 0", "1 to 40"),
+        ("rank_limit = 10000000000000000000000", "1 to 40"),
+        ("k = 101\nx0 = 0", "at most 100"),
+        ("k = 3\nx0 = 2", "-1 to 1"),
+        ("semantic_max = 0.5", "from 1 to 16"),
         ('unjudged = "guess"', "d_max"),
         ("colour = 1", "colour"),
         ('names = ["absent.json"]', "absent.json: cannot be read"),
@@ -339,3 +352,160 @@ def test_a_private_bank_of_cases_never_leaves(tmp_path):
     run = medassay.run(plan, secrets={})
     with pytest.raises(GateError, match="may not leave"):
         medassay.publish(run, tmp_path / "site")
+
+
+def two_domains(folder, **more):
+    """Return a run over two domains with clusters and repeats."""
+    items = []
+    for domain, n in (("alpha", 11), ("beta", 7)):
+        for i, item in enumerate(makers.ddx_items(n, domain)):
+            items.append({**item, "id": f"{domain}-{i:02}", "cluster": f"{domain}{i // 2}"})
+    makers.write_bank(folder / "bank", items, name="m", domains=("alpha", "beta"))
+    lists = {
+        item["id"]: makers.listed(f"Kin {i % 11}", *([item["diagnoses"][0]] if i % 3 else []))
+        for i, item in enumerate(items)
+    }
+    models = [makers.fake("a", replies=lists), good("b"), makers.ddx_judge(N)]
+    makers.write_models(folder, *models)
+    plan = makers.write_plan(
+        folder, task="ddx", models=["a", "b"], judges=["judge"], repeats=2, **more
+    )
+    return medassay.run(plan, secrets={})
+
+
+def test_overall_draws_each_domain_and_its_clusters(tmp_path):
+    """Recomputed from the score records: the aggregates, and their first interval by stretched sums."""
+    from medassay.statistic.draws import seed_of, stream
+
+    run = two_domains(tmp_path)
+    values, sizes = {}, {}
+    for score in lines(run, "scores.jsonl"):
+        if score["model"] == "a":
+            values.setdefault((score["domain"], score["item"]), []).append(score["score"])
+    draws = np.zeros((1000, 2))
+    everything = []
+    for domain in ("alpha", "beta"):
+        means = [np.mean(v) for (d, _), v in sorted(values.items()) if d == domain]
+        shown = rescale(means)
+        everything += shown.tolist()
+        weights = 1 / (1 + np.exp(3 * shown))
+        groups = np.arange(len(means)) // 2
+        n = sizes[domain] = groups.max() + 1
+        both = np.array([np.bincount(groups, weights * shown), np.bincount(groups, weights)]).T
+        seed = seed_of(run.manifest["domains"][domain], run.id, domain, "solo")
+        index = (stream(seed).random_sample((1000, n)) * n).astype(int)
+        sums = both.sum(axis=0)
+        draws += sums + np.sqrt(n / (n - 1)) * (both[index].sum(axis=1) - sums)
+    found = rows(run)["a", "zero_shot"]["semantic"]["hard"]
+    assert found["score"] == pytest.approx(reliability_weighted_mean(everything, k=3, x0=0))
+    lo, hi = np.quantile(draws[:, 0] / draws[:, 1], [0.025, 0.975])
+    assert (found["lo"], found["hi"]) == (pytest.approx(lo), pytest.approx(hi))
+    assert (found["n"], found["n_clusters"]) == (18, sum(sizes.values()))
+    assert found["second"]["method"] == "stratified_t"
+    alone = rows(run, "alpha")["a", "zero_shot"]["semantic"]["hard"]
+    assert alone["second"]["method"] == "cluster_t"
+    assert medassay.verify(run.path).ok
+
+
+def test_rows_are_aggregated_over_the_cases_they_have_in_common(tmp_path):
+    """One model has no answer to two cases: both are compared on the others, as the ranking is."""
+    some = good("some")
+    some["script"]["fail_items"] = ["case-001"]
+    plan = workspace(tmp_path, good("all"), some)
+    run = pipeline.run(plan, secrets={}, accept_failures=True)
+    found = rows(run)
+    for name in ("all", "some"):
+        row = found[name, "zero_shot"]
+        assert row["semantic"]["hard"]["n"] == row["n"] == N - 1
+        assert row["top1"]["n"] == N - 1
+    assert found["some", "zero_shot"]["skipped"] == 1
+    bounds = found["some", "zero_shot"]["semantic_mean"]
+    assert bounds["worst"] < bounds["score"] < bounds["best"]
+    [pair] = run.statistics["ddx"]["pairs"]["solo"]["semantic"]
+    assert (pair["n"], pair["difference"]) == (N - 1, 0)
+
+
+def test_a_reply_without_a_list_counts_among_its_golden_severity(tmp_path):
+    run = medassay.run(workspace(tmp_path, poor()), secrets={})
+    found = {(e["by"], e["value"]): e for e in run.statistics["ddx"]["errors"]}
+    assert (
+        found["golden_severity", "rare"]["n"] == 3
+    )  # case-004 holds no list, and is one of them
+    worth = [s["score"] for s in lines(run, "scores.jsonl") if int(s["item"][-3:]) % 5 == 4]
+    mean = found["golden_severity", "rare"]["semantic_mean"]["score"]
+    assert mean == pytest.approx(np.mean(worth))
+
+
+def test_the_steepest_weights_seal_and_what_is_steeper_is_refused_before_any_call(tmp_path):
+    plan = workspace(tmp_path, good(), poor())
+    text = plan.read_text()
+    plan.write_text(text + "[ddx]\nk = 100\nx0 = 0.5\n")
+    run = medassay.run(plan, secrets={})
+    assert medassay.verify(run.path).ok
+    assert rows(run)["poor", "zero_shot"]["semantic"]["free"]["k"] == 100
+
+
+def test_a_model_that_never_answered_has_no_aggregate_and_the_report_says_so(tmp_path, cli):
+    dead = good("dead")
+    dead["script"]["fail_items"] = [f"case-{i:03}" for i in range(N)]
+    plan = workspace(tmp_path, dead, poor())
+    run = pipeline.run(plan, secrets={}, accept_failures=True)
+    row = rows(run)["dead", "zero_shot"]
+    assert row["semantic"]["hard"] is None
+    assert row["skipped"] == N
+    code, out, err = cli("report", str(run.path))
+    assert (code, err) == (0, "")
+    assert "weighted aggregates" in out
+    medassay.publish(run, tmp_path / "site")
+
+
+def test_a_preset_and_a_figure_follow_the_rules_of_the_command_line(tmp_path, cli):
+    run = medassay.run(workspace(tmp_path, good(), poor()), secrets={})
+    code, out, _ = cli("report", str(run.path), "--rules", "preset=easy")
+    assert code == 0
+    assert "easy: k = 1, x0 = 0.3" in out
+    for name, rules in (("a.svg", "preset=hard"), ("b.svg", "k=9,x0=0.5")):
+        target = str(tmp_path / name)
+        code, *_ = cli(
+            "report", str(run.path), "--figure", "quadrant", "--to", target, "--rules", rules
+        )
+        assert code == 0
+    assert (tmp_path / "a.svg").read_text() != (tmp_path / "b.svg").read_text()
+    assert "k = 9" in (tmp_path / "b.svg").read_text()
+
+
+def test_what_is_forgotten_leaves_no_name_behind_and_the_run_verifies(tmp_path):
+    from medassay.audit.tombstone import forget
+
+    (tmp_path / "names.json").write_text(json.dumps({"X:1": "Singulitis/Aloneness"}))
+    items = makers.ddx_items(N)
+    items[3] |= {"diagnoses": ["Singulitis"], "category": "Uniquology"}
+    plan = workspace(tmp_path, poor(), items=items)
+    with plan.open("a") as file:
+        file.write('[ddx]\nnames = ["names.json"]\n')
+    run = medassay.run(plan, secrets={})
+    assert "Aloneness" in (run.path / "manifest.json").read_text()
+    forget("case-003", tmp_path, reason="law", at="2026-11-21T00:00:00Z")
+    report = medassay.verify(run.path)
+    assert report.ok, report.first_mismatch
+    for path in run.path.iterdir():
+        text = path.read_text()
+        for word in ("Singulitis", "Aloneness", "Uniquology"):
+            assert word not in text, (path.name, word)
+
+
+def test_synonyms_of_a_private_case_do_not_widen_a_public_one(tmp_path):
+    names = {"X:1": "Gout/Podagra", "X:2": "Hidden malady/Secretitis"}
+    (tmp_path / "names.json").write_text(json.dumps(names))
+    items = makers.ddx_items(N)
+    items[0] |= {"diagnoses": ["Gout"]}
+    items[1] |= {"diagnoses": ["Gout", "Hidden malady"], "kind": "synthetic"}
+    replies = {"case-000": makers.listed("Secretitis"), "case-001": makers.listed("Secretitis")}
+    plan = workspace(tmp_path, makers.fake("m", replies=replies), items=items, task="ddx_names")
+    with plan.open("a") as file:
+        file.write('[ddx]\nnames = ["names.json"]\n')
+    run = medassay.run(plan, secrets={})
+    assert run.manifest["ddx"]["synonyms"]["gout"] == ["Gout", "Podagra"]
+    assert lines(run, "scores.jsonl")[0]["parts"]["hit"] is None
+    place = medassay.publish(run, tmp_path / "site").parent
+    assert "Hidden malady" not in (place / "data" / "run" / "manifest.json").read_text()

@@ -9,7 +9,13 @@ from medassay.core.trial import Scale
 from medassay.errors import StatisticError
 from medassay.score.ddx import score_case
 from medassay.statistic import bootstrap_mean, reliability_weighted_mean, rescale
-from medassay.statistic.interval.ratio import drawn_sums, linearised, ratio_estimate
+from medassay.statistic.interval.ratio import (
+    DrawnStratum,
+    Strata,
+    linearised,
+    ratio_estimate,
+    ratio_p,
+)
 from medassay.statistic.metric.reliability import PRESETS, reliability_weights
 
 NEAR = 1e-9
@@ -102,24 +108,29 @@ def weighted(scores, preset="hard"):
     return np.asarray(scores) * weights, weights
 
 
-def estimate(scores, seed=7, clusters=None, numerators=None, denominators=None):
-    if numerators is None:
-        numerators, denominators = weighted(scores)
-    both = np.column_stack([numerators, denominators])
-    sums = drawn_sums(both, clusters, 1000, seed)
-    return ratio_estimate(
-        numerators, denominators, sums[:, 0] / sums[:, 1], clusters=clusters, scale=UNIT
+def one_domain(n, seed=7, clusters=None):
+    return Strata(
+        [DrawnStratum(np.arange(n) if clusters is None else clusters, seed)],
+        pool_seed=1,
+        n_resamples=1000,
     )
+
+
+def drawn(numerators, denominators, strata, scale=UNIT):
+    sums = strata.sums(np.column_stack([numerators, denominators]))
+    return ratio_estimate(
+        numerators, denominators, sums[:, 0] / sums[:, 1], strata, scale=scale
+    )
+
+
+def estimate(scores, seed=7, clusters=None, preset="hard"):
+    return drawn(*weighted(scores, preset), one_domain(len(scores), seed, clusters))
 
 
 def test_draws_are_those_of_every_other_mean():
     scores = np.linspace(0, 1, 23) ** 2
     plain = bootstrap_mean(scores, seed=99)
-    both = np.column_stack([scores, np.ones(23)])
-    sums = drawn_sums(both, None, 1000, 99)
-    found = ratio_estimate(
-        scores, np.ones(23), sums[:, 0] / sums[:, 1], clusters=None, scale=Scale()
-    )
+    found = drawn(scores, np.ones(23), one_domain(23, 99), Scale())
     assert (found.value, found.lo, found.hi) == (
         near(plain.value),
         near(plain.lo),
@@ -169,3 +180,81 @@ def test_the_weighted_mean_is_covered_as_often_as_it_says():
     first, second = np.mean(hits, axis=0)
     assert first == pytest.approx(0.95, abs=0.035)
     assert second == pytest.approx(0.95, abs=0.035)
+
+
+def domains(*sizes, clusters=None):
+    """Return some domains whose clusters are the cases, or given over all of them."""
+    numbers = np.arange(sum(sizes)) if clusters is None else np.array(clusters)
+    parts = np.split(numbers, np.cumsum(sizes)[:-1])
+    strata = [DrawnStratum(part, 100 + n) for n, part in enumerate(parts)]
+    return Strata(strata, pool_seed=5, n_resamples=1000)
+
+
+def test_a_pool_stretches_each_domain_about_its_sums():
+    """The slow way: each domain drawn alone by its own seed, stretched by √(n / (n − 1))."""
+    from medassay.statistic.draws import count_rows
+
+    values, strata = np.arange(9.0), domains(3, 6)
+    slow = np.zeros(1000)
+    for part, seed in ((values[:3], 100), (values[3:], 101)):
+        counts = np.concatenate(list(count_rows(len(part), 1000, seed)))
+        n = len(part)
+        slow += part.sum() + math.sqrt(n / (n - 1)) * (counts @ part - part.sum())
+    assert strata.sums(values[:, None])[:, 0].tolist() == near(slow.tolist())
+    assert strata.stratified
+
+
+def test_a_domain_of_one_case_leaves_the_pool_without_an_interval():
+    assert not domains(1, 5).has_interval
+    assert domains(5).has_interval
+    with pytest.raises(StatisticError, match="single item"):
+        domains(1, 5).sums(np.ones((6, 1)))
+
+
+def test_clusters_that_span_domains_are_drawn_over_all_of_them():
+    clusters = [0, 1, 2, 0, 1, 2]
+    strata = domains(3, 3, clusters=clusters)
+    whole = Strata([DrawnStratum(np.array(clusters), 5)], pool_seed=0, n_resamples=1000)
+    columns = np.arange(6.0)[:, None]
+    assert not strata.stratified
+    assert strata.sums(columns).tolist() == whole.sums(columns).tolist()
+
+
+def test_a_pool_covers_as_often_as_it_says():
+    rng = np.random.default_rng(20261122)
+    populations = [rescale(rng.beta(2 + h % 3, 3, 50_000) * 16) for h in range(10)]
+    truth = reliability_weighted_mean(np.concatenate(populations), k=3, x0=0)
+    hits = []
+    for _ in range(300):
+        scores = np.concatenate([rng.choice(p, 6) for p in populations])
+        found = drawn(*weighted(scores), domains(*[6] * 10))
+        assert found.second.method == "stratified_t"
+        hits.append(
+            (found.lo <= truth <= found.hi, found.second.lo <= truth <= found.second.hi)
+        )
+    first, second = np.mean(hits, axis=0)
+    assert first == pytest.approx(0.95, abs=0.05)
+    assert second == pytest.approx(0.95, abs=0.04)
+
+
+def test_the_steepest_weights_still_have_an_interval():
+    scores = [1.0] * 20 + [-1.0]
+    found = drawn(*weighted_by(scores, 100.0), one_domain(21))
+    assert found.value == near(-1.0)
+    assert found.lo <= found.value <= found.hi
+
+
+def weighted_by(scores, k):
+    from medassay.statistic.metric.reliability import relative_weights
+
+    weights = relative_weights(scores, k=k, x0=0)
+    return np.asarray(scores) * weights, weights
+
+
+def test_p_of_a_pair_is_the_paired_t_test_where_there_is_one_domain():
+    from scipy.stats import ttest_1samp
+
+    differences = np.array([0.3, -0.1, 0.4, 0.2, 0.05, -0.2, 0.6])
+    found = ratio_p(differences, one_domain(7))
+    assert found == pytest.approx(ttest_1samp(differences, 0).pvalue, abs=1e-12)
+    assert ratio_p(np.zeros(7), one_domain(7)) == 1.0

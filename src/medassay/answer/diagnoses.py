@@ -6,6 +6,7 @@ The answer's value is JSON text, `[{"name": …, "rank": …}, …]`, best rank 
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from medassay.core.canonical import canonical
@@ -14,23 +15,26 @@ from medassay.core.reading import find_objects, strip_thoughts
 from medassay.core.trial import Prompt
 
 MOST = 40  # entries that are kept: ranks beyond 5 are told, and weigh nothing
-_LONGEST_NAME = 160  # characters; a longer one is a sentence
+LONGEST_NAME = 160  # characters; a longer one is a sentence
 _LONGEST_LINE = 600  # of a line that may begin an entry
 _MOST_LINES = 5000
 _KEYS = ("diagnoses", "differential_diagnosis", "differential_diagnoses", "differential")
 _NAMES = ("name", "diagnosis", "disease", "condition")
-# "+1. ", "1. +", "'+1' ", "**2)** ", "### 3: ": what may stand before a name; a bare number needs a mark.
+# "+1. ", "1. +", "'+1' ", "**2)** ", "### 3: ", "(4) ", "#5 ", "6 – ": what may stand before a name; a bare number
+# needs a mark.
 _MARKER = re.compile(
-    r"[\s>#*_'\"`\-•]{0,20}(?:(?P<plus>\+)[\s*_]{0,3}(?P<n>\d{1,2})(?!\d)['\"`*_]{0,3}[.):]?"
-    r"|(?P<m>\d{1,2})[*_]{0,2}[.):](?!\d))[*_]{0,2}(?P<late>\s{0,3}\+)?"
+    r"[\s>#*_'\"`\-•(]{0,20}(?:(?P<plus>\+)[\s*_]{0,3}(?P<n>\d{1,2})(?!\d)['\"`*_]{0,3}[.):]?"
+    r"|(?P<m>\d{1,2})(?:[*_]{0,2}[.):](?!\d)|\s{1,2}[-–—](?=\s))"
+    r"|(?<=#)(?P<h>\d{1,2})(?=\s))[*_]{0,2}(?P<late>\s{0,3}\+)?"
 )
+_HEADING = re.compile(r"diagn|differential", re.IGNORECASE)
 _PLUS = re.compile(
     r"[\s>*_'\"`]{0,20}\+[\s*_'\"`]{0,5}(?=[^\W\d])"
 )  # "+Gout: …", without a number
 _BOLD = re.compile(r"\s{0,4}(\*\*|__)(?P<name>.{1,200}?)\1")
 # A colon before a blank, a mark or the end; a dash between blanks.
 _END = re.compile(r"\s*:(?=[\s*_'\"`]|$)|\s+[-–—]+\s+|['\"`]:|\s*\|")
-_EDGE = " \t\r\n.,:;*_+'\"`|–—-"
+_EDGE = " \t\r\n.,:;*_+'\"`|–—-…"
 Entry = dict[str, Any]
 
 
@@ -45,8 +49,8 @@ def read_list(text: str) -> tuple[list[Entry] | None, str]:
 
     JSON: an object with `diagnoses`, or a list, of names or of objects with `name` and perhaps `rank`;
     of several the last counts. An empty list is an answer. Else lines that begin with a number; lines
-    marked "+1." are preferred, and where the numbers begin anew the list has ended. None, and why,
-    where nothing could be read.
+    marked "+1." are preferred, and where the numbers begin anew the list has ended (of several lists the
+    one under a heading that speaks of diagnoses). None, and why, where nothing could be read.
 
     Examples
     --------
@@ -68,12 +72,10 @@ def read_list(text: str) -> tuple[list[Entry] | None, str]:
 
 def _json(text: str) -> tuple[list[Entry] | None, str]:
     """Return the entries of the last JSON list of diagnoses; None if there is none."""
-    for key in _KEYS:
-        found = find_objects(text, key)
-        if found and isinstance(found[-1].value[key], list):
-            entries = _entries(found[-1].value[key])
-            if entries or not found[-1].value[key]:
-                return entries, "json, repaired" if found[-1].repaired else "json"
+    for found in reversed(find_objects(text, *_KEYS)):
+        listed = next(found.value[key] for key in _KEYS if key in found.value)
+        if isinstance(listed, list) and ((entries := _entries(listed)) or not listed):
+            return entries, "json, repaired" if found.repaired else "json"
     entries = _bare_list(text, (dict,))
     return (entries, "json list") if entries else (None, "")
 
@@ -115,67 +117,89 @@ def _entries(listed: list[Any]) -> list[Entry]:
 
 def _named(entry: Any) -> tuple[str, int | None]:
     if isinstance(entry, str):
-        return _clean(entry), None
+        return clean_name(entry), None
     if not isinstance(entry, dict):
         return "", None
     name = next((entry[key] for key in _NAMES if isinstance(entry.get(key), str)), "")
     rank = entry.get("rank")
     whole = isinstance(rank, int) and not isinstance(rank, bool) and rank <= 1000
-    return _clean(name), rank if whole else None
+    return clean_name(name), rank if whole else None
 
 
 def _lines(text: str) -> Iterator[Entry]:
-    """Yield the entries of the first numbered list; numbers are ranks, and gaps stay.
+    """Yield the entries of a numbered list; numbers are ranks, and gaps stay.
 
-    Without any number, lines that begin with "+" are entries in their order.
+    Where the numbers begin anew there are several lists (findings, tests): the only one whose heading speaks
+    of diagnoses counts, else the first. Without any number, lines that begin with "+" are entries in
+    their order.
     """
     lines = [
         line[:_LONGEST_LINE] for line in text.replace("\\n", "\n").splitlines()[:_MOST_LINES]
     ]
     marked = list(_marked(lines))
-    if any(plus for plus, *_ in marked):
-        marked = [one for one in marked if one[0]]
-    last = 0
-    for _, number, name in marked:
-        if number <= last:
-            return
-        last = number
-        yield {"rank": number, "name": name}
-    if not marked:
+    if any(one.plus for one in marked):
+        marked = [one for one in marked if one.plus]
+    lists: list[list[_Marked]] = []
+    for one in marked:
+        if not lists or one.number <= lists[-1][-1].number:
+            lists.append([])
+        lists[-1].append(one)
+    named = [found for found in lists if _HEADING.search(_above(lines, found[0].line))]
+    chosen = named[0] if len(named) == 1 else lists[0] if lists else []
+    first = 1 if chosen and chosen[0].number == 0 else 0  # some count from 0
+    for one in chosen:
+        yield {"rank": one.number + first, "name": one.name}
+    if not lists:
         pluses = (match for line in lines if (match := _PLUS.match(line)))
         names = filter(None, (_name(match.string[match.end() :]) for match in pluses))
         yield from ({"rank": rank, "name": name} for rank, name in enumerate(names, 1))
 
 
-def _marked(lines: list[str]) -> Iterator[tuple[bool, int, str]]:
-    """Yield (marked with a plus, number, name) of each numbered entry."""
+def _above(lines: list[str], at: int) -> str:
+    """Return the line above one, blank lines left out: its heading, if it has one."""
+    return next((line for line in reversed(lines[max(0, at - 4) : at]) if line.strip()), "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """One numbered entry: its line, whether a plus marks it, number and name."""
+
+    line: int
+    plus: bool
+    number: int
+    name: str
+
+
+def _marked(lines: list[str]) -> Iterator[_Marked]:
+    """Yield the numbered entries."""
     for at, line in enumerate(lines):
         match = _MARKER.match(line)
         if match is None:
             continue
         rest, plus = line[match.end() :], bool(match["plus"] or match["late"])
-        if not _clean(rest):  # the name stands on a line of its own below
+        if not clean_name(rest):  # the name stands on a line of its own below
             following = (below for below in lines[at + 1 : at + 4] if below.strip())
             rest = next(following, "")
             plus = plus or rest.lstrip().startswith("+")
             rest = "" if _MARKER.match(rest) else rest
         if name := _name(rest):
-            yield plus, int(match["n"] or match["m"]), name
+            number = int(match["n"] or match["m"] or match["h"])
+            yield _Marked(line=at, plus=plus, number=number, name=name)
 
 
 def _name(rest: str) -> str:
     """Return the name at the beginning of an entry, without the description behind it."""
     bold = _BOLD.match(rest)
-    if bold and (name := _clean(_END.split(bold["name"], maxsplit=1)[0])):
+    if bold and (name := clean_name(_END.split(bold["name"], maxsplit=1)[0])):
         return name
     head = _END.split(rest.strip(" \t*_+'\"`"), maxsplit=1)[0]
-    if len(head) > _LONGEST_NAME:  # no mark: the name is what stands before the sentence ends
+    if len(head) > LONGEST_NAME:  # no mark: the name is what stands before the sentence ends
         head = head.split(". ", maxsplit=1)[0]
-    return _clean(head)
+    return clean_name(head)
 
 
-def _clean(name: str) -> str:
-    """Return a name without marks and control characters around and in it."""
-    whole = "".join(c if c.isprintable() else " " for c in name[: 4 * _LONGEST_NAME])
+def clean_name(name: str) -> str:
+    """Return a name without marks and control characters around and in it, at most 160 characters."""
+    whole = "".join(c if c.isprintable() else " " for c in name[: 4 * LONGEST_NAME])
     bare = " ".join(whole.split()).strip(_EDGE)
-    return bare[:_LONGEST_NAME].encode("utf-8", "replace").decode()
+    return bare[:LONGEST_NAME].encode("utf-8", "replace").decode()

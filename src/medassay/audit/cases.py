@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from medassay.core.plan import rules_from_dict
+from medassay.core.diagnosis import FARTHEST
+from medassay.core.plan import DdxRules, rules_from_dict
 from medassay.publication.board import CellKey, ShownAnswer, ShownCase
-from medassay.score.ddx import BEST, score_case
+from medassay.score.ddx import BEST, score_labels
 from medassay.statistic.metric.reliability import rescale, score_maximum
 from medassay.storage.run import Run
 from medassay.task.cases import quadrant
@@ -59,18 +60,10 @@ def _scores(run: Run, answer: ShownAnswer) -> tuple[float | None, float | None]:
     return answer.score, 0.0 if run.manifest["task"] == "ddx" else None
 
 
-def _rows(body: Mapping[str, Any], rules: Any) -> list[dict[str, Any]]:
+def _rows(body: Mapping[str, Any], rules: DdxRules) -> list[dict[str, Any]]:
     """Return each rank with weights, distances and what it adds to the scores."""
     listed = sorted(body["diagnoses"], key=lambda entry: entry["rank"])
-    case = score_case(
-        [entry["relation"] for entry in listed],
-        [entry["severity"] for entry in listed],
-        body["golden_severity"],
-        ranks=[entry["rank"] for entry in listed],
-        rank_limit=rules.rank_limit,
-        unjudged=rules.unjudged,
-        severity_map=rules.severity_map,
-    )
+    case = score_labels(body, rules)
     totals = {
         name: sum(s.weight for s in case.steps if getattr(s, f"{name}_distance") is not None)
         for name in ("semantic", "severity")
@@ -82,7 +75,9 @@ def _rows(body: Mapping[str, Any], rules: Any) -> list[dict[str, Any]]:
             distance = getattr(step, f"{name}_distance")
             known = distance is not None and (name == "semantic" or case.severity is not None)
             row[f"{name}_distance"] = distance if known else None
-            row[f"{name}_adds"] = step.weight * (5 - distance) ** 2 / total if known else None
+            row[f"{name}_adds"] = (
+                step.weight * (FARTHEST - distance) ** 2 / total if known else None
+            )
         rows.append(row)
     ignored = ({**entry, "weight": None} for entry in listed[len(case.steps) :])
     return [*rows, *ignored]

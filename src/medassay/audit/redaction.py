@@ -16,7 +16,7 @@ from medassay.core.canonical import canonical
 from medassay.score.rubric import lowest_points
 from medassay.task.judged import TRIAL_KEY
 
-ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm")
+ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm", "severity")
 TRIAL_FIELDS = ("schema_version", *TRIAL_KEY, "outcome")
 SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts")
 # Numbers of a ranked list, and the severity of its golden diagnosis; never a name.

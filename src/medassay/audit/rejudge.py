@@ -90,7 +90,8 @@ class Rejudging:
             )
         expected = reread(self._answers, judge, stored)
         if expected is None:
-            raise Mismatch(f"{where}, judge '{stored['judge']}': replies are missing")
+            what = "not of this answer" if stored.get("given") else "replies are missing"
+            raise Mismatch(f"{where}, judge '{stored['judge']}': {what}")
         for name, value in json.loads(canonical(expected)).items():
             if stored[name] != value:
                 raise Mismatch(

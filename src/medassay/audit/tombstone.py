@@ -12,6 +12,7 @@ from typing import Any
 
 from medassay.audit.redaction import TRIAL_FIELDS, kept, numbers_of
 from medassay.core.canonical import canonical
+from medassay.core.diagnosis import plain_name
 from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 from medassay.storage.jsonl import read_jsonl
@@ -129,6 +130,11 @@ def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> No
             if file_sha256(part) != sums[name]:
                 files[name] = {"sealed": sums[name], "now": file_sha256(part)}
             parts.append((part, path))
+    for name, data in _without_names(run, item, domains).items():
+        part = (run.path / name).with_suffix(".part")
+        part.write_bytes(canonical(data) + b"\n")
+        files[name] = {"sealed": sums[name], "now": file_sha256(part)}
+        parts.append((part, run.path / name))
     document = {"schema_version": 1, "entries": entries, "files": files}
     note = run.path / f"{TOMBSTONES}.part"
     note.write_bytes(canonical(document) + b"\n")
@@ -136,6 +142,26 @@ def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> No
     for part, path in parts:
         part.chmod(0o444)
         part.replace(path)
+
+
+def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str, Any]]:
+    """Return the documents of a run that name golden diagnoses, without what would tell the item's.
+
+    Groups by category and diagnosis go as a whole: one that shrinks tells who has left it.
+    """
+    if "ddx" not in run.manifest:
+        return {}
+    left = {
+        plain_name(record["diagnoses"][0])
+        for record in read_jsonl(run.path / "items.jsonl")
+        if "diagnoses" in record and not (record["id"] == item and record["domain"] in domains)
+    }
+    manifest, statistics = dict(run.manifest), dict(run.statistics)
+    known = manifest["ddx"]["synonyms"].items()
+    manifest["ddx"] = {**manifest["ddx"], "synonyms": {k: v for k, v in known if k in left}}
+    told = [e for e in statistics["ddx"]["errors"] if e["by"] == "golden_severity"]
+    statistics["ddx"] = {**statistics["ddx"], "errors": told}
+    return {"manifest.json": manifest, "statistics.json": statistics}
 
 
 def _buried(path: Path, name: str, item: str, domains: set[str]) -> list[bytes]:

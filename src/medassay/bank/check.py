@@ -102,7 +102,7 @@ def check_record(
         _check_facts(record, refuse)
     if "criteria" in record:
         _check_criteria(record, refuse)
-    if "diagnoses" in record or "severity" in record:
+    if "diagnoses" in record or ("severity" in record and form != "withheld"):
         _check_diagnoses(record, refuse)
     if kind == "public" and not imported and not record.get("source"):
         raise refuse("source", "absent; a public item needs the reference it was made from")
@@ -130,7 +130,8 @@ def build_item(record: Mapping[str, Any]) -> Item:
         )
     if "diagnoses" in record:
         copied["diagnoses"] = tuple(record["diagnoses"])
-        copied["severity"] = record.get("severity")
+    if "severity" in record:
+        copied["severity"] = record["severity"]
     if "lowest" in record:
         copied["lowest"] = float(record["lowest"])
     return Item(form=form_of(record), **copied)

@@ -4,7 +4,7 @@ Orphanet and MONDO are read as their documentation describes them; RareBench's f
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,18 @@ from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_ADJECTIVES = frozenset(
+    [
+        "acquired",
+        "congenital",
+        "familial",
+        "hereditary",
+        "idiopathic",
+        "primary",
+        "secondary",
+        "sporadic",
+    ]
+)
 _SHORTEST = 2  # characters of a name; one letter names nothing
 
 
@@ -27,25 +39,16 @@ class DiseaseNames:
     form: str
     names: Mapping[str, tuple[str, ...]]
 
-    def synonyms(self, golden: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-        """Return golden diagnosis (its plain name) → all names of the entries that have one of its names.
-
-        Parameters
-        ----------
-        golden : for each item the golden diagnosis and its other names
-        """
+    def synonyms(self, golden: Iterable[str]) -> dict[str, list[str]]:
+        """Return golden diagnosis (its plain name) → all names of the entries that have its name."""
         index: dict[str, list[str]] = {}
         for code, names in self.names.items():
             for plain in {plain_name(name) for name in names}:
                 index.setdefault(plain, []).append(code)
-        found: dict[str, list[str]] = {}
-        for diagnoses in golden:
-            key = plain_name(diagnoses[0])
-            known = [plain_name(name) for name in diagnoses]
-            codes = {code for name in known for code in index.get(name, ())}
-            more = {name for code in sorted(codes) for name in self.names[code]}
-            found[key] = sorted(more | set(found.get(key, ())))
-        return found
+        return {
+            key: sorted({name for code in index.get(key, ()) for name in self.names[code]})
+            for key in sorted({plain_name(name) for name in golden})
+        }
 
 
 def load_disease_names(path: Path) -> DiseaseNames:
@@ -85,12 +88,28 @@ def split_names(text: str) -> list[str]:
     >>> split_names("肝豆状核变性/Hepatolenticular degeneration; HLD/Wilson disease/Wilson disease")
     ['Wilson disease', 'Hepatolenticular degeneration', 'HLD', '肝豆状核变性']
     """
-    parts = [part.strip() for part in text.split("/") if part.strip()]
+    parts = _parts(text)
     if parts and _CHINESE.search(parts[0]):
         chinese, *rest = parts
         parts = [*rest[1:], *rest[:1], chinese]
     names = [name.strip() for part in parts for name in part.split("; ")]
     return list(dict.fromkeys(name for name in names if name))
+
+
+def _parts(text: str) -> list[str]:
+    """Return what "/" separates; a part that is no name of its own belongs to the one before or behind it.
+
+    Such are parts in brackets, parts that begin small, and a lone adjective ("Familial/Idiopathic …").
+    """
+    parts: list[str] = []
+    for part in filter(None, (part.strip() for part in text.split("/"))):
+        last = parts[-1] if parts else ""
+        inside = last.count("(") > last.count(")") or last.count("（") > last.count("）")
+        if last and (inside or part[0].islower() or last.casefold() in _ADJECTIVES):
+            parts[-1] = f"{last}/{part}"
+        else:
+            parts.append(part)
+    return parts
 
 
 def _rarebench(document: Any) -> Iterator[tuple[str, list[str]]]:
@@ -107,12 +126,12 @@ def _orphanet(document: Any) -> Iterator[tuple[str, list[str]]]:
     """Read Orphadata's nomenclature as JSON: JDBOR → DisorderList → Disorder, names in `label`."""
     for disorder in _each(document, "JDBOR", "DisorderList", "Disorder"):
         names = [
-            str(found["label"])
+            found["label"]
             for found in (
                 *_each(disorder, "Name"),
                 *_each(disorder, "SynonymList", "Synonym"),
             )
-            if isinstance(found, dict) and "label" in found
+            if isinstance(found.get("label"), str)
         ]
         yield f"ORPHA:{disorder.get('OrphaCode', disorder.get('OrphaNumber', ''))}", names
 
@@ -121,14 +140,16 @@ def _mondo(document: Any) -> Iterator[tuple[str, list[str]]]:
     """Read an OBO graph: `lbl`, and synonyms that are exact; others name other diseases."""
     for node in _each(document, "graphs", "nodes"):
         meta = node.get("meta")
-        if "lbl" not in node or (isinstance(meta, dict) and meta.get("deprecated")):
+        if not isinstance(node.get("lbl"), str) or (
+            isinstance(meta, dict) and meta.get("deprecated")
+        ):
             continue
         exact = [
-            str(one["val"])
+            one["val"]
             for one in _each(meta, "synonyms")
-            if one.get("pred") == "hasExactSynonym" and "val" in one
+            if one.get("pred") == "hasExactSynonym" and isinstance(one.get("val"), str)
         ]
-        yield str(node.get("id", "")).rsplit("/", 1)[-1], [str(node["lbl"]), *exact]
+        yield str(node.get("id", "")).rsplit("/", 1)[-1], [node["lbl"], *exact]
 
 
 def _each(value: Any, *path: str) -> Iterator[dict[str, Any]]:

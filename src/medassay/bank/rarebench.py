@@ -10,7 +10,7 @@ from typing import Any
 
 from medassay.bank.disease_names import DiseaseNames, load_disease_names
 from medassay.bank.draft import Draft, find_file, read_json, read_records
-from medassay.core.diagnosis import RARE
+from medassay.core.diagnosis import RARE, plain_name
 from medassay.core.item import Bank
 from medassay.errors import InputError
 
@@ -22,7 +22,8 @@ def load(root: Path, name: str) -> Bank:
 
     `mapping/` is looked for in the folder and beside it. A phenotype without a name is left out, a
     case without any named phenotype or disease is counted; an exact repeat is dropped. Every golden
-    severity is `rare`: the sets hold rare diseases.
+    severity is `rare`: the sets hold rare diseases. Of several codes the first is the golden diagnosis, as in
+    the Kernel29 study; other diseases among them stand in the rationale.
     """
     path = find_file(
         root, f"{name}.jsonl", f"{name}*.jsonl", f"data/{name}.jsonl", f"{name}.json"
@@ -47,7 +48,7 @@ def load(root: Path, name: str) -> Bank:
             continue
         seen.add(key)
         names = [phenotypes[code] for code in codes if code in phenotypes]
-        golden = _golden(found, diseases)
+        golden, others = _golden(found, diseases)
         if not names:
             draft.drop("no phenotype with a name")
         elif not golden:
@@ -62,6 +63,7 @@ def load(root: Path, name: str) -> Bank:
                     "diagnoses": golden,
                     "severity": RARE,
                     "category": row.get("Department"),
+                    "rationale": f"Also recorded: {'; '.join(others)}." if others else None,
                 }
             )
     return draft.bank()
@@ -95,8 +97,20 @@ def _codes(row: Mapping[str, Any], key: str, path: Path, number: int) -> list[st
     return found
 
 
-def _golden(codes: list[str], diseases: DiseaseNames) -> list[str]:
-    """Return the usual name of each code, then all their other names."""
+def _golden(codes: list[str], diseases: DiseaseNames) -> tuple[list[str], list[str]]:
+    """Return the names of the first disease, the usual one first, and the usual names of the others.
+
+    A further code is the same disease where it has one of its names; the others are recorded beside the
+    golden diagnosis, and are no names of it.
+    """
     known = [names for code in codes if (names := diseases.names.get(code))]
-    usual = [names[0] for names in known]
-    return list(dict.fromkeys([*usual, *(name for names in known for name in names[1:])]))
+    if not known:
+        return [], []
+    same = {plain_name(name) for name in known[0]}
+    golden, others = list(known[0]), []
+    for names in known[1:]:
+        if same & {plain_name(name) for name in names}:
+            golden += names
+        else:
+            others.append(names[0])
+    return list(dict.fromkeys(golden)), list(dict.fromkeys(others))

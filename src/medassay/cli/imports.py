@@ -59,7 +59,8 @@ def ddx(
 ) -> None:
     """Import ranked diagnoses: labels as given, or raw replies whose names are compared by rule."""
     from medassay.cli.report import tell_run
-    from medassay.cli.rules import AGGREGATING, SCORING, read_rules
+    from medassay.cli.rules import SCORING, read_rules
+    from medassay.core.plan import AGGREGATING
     from medassay.exchange.ddx import import_ddx
 
     chosen = replace(

@@ -1,5 +1,6 @@
 """`medassay report RUN`: the leaderboard as text or one JSON document."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ def command(
     if bool(figure) != (to is not None):
         raise UsageError("--figure and --to go together: what to draw, and into which file")
     if to is not None:
-        _draw(found, to, figure)
+        _draw(found, to, figure, _rules(found, rules))
         return
     groups = breakdown(found, by.split(",")) if by else None
     if out.json:
@@ -73,12 +74,12 @@ def _rules(run: "Run", text: str) -> "DdxRules | None":
     return read_rules(text, rules_from_dict(run.manifest.get("ddx", {}).get("rules", {})))
 
 
-def _draw(run: "Run", target: Path, name: str) -> None:
+def _draw(run: "Run", target: Path, name: str, rules: "DdxRules | None") -> None:
     """Write a figure of a run, as the board shows it."""
     from medassay import pipeline
     from medassay.storage.run import refuse_inside
 
-    made = pipeline.figure(run, name)
+    made = pipeline.figure(run, name, ddx=rules)
     refuse_inside(target)
     if target.exists():
         raise InputError(f"{target}: exists; nothing is overwritten")
@@ -154,8 +155,8 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
-    if "semantic" in rows[0]:
-        _print_ddx(rows, run)
+    if board.ddx is not None:
+        _print_ddx(rows, board.ddx)
     if any("scripted" in row["flags"] for row in rows):
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
     relations = next(iter(run.statistics["fields"].values()))[domain]
@@ -165,12 +166,13 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     )
 
 
-def _print_ddx(rows: list[dict[str, Any]], run: "Run") -> None:
+def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
     """Print both aggregates of ranked diagnoses, their plain means, and top-k."""
     from rich.markup import escape
     from rich.table import Table
 
     from medassay.core.leaderboard import honest_ends
+    from medassay.score.ddx import BEST
 
     def shown(found: dict[str, Any] | None, factor: float = 1.0, digits: int = 2) -> str:
         if not found:
@@ -179,17 +181,12 @@ def _print_ddx(rows: list[dict[str, Any]], run: "Run") -> None:
         numbers = [factor * n for n in (found["score"], ends["lo"], ends["hi"])]
         return "{} [{}, {}]".format(*(f"{n:.{digits}f}" for n in numbers))
 
-    leading = "free" if "free" in rows[0]["semantic"] else run.statistics["ddx"]["leading"]
-    weights = next(
-        (f for row in rows for f in (row["semantic"][leading], row["severity"][leading]) if f),
-        None,
-    )
-    said = f", k = {weights['k']:g}, x0 = {weights['x0']:g}" if weights else ""
+    leading = document["leading"]
+    weights = document["presets"][leading]
+    highest = 2 * BEST / document["semantic_max"] - 1
     table = Table(
-        title=f"weighted aggregates, −1 to {rows[0]['semantic'][leading]['scale'][1]:.3g} ({leading}{said}); "
-        "means of 16; top-k in %"
-        if weights
-        else "ranked diagnoses",
+        title=f"weighted aggregates, −1 to 1 (semantic to {highest:.3g}), {leading}: k = {weights['k']:g}, "
+        f"x0 = {weights['x0']:g}; means of 16; top-k in %",
         title_justify="left",
     )
     for heading in (
@@ -210,7 +207,7 @@ def _print_ddx(rows: list[dict[str, Any]], run: "Run") -> None:
             *(shown(row[name][leading]) for name in ("semantic", "severity")),
             *(shown(row[f"{name}_mean"], digits=1) for name in ("semantic", "severity")),
             *(shown(row[f"top{k}"], 100.0, 1) for k in (1, 3, 5)),
-            str(row["n"]),
+            str((row["semantic_mean"] or row)["n"]),
             f"{row['unjudged']} of {row['labels']}",
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))

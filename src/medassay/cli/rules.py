@@ -5,11 +5,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from medassay.core.plan import DdxRules, rules_from_dict
-from medassay.errors import InputError, UsageError
+from medassay.core.plan import AGGREGATING, DdxRules, rules_from_dict
+from medassay.errors import UsageError
 
 HELP = "preset=easy|medium|hard, or k=… and x0=…; semantic_max=16|published"
-AGGREGATING = ("preset", "k", "x0", "semantic_max")
 SCORING = ("rank_limit", "unjudged")
 
 
@@ -34,11 +33,13 @@ def read_rules(
             given[name] = int(value) if name == "rank_limit" else float(value)
         except ValueError:
             given[name] = value
+    if "preset" in given and not {"k", "x0"} & given.keys():
+        given |= {"k": None, "x0": None}  # a preset leads again
     try:
         rules = rules_from_dict({**(start or DdxRules()).to_dict(), **given})
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"--rules: '{first['loc'][0]}': {first['msg']}") from None
     if (problem := rules.problem()) is not None:
-        raise InputError(f"--rules: {problem}")
+        raise UsageError(f"--rules: {problem}")
     return rules

@@ -104,7 +104,7 @@ _ROMAN = {
 def plain_name(name: str) -> str:
     """Return the form of a disease name in which two names are compared; equal means the same disease.
 
-    Case, accents, marks, possessive s, an abbreviation in brackets of the name's own letters, roman
+    Case, accents, marks, possessive s, an abbreviation in brackets of all the name's initials, roman
     numbers behind "type" and British spellings make no difference; every other word does.
 
     Examples
@@ -114,8 +114,11 @@ def plain_name(name: str) -> str:
     >>> plain_name("Amyotrophic lateral sclerosis (ALS4)") == plain_name("Amyotrophic lateral sclerosis")
     False
     """
-    bare = _SHORT.sub(lambda m: " " if _abbreviates(m[1], name[: m.start()]) else m[0], name)
-    split = unicodedata.normalize("NFKD", bare.casefold())
+    bare = _SHORT.sub(
+        lambda m: " " if _abbreviates(m[1], name[: m.start()]) else m[0], name, count=3
+    )
+    folded = unicodedata.normalize("NFKD", bare).casefold()
+    split = unicodedata.normalize("NFKD", folded)
     text = "".join(c for c in split if not unicodedata.combining(c))
     text = re.sub(r"['’`´]s\b", "", text).replace("&", " and ")
     text = " ".join(re.sub(r"[^\w+]|_", " ", text.replace("'", "").replace("’", "")).split())
@@ -123,10 +126,20 @@ def plain_name(name: str) -> str:
     return _TYPE.sub(lambda m: f"type {_ROMAN[m[1]]}", text)
 
 
+_SMALL = frozenset(["a", "and", "due", "in", "of", "or", "the", "to", "type", "with"])
+
+
 def _abbreviates(short: str, name: str) -> bool:
-    """Return whether every letter and digit of an abbreviation stands in the name, in this order."""
-    characters = [c for c in short.casefold() if c.isalnum()]
-    if sum(c.isupper() for c in short) < 2 or characters[0] != name.strip()[:1].casefold():
+    """Return whether an abbreviation has the initials of a name's words, all of them and no other letter.
+
+    So "MSA-P" is no abbreviation of multiple system atrophy, and "AL" none of amyloidosis: they name a
+    subtype. A number stands for itself.
+    """
+    letters = [c for c in short.casefold() if c.isalnum()]
+    words = re.findall(r"[^\W_]+", name.casefold())
+    needed = [word[0] for word in words if word not in _SMALL]
+    possible = iter([word if word.isdecimal() else word[0] for word in words])
+    if len(needed) < 2 or not all(letter in possible for letter in letters):
         return False
-    rest = iter(name.casefold())
-    return all(character in rest for character in characters)
+    rest = iter(letters)
+    return all(initial in rest for initial in needed)

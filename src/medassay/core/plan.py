@@ -1,7 +1,6 @@
 """`Plan`: the frozen wish that a run fulfils. TOML in, record out, and back."""
 
 import json
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -25,6 +24,16 @@ class Budget:
     calls: int | None = None
     tokens: int | None = None
     money: float | None = None
+
+
+AGGREGATING = (
+    "preset",
+    "k",
+    "x0",
+    "semantic_max",
+)  # of `DdxRules`: what leaves scores as they are
+_LONGEST_LIST = 40  # as many entries of a list are read
+_STEEPEST = 100.0  # beyond, the worst case alone counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,19 +65,17 @@ class DdxRules:
 
     def problem(self) -> str | None:
         """Return what is wrong with the numbers, None if nothing is."""
-        if self.rank_limit < 1:
-            return f"'ddx.rank_limit' is {self.rank_limit}; at least 1 is needed"
+        if not 1 <= self.rank_limit <= _LONGEST_LIST:
+            return f"'ddx.rank_limit' is {self.rank_limit:.4g}; 1 to {_LONGEST_LIST} is needed"
         if (self.k is None) != (self.x0 is None):
             return "'ddx.k' and 'ddx.x0' go together; give both, or a preset"
-        if self.k is not None and not 0 < self.k < math.inf:
-            return f"'ddx.k' is {self.k:g}; a number above 0 is needed"
-        if self.x0 is not None and not math.isfinite(self.x0):
-            return f"'ddx.x0' is {self.x0:g}; a number is needed"
-        highest = math.inf if isinstance(self.semantic_max, str) else self.semantic_max
-        if self.semantic_max != "published" and not 0 < highest < math.inf:
-            return (
-                f"'ddx.semantic_max' is {self.semantic_max}; a number above 0, or \"published\""
-            )
+        if self.k is not None and not 0 < self.k <= _STEEPEST:
+            return f"'ddx.k' is {self.k:g}; a number above 0, at most {_STEEPEST:g}, is needed"
+        if self.x0 is not None and not -1 <= self.x0 <= 1:
+            return f"'ddx.x0' is {self.x0:g}; a rescaled score from -1 to 1 is needed"
+        given = self.semantic_max
+        if given != "published" and (isinstance(given, str) or not 1 <= given <= 16):
+            return f"'ddx.semantic_max' is {given}; a number from 1 to 16, or \"published\""
         return None
 
 

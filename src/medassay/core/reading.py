@@ -96,8 +96,11 @@ def boxed(text: str) -> tuple[str | None, str]:
     return text[spans[-1][1] : spans[-1][2]], "".join(kept)
 
 
-_LONGEST_REPAIR = 50_000  # characters; repairing is slow, and nobody's verdict is longer
+_LONGEST_REPAIR = (
+    10_000  # characters; repairing costs quadratic time in quotes, and few verdicts are longer
+)
 _MOST_BRACKETS = 400  # that open; deep nesting costs the repair quadratic time
+_MOST_OBJECTS = 200
 _MOST_TRIES = 200  # at opening braces; keeps hostile nesting from costing quadratic time
 _decode = json.JSONDecoder().raw_decode
 
@@ -110,11 +113,12 @@ class Found:
     repaired: bool = False
 
 
-def find_objects(text: str, key: str) -> list[Found]:
-    r"""Return the distinct JSON objects of a reply that have `key`, in the order of their text.
+def find_objects(text: str, *keys: str) -> list[Found]:
+    r"""Return the distinct JSON objects of a reply that have one of the keys, in the order of their text.
 
-    Thoughts are left out; fences and prose around an object do not matter. Only where no object can
-    be read as it stands is the text from the first brace repaired (missing quotes, commas, ends).
+    Of equal objects the last place counts. Thoughts are left out; fences and prose around an object do
+    not matter. Only where no object can be read as it stands is the text from the first brace repaired
+    (missing quotes, commas, ends).
 
     Examples
     --------
@@ -124,25 +128,31 @@ def find_objects(text: str, key: str) -> list[Found]:
     [Found(value={'facts': []}, repaired=True)]
     """
     text = strip_thoughts(text)[0]
-    found: list[Found] = []
+    found: dict[str, Found] = {}
     position, tries = text.find("{"), 0
-    while position >= 0 and tries < _MOST_TRIES:
+    while position >= 0 and tries < _MOST_TRIES and len(found) < _MOST_OBJECTS:
         try:
             value, position = _decode(text, position)
         except (ValueError, RecursionError):
             position, tries = position + 1, tries + 1
         else:
-            inner = (v for v in value.values() if isinstance(v, dict) and key in v)
-            wanted = (
-                value if key in value else next(inner, None)
-            )  # some wrap it: {"result": {…}}
-            if wanted is not None and Found(wanted) not in found:
-                found.append(Found(wanted))
+            if (wanted := _with_key(value, keys)) is not None:
+                same = json.dumps(wanted, sort_keys=True)
+                found.pop(same, None)
+                found[same] = Found(wanted)
         position = text.find("{", position)
-    return found or _repaired(text, key)
+    return list(found.values()) or _repaired(text, keys)
 
 
-def _repaired(text: str, key: str) -> list[Found]:
+def _with_key(value: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return the object, or the one that it wraps (`{"result": {…}}`), that has one of the keys."""
+    if any(key in value for key in keys):
+        return value
+    inner = (v for v in value.values() if isinstance(v, dict) and any(key in v for key in keys))
+    return next(inner, None)
+
+
+def _repaired(text: str, keys: tuple[str, ...]) -> list[Found]:
     at = text.find("{")
     brackets = text.count("{") + text.count("[")
     if at < 0 or len(text) > _LONGEST_REPAIR or brackets > _MOST_BRACKETS:
@@ -154,7 +164,11 @@ def _repaired(text: str, key: str) -> list[Found]:
     except (ValueError, RecursionError):
         return []
     several = value if isinstance(value, list) else [value]
-    return [Found(v, repaired=True) for v in several if isinstance(v, dict) and key in v][:1]
+    return [
+        Found(v, repaired=True)
+        for v in several
+        if isinstance(v, dict) and any(key in v for key in keys)
+    ][:1]
 
 
 def plain(text: str) -> str:

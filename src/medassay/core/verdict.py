@@ -69,6 +69,9 @@ class Judge(Protocol):
     def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
         """Return what belongs to the score of a valid verdict besides its value."""
 
+    def fits(self, case: Case, verdict: Verdict) -> bool:
+        """Return whether a verdict that came with an import speaks of this case."""
+
 
 class OneQuestion(ABC):
     """A judge that asks one question of its cases, and whose score has no parts."""
@@ -87,3 +90,7 @@ class OneQuestion(ABC):
     def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
         """Return nothing."""
         return {}
+
+    def fits(self, case: Case, verdict: Verdict) -> bool:
+        """Return True: scoring the verdict fails where it does not fit its item."""
+        return True

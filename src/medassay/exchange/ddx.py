@@ -60,6 +60,8 @@ def import_ddx(
     rules = rules or DdxRules()
     if (problem := rules.problem()) is not None:
         raise InputError(problem)
+    if rules.severity_map != "published":
+        raise InputError("severity_map: the labels of these files are those of 'published'")
     files = list_files(path)
     digest = sha256("".join(file_digest(file) for file in files).encode()).hexdigest()
     found = read_lists(files)
@@ -148,7 +150,7 @@ def names_against_ranks(
 
 
 def _fill(folder: Path, name: str, source: Source, found: Lists, rules: DdxRules) -> None:
-    golden = [item["diagnoses"] for item in found.items.values()]
+    golden = [item["diagnoses"][0] for item in found.items.values()]
     remembered = remembered_rules(rules, golden, Path.cwd())
     more: dict[str, Any] = {"cases_without_golden_diagnosis": found.dropped}
     task = DDX if found.labelled else DDX_NAMES
@@ -252,7 +254,9 @@ def _given(
         "severities_read": any(one.severity for one in labels) or not labels,
         "strange_ids": 0,
     }
-    return _verdict(trial, GIVEN.id, item, judge, Verdict(valid=True, body=body), given=True)
+    known = any(one.relation for one in labels) or not labels
+    verdict = Verdict(valid=known, reason="" if known else "no relation given", body=body)
+    return _verdict(trial, GIVEN.id, item, judge, verdict, given=True)
 
 
 def _told(one: Diagnosis) -> Diagnosis:

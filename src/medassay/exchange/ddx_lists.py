@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from medassay.answer.diagnoses import clean_name
 from medassay.bank.draft import need_columns, read_csv
 from medassay.core.canonical import canonical
 from medassay.core.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis
@@ -32,6 +33,7 @@ _LABELS = {
 _RAW = {"GT", "Diagnosis 1"}
 _FILE = re.compile(r"diagnoses_(?P<bench>(?:[A-Z0-9]+_)*[A-Z0-9]+)_(?P<model>[^A-Z].*)\Z")
 _FAILED = ("", "ERROR")  # what a row holds whose call failed
+_LONGEST_NAME = 300
 _LONGEST = 200_000  # characters of a reply
 _MOST_RANK = 1000
 _NOTHING = ("", "null", "none", "nan", "na", "n/a")
@@ -98,7 +100,7 @@ def _labelled(file: Path) -> Lists:
     listed: dict[tuple[str, str, str, str], list[Diagnosis]] = {}
     for number, row in enumerate(read_csv(file), 2):
         where = f"{file.name} row {number}"
-        domain = row.get("bench_name") or "ddx"
+        domain = _named(row.get("bench_name") or "ddx", "bench_name", where)
         item = {
             "id": f"patient-{_text(row, 'patient_id', where)}",
             "domain": domain,
@@ -114,16 +116,22 @@ def _labelled(file: Path) -> Lists:
                 f"{where}: case '{row['patient_id']}' has another golden diagnosis or severity in an "
                 "earlier row"
             )
-        model, prompt = _text(row, "model_name", where), row.get("prompt_name") or "zero_shot"
+        model, prompt = (
+            _text(row, "model_name", where),
+            _named(row.get("prompt_name") or "zero_shot", "prompt_name", where),
+        )
         place = (domain, model, prompt, key[1])
         found = listed.setdefault(place, [])
+        name = clean_name(row["differential_diagnosis"])
+        if not name:  # a blank name is dropped; a list may be empty
+            continue
         rank = _rank(row["rank"], where)
         if rank in {one.rank for one in found}:
             raise InputError(f"{where}: a second row for rank {rank} of this list")
         found.append(
             Diagnosis(
                 rank=rank,
-                name=_text(row, "differential_diagnosis", where),
+                name=name,
                 relation=_relation(
                     row["differential_diagnosis_semantic_relationship_name"], where
                 ),
@@ -141,7 +149,8 @@ def _labelled(file: Path) -> Lists:
 
 def _with_labels(place: tuple[str, str, str, str], labels: list[Diagnosis]) -> ListedCase:
     domain, model, setting, item = place
-    text = canonical([{"rank": one.rank, "name": one.name} for one in labels]).decode()
+    listed = [{"rank": one.rank, "name": one.name} for one in labels]
+    text = canonical({"diagnoses": listed}).decode()
     return ListedCase(
         domain=domain, model=model, setting=setting, item=item, text=text, labels=tuple(labels)
     )
@@ -154,7 +163,7 @@ def _raw(files: Sequence[Path]) -> Lists:
     without: set[tuple[str, str]] = set()
     for file in files:
         named = _FILE.match(file.stem)
-        domain = named["bench"].lower() if named else "ddx"
+        domain = _named(named["bench"].lower() if named else "ddx", "bench", file.name)
         model = named["model"] if named else file.stem
         seen = _seen(file)
         for number, row in enumerate(read_csv(file)):
@@ -206,9 +215,24 @@ def _seen(file: Path) -> list[int | None]:
 
 
 def _text(row: Mapping[str, str], column: str, where: str) -> str:
-    value = (row[column] or "").strip()
+    return _named(row[column] or "", column, where)
+
+
+def _named(text: str, column: str, where: str) -> str:
+    """Return a name from a file, refused where it is none."""
+    value = text.strip()
     if not value:
         raise InputError(f"{where}: '{column}' is empty; expected text")
+    if len(value) > _LONGEST_NAME:
+        raise InputError(
+            f"{where}: '{column}' has {len(value)} characters; at most {_LONGEST_NAME}"
+        )
+    if value == "overall":
+        raise InputError(
+            f"{where}: '{column}' is 'overall', which names the ranking over all domains"
+        )
+    if not value.isprintable():
+        raise InputError(f"{where}: '{column}' holds control characters; expected text")
     return value
 
 
@@ -242,6 +266,8 @@ def _golden(text: str, where: str) -> list[str]:
         value = ast.literal_eval(text) if len(text) < _LONGEST else None
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         value = None
-    if not isinstance(value, list) or not all(isinstance(n, str) and n.strip() for n in value):
+    if not isinstance(value, list) or not all(
+        isinstance(n, str) and n.strip() and n.isprintable() for n in value
+    ):
         raise InputError(f"{where}: 'GT' is '{text:.40}'; expected a list of names in brackets")
     return list(dict.fromkeys(value))

@@ -26,7 +26,7 @@ from medassay.core.verdict import Case, Verdict
 from medassay.judge.shown import fence
 from medassay.judge.text import JudgeText, rubric_id
 from medassay.score import ddx, names
-from medassay.score.ddx import BEST, DdxScore, score_case
+from medassay.score.ddx import BEST, score_labels
 from medassay.score.names import Matching
 
 RETRIES = 2
@@ -116,11 +116,11 @@ class DdxJudge:
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return the semantic score of the list, 0 to 16; None unless the verdict is valid."""
-        return self._case(verdict).semantic if verdict.valid else None
+        return score_labels(verdict.body, self.rules).semantic if verdict.valid else None
 
     def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
         """Return what else the labels come to: severity score, hits, counts, the signed difference."""
-        found = self._case(verdict)
+        found = score_labels(verdict.body, self.rules)
         return {
             "severity": found.severity if verdict.body["severities_read"] else None,
             "severity_shift": found.severity_shift,
@@ -131,17 +131,13 @@ class DdxJudge:
             "unjudged": found.unjudged,
         }
 
-    def _case(self, verdict: Verdict) -> DdxScore:
-        listed = verdict.body["diagnoses"]
-        return score_case(
-            [entry["relation"] for entry in listed],
-            [entry["severity"] for entry in listed],
-            verdict.body["golden_severity"],
-            ranks=[entry["rank"] for entry in listed],
-            rank_limit=self.rules.rank_limit,
-            unjudged=self.rules.unjudged,
-            severity_map=self.rules.severity_map,
-        )
+    def fits(self, case: Case, verdict: Verdict) -> bool:
+        """Return whether a verdict holds the list of its answer, and the golden diagnosis of its item."""
+        body = verdict.body
+        listed = [(one.rank, one.name) for one in self._listed(case)]
+        told = [(entry["rank"], entry["name"]) for entry in body["diagnoses"]]
+        golden = (case.item.diagnoses[0], self.golden_severity(case.item))
+        return listed == told and golden == (body["golden"], body["golden_severity"])
 
     def _listed(self, case: Case) -> list[Diagnosis]:
         """Return the list of an answer, with what the names alone tell."""
@@ -198,14 +194,14 @@ class DdxJudge:
             asked[question.key] += len(question.entries)
             (severities if question.key == "severity" else relations).update(answer.labels)
         labelled = [_labelled(one, severities, relations) for one in found]
-        if asked["relation"] and not relations:
+        if asked["relation"] and not any(one.relation for one in labelled):
             return Verdict(valid=False, reason="no usable relation", repaired=_mended(heard))
         body = {
             "golden": item.diagnoses[0],
             "golden_severity": golden,
             "golden_severity_by": golden_by,
             "diagnoses": [one.to_dict() for one in labelled],
-            "severities_read": bool(severities) or not found,
+            "severities_read": bool(severities) or (self.asks and not found),
             "strange_ids": sum(one.strange for one in heard),
         }
         return Verdict(valid=True, body=body, repaired=_mended(heard))

@@ -390,9 +390,13 @@ def alike_key(item: Item) -> tuple[Any, ...]:
 def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what the stored replies of a verdict say today; None if more would be asked."""
     if stored.get("given"):  # it came with an import, without replies: only the score follows
-        verdict = Verdict(valid=True, body=stored["body"])
-        item = answers.items.get(stored["domain"], stored["item"])
-        return verdict_fields(verdict) | {"score": judge.score(item, verdict)}
+        told = stored["outcome"] == "valid"
+        verdict = Verdict(valid=told, reason=stored["reason"], body=stored["body"])
+        number = answers.numbers[tuple(stored[k] for k in TRIAL_KEY)]
+        case = answers.case(answers.trial(number))[0]
+        if not judge.fits(case, verdict):
+            return None
+        return verdict_fields(verdict) | {"score": judge.score(case.item, verdict)}
     own = [stored[k] for k in TRIAL_KEY]
     batch = stored.get("batch", [own])
     trials = [answers.trial(answers.numbers[tuple(key)]) for key in batch]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from medassay.answer.diagnoses import LONGEST_NAME
 from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec
 from medassay.core.trial import Prompt
@@ -109,7 +110,9 @@ def _cases(schedule: Schedule, bench: Bench, spec: ModelSpec) -> Iterator[Case]:
         if all(judge.id != spec.id for judge in bench.seats[name]):
             continue
         longest = "x" * (tested.max_tokens * CHARACTERS_PER_TOKEN)
-        whole = canonical([{"rank": n, "name": "x" * 40} for n in range(1, 6)]).decode()
+        rules = bench.rules.get("ddx", {}).get("rules", {})
+        ranks = range(1, rules.get("rank_limit", 0) + 1)
+        whole = canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()
         for number in schedule.numbers(name):
             _, item, _ = schedule.trial(number)
             if item.form in schedule.task.judges:

@@ -4,11 +4,12 @@ Source: specification of differential-diagnosis scoring (the Kernel29 method). `
 yet ranks above critical: kept for comparability, see `core.diagnosis.SEVERITY_MAPS`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from medassay.core.diagnosis import EXACT, FARTHEST, RELATIONS, SEVERITY_MAPS
+from medassay.core.plan import DdxRules
 
 RANK_LIMIT = 5
 BEST = float((FARTHEST - 1) ** 2)  # of both scores: every rank at distance 1
@@ -30,7 +31,7 @@ class DdxScore:
     """Both scores of one case, in [0, 16]; None where nobody can know.
 
     `n` counts all ranks given, `n_considered` those within the limit, `hit` is the best rank with the
-    golden diagnosis, `unjudged` counts labels that are missing. `severity_shift` is the weighted mean of
+    golden diagnosis (of all ranks), `unjudged` counts labels that are missing. `severity_shift` is the weighted mean of
     predicted − golden severity, None without judged severities.
     """
 
@@ -104,16 +105,18 @@ def score_case(
     placed = list(range(1, len(relations) + 1)) if ranks is None else list(ranks)
     _check(relations, severities, golden_severity, placed, rank_limit, unjudged, severity_map)
     apart = SEVERITY_MAPS[severity_map]
-    semantic: list[tuple[float, int]] = []
-    severity: list[tuple[float, int]] = []
-    shifts: list[tuple[float, int]] = []
+    semantic: list[tuple[int, int]] = []
+    severity: list[tuple[int, int]] = []
+    shifts: list[tuple[int, int]] = []
     steps: list[Step] = []
     missing, hit, considered = 0, None, 0
     for rank, relation, level in sorted(zip(placed, relations, severities, strict=True)):
+        if relation == EXACT and hit is None:
+            hit = rank
         if rank > rank_limit:
-            break
+            continue
         considered += 1
-        weight = (rank_limit + 1 - rank) / rank_limit
+        weight = rank_limit + 1 - rank  # whole numbers: a score of exactly 8 lies on the axis
         missing += (relation is None) + (level is None)
         far = None if unjudged == "exclude_rank" else FARTHEST
         near = far if relation is None else RELATIONS[relation]
@@ -125,10 +128,13 @@ def score_case(
             semantic.append((weight, near))
         if alike is not None:
             severity.append((weight, alike))
-        if relation == EXACT and hit is None:
-            hit = rank
         steps.append(
-            Step(rank=rank, weight=weight, semantic_distance=near, severity_distance=alike)
+            Step(
+                rank=rank,
+                weight=weight / rank_limit,
+                semantic_distance=near,
+                severity_distance=alike,
+            )
         )
     return DdxScore(
         semantic=_weighted(semantic, considered),
@@ -142,14 +148,28 @@ def score_case(
     )
 
 
-def _weighted(distances: Sequence[tuple[float, int]], considered: int) -> float | None:
+def _weighted(distances: Sequence[tuple[int, int]], considered: int) -> float | None:
     if not distances:
         return None if considered else 0.0
     return sum(w * (FARTHEST - d) ** 2 for w, d in distances) / sum(w for w, _ in distances)
 
 
-def _mean(values: Sequence[tuple[float, int]]) -> float:
+def _mean(values: Sequence[tuple[int, int]]) -> float:
     return sum(w * value for w, value in values) / sum(w for w, _ in values)
+
+
+def score_labels(body: Mapping[str, Any], rules: DdxRules) -> DdxScore:
+    """Return the score of a list with its labels: `diagnoses`, best rank first, and `golden_severity`."""
+    listed = body["diagnoses"]
+    return score_case(
+        [entry["relation"] for entry in listed],
+        [entry["severity"] for entry in listed],
+        body["golden_severity"],
+        ranks=[entry["rank"] for entry in listed],
+        rank_limit=rules.rank_limit,
+        unjudged=rules.unjudged,
+        severity_map=rules.severity_map,
+    )
 
 
 def _check(

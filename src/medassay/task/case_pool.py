@@ -13,9 +13,15 @@ from numpy.typing import NDArray
 
 from medassay.core.trial import Scale
 from medassay.score.ddx import BEST
-from medassay.statistic.draws import Floats, number_clusters
-from medassay.statistic.interval.ratio import drawn_sums, linearised, ratio_estimate
+from medassay.statistic.draws import Floats
+from medassay.statistic.interval.ratio import (
+    DrawnStratum,
+    Strata,
+    linearised,
+    ratio_estimate,
+)
 from medassay.statistic.metric.reliability import relative_weights, rescale
+from medassay.statistic.ranking.shared import Bools
 
 TOPS = (1, 3, 5)
 # Both scores (0 to 16), predicted − golden severity, and whether the golden diagnosis is among the first k.
@@ -48,7 +54,7 @@ class Weighting:
 
 
 @dataclass(frozen=True)
-class Stratum:
+class CaseStratum:
     """The cases of one domain, shape (n_cases, numbers), NaN where unknown, with the seed of its draws."""
 
     values: Floats
@@ -59,8 +65,11 @@ class Stratum:
 class CasePool:
     """Cases over some domains, drawn domain by domain."""
 
-    def __init__(self, strata: Sequence[Stratum], n_resamples: int) -> None:
-        self._strata = [stratum for stratum in strata if len(stratum.values)]
+    def __init__(
+        self, strata: Sequence[CaseStratum], *, pool_seed: int, n_resamples: int
+    ) -> None:
+        self._strata = strata
+        self._pool_seed = pool_seed
         self._n_resamples = n_resamples
 
     @cached_property
@@ -69,19 +78,23 @@ class CasePool:
         return np.concatenate([np.empty((0, len(NUMBERS))), *(s.values for s in self._strata)])
 
     @cached_property
-    def clusters(self) -> NDArray[np.int64] | None:
-        """Return the cluster of each case, None if every case is its own."""
-        return number_clusters(np.concatenate([s.clusters for s in self._strata]))
+    def strata(self) -> Strata:
+        """Return how the cases are drawn."""
+        return Strata(
+            [DrawnStratum(stratum.clusters, stratum.seed) for stratum in self._strata],
+            pool_seed=self._pool_seed,
+            n_resamples=self._n_resamples,
+        )
 
     def column(self, number: str) -> Floats:
         """Return one number of every case."""
         return self.values[:, NUMBERS.index(number)]
 
-    def known(self, number: str) -> NDArray[np.bool_]:
+    def known(self, number: str) -> Bools:
         """Return for which cases a number is known."""
         return ~np.isnan(self.column(number))
 
-    def only(self, chosen: NDArray[np.bool_]) -> "CasePool":
+    def only(self, chosen: Bools) -> "CasePool":
         """Return the pool of some cases; draws are over these alone."""
         if chosen.all():
             return self
@@ -89,8 +102,9 @@ class CasePool:
         for stratum in self._strata:
             mask = chosen[at : at + len(stratum.values)]
             at += len(stratum.values)
-            kept.append(Stratum(stratum.values[mask], stratum.clusters[mask], stratum.seed))
-        return CasePool(kept, self._n_resamples)
+            part = CaseStratum(stratum.values[mask], stratum.clusters[mask], stratum.seed)
+            kept.append(part)
+        return CasePool(kept, pool_seed=self._pool_seed, n_resamples=self._n_resamples)
 
     def alike(self) -> "list[tuple[CasePool, list[str]]]":
         """Return the numbers in groups that are known for the same cases, each with these cases."""
@@ -100,17 +114,6 @@ class CasePool:
             if known.any():
                 groups.setdefault(known.tobytes(), []).append(number)
         return [(self.only(self.known(found[0])), found) for found in groups.values()]
-
-    def sums(self, columns: Floats) -> Floats:
-        """Return the sum of every column in every draw, shape (n_resamples, n_columns)."""
-        total = np.zeros((self._n_resamples, columns.shape[1]))
-        at = 0
-        for stratum in self._strata:
-            own = columns[at : at + len(stratum.values)]
-            at += len(stratum.values)
-            clusters = number_clusters(stratum.clusters)
-            total += drawn_sums(own, clusters, self._n_resamples, stratum.seed)
-        return total
 
 
 @dataclass(frozen=True)
@@ -131,19 +134,20 @@ def case_estimates(
 
     Keys are (number, aggregate): `raw` is the plain mean in units of the score, `mean` that of the
     rescaled score (of other numbers in their own units), each preset the weighted mean. All numbers that
-    are known for the same cases share their draws.
+    are known for the same cases share their draws. What has no interval, a pool with a domain of one case,
+    is left out too.
     """
     made: dict[tuple[str, str], dict[str, Any]] = {}
     for known, numbers in pool.alike():
+        if not known.strata.has_interval:
+            continue
         wanted = [one for number in numbers for one in _wanted(known, number, weighting)]
-        sums = known.sums(
+        sums = known.strata.sums(
             np.column_stack([c for one in wanted for c in (one.above, one.below)])
         )
         for at, one in enumerate(wanted):
             draws = sums[:, 2 * at] / sums[:, 2 * at + 1]
-            found = ratio_estimate(
-                one.above, one.below, draws, clusters=known.clusters, scale=one.scale
-            )
+            found = ratio_estimate(one.above, one.below, draws, known.strata, scale=one.scale)
             made[one.key] = found.to_dict() | {"scale": [one.scale.lo, one.scale.hi]} | one.more
     return made
 
@@ -176,5 +180,41 @@ def aggregate_draws(
 ) -> tuple[Floats, Floats]:
     """Return values whose plain mean is a weighted aggregate, one a case, and the draws of it."""
     above, below = weighting.weighed(number, pool.column(number), preset)
-    sums = pool.sums(np.column_stack([above, below]))
+    sums = pool.strata.sums(np.column_stack([above, below]))
     return linearised(above, below), sums[:, 0] / sums[:, 1]
+
+
+def bounds(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str], tuple[float, float]]:
+    """Return every aggregate with the missing cases at their worst, and at their best.
+
+    A case is missing where its semantic score is unknown; a severity that cannot be known of a case that
+    has one is no miss. Empty where nothing is missing.
+    """
+    missing = ~pool.known("semantic")
+    if not missing.any():
+        return {}
+    made: dict[tuple[str, str], tuple[float, float]] = {}
+    for number in (*SCORES, *(f"top{k}" for k in TOPS)):
+        values = pool.column(number)
+        if np.isnan(values).all():
+            continue
+        ends = []
+        for end in (0.0, BEST if number in SCORES else 1.0):
+            filled = np.where(missing, end, values)
+            ends.append(_aggregates(filled[~np.isnan(filled)], number, weighting))
+        for name, worst in ends[0].items():
+            made[number, name] = (worst, ends[1][name])
+    return made
+
+
+def _aggregates(values: Floats, number: str, weighting: Weighting) -> dict[str, float]:
+    if number not in SCORES:
+        return {"mean": float(values.mean())}
+    found = {
+        "raw": float(values.mean()),
+        "mean": float(weighting.rescaled(number, values).mean()),
+    }
+    for preset in weighting.presets:
+        above, below = weighting.weighed(number, values, preset)
+        found[preset] = float(above.sum() / below.sum())
+    return found

@@ -3,16 +3,18 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from medassay.core.plan import rules_from_dict
 from medassay.statistic.draws import Floats, seed_of
+from medassay.statistic.interval.ratio import ratio_p
 from medassay.statistic.metric.reliability import PRESETS, score_maximum
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
+from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import Difference, difference_from_draws
 from medassay.task.case_pool import (
@@ -20,14 +22,19 @@ from medassay.task.case_pool import (
     SCORES,
     TOPS,
     CasePool,
-    Stratum,
+    CaseStratum,
     Weighting,
     aggregate_draws,
+    bounds,
     case_estimates,
 )
 from medassay.task.kinds import drawn_as
 from medassay.task.scoring import RunItems
 
+CASE_KEYS = (
+    *("semantic", "severity", "semantic_mean", "severity_mean", "quadrants"),
+    *(f"top{k}" for k in TOPS),
+)
 QUADRANTS = ("top_right", "top_left", "bottom_left", "bottom_right", "axis")
 NAMES_ALONE = "ddx_names"  # the task whose lists nobody judges
 MOST_GROUPS = 200  # of one grouping; the largest are shown
@@ -79,7 +86,8 @@ class DdxCases:
             semantic_max=score_maximum(self._rules.semantic_max), presets={**PRESETS, **own}
         )
         # What a missing list gets for severity: the worst, unless nobody was asked for any.
-        self._none_at_all = None if manifest["task"] == NAMES_ALONE else 0.0
+        self.judged = manifest["task"] != NAMES_ALONE
+        self._none_at_all = 0.0 if self.judged else None
         self._clusters = {d: np.array(found) for d, found in items.clusters.items()}
         self._cells: dict[Cell, _Cases] = {}
 
@@ -116,28 +124,43 @@ class DdxCases:
             score["score"],
             parts.get("severity") if parts else self._none_at_all,
             parts.get("severity_shift"),
-            *(float(hit is not None and hit <= k) for k in TOPS),
+            *(
+                float(hit is not None and hit <= k) if k <= self._rules.rank_limit else None
+                for k in TOPS
+            ),
         ]
 
-    def row(self, domains: Sequence[str], row: Row, mode: str) -> dict[str, Any]:
-        """Return what a report row says besides its rank."""
-        pool = self._pool(domains, row, mode)
-        made: dict[str, Any] = {"prompt": row[1]}
+    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+        """Return what a report row says besides its rank.
+
+        `used` are the items that the row is ranked on, over the domains; aggregates are over these.
+        """
+        whole = self._pool(domains, row, mode)
+        pool = whole.only(used)
         estimates = case_estimates(pool, self._weighting)
+        for key, (worst, best) in bounds(whole, self._weighting).items():
+            if key in estimates:
+                estimates[key] |= {"worst": worst, "best": best}
+        made: dict[str, Any] = {"prompt": row[1]}
         for name in SCORES:
             made[name] = {
                 key: estimates.get((name, key)) for key in (*self._weighting.presets, "mean")
             }
             made[f"{name}_mean"] = estimates.get((name, "raw"))
         made |= {f"top{k}": estimates.get((f"top{k}", "mean")) for k in TOPS}
-        made["quadrants"] = self._quadrants(pool)
         cells = [c for d in domains if (c := self._cells.get((d, *row, mode)))]
-        made["unjudged"] = sum(c.unjudged for c in cells)
-        made["labels"] = sum(c.labels for c in cells)
-        return made
+        return made | {
+            "quadrants": self._quadrants(pool),
+            "skipped": int((~whole.known("semantic")).sum()),
+            "unjudged": sum(c.unjudged for c in cells),
+            "labels": sum(c.labels for c in cells),
+        }
 
-    def document(self, rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
-        """Return rules, pairs of model-prompts by mode, and where they err, over all domains."""
+    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+        """Return rules, pairs of model-prompts by mode, and where they err, over all domains.
+
+        `used` are, by mode and row, the items that the row is ranked on.
+        """
         return {
             "semantic_max": self._weighting.semantic_max,
             "leading": self.leading,
@@ -146,12 +169,12 @@ class DdxCases:
             },
             "pairs": {
                 mode: {number: self._pairs(found, mode, number) for number in SCORES}
-                for mode, found in rows.items()
+                for mode, found in used.items()
             },
             "errors": [
                 error
-                for mode, found in rows.items()
-                for row in found
+                for mode, found in used.items()
+                for row in sorted(found)
                 for error in self._errors(row, mode)
             ],
         }
@@ -173,19 +196,24 @@ class DdxCases:
             cases = self._cells.get((domain, *row, mode))
             unknown = np.full((len(clusters), len(NUMBERS)), np.nan)
             values = unknown if cases is None else cases.values()
-            strata.append(
-                Stratum(values, clusters, seed_of(versions[domain], run, domain, mode))
-            )
-        return CasePool(strata, self._manifest["plan"]["n_resamples"])
+            seed = seed_of(versions[domain], run, domain, mode)
+            strata.append(CaseStratum(values, clusters, seed))
+        joined = "+".join(sorted(set(versions.values())))
+        return CasePool(
+            strata,
+            pool_seed=seed_of(joined, run, "overall", mode),
+            n_resamples=self._manifest["plan"]["n_resamples"],
+        )
 
-    def _pairs(self, rows: Sequence[Row], mode: str, number: str) -> list[dict[str, Any]]:
+    def _pairs(self, used: Mapping[Row, Bools], mode: str, number: str) -> list[dict[str, Any]]:
         """Return the differences of the leading aggregates, first minus second, on common cases."""
+        rows = sorted(used)
         if not 2 <= len(rows) <= ALL_PAIRS_UP_TO:
             return []
         pools = {row: self._pool(sorted(self._clusters), row, mode) for row in rows}
         remembered: dict[tuple[Row, bytes], tuple[Floats, Floats]] = {}
 
-        def side(row: Row, both: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        def side(row: Row, both: Bools) -> tuple[Floats, Floats]:
             key = (row, both.tobytes())
             if key not in remembered:
                 own = pools[row].only(both)
@@ -195,14 +223,15 @@ class DdxCases:
         made = []
         for first, second in combinations(rows, 2):
             both = pools[first].known(number) & pools[second].known(number)
-            if both.sum() < _FEWEST:
+            both &= used[first] & used[second]
+            strata = pools[first].only(both).strata
+            if both.sum() < _FEWEST or not strata.has_interval:
                 continue
             (one, one_draws), (other, other_draws) = side(first, both), side(second, both)
-            clusters = pools[first].only(both).clusters
             found = difference_from_draws(
-                one, other, one_draws - other_draws, clusters=clusters
+                one, other, one_draws - other_draws, clusters=strata.clusters
             )
-            made.append(_pair(first, second, found, len(one)))
+            made.append(_pair(first, second, found, len(one), p=ratio_p(one - other, strata)))
         adjusted = holm([pair["p"] for pair in made])
         return [pair | {"p_holm": float(p)} for pair, p in zip(made, adjusted, strict=True)]
 
@@ -214,11 +243,13 @@ class DdxCases:
         """
         pool = self._pool(sorted(self._clusters), row, mode)
         made = []
-        for by, labels in self._groups(row, mode).items():
-            sizes = Counter(label for label in labels if label is not None)
+        severities = self._golden_severities(row, mode)
+        for by, labels in {"golden_severity": severities, **self._groups}.items():
+            sizes = Counter(label for label in labels if label)
+            names, inverse = np.unique(np.array(labels), return_inverse=True)
+            numbers = {name: number for number, name in enumerate(names.tolist())}
             for value, size in sorted(sizes.most_common(MOST_GROUPS)):
-                chosen = np.array([label == value for label in labels])
-                found = case_estimates(pool.only(chosen), self._weighting)
+                found = case_estimates(pool.only(inverse == numbers[value]), self._weighting)
                 made.append(
                     {
                         "model": row[0],
@@ -235,26 +266,41 @@ class DdxCases:
                 )
         return made
 
-    def _groups(self, row: Row, mode: str) -> dict[str, list[str | None]]:
-        """Return grouping → the group of each case, in the order of a pool's items."""
-        made: dict[str, list[str | None]] = {
-            "golden_severity": [],
-            "category": [],
-            "golden_diagnosis": [],
+    @cached_property
+    def _groups(self) -> dict[str, list[str]]:
+        """Return grouping → the group of each case over all domains; "" where it has none to tell.
+
+        Nothing once an item is deleted: the groups would tell what it was.
+        """
+        if any(item.tombstone is not None for item in self._items):
+            return {}
+        public = [
+            (item.category or "", item.diagnoses[0])
+            if item.kind == "public" and item.form == "diagnoses"
+            else ("", "")
+            for item in self._items
+        ]
+        return {
+            "category": [category for category, _ in public],
+            "golden_diagnosis": [golden for _, golden in public],
         }
+
+    @cached_property
+    def _given_severities(self) -> list[str]:
+        return [item.severity or "" for item in self._items]
+
+    def _golden_severities(self, row: Row, mode: str) -> list[str]:
+        """Return the golden severity of each case over all domains: as judged, else as the bank says."""
+        given, at = self._given_severities.copy(), 0
         for domain in sorted(self._clusters):
             cases = self._cells.get((domain, *row, mode))
-            golden = {} if cases is None else cases.golden
-            for place, name in enumerate(self._items.names(domain)):
-                item = self._items.get(domain, name)
-                public = item.kind == "public" and item.form == "diagnoses"
-                made["golden_severity"].append(golden.get(place))
-                made["category"].append(item.category if public else None)
-                made["golden_diagnosis"].append(item.diagnoses[0] if public else None)
-        return made
+            for place, severity in ({} if cases is None else cases.golden).items():
+                given[at + place] = severity
+            at += len(self._clusters[domain])
+        return given
 
 
-def _pair(first: Row, second: Row, found: Difference, n: int) -> dict[str, Any]:
+def _pair(first: Row, second: Row, found: Difference, n: int, *, p: float) -> dict[str, Any]:
     return {
         "first": list(first),
         "second": list(second),
@@ -262,7 +308,7 @@ def _pair(first: Row, second: Row, found: Difference, n: int) -> dict[str, Any]:
         "lo": found.lo,
         "hi": found.hi,
         "n": n,
-        "p": found.p,
-        "test": found.test,
+        "p": p,
+        "test": "t of the linearised difference",
         "different": found.different,
     }

@@ -6,21 +6,22 @@ severity score, both aggregates, top-k and quadrants, each with its interval.
 Source: specification of differential-diagnosis scoring; statistics 7.10, "ddx aggregates".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from medassay.bank.disease_names import load_disease_names
-from medassay.core.plan import DdxRules, rules_from_dict
+from medassay.core.plan import AGGREGATING, DdxRules, rules_from_dict
 from medassay.core.trial import Scale
 from medassay.errors import InputError
 from medassay.score.ddx import BEST
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 from medassay.task.case_pool import NUMBERS
-from medassay.task.cases import NAMES_ALONE, DdxCases
+from medassay.task.cases import CASE_KEYS, NAMES_ALONE, DdxCases
 from medassay.task.scoring import RunItems
+from medassay.task.standings import Table, leaderboard_document
 from medassay.task.task import Task
 
 DDX = Task(
@@ -46,14 +47,12 @@ DDX_NAMES = Task(
 )
 
 
-def remembered_rules(
-    rules: DdxRules, golden: Iterable[Sequence[str]], base: Path
-) -> dict[str, Any]:
+def remembered_rules(rules: DdxRules, golden: Iterable[str], base: Path) -> dict[str, Any]:
     """Return what a run remembers of its rules: with the files of names and the synonyms taken from them.
 
     Only names of the run's own golden diagnoses are taken, so that the run can be scored again alone.
     """
-    diagnoses = [names for names in golden if names]
+    diagnoses = set(golden)
     files: list[dict[str, str]] = []
     synonyms: dict[str, list[str]] = {}
     for name in rules.names:
@@ -93,27 +92,28 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
     if (problem := rules.problem()) is not None:
         raise InputError(problem)
     kept = rules_from_dict(run.manifest["ddx"]["rules"])
-    chosen = {name: getattr(rules, name) for name in ("preset", "k", "x0", "semantic_max")}
+    chosen = {name: getattr(rules, name) for name in AGGREGATING}
     ddx = {**run.manifest["ddx"], "rules": replace(kept, **chosen).to_dict()}
+    manifest = {**run.manifest, "ddx": ddx}
     items = RunItems(run.path, run.manifest["domains"])
-    cases = DdxCases(items, {**run.manifest, "ddx": ddx})
+    task = {DDX.name: DDX, DDX_NAMES.name: DDX_NAMES}[run.manifest["task"]]
+    cases, table = DdxCases(items, manifest), Table(items, task.scale.lo)
     trials = read_jsonl(run.path / "trials.jsonl")
     for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
+        table.add(trial, score["score"])
         cases.add(trial, score)
+    made = leaderboard_document(table, manifest, task, None, cases)
+    kept_of = {
+        (name, row["model"], row["setting"], row["mode"]): row
+        for name, rows in run.statistics["domains"].items()
+        for row in rows
+    }
     domains = {
         name: [
-            row
-            | cases.row(
-                items.domains if name == "overall" else [name],
-                (row["model"], row["setting"]),
-                row["mode"],
-            )
+            kept_of[name, row["model"], row["setting"], row["mode"]]
+            | {key: value for key, value in row.items() if key in CASE_KEYS}
             for row in rows
         ]
-        for name, rows in run.statistics["domains"].items()
+        for name, rows in made["domains"].items()
     }
-    modes: dict[str, list[tuple[str, str]]] = {mode: [] for mode in run.statistics["fields"]}
-    for row in run.statistics["domains"]["overall"]:
-        modes[row["mode"]].append((row["model"], row["setting"]))
-    rows = {mode: sorted(found) for mode, found in modes.items()}
-    return {**run.statistics, "domains": domains, "ddx": cases.document(rows)}
+    return {**run.statistics, "domains": domains, "ddx": made["ddx"]}

@@ -15,6 +15,7 @@ from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
 from medassay.statistic.ranking.pairs import Pair, Row
 from medassay.statistic.ranking.pool import Options, Stratum
+from medassay.statistic.ranking.shared import Bools
 from medassay.task.cases import DdxCases
 from medassay.task.harm import HarmCounts, harm_of
 from medassay.task.judged import Judgements
@@ -148,19 +149,24 @@ def leaderboard_document(
         raise StatisticError("the run has no trials: no data is not a score of zero")
     domains: dict[str, list[dict[str, Any]]] = {}
     fields: dict[str, dict[str, Any]] = {}
+    over_all: dict[str, dict[Row, Bools]] = {}
     for mode in sorted(table.modes):
         rows = table.rows(mode)
         groups = {name: [name] for name in table.domains}
         names = [OVERALL, *groups] if len(groups) > 1 else list(groups)
         for name in names:
             members = groups.get(name, table.domains)
-            document, relations = _ranking(table, manifest, task, mode, rows, name, members)
+            document, relations, used = _ranking(
+                table, manifest, task, mode, rows, name, members
+            )
+            if name == names[0]:  # over all domains
+                over_all[mode] = used
             if judgements is not None:
                 seed = seed_of(manifest["methodology"], drawn_as(manifest), name, mode)
                 _add_judging(document, judgements, members, mode, seed, manifest)
                 relations["panel"] = judgements.panel(members, mode, seed)
             if cases is not None:
-                _add_cases(document, cases, members, mode)
+                _add_cases(document, cases, members, mode, used)
             domains.setdefault(name, []).extend(document)
             fields.setdefault(mode, {})[name] = relations
         if len(groups) == 1:  # one domain: it is the whole
@@ -186,9 +192,7 @@ def leaderboard_document(
         "level": 0.95,
         "domains": domains,
         "fields": fields,
-        **(
-            {} if cases is None else {"ddx": cases.document({m: table.rows(m) for m in fields})}
-        ),
+        **({} if cases is None else {"ddx": cases.document(over_all)}),
     }
 
 
@@ -200,7 +204,7 @@ def _ranking(
     rows: list[Row],
     name: str,
     members: list[str],
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], dict[str, Any], dict[Row, Bools]]:
     versions, run, plan = manifest["domains"], drawn_as(manifest), manifest["plan"]
     strata = [
         Stratum(
@@ -228,7 +232,8 @@ def _ranking(
     )
     document = [_row(s, field, table, members, mode, task) for s in field.standings]
     document.sort(key=lambda row: _place(row, task))
-    return document, _relations(field)
+    used = {standing.row: standing.used for standing in field.standings}
+    return document, _relations(field), used
 
 
 def _place(row: dict[str, Any], task: Task) -> tuple[bool, int, float, str, str]:
@@ -322,12 +327,17 @@ def _add_judging(
 
 
 def _add_cases(
-    document: list[dict[str, Any]], cases: DdxCases, members: list[str], mode: str
+    document: list[dict[str, Any]],
+    cases: DdxCases,
+    members: list[str],
+    mode: str,
+    used: Mapping[Row, Bools],
 ) -> None:
     """Add to every row the scores of its ranked lists, and mark what judges left without a label."""
     for row in document:
-        row.update(cases.row(members, (row["model"], row["setting"]), mode))
-        if row["labels"] and row["unjudged"] / row["labels"] > UNJUDGED_MARK:
+        key = (row["model"], row["setting"])
+        row.update(cases.row(members, key, mode, used[key]))
+        if cases.judged and row["labels"] and row["unjudged"] / row["labels"] > UNJUDGED_MARK:
             row["flags"].append("unjudged")
 
 

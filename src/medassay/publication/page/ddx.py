@@ -24,11 +24,10 @@ NAMES = {
     None: "not placed: a score is unknown",
 }
 _CORNERS = [name for name in NAMES if name not in ("axis", None)]
-_VIOLINS = 12  # side by side; more are too narrow to read
-_SWARM = 1500  # points of one violin
+_SHOWN = 40  # model-prompts in a figure of all
+_SWARM = 1500  # points drawn over one violin
 _CROSSES = 5000
 _LISTED = 2000  # rows of a table
-_SHORT = 4  # names in a label
 _ROLES = re.compile(
     r' (?:role|aria-roledescription|aria-label)="[^"]*"'
 )  # of a picture, without links
@@ -113,7 +112,7 @@ def plane_figure(statistics: Mapping[str, Any], mode: str) -> Figure | None:
 
 
 def top_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
-    """Return the share of cases with the golden diagnosis among the first 1, 3 and 5, at most twelve rows."""
+    """Return the share of cases with the golden diagnosis among the first 1, 3 and 5, at most forty rows."""
     named = _names(rows)
     points = [
         {
@@ -123,7 +122,7 @@ def top_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
             "score": row[f"top{k}"]["score"],
             "n": row[f"top{k}"]["n"],
         }
-        for row in rows[:_VIOLINS]
+        for row in rows[:_SHOWN]
         for k in (1, 3, 5)
         if row[f"top{k}"]
     ]
@@ -156,7 +155,7 @@ def violin_figure(
     rows: Sequence[Mapping[str, Any]],
     score: str,
 ) -> Figure | None:
-    """Return the raw scores of every model-prompt, at most twelve, in the order of the ranking.
+    """Return the raw scores of every model-prompt, at most forty, in the order of the ranking.
 
     Parameters
     ----------
@@ -164,17 +163,19 @@ def violin_figure(
     score : semantic or severity
     """
     named = _names(rows)
-    keys = [(row["model"], row["setting"]) for row in rows[:_VIOLINS]]
-    groups = {key: list(scores[key]) for key in keys if key in scores}
+    keys = [(row["model"], row["setting"]) for row in rows[:_SHOWN]]
     jitter = random.Random(score)
+    groups = {
+        key: jitter.sample(scores[key], len(scores[key])) for key in keys if key in scores
+    }
     points = [
         {
             "group": named[key],
             f"{score} score": value,
-            "jitter": round(jitter.uniform(-1, 1), 3),
+            "jitter": round(jitter.uniform(-1, 1), 3) if number < _SWARM else None,
         }
         for key, values in groups.items()
-        for value in jitter.sample(values, min(len(values), _SWARM))
+        for number, value in enumerate(values)
     ]
     if not points:
         return None
@@ -193,7 +194,7 @@ def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
     many = _density(cases)
     density = None
     if many is not None:
-        name = f"ddx-cases-{anchor_of(board, *key)}"
+        name = f"ddx-cases-{anchor_of(board, cases[0])}"
         yield from drawn(many, name)
         density = shown(many, name)
     yield render(
@@ -212,18 +213,16 @@ def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
         drawings=_linked(board, cases, up) if drawable() and density is None else None,
         density=density,
         n_cases=len(cases),
-        anchor=anchor_of(board, *key),
+        anchor=lambda case: anchor_of(board, case),
     )
 
 
-def anchor_of(board: Board, model: str, setting: str, mode: str) -> str:
-    """Return the id, on the page of a case, of what one model-prompt answered."""
-    return (
-        board.prompt_path(model, setting, mode)
-        .removeprefix("ddx/")
-        .strip("/")
-        .replace("/", "--")
-    )
+def anchor_of(board: Board, case: ShownCase) -> str:
+    """Return the id, on the page of a case, of one list."""
+    path = board.prompt_path(case.key.model, case.key.setting, case.key.mode)
+    repeat = case.answer.trial["repeat"]
+    place = path.removeprefix("ddx/").strip("/").replace("/", "--")
+    return place + (f"-r{repeat}" if repeat else "")
 
 
 def _by_score(case: ShownCase) -> tuple[float, float, str]:
@@ -254,8 +253,10 @@ def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> dict[str, Any]
     known = [c for c in cases if c.x is not None and c.y is not None]
     if not known:
         return None
-    anchor = anchor_of(board, known[0].key.model, known[0].key.setting, known[0].key.mode)
-    places = [f"{up}{board.case_path(c.key.domain, c.name)}index.html#{anchor}" for c in known]
+    places = [
+        f"{up}{board.case_path(c.key.domain, c.name)}index.html#{anchor_of(board, c)}"
+        for c in known
+    ]
     figure = case_figure(known, places)
     return {
         "figure": figure,
@@ -293,29 +294,23 @@ def _density(cases: Sequence[ShownCase]) -> Figure | None:
 
 
 def case_figure(cases: Sequence[ShownCase], links: Sequence[str]) -> Figure:
-    """Return the plane of the cases of one model-prompt; cases at the same place share a cross.
+    """Return the plane of the cases of one model-prompt.
 
     `links` are the addresses of the cases, in their order.
     """
     heads = {case.name.rpartition("-")[0] for case in cases}
     start = len(heads.pop()) + 1 if len(heads) == 1 and "" not in heads else 0
-    joined: dict[tuple[float, float], list[tuple[ShownCase, str]]] = {}
-    for case, link in zip(cases, links, strict=True):
-        place = (round(case.x or 0.0, 4), round(case.y or 0.0, 4))
-        joined.setdefault(place, []).append((case, link))
     points = []
-    for (across, up), here in sorted(joined.items()):
-        names = [case.name[start:] for case, _ in here]
-        more = f" +{len(names) - _SHORT}" if len(names) > _SHORT else ""
-        first, link = here[0]
-        listed = "; ".join(f"{row['rank']}. {row['name']}" for row in first.rows[:5])
+    for case, link in zip(cases, links, strict=True):
+        listed = "; ".join(f"{row['rank']}. {row['name']}" for row in case.rows[:5])
+        repeat = case.answer.trial["repeat"]
         points.append(
             {
-                "severity": across,
-                "semantics": up,
-                "label": ", ".join(names[:_SHORT]) + more,
-                "says": f"{first.name}: {first.golden}. Listed: {listed or 'nothing'}",
-                "case": first.name,
+                "severity": case.x,
+                "semantics": case.y,
+                "label": case.name[start:] + (f" r{repeat}" if repeat else ""),
+                "says": f"{case.name}: {case.golden}. Listed: {listed or 'nothing'}",
+                "case": case.name,
                 "href": link,
             }
         )
@@ -342,9 +337,7 @@ def _cases(board: Board) -> Iterator[Page]:
             domain=domain,
             item=cases[0].item,
             name=item,
-            cases=[
-                (anchor_of(board, c.key.model, c.key.setting, c.key.mode), c) for c in cases
-            ],
+            cases=[(anchor_of(board, c), c) for c in cases],
             golden=cases[0],
             names=NAMES,
         )

@@ -1,11 +1,13 @@
 """Distributions as violin and swarm, and points in four quadrants."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import cos, sin, sqrt
 from typing import Any
 
 from medassay.publication.plot.figure import Figure
 
 _FEWEST = 10  # below, a density would show more than is there
+_VIOLINS_A_ROW = 10
 _SIDE = 460  # of the plane, in pixels
 _CROSS = "M-1,-1L1,1M1,-1L-1,1"
 # Where a label may stand: pixels to the side of its point, lines above or below it; the nearest first.
@@ -13,6 +15,7 @@ _PLACES = sorted(
     ((away, lines) for away in (12, 40, 80, 120) for lines in range(-12, 13)),
     key=lambda place: place[0] + 14 * abs(place[1]),
 )
+_GOLDEN_ANGLE = 2.399963  # radians; points at it never stand in a line
 _CORNERS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
 _CHARACTER, _LINE = 6.4, 14.0  # width and height of a label's letters, in pixels
 
@@ -28,7 +31,8 @@ def violin_swarm(
 
     Parameters
     ----------
-    points : each with group, `value` and jitter in [-1, 1], computed with a seed
+    points : each with group, `value` and jitter in [-1, 1], computed with a seed; None where the swarm
+        leaves the point out, which density and quartiles do not
     bandwidth : of the density, in units of the value; it ends with the data
     extent : the ends of the axis
     """
@@ -39,7 +43,7 @@ def violin_swarm(
         {
             "group": f"{point['group']} (n = {sizes[point['group']]})",
             value: point[value],
-            "jitter": point["jitter"],
+            **({} if point["jitter"] is None else {"jitter": point["jitter"]}),
             "many": sizes[point["group"]] >= _FEWEST,
         }
         for point in points
@@ -70,15 +74,14 @@ def violin_swarm(
         rows=rows,
         spec={
             "facet": {
-                "column": {
-                    "field": "group",
-                    "type": "nominal",
-                    "title": None,
-                    "sort": list(dict.fromkeys(row["group"] for row in rows)),
-                    "header": {"labelLimit": 114, "labelExpr": "split(datum.label, ' · ')"},
-                }
+                "field": "group",
+                "type": "nominal",
+                "title": None,
+                "sort": list(dict.fromkeys(row["group"] for row in rows)),
+                "header": {"labelLimit": 114, "labelExpr": "split(datum.label, ' · ')"},
             },
-            "spacing": 4,
+            "columns": _VIOLINS_A_ROW,
+            "spacing": {"column": 4, "row": 16},
             "spec": {
                 "width": 110,
                 "height": 280,
@@ -92,6 +95,7 @@ def violin_swarm(
                         },
                     },
                     {
+                        "transform": [{"filter": "isValid(datum.jitter)"}],
                         "mark": {"type": "point", "size": 18, "filled": True, "opacity": 0.8},
                         "encoding": {
                             "y": y,
@@ -215,22 +219,24 @@ def case_quadrant(
 ) -> Figure:
     """Return a small cross for each case on two axes that cross at 0; each leads to the case.
 
+    Cases at the same place are set around it, a few pixels apart, so that each can be reached.
+
     Parameters
     ----------
-    points : each with `x`, `y`, label (the cases at this place), says (what a reader of it hears) and href
+    points : each with `x`, `y`, label (of the case), says (what a reader of it hears) and href
     names : of the quadrants: upper right, upper left, lower left, lower right
     limit : where the axes end, above and below 0
     """
     plane = _Plane(x, y, limit)
-    here = {"x": plane.across, "y": plane.up}
+    here = {"x": {**plane.across, "field": "at_x"}, "y": {**plane.up, "field": "at_y"}}
     cross = {"type": "point", "shape": _CROSS, "size": 30, "strokeWidth": 1.5}
     return Figure(
         name="case_quadrant",
         title=title or f"{y} against {x}, case by case",
         description=f"Cases by {x} and {y}; the axes cross at 0.",
-        caption="Cases at the same place share a cross.",
-        columns={"label": "cases", x: x, y: y},
-        rows=[dict(point) for point in points],
+        caption="Cases at the same place are set around it.",
+        columns={"label": "case", x: x, y: y},
+        rows=list(_around(points, x, y, 2 * limit / _SIDE)),
         spec=plane.spec(
             title,
             names,
@@ -305,6 +311,22 @@ def case_density(
             ],
         ),
     )
+
+
+def _around(
+    points: Sequence[Mapping[str, Any]], x: str, y: str, pixel: float
+) -> Iterator[dict[str, Any]]:
+    """Yield points with the place where each is drawn: the second at a place goes beside it, on a spiral."""
+    here: dict[tuple[float, float], int] = {}
+    for point in points:
+        place = (round(point[x], 4), round(point[y], 4))
+        number = here[place] = here.get(place, -1) + 1
+        away, angle = 11 * sqrt(number) * pixel, number * _GOLDEN_ANGLE
+        yield {
+            **point,
+            "at_x": point[x] + away * cos(angle),
+            "at_y": point[y] + away * sin(angle),
+        }
 
 
 class _Plane:

@@ -32,7 +32,10 @@ ALL_PAIRS_UP_TO = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One row of a field. `estimate` is None when there is no honest interval; `reason` says why."""
+    """One row of a field. `estimate` is None when there is no honest interval; `reason` says why.
+
+    `used` are the items that the row is scored on, over the strata.
+    """
 
     row: Row
     estimate: Estimate | None
@@ -40,6 +43,7 @@ class Standing:
     rank: Rank
     coverage: float
     n_own: int
+    used: Bools
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,9 +122,17 @@ def field_of(
     bound = n_common > 0 and len(ranked) > 1
     return Field(
         standings=tuple(
-            Standing(row=row, estimate=e, micro=m, rank=r, coverage=float(c), n_own=int(n))
-            for row, e, m, r, c, n in zip(
-                rows, estimates, micros, ranks, coverage, own, strict=True
+            Standing(
+                row=row,
+                estimate=e,
+                micro=m,
+                rank=r,
+                coverage=float(c),
+                n_own=int(n),
+                used=np.concatenate(masks[i]),
+            )
+            for i, (row, e, m, r, c, n) in enumerate(
+                zip(rows, estimates, micros, ranks, coverage, own, strict=True)
             )
         ),
         n_items=total,
