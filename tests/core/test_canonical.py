@@ -2,7 +2,7 @@ import json
 
 import pytest
 import rfc8785
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from medassay.core.canonical import canonical, content_hash, sha256_hex
@@ -19,6 +19,8 @@ values = st.recursive(
 )
 
 
+@example(2.0**53)
+@example(9999999999999998.0)
 @given(values)
 def test_equals_the_reference_implementation(value):
     assert canonical(value) == rfc8785.dumps(value)

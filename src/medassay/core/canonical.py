@@ -45,8 +45,8 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_float(value: float) -> Any:
-    if value.is_integer() and abs(value) <= _SAFE_INTEGER:
-        return int(value)
+    if value.is_integer():
+        return int(value) if abs(value) <= _SAFE_INTEGER else msgspec.Raw(rfc8785.dumps(value))
     if 1e-4 <= abs(value) < 1e16:  # where msgspec and ECMAScript agree
         return value
     return msgspec.Raw(rfc8785.dumps(value))
