@@ -125,3 +125,29 @@ def test_every_number_of_the_report_stands_on_the_page(page, site):
     assert float(shown.get_attribute("data-score")) == pytest.approx(
         row["semantic"]["hard"]["score"], abs=1e-4
     )
+
+
+def test_the_picked_cases_and_the_quadrants_are_those_of_the_scores(page, site):
+    page.goto(prompt_page(site))
+    captions = [c.inner_text() for c in page.query_selector_all("table.calculation caption")]
+    # The worst case may hold no list, and then has no calculation.
+    scores = [float(re.findall(r"[\d.]+", caption)[0]) for caption in captions]
+    assert scores == sorted(scores, reverse=True)
+    lines = (site / "data" / "run" / "scores.jsonl").read_text().splitlines()
+    assert scores[0] == pytest.approx(max(json.loads(x)["score"] for x in lines), abs=1e-3)
+    counted = {
+        words.split(":")[0].lower(): int(re.findall(r"\d+", words)[0])
+        for words in (d.inner_text() for d in page.query_selector_all("details > summary"))
+    }
+    statistics = json.loads((site / "data" / "run" / "statistics.json").read_text())
+    [row] = statistics["domains"]["overall"]
+    names = {
+        "top_right": "good severity, good semantics",
+        "top_left": "bad severity, good semantics",
+        "bottom_left": "bad severity, bad semantics",
+        "bottom_right": "good severity, bad semantics",
+        "axis": "on an axis",
+    }
+    wanted = {names[place]: n for place, n in row["quadrants"].items() if n}
+    assert len(wanted) > 1
+    assert counted == wanted
