@@ -1,0 +1,165 @@
+"""The one JSON value of a reply: the longest that stands in it, whatever prose, fences or thoughts surround it.
+
+Replies are hostile: partners of brackets are remembered over all starts, and what is read in all is bounded, so that
+neither a million brackets nor a million unclosed strings cost more than a few times their length.
+
+Source: specification of JSON structural similarity, "Extract".
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from medassay.core.reading import strip_thoughts
+
+MOST_CHARACTERS = 1_000_000
+MOST_LEVELS = 200  # of nesting
+# What may be read of a reply in all, in characters: more than any that is not made to cost time.
+_MOST_READ = 8  # times its own length
+_SPAN = 100  # characters that a pair of brackets costs besides what it holds
+_ALWAYS = 1000 * _SPAN
+_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+.-]*[ \t]*$\n?", re.MULTILINE)
+_OPENING = re.compile(r"[{\[]")
+# Outside of strings: a bracket, or a whole string; a string that never ends runs to the end.
+_TOKEN = re.compile(r'[{}\[\]]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_CLOSES = {"{": "}", "[": "]"}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReply:
+    """A JSON object or array read from a reply, or None and the reason why there is none.
+
+    `duplicate_keys` are keys that one object has twice; the last one counts.
+    """
+
+    value: dict[str, Any] | list[Any] | None
+    reason: str = ""
+    duplicate_keys: tuple[str, ...] = ()
+
+
+class _HostileError(Exception):
+    """Say why a reply is not read further."""
+
+
+def read_json_reply(text: str) -> JsonReply:
+    r"""Return the longest JSON object or array in a reply; the first of equally long ones.
+
+    Strict JSON only: no trailing commas, single quotes, NaN or infinities. Where brackets match but what
+    stands between them is no JSON, the brackets within are tried. Never raises.
+
+    Examples
+    --------
+    >>> read_json_reply('Use {curly} braces:\n```json\n{"a": [1, 2]}\n```').value
+    {'a': [1, 2]}
+    >>> read_json_reply('{"a": 1').reason
+    'no complete JSON object or array'
+    """
+    if len(text) > MOST_CHARACTERS:
+        return JsonReply(None, f"longer than {MOST_CHARACTERS:,} characters")
+    text = _FENCE.sub("", strip_thoughts(text)[0])
+    try:
+        longest = _longest(text)
+    except _HostileError as error:
+        return JsonReply(None, str(error))
+    if longest is None:
+        return JsonReply(None, "no complete JSON object or array")
+    return _parsed(longest)
+
+
+def _longest(text: str) -> str | None:
+    """Return the text of the longest span that is JSON."""
+    brackets = _Brackets(text)
+    longest = ""
+    position = 0
+    while opening := _OPENING.search(text, position):
+        start = opening.start()
+        end = brackets.end(start)
+        position = start + 1
+        if end is None:
+            continue
+        span = text[start:end]
+        brackets.spend(len(span) + _SPAN)
+        if end - start == 2 or _is_json(span):
+            position = end
+            if len(span) > len(longest):
+                longest = span
+    return longest or None
+
+
+class _Brackets:
+    """Where each bracket that is not within a string has its partner.
+
+    What was learned from one start serves all later ones.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._left = _MOST_READ * len(text) + _ALWAYS
+        self._text = text
+        self._ends: dict[int, int | None] = {}
+
+    def end(self, start: int) -> int | None:
+        """Return the place after the partner of the bracket at `start`, or None where it has none."""
+        if start not in self._ends:
+            self.spend(self._match(start) - start)
+        return self._ends[start]
+
+    def spend(self, characters: int) -> None:
+        """Count what was read; refuse to go on when it is more than any honest reply needs."""
+        self._left -= characters
+        if self._left < 0:
+            raise _HostileError("too many brackets that hold no JSON")
+
+    def _match(self, start: int) -> int:
+        text, ends, search = self._text, self._ends, _TOKEN.search
+        open_at: list[int] = []
+        position = start
+        while token := search(text, position):
+            at, position = token.span()
+            kind = text[at]
+            if kind == '"':
+                continue
+            if kind in _CLOSES:
+                if at not in ends:
+                    open_at.append(at)
+                    if len(open_at) > MOST_LEVELS:
+                        raise _HostileError(f"nested deeper than {MOST_LEVELS} levels")
+                elif (known := ends[at]) is not None:
+                    position = known
+                else:
+                    break
+            elif _CLOSES[text[open_at[-1]]] == kind:
+                ends[open_at.pop()] = position
+                if not open_at:
+                    return position
+            else:
+                break
+        ends |= dict.fromkeys(open_at)
+        return position
+
+
+def _is_json(span: str) -> bool:
+    try:
+        json.loads(span, parse_constant=_refuse)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _parsed(span: str) -> JsonReply:
+    twice: dict[str, None] = {}
+
+    def last_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            counted = Counter(key for key, _ in pairs)
+            twice.update(dict.fromkeys(key for key, n in counted.items() if n > 1))
+        return made
+
+    value = json.loads(span, object_pairs_hook=last_of)
+    return JsonReply(value, duplicate_keys=tuple(twice))

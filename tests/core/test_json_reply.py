@@ -1,0 +1,161 @@
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medassay.core.json_reply import MOST_CHARACTERS, MOST_LEVELS, read_json_reply
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
+).filter(lambda value: isinstance(value, dict | list))
+
+
+def test_golden_replies(golden):
+    for case in golden("json_similarity")["extraction"]:
+        read = read_json_reply(case["text"])
+        assert (read.value is not None) == case["parsed"], case["name"]
+        assert read.value == case["value"], case["name"]
+        assert list(read.duplicate_keys) == case["duplicate_keys"], case["name"]
+        assert bool(read.reason) != case["parsed"], case["name"]
+
+
+@given(values)
+def test_what_is_written_as_json_is_read_back(value):
+    text = f"Here it is, in {{short}}:\n```json\n{json.dumps(value, indent=1)}\n```\nDone."
+    assert read_json_reply(text).value == value
+
+
+pieces = st.lists(
+    st.sampled_from(
+        [
+            "{",
+            "}",
+            "[",
+            "]",
+            '"',
+            "\\",
+            ",",
+            ":",
+            "1",
+            '"a":',
+            "x",
+            " ",
+            "\n",
+            "```",
+            "{}",
+            "null",
+        ]
+    ),
+    max_size=40,
+).map("".join)
+
+
+def partner(text, start):
+    """Return the place after the bracket's partner, by a stack that knows strings and escapes."""
+    stack, position, inside = [], start, False
+    while position < len(text):
+        char = text[position]
+        if inside:
+            position += char == "\\"
+            inside = char != '"'
+        elif char == '"':
+            inside = True
+        elif char in "{[":
+            stack.append(char)
+        elif char in "}]":
+            if stack.pop() + char not in ("{}", "[]"):
+                return None
+            if not stack:
+                return position + 1
+        position += 1
+    return None
+
+
+def by_definition(text):
+    """Return the longest span by the words of the specification, each step as slow as it is plain."""
+    best, position = None, 0
+    while position < len(text):
+        end = partner(text, position) if text[position] in "{[" else None
+        try:
+            value = json.loads(text[position:end]) if end else None
+        except ValueError:
+            value = None
+        if value is None:
+            position += 1
+            continue
+        if best is None or end - position > best[0]:
+            best = end - position, value
+        position = end
+    return best and best[1]
+
+
+@given(pieces.filter(lambda text: "```" not in text))
+@settings(max_examples=500)
+def test_hostile_brackets_are_read_as_by_definition(text):
+    assert read_json_reply(text).value == by_definition(text)
+
+
+@given(st.text() | pieces)
+def test_reading_never_raises(text):
+    read = read_json_reply(text)
+    assert (read.value is None) == bool(read.reason)
+
+
+MILLION = MOST_CHARACTERS
+HOSTILE = {
+    "deep": "[" * MILLION,
+    "deep and closed": "[" * 100_000 + "]" * 100_000,
+    "deep objects": '{"a":' * (MILLION // 5),
+    "pairs": "[]" * (MILLION // 2),
+    "pairs in unclosed lists": "[" * 199 + "[]" * (MILLION // 2 - 200),
+    "a broken end under many levels": "[" * 199 + "1," * 400_000 + "x" + "]" * 199,
+    "objects that are none": "{x}" * (MILLION // 3),
+    "strings that begin in strings": '{"\\"' * (MILLION // 4),
+    "one key a hundred thousand times": "{" + ",".join(['"a":1'] * 100_000) + "}",
+    "every key twice": "{" + ",".join(f'"{i}":1,"{i}":2' for i in range(30_000)) + "}",
+    "an endless string": '{"a":"' + '\\"' * 400_000 + '"}',
+    "ten megabytes": '{"a":"' + "x" * 10_000_000 + '"}',
+    "fences": "```\n" * (MILLION // 4),
+    "blanks": ("\n" + " " * 1000) * 990,
+    "thoughts": "<think>" * (MILLION // 7),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_replies_cost_little(name):
+    start = time.process_time()
+    read = read_json_reply(HOSTILE[name])
+    assert (
+        time.process_time() - start < 5
+    )  # a fence against quadratic cost; figures are in RESULTS.md
+    assert (read.value is None) == bool(read.reason)
+
+
+@pytest.mark.parametrize("half", ["\ud800", "\\ud800"], ids=["as it is", "escaped"])
+def test_half_a_surrogate_pair_loses_nothing_else(half):
+    assert read_json_reply('{"a": "' + half + '", "b": 1}').value == {"a": "\ud800", "b": 1}
+
+
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, "Infinity", "-Infinity", '"\n"', "01"], ids=["5,000 digits", *"1234"]
+)
+def test_what_is_no_strict_json_is_not_read(value):
+    text = '{"a": ' + value + "}"
+    assert read_json_reply(text).reason == "no complete JSON object or array"
+
+
+def test_limits_are_named():
+    assert "longer than 1,000,000" in read_json_reply("x" * (MILLION + 1)).reason
+    levels = MOST_LEVELS
+    assert read_json_reply("[" * levels + "]" * levels).value is not None
+    assert "deeper than 200" in read_json_reply("[" * (levels + 1) + "]" * (levels + 1)).reason
+    assert "too many brackets" in read_json_reply("{x}" * 300_000).reason
