@@ -153,6 +153,15 @@ def test_what_is_no_strict_json_is_not_read(value):
     assert read_json_reply(text).reason == "no complete JSON object or array"
 
 
+def test_the_first_of_equally_long_values_counts():
+    assert read_json_reply('{"a": 1} or {"a": 2}').value == {"a": 1}
+
+
+def test_what_an_earlier_bracket_learned_serves_one_that_began_in_its_string():
+    text = '[" {"x\\"y": [1]}'
+    assert read_json_reply(text).value == by_definition(text) == {'x"y': [1]}
+
+
 def test_limits_are_named():
     assert "longer than 1,000,000" in read_json_reply("x" * (MILLION + 1)).reason
     levels = MOST_LEVELS

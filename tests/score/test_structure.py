@@ -100,6 +100,16 @@ def test_a_place_that_holds_another_shape():
     assert json_similarity({"a": {"c": None}}, {"a": None}, strict=True).missing == ("a.c",)
 
 
+def test_nulls():
+    assert (
+        json_similarity(
+            {"a": None, "b": {"c": None}}, {"a": None, "b": {"c": None}}, strict=True
+        ).overall
+        == 1
+    )
+    assert json_similarity({"a": "x"}, {"a": "x", "b": None}).extra == ("b",)
+
+
 def test_paths_are_excluded_on_both_sides():
     gold = {"m": [{"n": "x", "dose": "1"}, {"n": "y", "dose": "2"}], "k.l": "z"}
     reply = {"m": [{"n": "y"}, {"n": "x", "dose": "9"}], "k.l": "?"}

@@ -1,0 +1,266 @@
+"""What can be wrong with a graph, all of it said at once, before anybody is asked."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+INPUTS = ("actual_output", "expected_output", "input")
+MOST_NODES = 500
+MOST_LEVELS = 50
+MOST_QUESTIONS = 1000  # in one evaluation; a few diamonds after one another would ask millions
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "task": ("instructions", "output_label", "children", "inputs"),
+    "binary": ("criteria", "true", "false", "inputs", "parser"),
+    "choice": ("criteria", "options", "inputs"),
+    "verdict": ("score",),
+}
+_EDGES = frozenset(
+    [
+        "cycle",
+        "missing_branch",
+        "missing_children",
+        "no_roots",
+        "too_few_options",
+        "unknown_node",
+        "unknown_type",
+        "wrong_value",
+    ]
+)
+_TEXTS = ("instructions", "criteria", "output_label")
+_TOP = ("name", "version", "roots", "nodes")
+_POLICY: dict[str, tuple[Any, ...]] = {
+    "on_error": ("fail", "zero", "skip_branch"),
+    "short_circuit": ("score", "cancel"),
+    "deterministic_format": (True, False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault of a graph: its code, the node it is in (empty for the graph itself), and what to know."""
+
+    code: str
+    node: str
+    text: str
+
+    def __str__(self) -> str:
+        """Return the line that is shown."""
+        place = f"node '{self.node}': " if self.node else ""
+        return f"{place}{self.text} ({self.code})"
+
+
+def faults(document: Any) -> list[Fault]:
+    """Return every fault of a graph as parsed, in the order of the document; none when it is valid.
+
+    Codes: cycle, unknown_node, score_range, missing_branch, too_few_options, duplicate_option, missing_children,
+    unknown_type, unknown_field, unknown_input, no_roots, unreachable, and beyond the specification missing_field,
+    wrong_value, too_large.
+    """
+    if not isinstance(document, Mapping):
+        return [
+            Fault("wrong_value", "", "a graph is an object with name, version, roots, nodes")
+        ]
+    nodes = document.get("nodes")
+    if not isinstance(nodes, Mapping) or not nodes:
+        return [Fault("missing_field", "", "'nodes' must name at least one node")]
+    found = [*_of_graph(document), *(f for name in nodes for f in _of_node(name, nodes[name]))]
+    edges = {name: _next(node) for name, node in nodes.items()}
+    roots = _names(document.get("roots"))
+    for name, after in [("", roots), *edges.items()]:
+        found += [
+            Fault("unknown_node", name, f"there is no node '{n}'")
+            for n in after
+            if n not in nodes
+        ]
+    found += [Fault("cycle", path[0], " → ".join(path)) for path in _cycles(roots, edges)]
+    # Where an edge is broken, what hangs below it is not a second fault.
+    if not {fault.code for fault in found} & _EDGES:
+        reached = _reached(roots, edges)
+        found += [
+            Fault("unreachable", n, "no root leads here") for n in nodes if n not in reached
+        ]
+    if not found:
+        found += _size(roots, edges, nodes)
+    return found
+
+
+def _of_graph(document: Mapping[str, Any]) -> Iterator[Fault]:
+    name, version, roots = (document.get(key) for key in ("name", "version", "roots"))
+    if not isinstance(name, str) or not name.strip():
+        yield Fault("missing_field", "", "'name' must be a text")
+    if isinstance(version, bool) or not isinstance(version, int):
+        yield Fault("missing_field", "", "'version' must be a whole number")
+    if not _names(roots):
+        yield Fault("no_roots", "", "'roots' must list at least one node")
+    elif len(set(_names(roots))) < len(_names(roots)):
+        yield Fault("wrong_value", "", "a root stands twice")
+    for key, allowed in _POLICY.items():
+        if key in document and document[key] not in allowed:
+            told = " or ".join(str(one).lower() for one in allowed)
+            yield Fault("wrong_value", "", f"'{key}' must be {told}")
+    parameters = document.get("parameters", {})
+    if not isinstance(parameters, Mapping) or not all(
+        isinstance(value, str) for value in parameters.values()
+    ):
+        yield Fault("wrong_value", "", "'parameters' must be texts by name")
+    if len(document["nodes"]) > MOST_NODES:
+        yield Fault("too_large", "", f"more than {MOST_NODES} nodes")
+    for key in document:
+        if key not in (*_TOP, *_POLICY, "parameters"):
+            yield Fault("unknown_field", "", f"'{key}' is no field of a graph")
+
+
+def _of_node(name: str, node: Any) -> Iterator[Fault]:
+    if not isinstance(name, str) or not name.strip():
+        yield Fault("missing_field", str(name), "an id must not be empty")
+    kind = node.get("type") if isinstance(node, Mapping) else None
+    if not isinstance(kind, str) or kind not in _FIELDS:
+        yield Fault("unknown_type", name, f"type must be one of {', '.join(_FIELDS)}")
+        return
+    for key in node:
+        if key not in ("type", *_FIELDS[kind]):
+            yield Fault("unknown_field", name, f"'{key}' is no field of a {kind} node")
+    for key in _TEXTS:
+        if key not in _FIELDS[kind]:
+            continue
+        if not isinstance(node.get(key), str) or not node[key].strip():
+            yield Fault("missing_field", name, f"'{key}' must be a text")
+    yield from _of_inputs(name, node)
+    yield from {"task": _task, "binary": _binary, "choice": _choice, "verdict": _verdict}[kind](
+        name, node
+    )
+
+
+def _of_inputs(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
+    inputs = node.get("inputs", [])
+    if not isinstance(inputs, list):
+        yield Fault("wrong_value", name, "'inputs' must be a list")
+        return
+    for one in inputs:
+        if one not in INPUTS:
+            yield Fault("unknown_input", name, f"'{one}' is none of {', '.join(INPUTS)}")
+
+
+def _task(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
+    children = node.get("children")
+    if not isinstance(children, list) or not children:
+        yield Fault("missing_children", name, "'children' must list at least one node")
+    elif any(not isinstance(child, str) for child in children):
+        yield Fault("wrong_value", name, "'children' must be names of nodes")
+    elif len(set(children)) < len(children):
+        yield Fault("wrong_value", name, "a child stands twice")
+
+
+def _binary(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
+    for key in ("true", "false"):
+        if not isinstance(node.get(key), str):
+            yield Fault("missing_branch", name, f"'{key}' must name the node that follows")
+    if not isinstance(node.get("parser", False), bool):
+        yield Fault("wrong_value", name, "'parser' must be true or false")
+
+
+def _choice(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
+    options = node.get("options")
+    if not isinstance(options, Mapping) or len(options) < 2:
+        yield Fault("too_few_options", name, "'options' must name at least two")
+        return
+    if any(not isinstance(after, str) for after in options.values()):
+        yield Fault("missing_branch", name, "each option must name the node that follows")
+    for key, n in Counter(option_key(str(option)) for option in options).items():
+        if n > 1:
+            yield Fault("duplicate_option", name, f"'{key}' stands for {n} options")
+        if not key:
+            yield Fault("wrong_value", name, "an option must not be empty")
+
+
+def _verdict(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
+    score = node.get("score")
+    number = isinstance(score, int | float) and not isinstance(score, bool)
+    if score is None or not number or not 0 <= score <= 1:
+        yield Fault("score_range", name, f"score {str(score)[:20]} is no number from 0 to 1")
+
+
+def option_key(text: str) -> str:
+    """Return an option as compared: case, spaces, hyphens and underscores do not matter.
+
+    Examples
+    --------
+    >>> option_key("Minor-Issues")
+    'minor_issues'
+    """
+    return "_".join(text.replace("-", " ").replace("_", " ").split()).casefold()
+
+
+def _names(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _next(node: Any) -> list[str]:
+    """Return the nodes that a node leads to, as far as they can be read."""
+    if not isinstance(node, Mapping):
+        return []
+    options = node.get("options")
+    named = list(options.values()) if isinstance(options, Mapping) else []
+    return _names(
+        [*_names(node.get("children")), node.get("true"), node.get("false"), *named]
+        if node.get("type") != "verdict"
+        else []
+    )
+
+
+def _reached(roots: list[str], edges: Mapping[str, list[str]]) -> set[str]:
+    reached: set[str] = set()
+    left = list(roots)
+    while left:
+        name = left.pop()
+        if name not in reached:
+            reached.add(name)
+            left += edges.get(name, [])
+    return reached
+
+
+def _cycles(roots: list[str], edges: Mapping[str, list[str]]) -> Iterator[list[str]]:
+    """Yield one path for each edge that closes a cycle: depth first, with colours."""
+    done: set[str] = set()
+    for start in [*roots, *edges]:
+        path: list[str] = []
+        on_path: dict[str, int] = {}
+        stack: list[tuple[str, bool]] = [(start, False)]
+        while stack:
+            name, leaving = stack.pop()
+            if leaving:
+                done.add(path.pop())
+                del on_path[name]
+            elif name in on_path:
+                yield [*path[on_path[name] :], name]
+            elif name not in done:
+                on_path[name] = len(path)
+                path.append(name)
+                stack.append((name, True))
+                stack += [(after, False) for after in reversed(edges.get(name, []))]
+
+
+def _size(
+    roots: list[str], edges: Mapping[str, list[str]], nodes: Mapping[str, Any]
+) -> Iterator[Fault]:
+    """Yield what is too deep, or would ask too much; the graph has no cycle."""
+    asked: dict[str, int] = {}
+    levels: dict[str, int] = {}
+
+    def measure(name: str) -> None:
+        for after in edges[name]:
+            if after not in asked:
+                measure(after)
+        following = [asked[after] for after in edges[name]]
+        total = sum(following) if nodes[name]["type"] == "task" else max(following, default=0)
+        asked[name] = total + (nodes[name]["type"] != "verdict")
+        levels[name] = 1 + max((levels[after] for after in edges[name]), default=0)
+
+    for root in roots:
+        if root not in asked:
+            measure(root)
+    if max(levels[root] for root in roots) > MOST_LEVELS:
+        yield Fault("too_large", "", f"more than {MOST_LEVELS} nodes one after the other")
+    if (total := sum(asked[root] for root in roots)) > MOST_QUESTIONS:
+        yield Fault("too_large", "", f"may ask {total:,} questions; {MOST_QUESTIONS:,} at most")
