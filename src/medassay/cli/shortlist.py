@@ -1,0 +1,102 @@
+"""`medassay shortlist`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from medassay.cli.output import out, visible
+from medassay.errors import UsageError
+
+if TYPE_CHECKING:
+    from medassay.selection import Shortlist
+
+
+def command(
+    steps: Path | None = typer.Option(
+        None,
+        help="A TOML file of steps; default: the published ones (18 billion, 8,000 tokens …).",
+    ),
+    models: Path | None = typer.Option(
+        None, help="A CSV or JSON table of models; default: the one that comes with medassay."
+    ),
+    predictions: Path | None = typer.Option(
+        None, help="A CSV of predictions by item: means get intervals, differences a test."
+    ),
+    to: Path | None = typer.Option(
+        None,
+        help="Folder to write into: a folder by the shortlist's id, with md, csv and json.",
+    ),
+) -> None:
+    """Choose candidate models in named steps, each with who goes and why."""
+    from medassay.selection import Steps, load_candidates, load_steps, shortlist
+    from medassay.selection.candidate import our_candidates
+    from medassay.selection.discipline import load_predictions
+
+    asked = Steps() if steps is None else load_steps(steps)
+    candidates = our_candidates() if models is None else load_candidates(models)
+    scores = None if predictions is None else load_predictions(predictions, asked.disciplines)
+    found = shortlist(candidates, asked, scores)
+    document = found.document()
+    if to is not None:
+        _write(to / document["id"], found, document)
+    if out.json:
+        out.document(document)
+    else:
+        _print(found, document)
+
+
+def _write(folder: Path, found: "Shortlist", document: dict[str, Any]) -> None:
+    import json
+
+    from medassay.selection.written import csv_text, markdown
+
+    made = {
+        "shortlist.md": markdown(found),
+        "shortlist.csv": csv_text(found),
+        "shortlist.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
+    }
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--to: {folder} is a file")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in made.items():
+        # The folder's name is the hash of what is in it: what is there already is the same.
+        (folder / name).write_text(text, encoding="utf-8")
+    out.say(f"written to {folder}")
+
+
+def _print(found: "Shortlist", document: dict[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from medassay.selection.written import cells_of, columns_of, interval, rank_range
+
+    before = found.candidates
+    for step in found.taken:
+        out.result(f"{step.name:12} {before:3} → {len(step.kept):3}  {step.asks}")
+        for model, reason in step.removed:
+            out.result(f"{'':12}   − {model}: {reason}")
+        for model in step.unknown:
+            out.result(f"{'':12}   ? {model}: unknown, kept")
+        before = len(step.kept)
+    if not found.rows:
+        out.result("no model passes every step")
+        return
+    table = Table()
+    for heading in columns_of(found)[:-1]:
+        table.add_column(heading, overflow="fold")
+    for row in found.rows:
+        table.add_row(*(escape(visible(cell)) or "?" for cell in cells_of(found, row)[:-1]))
+    out.console().print(table)
+    again = document["recomputed"]
+    if again is None:
+        return
+    for row in again["models"]:
+        out.result(
+            f"recomputed {row['model']}: {interval(row)}, rank {rank_range(row)}, n {row['n']}, {row['blank']} blank"
+        )
+    noise = sum(pair["noise"] for pair in again["pairs"])
+    if again["pairs"]:
+        out.result(f"{noise} of {len(again['pairs'])} differences are noise (Holm, 5 %)")
+    if not again["models"]:
+        out.result("no model of the shortlist has predictions in the file")

@@ -1,0 +1,166 @@
+"""What is known of a model that may be shortlisted: a row of a table that anyone can edit."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from itertools import dropwhile
+from pathlib import Path
+from typing import Any
+
+from medassay.core.jsontext import parse_json
+from medassay.errors import InputError
+
+COLUMNS = (
+    "model",
+    "qualifier",
+    "parameters_b",
+    "open_weights",
+    "context_tokens",
+    "licence",
+    "predictions",
+    "source",
+)
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+_WINDOW = re.compile(r"(\d{1,9})(k?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One model; None is what nobody has stated.
+
+    `parameters_b` in billions, `context_tokens` in tokens, `scores` in [0, 1] by discipline. `predictions` names the model's
+    column in a table of predictions.
+    """
+
+    model: str
+    qualifier: str | None = None
+    parameters_b: float | None = None
+    open_weights: bool | None = None
+    context_tokens: int | None = None
+    licence: str | None = None
+    predictions: str | None = None
+    source: str | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    def mean(self, disciplines: tuple[str, ...]) -> float | None:
+        """Return the arithmetic mean of the disciplines; None when one is not known."""
+        known = [self.scores[name] for name in disciplines if name in self.scores]
+        return math.fsum(known) / len(known) if len(known) == len(disciplines) else None
+
+
+def our_candidates() -> list[Candidate]:
+    """Return the models of the table that comes with medassay."""
+    text = (files("medassay.selection") / "models.csv").read_text(encoding="utf-8")
+    return _checked(_csv_rows(text, "models.csv"), "models.csv")
+
+
+def load_candidates(path: Path) -> list[Candidate]:
+    """Return the models of a CSV file, or of a JSON file with a list of objects.
+
+    Columns are those of `COLUMNS`; every other column holds the scores of a discipline. A blank cell is unknown. A
+    window may be written `128k` (128,000).
+
+    Raises
+    ------
+    InputError
+        Naming file, row, column and what was expected; for a model that stands twice too.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+    if path.suffix.lower() != ".json":
+        return _checked(_csv_rows(text, path.name), path.name)
+    rows = parse_json(text.encode(), path.name)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{path.name}: expected a list of objects, one for each model")
+    return _checked(rows, path.name)
+
+
+def _csv_rows(text: str, name: str) -> list[dict[str, Any]]:
+    """Return the rows of a table; lines above its heading that begin with # are notes."""
+    lines = dropwhile(lambda line: line.startswith("#"), io.StringIO(text, newline=""))
+    reader = csv.DictReader(lines, strict=True)
+    try:
+        return [{(key or "").strip(): cell for key, cell in row.items()} for row in reader]
+    except csv.Error as error:
+        raise InputError(
+            f"{name}: not valid CSV after row {reader.line_num}: {error}"
+        ) from None
+
+
+def _checked(rows: list[dict[str, Any]], name: str) -> list[Candidate]:
+    if not rows:
+        raise InputError(
+            f"{name}: no models in it; expected a row for each, with a column 'model'"
+        )
+    found: dict[str, Candidate] = {}
+    for number, row in enumerate(rows, 1):
+        where = f"{name} row {number}"
+        if "" in row:
+            raise InputError(f"{where}: more cells than columns")
+        candidate = _candidate(row, where)
+        if candidate.model in found:
+            raise InputError(f"{where}: the model '{candidate.model}' stands twice")
+        found[candidate.model] = candidate
+    return list(found.values())
+
+
+def _candidate(row: Mapping[str, Any], where: str) -> Candidate:
+    given = {
+        key: str(cell).strip()
+        for key, cell in row.items()
+        if cell is not None and str(cell).strip()
+    }
+    if "model" not in given:
+        raise InputError(f"{where}: column 'model' is missing or blank")
+    texts = {key: given.get(key) for key in ("qualifier", "licence", "predictions", "source")}
+    size = _number(given.get("parameters_b"), f"{where}, parameters_b", share=False)
+    scores = {
+        key: _number(text, f"{where}, {key}", share=True)
+        for key, text in given.items()
+        if key not in COLUMNS
+    }
+    return Candidate(
+        model=given["model"],
+        parameters_b=size,
+        open_weights=_truth(given.get("open_weights"), f"{where}, open_weights"),
+        context_tokens=_window(given.get("context_tokens"), f"{where}, context_tokens"),
+        scores={key: value for key, value in scores.items() if value is not None},
+        **texts,
+    )
+
+
+def _number(text: str | None, where: str, *, share: bool) -> float | None:
+    """Return a share from 0 to 1, or a number above 0."""
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (0 <= value <= 1 if share else 0 < value < math.inf):
+        wanted = "share from 0 to 1" if share else "number above 0"
+        raise InputError(f"{where}: '{text[:40]}' is no {wanted}")
+    return value
+
+
+def _truth(text: str | None, where: str) -> bool | None:
+    if text is None:
+        return None
+    if text.casefold() not in _WORDS:
+        raise InputError(f"{where}: '{text[:40]}' is neither true nor false")
+    return _WORDS[text.casefold()]
+
+
+def _window(text: str | None, where: str) -> int | None:
+    if text is None:
+        return None
+    found = _WINDOW.fullmatch(text)
+    if found is None or not int(found[1]):
+        raise InputError(f"{where}: '{text[:40]}' is no number of tokens such as 8192 or 128k")
+    return int(found[1]) * (1000 if found[2] else 1)

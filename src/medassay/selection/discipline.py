@@ -1,0 +1,136 @@
+"""Discipline scores from the predictions themselves: with intervals, and which differences are noise."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from medassay.errors import InputError
+from medassay.selection.candidate import Candidate
+from medassay.statistic import Options, Stratum, field_of, seed_of
+from medassay.statistic.draws import Floats
+
+_NEEDED = ("question_id", "category", "answer")
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class DisciplineScores:
+    """Right or wrong, for each discipline an array (n_models, n_items); a blank prediction is wrong, and counted."""
+
+    models: tuple[str, ...]
+    right: dict[str, Floats]
+    blank: dict[str, int]
+
+    def accuracy(self, model: str) -> dict[str, float]:
+        """Return the share of right predictions by discipline."""
+        row = self.models.index(model)
+        return {name: float(part[row].mean()) for name, part in self.right.items()}
+
+    def of(self, candidates: Sequence[Candidate]) -> "DisciplineScores":
+        """Return the scores of those candidates that have predictions, under the candidates' names."""
+        rows = {
+            c.model: self.models.index(name)
+            for c in candidates
+            if (name := c.predictions or c.model) in self.models
+        }
+        return DisciplineScores(
+            models=tuple(rows),
+            right={name: part[list(rows.values())] for name, part in self.right.items()},
+            blank={model: self.blank[self.models[row]] for model, row in rows.items()},
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return means over the disciplines with intervals and shared ranks, and every pair's difference.
+
+        All disciplines weigh the same; draws are shared, so that differences are paired (`field_of`). A difference is
+        `noise` when its p, adjusted by Holm over all pairs, is 0.05 or more.
+        """
+        if not self.models:
+            return {"models": [], "pairs": []}
+        strata = []
+        start = 0
+        for name, part in self.right.items():
+            n = part.shape[1]
+            clusters = np.arange(start, start + n)
+            strata.append(
+                Stratum(name=name, scores=part, clusters=clusters, seed=seed_of(name))
+            )
+            start += n
+        options = Options(pool_seed=seed_of(*self.right))
+        field = field_of([(model, "") for model in self.models], strata, options)
+        models = []
+        for standing in field.standings:
+            estimate, rank = standing.estimate, standing.rank
+            models.append(
+                {
+                    "model": standing.row[0],
+                    "mean": estimate and estimate.value,
+                    "lo": estimate and estimate.lo,
+                    "hi": estimate and estimate.hi,
+                    "n": standing.n_own,
+                    "blank": self.blank[standing.row[0]],
+                    "rank": rank.rank,
+                    "rank_lo": rank.lo,
+                    "rank_hi": rank.hi,
+                    "disciplines": self.accuracy(standing.row[0]),
+                }
+            )
+        pairs = [
+            {
+                "first": pair.first[0],
+                "second": pair.second[0],
+                "difference": pair.difference.value,
+                "lo": pair.difference.lo,
+                "hi": pair.difference.hi,
+                "p_holm": pair.p_holm,
+                "noise": pair.p_holm >= _ALPHA,
+            }
+            for pair in field.pairs
+        ]
+        models.sort(key=lambda row: (-(row["mean"] or 0.0), row["model"]))
+        return {"models": models, "pairs": pairs}
+
+
+def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores:
+    """Return who predicted what rightly, from a CSV with `question_id`, `category`, `answer` and a column for each model.
+
+    Raises
+    ------
+    InputError
+        Naming file, line, and what was expected; a question that stands twice, or a discipline without questions.
+    """
+    right: dict[str, list[list[float]]] = {name: [] for name in disciplines}
+    seen: set[str] = set()
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            models = [name for name in reader.fieldnames or () if name not in _NEEDED]
+            if len(models) + len(_NEEDED) != len(reader.fieldnames or ()) or not models:
+                raise InputError(
+                    f"{path.name}: expected columns {', '.join(_NEEDED)} and one for each model"
+                )
+            blank = dict.fromkeys(models, 0)
+            for row in reader:
+                where = f"{path.name} line {reader.line_num}"
+                if None in row or None in row.values():
+                    raise InputError(f"{where}: not as many cells as columns")
+                if row["question_id"] in seen:
+                    raise InputError(f"{where}: question {row['question_id']} stands twice")
+                seen.add(row["question_id"])
+                if row["category"] in right:
+                    right[row["category"]].append(
+                        [float(row[m] == row["answer"]) for m in models]
+                    )
+                    for model in models:
+                        blank[model] += not row[model].strip()
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as CSV: {error}") from None
+    for name, rows in right.items():
+        if not rows:
+            raise InputError(f"{path.name}: no question of the discipline '{name}'")
+    arrays = {name: np.array(rows, dtype=np.float64).T for name, rows in right.items()}
+    return DisciplineScores(models=tuple(models), right=arrays, blank=blank)

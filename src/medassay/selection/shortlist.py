@@ -1,0 +1,188 @@
+"""Candidates through named steps: who stays, who goes, and why.
+
+Source: specification of model selection.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.errors import InputError
+from medassay.selection.candidate import Candidate
+from medassay.selection.discipline import DisciplineScores
+from medassay.selection.licence import FAMILIES, POLICIES, STATED, admits, family_of
+from medassay.selection.steps import Steps
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A step: what is known of a candidate (None is unknown), and why that does not do ("" when it does)."""
+
+    name: str
+    asks: str
+    known: Callable[[Candidate], Any]
+    reason: Callable[[Any], str]
+
+    def __call__(self, candidate: Candidate) -> str | None:
+        known = self.known(candidate)
+        return None if known is None else self.reason(known)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """One step: models kept, in order of their mean; (model, reason) for those that go; unknown are kept and marked."""
+
+    name: str
+    asks: str
+    kept: tuple[str, ...]
+    removed: tuple[tuple[str, str], ...]
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One model of a shortlist: its mean, and the steps that nobody could answer for it."""
+
+    candidate: Candidate
+    mean: float | None
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortlist:
+    """The models that passed every step, best mean first, and the way there."""
+
+    steps: Steps
+    candidates: int
+    taken: tuple[Taken, ...]
+    rows: tuple[Row, ...]
+    recomputed: DisciplineScores | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON values; `id` is the hash over it all."""
+        made: dict[str, Any] = {
+            "steps": asdict(self.steps),
+            "candidates": self.candidates,
+            "taken": [asdict(step) for step in self.taken],
+            "shortlist": [
+                asdict(row.candidate) | {"mean": row.mean, "unknown": list(row.unknown)}
+                for row in self.rows
+            ],
+            "licences": [asdict(family) for family in FAMILIES],
+            "licences_stated": STATED,
+            "recomputed": None if self.recomputed is None else self.recomputed.document(),
+        }
+        return {"id": sha256_hex(canonical(made))[:16], **made}
+
+
+def shortlist(
+    candidates: Sequence[Candidate], steps: Steps, scores: DisciplineScores | None = None
+) -> Shortlist:
+    """Return the candidates that pass every step.
+
+    A model of which nobody knows what a step asks stays and is marked, or goes, as the steps say. An empty shortlist is
+    a valid result.
+
+    Parameters
+    ----------
+    scores : of predictions; where a candidate has some, its mean can be held against them
+
+    Raises
+    ------
+    InputError
+        When no candidate has a score in a discipline that the steps name.
+    """
+    for name in steps.disciplines:
+        if not any(name in candidate.scores for candidate in candidates):
+            known = sorted({key for candidate in candidates for key in candidate.scores})
+            raise InputError(
+                f"disciplines: nobody has a score in '{name}'; the table has {', '.join(known) or 'none'}"
+            )
+    left = sorted(candidates, key=lambda candidate: _order(candidate, steps))
+    marks: dict[str, list[str]] = {}
+    taken: list[Taken] = []
+    for question in _questions(steps):
+        found = {candidate.model: question(candidate) for candidate in left}
+        unknown = [model for model, reason in found.items() if reason is None]
+        if steps.unknown == "remove":
+            found |= dict.fromkeys(unknown, "unknown")
+            unknown = []
+        for model in unknown:
+            marks.setdefault(model, []).append(question.name)
+        left = [candidate for candidate in left if not found[candidate.model]]
+        taken.append(
+            Taken(
+                name=question.name,
+                asks=question.asks,
+                kept=tuple(candidate.model for candidate in left),
+                removed=tuple((model, reason) for model, reason in found.items() if reason),
+                unknown=tuple(unknown),
+            )
+        )
+    return Shortlist(
+        steps=steps,
+        candidates=len(candidates),
+        taken=tuple(taken),
+        rows=tuple(
+            Row(
+                candidate=c,
+                mean=c.mean(steps.disciplines),
+                unknown=tuple(marks.get(c.model, ())),
+            )
+            for c in left
+        ),
+        recomputed=None if scores is None else scores.of(left),
+    )
+
+
+def _order(candidate: Candidate, steps: Steps) -> tuple[float, str]:
+    mean = candidate.mean(steps.disciplines)
+    return (1.0 if mean is None else -mean, candidate.model)
+
+
+def _questions(steps: Steps) -> Iterator[_Question]:
+    """Yield every step that asks something, in order."""
+    most, least, policy = steps.max_parameters_b, steps.min_context_tokens, steps.licences
+    wanted = {name.casefold() for name in steps.qualifiers}
+    if most is not None:
+        yield _Question(
+            "size",
+            f"at most {most:g} billion parameters",
+            lambda c: c.parameters_b,
+            lambda size: "" if size <= most else f"{size:g} billion parameters",
+        )
+    if steps.open_weights:
+        yield _Question(
+            "weights",
+            "open weights",
+            lambda c: c.open_weights,
+            lambda opened: "" if opened else "closed weights",
+        )
+    if wanted:
+        yield _Question(
+            "qualifier",
+            " or ".join(steps.qualifiers),
+            lambda c: c.qualifier,
+            lambda given: "" if given.casefold() in wanted else f"qualifier {given}",
+        )
+    yield _Question(
+        "disciplines",
+        f"scores in {', '.join(steps.disciplines)}",
+        lambda c: c.mean(steps.disciplines),
+        lambda mean: "",
+    )
+    if least is not None:
+        yield _Question(
+            "window",
+            f"at least {least:,} tokens of context",
+            lambda c: c.context_tokens,
+            lambda window: "" if window >= least else f"a window of {window:,} tokens",
+        )
+    if policy is not None:
+        yield _Question(
+            "licence",
+            POLICIES[policy],
+            lambda c: c.licence if family_of(c.licence or "") else None,
+            lambda licence: "" if admits(policy, licence) else f"licence {licence}",
+        )

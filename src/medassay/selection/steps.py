@@ -1,0 +1,56 @@
+"""What a shortlist asks of a model: a file of steps."""
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
+
+from medassay.errors import InputError
+from medassay.selection.licence import Policy
+
+Unknown = Literal["keep", "remove"]
+_CONFIG = ConfigDict(extra="forbid", strict=True)
+
+
+@dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class Steps:
+    """The steps in their order; what is None or empty is not asked.
+
+    `unknown` says whether a model stays, marked, where nobody has stated what a step asks (`keep`), or goes.
+    """
+
+    max_parameters_b: float | None = Field(default=18, gt=0, allow_inf_nan=False)
+    open_weights: bool = True
+    qualifiers: tuple[str, ...] = ("Chat", "Instruct")
+    disciplines: tuple[str, ...] = Field(
+        default=("biology", "chemistry", "health", "psychology"), min_length=1
+    )
+    min_context_tokens: int | None = Field(default=8000, gt=0)
+    licences: Policy | None = "permissive"
+    unknown: Unknown = "keep"
+
+
+def load_steps(path: Path) -> Steps:
+    """Return the steps of a TOML file; what it does not name is as in `Steps`, `"any"` asks nothing.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key, and what was expected.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from None
+    given: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else None if value == "any" else value
+        for key, value in data.items()
+    }
+    try:
+        return Steps(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "steps"
+        raise InputError(f"{path}: '{place}': {first['msg']}") from None

@@ -1,0 +1,134 @@
+"""A shortlist as Markdown and as CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from medassay.selection.licence import FAMILIES, STATED
+from medassay.selection.shortlist import Row, Shortlist
+
+_MARKS = str.maketrans({c: f"\\{c}" for c in "\\|*_`<>[]"} | {"\n": " ", "\r": " "})
+
+
+def columns_of(found: Shortlist) -> list[str]:
+    """Return the headings of the table of models."""
+    known = ("model", "qualifier", "billions", "window", "licence")
+    return [*known, *found.steps.disciplines, "mean", "unknown"]
+
+
+def cells_of(found: Shortlist, row: Row) -> list[str]:
+    """Return a model as cells of that table; blank is unknown."""
+    c = row.candidate
+    size = None if c.parameters_b is None else f"{c.parameters_b:g}"
+    known = [c.qualifier, size, c.context_tokens, c.licence]
+    scores = [c.scores.get(name) for name in found.steps.disciplines]
+    return [
+        c.model,
+        *("" if value is None else f"{value}" for value in known),
+        *("" if value is None else f"{value:.4f}" for value in scores),
+        "" if row.mean is None else f"{row.mean:.6g}",
+        ", ".join(row.unknown),
+    ]
+
+
+def csv_text(found: Shortlist) -> str:
+    """Return the models that stayed; cells that a spreadsheet would run are quoted by an apostrophe."""
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\n")
+    writer.writerow(columns_of(found))
+    for row in found.rows:
+        writer.writerow(
+            f"'{c}" if c[:1] in "=+-@\t\r" and c else c for c in cells_of(found, row)
+        )
+    return made.getvalue()
+
+
+def markdown(found: Shortlist) -> str:
+    """Return the whole way: steps, what went and why, what stayed, licences, and what predictions say."""
+    parts = [f"# Shortlist of {len(found.rows)} of {found.candidates} models", ""]
+    for step in found.taken:
+        parts += [f"## {step.name}: {step.asks}", "", f"{len(step.kept)} stay.", ""]
+        if step.removed:
+            parts += [*_table(["goes", "because"], step.removed), ""]
+        if step.unknown:
+            parts += [f"Unknown, kept: {', '.join(_plain(name) for name in step.unknown)}.", ""]
+    parts += ["## Shortlist", ""]
+    if found.rows:
+        parts += _table(columns_of(found), (cells_of(found, row) for row in found.rows))
+    else:
+        parts.append("No model passes every step.")
+    if found.recomputed is not None:
+        parts += ["", *_recomputed(found.recomputed.document())]
+    parts += ["", f"## Licences, as stated on {STATED}, not verified", ""]
+    truth = {True: "yes", False: "no"}
+    heads = ["family", "licences", "open source", "commercial use", "external API", "notes"]
+    parts += _table(
+        heads,
+        (
+            (
+                f.name,
+                ", ".join(f.licences),
+                truth[f.open_source],
+                f.commercial,
+                f.external_api,
+                f.notes,
+            )
+            for f in FAMILIES
+        ),
+    )
+    return "\n".join(parts) + "\n"
+
+
+def _recomputed(scores: dict[str, Any]) -> list[str]:
+    parts = ["## Recomputed from predictions", ""]
+    if not scores["models"]:
+        return [*parts, "No model of the shortlist has predictions in the file."]
+    parts += _table(
+        ["model", "mean [95 % interval]", "rank range", "items", "blank"],
+        (
+            [row["model"], interval(row), rank_range(row), str(row["n"]), str(row["blank"])]
+            for row in scores["models"]
+        ),
+    )
+    noise = [pair for pair in scores["pairs"] if pair["noise"]]
+    if scores["pairs"]:
+        parts += [
+            "",
+            f"{len(noise)} of {len(scores['pairs'])} differences are noise (Holm, 5 %).",
+        ]
+    if noise:
+        pairs = ([p["first"], p["second"], _difference(p)] for p in noise)
+        parts += ["", *_table(["first", "second", "difference [95 % interval]"], pairs)]
+    return parts
+
+
+def interval(row: dict[str, Any]) -> str:
+    """Return a mean with its interval."""
+    if row["mean"] is None:
+        return "–"
+    return f"{row['mean']:.4f} [{row['lo']:.4f}, {row['hi']:.4f}]"
+
+
+def rank_range(row: dict[str, Any]) -> str:
+    """Return the ranks that a model may have."""
+    if row["rank"] is None:
+        return "–"
+    return (
+        f"{row['rank_lo']}–{row['rank_hi']}"
+        if row["rank_lo"] < row["rank_hi"]
+        else str(row["rank_lo"])
+    )
+
+
+def _difference(pair: dict[str, Any]) -> str:
+    return f"{pair['difference']:+.4f} [{pair['lo']:+.4f}, {pair['hi']:+.4f}]"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [heads, ["---"] * len(heads), *([_plain(cell) for cell in row] for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _plain(text: str) -> str:
+    return text.translate(_MARKS)
