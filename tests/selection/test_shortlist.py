@@ -312,9 +312,11 @@ def test_the_command_line(tmp_path, capsys):
     assert "licence       14 →   7" in capsys.readouterr().out
     folder = tmp_path / document["id"]
     assert sorted(file.name for file in folder.iterdir()) == [
+        "index.html",
         "shortlist.csv",
         "shortlist.json",
         "shortlist.md",
+        "style.css",
     ]
     assert json.loads((folder / "shortlist.json").read_text())["id"] == document["id"]
     rows = "".join(f"q{i},{name},C,C,D\n" for i, name in enumerate(DISCIPLINES * 20))
@@ -331,5 +333,5 @@ def test_the_command_line(tmp_path, capsys):
     (tmp_path / "steps.toml").write_text("max_parameters_b = 1")
     assert call(["shortlist", "--steps", str(tmp_path / "steps.toml")]) == 0
     assert "no model passes every step" in capsys.readouterr().out
-    assert call(["shortlist", "--to", str(tmp_path / "p.csv")]) == 3
+    assert call(["shortlist", "--to", str(tmp_path / "p.csv")]) == 2
     assert call(["shortlist", "--steps", "absent.toml"]) == 3

@@ -25,7 +25,7 @@ def command(
     ),
     to: Path | None = typer.Option(
         None,
-        help="Folder to write into: a folder by the shortlist's id, with md, csv and json.",
+        help="Folder to write into: a folder by the shortlist's id, with page, CSV, Markdown, JSON.",
     ),
 ) -> None:
     """Choose candidate models in named steps, each with who goes and why."""
@@ -39,30 +39,23 @@ def command(
     found = shortlist(candidates, asked, scores)
     document = found.document()
     if to is not None:
-        _write(to / document["id"], found, document)
+        _write(to / document["id"], found)
     if out.json:
         out.document(document)
     else:
         _print(found, document)
 
 
-def _write(folder: Path, found: "Shortlist", document: dict[str, Any]) -> None:
-    import json
+def _write(folder: Path, found: "Shortlist") -> None:
+    from medassay.selection.written import files_of
 
-    from medassay.selection.written import csv_text, markdown
-
-    made = {
-        "shortlist.md": markdown(found),
-        "shortlist.csv": csv_text(found),
-        "shortlist.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
-    }
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--to: {folder} is a file")
+    if folder.parent.exists() and not folder.parent.is_dir():
+        raise UsageError(f"--to: {folder.parent} is a file")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in made.items():
+    for name, content in files_of(found).items():
         # The folder's name is the hash of what is in it: what is there already is the same.
-        (folder / name).write_text(text, encoding="utf-8")
-    out.say(f"written to {folder}")
+        (folder / name).write_bytes(content)
+    out.say(f"written to {folder / 'index.html'}")
 
 
 def _print(found: "Shortlist", document: dict[str, Any]) -> None:

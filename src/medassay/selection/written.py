@@ -1,14 +1,29 @@
-"""A shortlist as Markdown and as CSV."""
+"""A shortlist as a page, as Markdown, CSV and JSON."""
 
 import csv
 import io
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from medassay.publication.page.html import asset, environment
 from medassay.selection.licence import FAMILIES, STATED
 from medassay.selection.shortlist import Row, Shortlist
 
 _MARKS = str.maketrans({c: f"\\{c}" for c in "\\|*_`<>[]"} | {"\n": " ", "\r": " "})
+
+
+def files_of(found: Shortlist) -> dict[str, bytes]:
+    """Return the files of a shortlist by name; the page shows the same with the others beside it."""
+    document = found.document()
+    page = environment().get_template("shortlist.html").render(**document)
+    return {
+        "index.html": page.encode(),
+        "shortlist.csv": csv_text(found).encode(),
+        "shortlist.json": json.dumps(document, indent=1).encode() + b"\n",
+        "shortlist.md": markdown(found).encode(),
+        "style.css": asset("style.css"),
+    }
 
 
 def columns_of(found: Shortlist) -> list[str]:

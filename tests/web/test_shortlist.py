@@ -1,0 +1,56 @@
+"""The page of a shortlist in a real browser."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+
+from medassay.selection import Candidate, Steps, shortlist
+from medassay.selection.candidate import our_candidates
+from medassay.selection.discipline import DisciplineScores
+from medassay.selection.written import files_of
+
+pytestmark = pytest.mark.browser
+HOSTILE = '<img src=x onerror="document.title=1"> \u202egnp'
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    import numpy as np
+
+    folder = tmp_path_factory.mktemp("shortlist")
+    hostile = Candidate(model=HOSTILE, scores=our_candidates()[0].scores, predictions="b")
+    candidates = [replace(c, predictions="a") for c in our_candidates()]
+    rng = np.random.default_rng(1)
+    right = {name: rng.integers(0, 2, (2, 30)).astype(float) for name in Steps().disciplines}
+    scores = DisciplineScores(models=("a", "b"), right=right, blank={"a": 0, "b": 3})
+    for name, content in files_of(shortlist([*candidates, hostile], Steps(), scores)).items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_the_page_shows_who_stays_who_goes_and_why(page, site):
+    page.goto(f"file://{site}/index.html")
+    assert page.inner_text("h1") == "8 of 18 models"
+    assert page.locator("tr[data-model]").count() == 8
+    assert "Yi-1.5-9B-Chat: a window of 4,096 tokens" in page.inner_text("main")
+    assert "differences are noise" in page.inner_text("#recomputed ~ p")
+    assert "U+202E" in page.inner_text("main")
+    assert page.locator("img").count() == 0
+    assert page.title().startswith("Shortlist ")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1200])
+def test_axe_finds_no_violation_and_nothing_overflows(browser, site, scheme, width):
+    page = browser.new_page(
+        color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True
+    )
+    page.goto(f"file://{site}/index.html")
+    page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text())
+    levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+    found = page.evaluate("levels => axe.run(document, {runOnly: levels})", levels)
+    assert [one["id"] for one in found["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
