@@ -5,7 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import growth
 
-from medassay.core.json_reply import MOST_CHARACTERS, MOST_LEVELS, read_json_reply
+from medassay.core.json_reply import (
+    MOST_CHARACTERS,
+    MOST_LEVELS,
+    is_json_alone,
+    read_json_reply,
+)
 
 scalars = (
     st.none()
@@ -165,6 +170,21 @@ def test_the_first_of_equally_long_values_counts():
 def test_what_an_earlier_bracket_learned_serves_one_that_began_in_its_string():
     text = '[" {"x\\"y": [1]}'
     assert read_json_reply(text).value == by_definition(text) == {'x"y': [1]}
+
+
+def test_json_alone_is_the_whole_reply():
+    assert is_json_alone('<think>[</think>```json\n{"a": 1}\n```\n')
+    for text in (
+        "",
+        "5",
+        '{"a": 1} so',
+        "see [1]",
+        '{"a": [1',
+        "[NaN]",
+        "[" * 9999,
+        " " * 2_000_000,
+    ):
+        assert not is_json_alone(text), text[:20]
 
 
 def test_limits_are_named():

@@ -128,7 +128,10 @@ def test_sections_by_a_depth_given():
     gold = {"r": {"a": "x", "b": {"c": "y", "d": "z"}}}
     reply = {"r": {"a": "x", "b": {"c": "y"}}}
     assert json_similarity(gold, reply, group_depth=0).by_section == {"r": pytest.approx(2 / 3)}
-    assert json_similarity(gold, reply, group_depth=2).by_section == {"c": 1.0, "d": 0.0}
+    assert json_similarity(gold, reply, group_depth=2).by_section == {
+        "r.b.c": 1.0,
+        "r.b.d": 0.0,
+    }
 
 
 @pytest.mark.parametrize("expected", ["no json", '"text"', 5, None, "[" * 5000, 1.5])

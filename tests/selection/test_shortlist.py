@@ -108,7 +108,7 @@ def test_every_model_stays_or_goes_once_with_its_reason(given, unknown, random):
         assert not any(row.unknown for row in found.rows)
     mixed = random.sample(given, len(given))
     assert shortlist(mixed, steps).document() == found.document()
-    assert len(markdown(found).splitlines()) > 10
+    assert len(markdown(found, found.document()).splitlines()) > 10
     assert len(list(csv.reader(io.StringIO(csv_text(found), newline="")))) == 1 + len(
         found.rows
     )
@@ -118,7 +118,7 @@ def test_what_nobody_knows_stays_and_is_marked_or_goes():
     found = shortlist([ONE], Steps())
     [row] = found.rows
     assert row.unknown == ("size", "weights", "qualifier", "window", "licence")
-    assert "Unknown, kept: one model." in markdown(found)
+    assert "Unknown, kept: one model." in markdown(found, found.document())
     assert shortlist([ONE], Steps(unknown="remove")).rows == ()
     few = Candidate(model="few", scores={"biology": 1.0})
     last = shortlist([few, ONE], Steps()).rows[-1]
@@ -150,7 +150,7 @@ def test_policies_widen_and_each_family_has_its_say():
 def test_nothing_left_is_a_result():
     found = shortlist([replace(ONE, parameters_b=70.0)], Steps())
     assert found.rows == ()
-    assert "No model passes every step." in markdown(found)
+    assert "No model passes every step." in markdown(found, found.document())
 
 
 CSV = "model,parameters_b,open_weights,context_tokens,licence,biology\n"
@@ -193,6 +193,31 @@ def test_bad_tables_are_refused_by_file_row_and_column(tmp_path, rows, told):
         load_candidates(tmp_path / "m.csv")
     assert told in str(error.value)
     assert "m.csv" in str(error.value)
+
+
+def test_a_column_that_stands_twice_is_refused(tmp_path):
+    (tmp_path / "m.csv").write_text("model,health,health\nA,0.1,0.2\n")
+    with pytest.raises(InputError, match=r"m\.csv: the column 'health' stands 2 times"):
+        load_candidates(tmp_path / "m.csv")
+
+
+def test_a_column_of_predictions_that_is_not_there_is_refused(tmp_path):
+    path = write_predictions(tmp_path / "p.csv", [("1", "x", "C", " C", "D")])
+    scores = load_predictions(path, ["x"])
+    assert scores.accuracy("A") == {"x": 1.0}
+    one = Candidate(model="A", scores={"x": 0.5})
+    steps = Steps(disciplines=("x",))
+    assert shortlist([one], steps, scores).recomputed.models == ("A",)
+    with pytest.raises(InputError, match="model 'A': the predictions have no column 'a'"):
+        shortlist([replace(one, predictions="a")], steps, scores)
+
+
+def test_hostile_names_break_neither_markdown_nor_spreadsheets():
+    odd = "=x | <b>"
+    found = shortlist([Candidate(model=odd, scores={odd: 0.5})], Steps(disciplines=(odd,)))
+    text = markdown(found, found.document())
+    assert "=x | <b>" not in text
+    assert csv_text(found).splitlines()[0].endswith(",'=x | <b>,mean,unknown")
 
 
 def test_tables_that_are_none(tmp_path):
@@ -270,6 +295,8 @@ def test_differences_that_are_noise_are_told(tmp_path):
         (PREDICTIONS + "1,x,C,C\n", "line 2: not as many cells"),
         (PREDICTIONS + "1,x,C,C,C,C\n", "line 2: not as many cells"),
         (PREDICTIONS + "1,y,C,C,C\n", "no question of the discipline 'x'"),
+        (PREDICTIONS + "1,x,,C,\n", "line 2: 'answer' is blank"),
+        ("question_id,category,answer,A,A\n1,x,C,C,C\n", "the column 'A' stands 2 times"),
     ],
 )
 def test_bad_predictions_are_refused(tmp_path, text, told):

@@ -115,6 +115,7 @@ def test_the_cell_page_leads_to_the_case(page, site):
     page.goto(cell.as_uri())
     page.click("article[data-answer=case-002] p a:has-text('every label')")
     page.wait_for_url(re.compile("/case/medicine/case-002/"))
+    assert "case-002" in page.inner_text("main")
 
 
 def test_every_number_of_the_report_stands_on_the_page(page, site):

@@ -25,7 +25,8 @@ def site(tmp_path_factory):
     rng = np.random.default_rng(1)
     right = {name: rng.integers(0, 2, (2, 30)).astype(float) for name in Steps().disciplines}
     scores = DisciplineScores(models=("a", "b"), right=right, blank={"a": 0, "b": 3})
-    for name, content in files_of(shortlist([*candidates, hostile], Steps(), scores)).items():
+    found = shortlist([*candidates, hostile], Steps(), scores)
+    for name, content in files_of(found, found.document()).items():
         (folder / name).write_bytes(content)
     return folder
 

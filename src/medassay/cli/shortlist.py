@@ -39,21 +39,21 @@ def command(
     found = shortlist(candidates, asked, scores)
     document = found.document()
     if to is not None:
-        _write(to / document["id"], found)
+        _write(to / document["id"], found, document)
     if out.json:
         out.document(document)
     else:
         _print(found, document)
 
 
-def _write(folder: Path, found: "Shortlist") -> None:
+def _write(folder: Path, found: "Shortlist", document: dict[str, Any]) -> None:
     from medassay.selection.written import files_of
 
     if folder.parent.exists() and not folder.parent.is_dir():
         raise UsageError(f"--to: {folder.parent} is a file")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files_of(found).items():
-        # The folder's name is the hash of what is in it: what is there already is the same.
+    for name, content in files_of(found, document).items():
+        # The folder's name is the hash of the data: what is there already says the same.
         (folder / name).write_bytes(content)
     out.say(f"written to {folder / 'index.html'}")
 

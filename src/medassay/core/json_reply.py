@@ -39,6 +39,23 @@ class JsonReply:
     duplicate_keys: tuple[str, ...] = ()
 
 
+def is_json_alone(text: str) -> bool:
+    r"""Return whether a reply is one JSON object or array and nothing else, thoughts and code fences left out.
+
+    Examples
+    --------
+    >>> is_json_alone('```json\n{"a": 1}\n```'), is_json_alone('I cannot; see [1].')
+    (True, False)
+    """
+    if len(text) > MOST_CHARACTERS:
+        return False
+    try:
+        value = json.loads(_FENCE.sub("", strip_thoughts(text)[0]), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict | list)
+
+
 class _HostileError(Exception):
     """Say why a reply is not read further."""
 

@@ -30,8 +30,8 @@ _PLAIN_KEY = re.compile(r'[^.\[\]"]+')
 class JsonSimilarity:
     """How far a reply's JSON agrees with the expected one; all scores in [0, 1].
 
-    `overall` is the mean over the leaves expected, `by_section` over those below each top-level key, and
-    `leaf_scores` holds each. `missing` are leaves expected and not found, `extra` leaves found and not expected:
+    `overall` is the mean over the leaves expected, `by_section` over those below each top-level key, or each key below a
+    sole one (empty when nothing could be read), and `leaf_scores` holds each. `missing` are leaves expected and not found, `extra` leaves found and not expected:
     they cost nothing. `reason` says why nothing could be read (`parsed` False, `overall` 0).
     """
 
@@ -69,7 +69,8 @@ def json_similarity(
     actual : a reply as text, in which the longest JSON object or array counts, or a parsed value
     exclude : paths left out on both sides with all below them, `[*]` for any index
     strict : whether a null that is absent counts as missing; by default it agrees
-    group_depth : how many keys deep sections begin; "auto" goes below a sole key first
+    group_depth : how many keys deep sections begin; "auto" goes below a sole key first;
+        with a number sections are named by their whole path
 
     Raises
     ------
@@ -286,9 +287,10 @@ class _Scores:
     def absent(self, gold: Tree, path: Path, *, null: bool = False) -> None:
         """Score leaves for which the reply has nothing, or null: a null agrees with null."""
         for at, leaf in _leaves(gold, path):
-            agrees = (
-                0.0 if leaf is not None else 1.0 if null and at == path else self.absent_null
-            )
+            if leaf is not None:
+                agrees = 0.0
+            else:
+                agrees = 1.0 if null and at == path else self.absent_null
             self.of[at] = agrees
             if not agrees:
                 self.missing.append(at)
@@ -310,7 +312,8 @@ class _Scores:
         depth = _sole_keys(gold) if group_depth == "auto" else group_depth
         for path, value in self.of.items():
             if parsed and len(path) > depth and isinstance(key := path[depth], str):
-                sections.setdefault(key, []).append(value)
+                name = key if group_depth == "auto" else path_text(path[: depth + 1])
+                sections.setdefault(name, []).append(value)
         return JsonSimilarity(
             overall=_mean(self.of.values()),
             by_section={key: _mean(values) for key, values in sections.items()},

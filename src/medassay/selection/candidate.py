@@ -4,7 +4,8 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import dropwhile
@@ -86,11 +87,19 @@ def _csv_rows(text: str, name: str) -> list[dict[str, Any]]:
     lines = dropwhile(lambda line: line.startswith("#"), io.StringIO(text, newline=""))
     reader = csv.DictReader(lines, strict=True)
     try:
+        check_header(reader.fieldnames or (), name)
         return [{(key or "").strip(): cell for key, cell in row.items()} for row in reader]
     except csv.Error as error:
         raise InputError(
             f"{name}: not valid CSV after row {reader.line_num}: {error}"
         ) from None
+
+
+def check_header(names: Sequence[str], where: str) -> None:
+    """Refuse a table in which a column stands twice: the last would silently count."""
+    for name, n in Counter(name.strip() for name in names).items():
+        if n > 1:
+            raise InputError(f"{where}: the column '{name}' stands {n} times")
 
 
 def _checked(rows: list[dict[str, Any]], name: str) -> list[Candidate]:

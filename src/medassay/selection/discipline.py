@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from medassay.errors import InputError
-from medassay.selection.candidate import Candidate
+from medassay.selection.candidate import Candidate, check_header
 from medassay.statistic import Options, Stratum, field_of, seed_of
 from medassay.statistic.draws import Floats
 
@@ -31,7 +31,15 @@ class DisciplineScores:
         return {name: float(part[row].mean()) for name, part in self.right.items()}
 
     def of(self, candidates: Sequence[Candidate]) -> "DisciplineScores":
-        """Return the scores of those candidates that have predictions, under the candidates' names."""
+        """Return the scores of those candidates that have predictions, under the candidates' names.
+
+        A candidate that names no column is looked for by its own name.
+        """
+        for c in candidates:
+            if c.predictions and c.predictions not in self.models:
+                raise InputError(
+                    f"model '{c.model}': the predictions have no column '{c.predictions}'"
+                )
         rows = {
             c.model: self.models.index(name)
             for c in candidates
@@ -113,6 +121,7 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
                 raise InputError(
                     f"{path.name}: expected columns {', '.join(_NEEDED)} and one for each model"
                 )
+            check_header(reader.fieldnames or (), path.name)
             blank = dict.fromkeys(models, 0)
             for row in reader:
                 where = f"{path.name} line {reader.line_num}"
@@ -121,9 +130,11 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
                 if row["question_id"] in seen:
                     raise InputError(f"{where}: question {row['question_id']} stands twice")
                 seen.add(row["question_id"])
+                if not (key := row["answer"].strip()):
+                    raise InputError(f"{where}: 'answer' is blank; expected the right letter")
                 if row["category"] in right:
                     right[row["category"]].append(
-                        [float(row[m] == row["answer"]) for m in models]
+                        [float(row[m].strip() == key) for m in models]
                     )
                     for model in models:
                         blank[model] += not row[model].strip()

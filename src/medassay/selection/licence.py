@@ -19,23 +19,27 @@ STATED = "2026-11-21"  # the day to which this table speaks
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """What the licences of a family allow. `licences` are their names as compared."""
+    """What the licences of a family allow.
+
+    `licences` are their names, compared without case, blanks and hyphens; `needs_api` says whether use needs an interface of the
+    maker.
+    """
 
     name: str
     licences: tuple[str, ...]
     open_source: bool
     commercial: Literal["free", "allowed", "allowed with limit", "restricted", "forbidden"]
-    external_api: Literal["no", "optional"]
+    needs_api: Literal["no", "optional"]
     notes: str
 
 
 FAMILIES = (
     Family(
         name="permissive",
-        licences=("mit", "apache 2.0", "apache-2.0"),
+        licences=("mit", "apache 2.0"),
         open_source=True,
         commercial="free",
-        external_api="no",
+        needs_api="no",
         notes="no duties downstream beyond the notice",
     ),
     Family(
@@ -43,7 +47,7 @@ FAMILIES = (
         licences=("gemma", "gemma terms"),
         open_source=False,
         commercial="allowed",
-        external_api="no",
+        needs_api="no",
         notes="use policy, among it no unlicensed professional advice",
     ),
     Family(
@@ -51,7 +55,7 @@ FAMILIES = (
         licences=("llama 3", "llama 3.1", "llama 3.2", "llama 3.3"),
         open_source=False,
         commercial="allowed with limit",
-        external_api="no",
+        needs_api="no",
         notes="a special licence above 700 million monthly users",
     ),
     Family(
@@ -59,7 +63,7 @@ FAMILIES = (
         licences=("deepseek",),
         open_source=False,
         commercial="allowed",
-        external_api="no",
+        needs_api="no",
         notes="derivatives and distillation allowed, uses restricted",
     ),
     Family(
@@ -67,7 +71,7 @@ FAMILIES = (
         licences=("exaone nc",),
         open_source=False,
         commercial="forbidden",
-        external_api="no",
+        needs_api="no",
         notes="research only",
     ),
     Family(
@@ -75,7 +79,7 @@ FAMILIES = (
         licences=("mistral", "mistral research"),
         open_source=False,
         commercial="restricted",
-        external_api="optional",
+        needs_api="optional",
         notes="research and commercial tiers; small models are often under Apache 2.0",
     ),
 )

@@ -16,7 +16,7 @@ from medassay.selection.steps import Steps
 
 
 @dataclass(frozen=True)
-class _Question:
+class _Step:
     """A step: what is known of a candidate (None is unknown), and why that does not do ("" when it does)."""
 
     name: str
@@ -102,19 +102,19 @@ def shortlist(
     left = sorted(candidates, key=lambda candidate: _order(candidate, steps))
     marks: dict[str, list[str]] = {}
     taken: list[Taken] = []
-    for question in _questions(steps):
-        found = {candidate.model: question(candidate) for candidate in left}
+    for step in _steps_of(steps):
+        found = {candidate.model: step(candidate) for candidate in left}
         unknown = [model for model, reason in found.items() if reason is None]
         if steps.unknown == "remove":
             found |= dict.fromkeys(unknown, "unknown")
             unknown = []
         for model in unknown:
-            marks.setdefault(model, []).append(question.name)
+            marks.setdefault(model, []).append(step.name)
         left = [candidate for candidate in left if not found[candidate.model]]
         taken.append(
             Taken(
-                name=question.name,
-                asks=question.asks,
+                name=step.name,
+                asks=step.asks,
                 kept=tuple(candidate.model for candidate in left),
                 removed=tuple((model, reason) for model, reason in found.items() if reason),
                 unknown=tuple(unknown),
@@ -141,46 +141,46 @@ def _order(candidate: Candidate, steps: Steps) -> tuple[float, str]:
     return (1.0 if mean is None else -mean, candidate.model)
 
 
-def _questions(steps: Steps) -> Iterator[_Question]:
+def _steps_of(steps: Steps) -> Iterator[_Step]:
     """Yield every step that asks something, in order."""
     most, least, policy = steps.max_parameters_b, steps.min_context_tokens, steps.licences
     wanted = {name.casefold() for name in steps.qualifiers}
     if most is not None:
-        yield _Question(
+        yield _Step(
             "size",
             f"at most {most:g} billion parameters",
             lambda c: c.parameters_b,
             lambda size: "" if size <= most else f"{size:g} billion parameters",
         )
     if steps.open_weights:
-        yield _Question(
+        yield _Step(
             "weights",
             "open weights",
             lambda c: c.open_weights,
             lambda opened: "" if opened else "closed weights",
         )
     if wanted:
-        yield _Question(
+        yield _Step(
             "qualifier",
             " or ".join(steps.qualifiers),
             lambda c: c.qualifier,
             lambda given: "" if given.casefold() in wanted else f"qualifier {given}",
         )
-    yield _Question(
+    yield _Step(
         "disciplines",
         f"scores in {', '.join(steps.disciplines)}",
         lambda c: c.mean(steps.disciplines),
         lambda mean: "",
     )
     if least is not None:
-        yield _Question(
+        yield _Step(
             "window",
             f"at least {least:,} tokens of context",
             lambda c: c.context_tokens,
             lambda window: "" if window >= least else f"a window of {window:,} tokens",
         )
     if policy is not None:
-        yield _Question(
+        yield _Step(
             "licence",
             POLICIES[policy],
             lambda c: c.licence if family_of(c.licence or "") else None,

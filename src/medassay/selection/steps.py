@@ -33,7 +33,9 @@ class Steps:
 
 
 def load_steps(path: Path) -> Steps:
-    """Return the steps of a TOML file; what it does not name is as in `Steps`, `"any"` asks nothing.
+    """Return the steps of a TOML file; what it does not name is as in `Steps`.
+
+    `"any"` asks nothing of size, window or licence; `false` nothing of weights, `[]` nothing of the qualifier.
 
     Raises
     ------

@@ -7,21 +7,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from medassay.publication.page.html import asset, environment
+from medassay.publication.table import harmless
 from medassay.selection.licence import FAMILIES, STATED
 from medassay.selection.shortlist import Row, Shortlist
 
 _MARKS = str.maketrans({c: f"\\{c}" for c in "\\|*_`<>[]"} | {"\n": " ", "\r": " "})
 
 
-def files_of(found: Shortlist) -> dict[str, bytes]:
-    """Return the files of a shortlist by name; the page shows the same with the others beside it."""
-    document = found.document()
+def files_of(found: Shortlist, document: dict[str, Any]) -> dict[str, bytes]:
+    """Return the files of a shortlist, with its document, by name."""
     page = environment().get_template("shortlist.html").render(**document)
     return {
         "index.html": page.encode(),
         "shortlist.csv": csv_text(found).encode(),
         "shortlist.json": json.dumps(document, indent=1).encode() + b"\n",
-        "shortlist.md": markdown(found).encode(),
+        "shortlist.md": markdown(found, document).encode(),
         "style.css": asset("style.css"),
     }
 
@@ -51,19 +51,16 @@ def csv_text(found: Shortlist) -> str:
     """Return the models that stayed; cells that a spreadsheet would run are quoted by an apostrophe."""
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")
-    writer.writerow(columns_of(found))
-    for row in found.rows:
-        writer.writerow(
-            f"'{c}" if c[:1] in "=+-@\t\r" and c else c for c in cells_of(found, row)
-        )
+    for cells in (columns_of(found), *(cells_of(found, row) for row in found.rows)):
+        writer.writerow(map(harmless, cells))
     return made.getvalue()
 
 
-def markdown(found: Shortlist) -> str:
+def markdown(found: Shortlist, document: dict[str, Any]) -> str:
     """Return the whole way: steps, what went and why, what stayed, licences, and what predictions say."""
     parts = [f"# Shortlist of {len(found.rows)} of {found.candidates} models", ""]
     for step in found.taken:
-        parts += [f"## {step.name}: {step.asks}", "", f"{len(step.kept)} stay.", ""]
+        parts += [f"## {step.name}: {_plain(step.asks)}", "", f"{len(step.kept)} stay.", ""]
         if step.removed:
             parts += [*_table(["goes", "because"], step.removed), ""]
         if step.unknown:
@@ -73,11 +70,11 @@ def markdown(found: Shortlist) -> str:
         parts += _table(columns_of(found), (cells_of(found, row) for row in found.rows))
     else:
         parts.append("No model passes every step.")
-    if found.recomputed is not None:
-        parts += ["", *_recomputed(found.recomputed.document())]
+    if document["recomputed"] is not None:
+        parts += ["", *_recomputed(document["recomputed"])]
     parts += ["", f"## Licences, as stated on {STATED}, not verified", ""]
     truth = {True: "yes", False: "no"}
-    heads = ["family", "licences", "open source", "commercial use", "external API", "notes"]
+    heads = ["family", "licences", "open source", "commercial use", "needs an API", "notes"]
     parts += _table(
         heads,
         (
@@ -86,7 +83,7 @@ def markdown(found: Shortlist) -> str:
                 ", ".join(f.licences),
                 truth[f.open_source],
                 f.commercial,
-                f.external_api,
+                f.needs_api,
                 f.notes,
             )
             for f in FAMILIES
@@ -141,7 +138,8 @@ def _difference(pair: dict[str, Any]) -> str:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [heads, ["---"] * len(heads), *([_plain(cell) for cell in row] for row in rows)]
+    lines = [*([_plain(cell) for cell in row] for row in rows)]
+    lines = [[_plain(head) for head in heads], ["---"] * len(heads), *lines]
     return [f"| {' | '.join(line)} |" for line in lines]
 
 

@@ -332,7 +332,8 @@ def test_a_provider_that_fails_is_an_error_of_its_node():
         asyncio.run(run_async(graph, CONTEXT, at_once(failing))),
     ):
         assert found.score == 0.9
-        assert (found.trace[0].status, found.trace[0].reason) == ("error", "key refused")
+        step = found.trace[0]
+        assert (step.status, step.reason, step.attempts) == ("error", "key refused", 1)
 
 
 def test_an_error_that_is_nobodys_fault_but_ours_is_not_swallowed():
@@ -373,6 +374,27 @@ def test_a_verdict_of_zero_cancels_what_is_open_where_the_graph_says_so():
     assert cancelled == ["r1"]
 
 
+def test_a_branch_that_was_cancelled_has_no_score():
+    nodes = {
+        "t": {
+            "type": "task",
+            "instructions": "i",
+            "output_label": "l",
+            "children": ["half", "open"],
+        },
+        "open": {"type": "binary", "criteria": "c", "true": "half", "false": "half"},
+        "u": {"type": "binary", "criteria": "c", "true": "zero", "false": "zero"},
+        "half": {"type": "verdict", "score": 0.5},
+        "zero": {"type": "verdict", "score": 0},
+    }
+    document = {"name": "g", "version": 1, "roots": ["t", "u"], "nodes": nodes}
+    walk = Walk(graph_from({**document, "short_circuit": "cancel"}, "g"), CONTEXT)
+    walk.tell(("t",), Completion(text="report"))
+    walk.tell(("u",), Completion(text='{"verdict": true}'))
+    found = walk.result()
+    assert (found.score, found.branches) == (0.0, (("t", None), ("u", 0.0)))
+
+
 def test_an_only_zero_branch_of_an_inner_fan_out_decides_all():
     nodes = {
         "t": {
@@ -411,7 +433,9 @@ def test_form_may_be_decided_by_the_parser():
     def nobody(prompt):
         raise AssertionError
 
-    for text, score in (("```json\n{}\n```", 1), ("none", 0.1)):
+    cut = '{"a": {"b": {"c": []}, "d": ["e'
+    cases = {"```json\n{}\n```": 1, "none": 0.1, "I cannot; see [1].": 0.1, cut: 0.1}
+    for text, score in cases.items():
         found = run(graph_from(document, "g"), {"actual_output": text}, nobody)
         assert (found.score, found.trace[0].model, found.trace[0].attempts) == (
             score,

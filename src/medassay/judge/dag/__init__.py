@@ -1,7 +1,7 @@
 """A judge as a graph of small questions: each reply decides which question comes next, verdicts are scores.
 
 A graph is data (`graph`), what follows from replies is computed without asking anybody (`walk`), and asking is apart from
-both (`ask`). So one after the other, at the same time or from stored replies, the result is the same.
+both (`ask`). So one after the other, at the same time or from stored replies, the score is the same.
 
 Source: specification of the judge DAG.
 """

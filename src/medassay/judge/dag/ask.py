@@ -43,9 +43,10 @@ def run(graph: Graph, context: Mapping[str, str], judge: Ask, *, model: str = ""
 async def run_async(
     graph: Graph, context: Mapping[str, str], judge: AskAsync, *, model: str = ""
 ) -> DagResult:
-    """Return what `run` returns, with the questions of all branches asked at the same time.
+    """Return the score that `run` returns, with the questions of all branches asked at the same time.
 
-    Where a graph says `cancel`, questions still open when a verdict of 0 decides are cancelled.
+    The trace is the same too, unless the graph says `cancel`: then questions still open when a 0 decides are cancelled, and
+    which these are depends on who answers first.
     """
     walk = _begun(graph, context, model)
     asked: dict[Path, asyncio.Task[Completion]] = {}

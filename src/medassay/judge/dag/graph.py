@@ -39,11 +39,6 @@ class Node:
     score: float | None = None
     parser: bool = False
 
-    @property
-    def next(self) -> tuple[str, ...]:
-        """Return every node that may follow."""
-        return (*self.children, *self.branches.values())
-
 
 @dataclass(frozen=True, kw_only=True)
 class Graph:
@@ -122,7 +117,7 @@ def load(path: Path | str) -> Graph:
     Raises
     ------
     InputError
-        Naming every fault and its node: no file, broken syntax, keys that stand twice, and all of `fault.faults`.
+        Naming what is wrong: the file, its syntax, a key that stands twice; or all of `fault.faults`, each with its node.
     """
     path = Path(path)
     readers = {".json": _read_json, ".yaml": _read_yaml, ".yml": _read_yaml}

@@ -1,7 +1,8 @@
 """What follows from the replies so far: the questions that can be asked now, the trace, and the result.
 
 Nothing is asked here. The state is which replies were told; everything else is computed from it in the declared order,
-so that neither the order of replies nor the way they were got can change a result.
+so that neither the order of replies nor the way they were got can change a score, nor, unless a graph cancels what a 0
+leaves open, the trace.
 """
 
 import math
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.json_reply import read_json_reply
+from medassay.core.json_reply import is_json_alone
 from medassay.core.reading import find_objects, strip_thoughts
 from medassay.core.trial import Completion, Prompt
 from medassay.judge.dag.fault import option_key
@@ -56,7 +57,8 @@ class DagResult:
     """The worth of an answer, in [0, 1], with every step that led to it.
 
     `score` is None where a branch got no usable reply and the graph says `fail`, or every branch was skipped.
-    `short_circuited` says that a verdict of 0 decided. `branches` are the roots with their scores; `skipped` counts
+    `short_circuited` says that a 0 decided: of a verdict, or of a failed branch where the
+    graph counts these as zero. `branches` are the roots with their scores; `skipped` counts
     branches left out of a mean.
     """
 
@@ -199,11 +201,12 @@ class Walk:
             scores.append(0.0)
         if 0.0 in scores:
             return _Outcome(0.0, pending)
-        if (errors and self._graph.on_error == "fail") or not scores:
-            return _Outcome(None, pending)
-        if not pending:
-            self._skipped += errors
-        return _Outcome(math.fsum(scores) / len(scores), pending)
+        if pending:
+            return _Outcome(None, pending=True)
+        if not scores or (errors and self._graph.on_error == "fail"):
+            return _Outcome(None)
+        self._skipped += errors
+        return _Outcome(math.fsum(scores) / len(scores))
 
     def _visit(self, place: _Place) -> _Outcome:
         node = self._graph.nodes[place.path[-1]]
@@ -212,8 +215,7 @@ class Walk:
             self._zero = self._zero or node.score == 0
             return _Outcome(node.score)
         if node.parser and self._graph.deterministic_format:
-            parsed = read_json_reply(self._context["actual_output"]).value is not None
-            value = "true" if parsed else "false"
+            value = "true" if is_json_alone(self._context["actual_output"]) else "false"
             self._note(place, node, verdict=value, model="parser")
             return self._visit(place.below(node.branches[value]))
         asked = self._asked.setdefault(place.path, _Asked())
@@ -247,7 +249,7 @@ class Walk:
             model=self._model,
             reply=asked.replies[-1].text if asked.replies else "",
             verdict=asked.value,
-            attempts=len(asked.replies),
+            attempts=len(asked.replies) + asked.failed,
             seconds=math.fsum(reply.seconds for reply in asked.replies),
             **more,
         )
