@@ -183,8 +183,10 @@ def test_a_table_as_csv_or_json(tmp_path):
         ("A,7,,long,,\n", "context_tokens: 'long' is no number of tokens"),
         ("A,7,,0,,\n", "context_tokens: '0'"),
         ("A,7,,,,50.3\n", "biology: '50.3' is no share from 0 to 1"),
-        ("A,7,,,,0.5,1\n", "more cells than columns"),
+        ("A,7,,,,0.5,1\n", "not as many cells as columns"),
         ('A,"7,,,,\n', "not valid CSV"),
+        ("A,7\n", "row 1: not as many cells as columns"),
+        ("A,7,,,,0_1\n", "biology: '0_1' is no share"),
     ],
 )
 def test_bad_tables_are_refused_by_file_row_and_column(tmp_path, rows, told):
@@ -246,12 +248,42 @@ def test_steps_from_a_file(tmp_path):
         "max_parameters_b = inf": "'max_parameters_b'",
         'licences = "free"': "'licences'",
         "disciplines = []": "'disciplines'",
+        "__dataclass_self__ = 1": "'__dataclass_self__' is no step; known are",
+        "min_context_tokens = " + "9" * 5000: "steps.toml: ",
+        "min_context_tokens = " + "9" * 30: "'min_context_tokens'",
         "open_weights = 1": "'open_weights'",
         "a = ": "not valid TOML",
     }.items():
         path.write_text(text)
         with pytest.raises(InputError, match=told):
             load_steps(path)
+
+
+def test_a_licence_that_no_family_has_goes():
+    given = [replace(ONE, licence="GPL-3.0"), replace(ONE, model="blank")]
+    found = shortlist(given, Steps())
+    assert [row.candidate.model for row in found.rows] == ["blank"]
+    assert found.taken[-1].removed == (("one model", "licence GPL-3.0"),)
+
+
+def test_a_discipline_that_stands_twice_is_refused():
+    with pytest.raises(InputError, match="would weigh double"):
+        shortlist([ONE], Steps(disciplines=("health", "health")))
+
+
+def test_names_cannot_forge_lines_or_markup(tmp_path, capsys):
+    rows = [{"model": "a\nsize  9 →  9  forged [/x] :smile:", "[/y]": 0.5}]
+    (tmp_path / "m.json").write_text(json.dumps(rows))
+    (tmp_path / "s.toml").write_text('disciplines = ["[/y]"]')
+    given = ["--models", str(tmp_path / "m.json"), "--steps", str(tmp_path / "s.toml")]
+    assert call(["shortlist", *given]) == 0
+    told = capsys.readouterr().out
+    assert "\nsize  9" not in told
+    assert "[/y]" in told
+    assert ":smile:" in told
+    rows = [{"model": {"a": 1}, "health": 0.5}]
+    (tmp_path / "m.json").write_text(json.dumps(rows))
+    assert call(["shortlist", *given]) == 3
 
 
 def test_a_discipline_that_nobody_has_is_refused():

@@ -37,7 +37,10 @@ class Output:
         from rich.console import Console
 
         return Console(
-            no_color=not self.color, highlight=False, width=None if sys.stdout.isatty() else 140
+            no_color=not self.color,
+            highlight=False,
+            emoji=False,
+            width=None if sys.stdout.isatty() else 140,
         )
 
 

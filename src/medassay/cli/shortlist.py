@@ -1,5 +1,6 @@
 """`medassay shortlist`."""
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +52,18 @@ def _write(folder: Path, found: "Shortlist", document: dict[str, Any]) -> None:
 
     if folder.parent.exists() and not folder.parent.is_dir():
         raise UsageError(f"--to: {folder.parent} is a file")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files_of(found, document).items():
-        # The folder's name is the hash of the data: what is there already says the same.
-        (folder / name).write_bytes(content)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Whole or not at all; the folder's name is the hash of the data, so what is there already says the same.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+        whole = Path(made) / "whole"
+        whole.mkdir()
+        for name, content in files_of(found, document).items():
+            (whole / name).write_bytes(content)
+        if folder.is_symlink() or folder.is_file():
+            raise UsageError(f"--to: {folder} is no folder")
+        if folder.exists():
+            folder.replace(Path(made) / "before")
+        whole.replace(folder)
     out.say(f"written to {folder / 'index.html'}")
 
 
@@ -66,30 +75,35 @@ def _print(found: "Shortlist", document: dict[str, Any]) -> None:
 
     before = found.candidates
     for step in found.taken:
-        out.result(f"{step.name:12} {before:3} → {len(step.kept):3}  {step.asks}")
+        out.result(f"{step.name:12} {before:3} → {len(step.kept):3}  {_line(step.asks)}")
         for model, reason in step.removed:
-            out.result(f"{'':12}   − {model}: {reason}")
+            out.result(f"{'':12}   − {_line(model)}: {_line(reason)}")
         for model in step.unknown:
-            out.result(f"{'':12}   ? {model}: unknown, kept")
+            out.result(f"{'':12}   ? {_line(model)}: unknown, kept")
         before = len(step.kept)
     if not found.rows:
         out.result("no model passes every step")
         return
     table = Table()
     for heading in columns_of(found)[:-1]:
-        table.add_column(heading, overflow="fold")
+        table.add_column(escape(_line(heading)), overflow="fold")
     for row in found.rows:
-        table.add_row(*(escape(visible(cell)) or "?" for cell in cells_of(found, row)[:-1]))
+        table.add_row(*(escape(_line(cell)) or "?" for cell in cells_of(found, row)[:-1]))
     out.console().print(table)
     again = document["recomputed"]
     if again is None:
         return
     for row in again["models"]:
         out.result(
-            f"recomputed {row['model']}: {interval(row)}, rank {rank_range(row)}, n {row['n']}, {row['blank']} blank"
+            f"recomputed {_line(row['model'])}: {interval(row)}, rank {rank_range(row)}, n {row['n']}, {row['blank']} blank"
         )
     noise = sum(pair["noise"] for pair in again["pairs"])
     if again["pairs"]:
         out.result(f"{noise} of {len(again['pairs'])} differences are noise (Holm, 5 %)")
     if not again["models"]:
         out.result("no model of the shortlist has predictions in the file")
+
+
+def _line(text: str) -> str:
+    """Return text as one line: a name with a line break would look like a step."""
+    return " ".join(visible(text).split())

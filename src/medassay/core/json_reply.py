@@ -19,8 +19,8 @@ MOST_LEVELS = 200  # of nesting
 # What may be read of a reply in all, in characters: more than any that is not made to cost time.
 _MOST_READ = 8  # times its own length
 _SPAN = 100  # characters that a pair of brackets costs besides what it holds
-_ALWAYS = 1000 * _SPAN
-_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+.-]*[ \t]*$\n?", re.MULTILINE)
+_ALWAYS = 20_000 * _SPAN
+_FENCE = re.compile(r"^[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+[\w+.-]*+[ \t]*+$\n?", re.MULTILINE)
 _OPENING = re.compile(r"[{\[]")
 # Outside of strings: a bracket, or a whole string; a string that never ends runs to the end.
 _TOKEN = re.compile(r'[{}\[\]]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -75,9 +75,23 @@ def read_json_reply(text: str) -> JsonReply:
     """
     if len(text) > MOST_CHARACTERS:
         return JsonReply(None, f"longer than {MOST_CHARACTERS:,} characters")
-    text = _FENCE.sub("", strip_thoughts(text)[0])
+    answer, unfinished = strip_thoughts(text)
+    read = _read(answer)
+    if read.value is not None or unfinished or answer == text:
+        return read
+    # A reply that begins with its JSON does not begin with a thought: the tag was part of a value.
+    if (
+        read.value is None
+        and not unfinished
+        and _FENCE.sub("", text).lstrip()[:1] in ("{", "[")
+    ):
+        return _read(text)
+    return read
+
+
+def _read(text: str) -> JsonReply:
     try:
-        longest = _longest(text)
+        longest = _longest(_FENCE.sub("", text))
     except _HostileError as error:
         return JsonReply(None, str(error))
     if longest is None:
@@ -97,6 +111,8 @@ def _longest(text: str) -> str | None:
         if end is None:
             continue
         span = text[start:end]
+        if longest and not brackets.affords(len(span) + _SPAN):
+            break  # a good value, and junk without end after it
         brackets.spend(len(span) + _SPAN)
         if end - start == 2 or _is_json(span):
             position = end
@@ -121,6 +137,10 @@ class _Brackets:
         if start not in self._ends:
             self.spend(self._match(start) - start)
         return self._ends[start]
+
+    def affords(self, characters: int) -> bool:
+        """Return whether so much may still be read."""
+        return self._left >= characters
 
     def spend(self, characters: int) -> None:
         """Count what was read; refuse to go on when it is more than any honest reply needs."""

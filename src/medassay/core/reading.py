@@ -132,12 +132,14 @@ def find_objects(text: str, *keys: str) -> list[Found]:
     position, tries = text.find("{"), 0
     while position >= 0 and tries < _MOST_TRIES and len(found) < _MOST_OBJECTS:
         try:
-            value, position = _decode(text, position)
+            value, after = _decode(text, position)
+            wanted = _with_key(value, keys)
+            same = "" if wanted is None else json.dumps(wanted, sort_keys=True)
         except (ValueError, RecursionError):
             position, tries = position + 1, tries + 1
         else:
-            if (wanted := _with_key(value, keys)) is not None:
-                same = json.dumps(wanted, sort_keys=True)
+            position = after
+            if wanted is not None:
                 found.pop(same, None)
                 found[same] = Found(wanted)
         position = text.find("{", position)

@@ -7,8 +7,9 @@ Source: specification of JSON structural similarity.
 """
 
 import json
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,12 +17,14 @@ from rapidfuzz.distance import Levenshtein
 
 from medassay.core.json_reply import MOST_LEVELS, read_json_reply
 
-MOST_VALUES = 20_000  # of a reply; alignment costs their number times the record's
+# What a reply may hold: alignment costs its size times that of what is expected.
+MOST_TIMES = 20  # times what is expected, but always so many values and characters
+LEAST_VALUES, LEAST_CHARACTERS = 1_000, 100_000
 leaf_similarity = Levenshtein.normalized_similarity
 Path = tuple[str | int, ...]
 # A JSON value whose leaves are texts; null stays null.
 Tree = dict[str, "Tree"] | list["Tree"] | str | None
-_ANY = "*"
+_ANY = -1  # in a path to leave out: every index
 _STEP = re.compile(r'\.?([^.\[\]"]+)|\[(\d+|\*)\]|\.?\[("(?:[^"\\]|\\.)*")\]')
 _PLAIN_KEY = re.compile(r'[^.\[\]"]+')
 
@@ -82,15 +85,20 @@ def json_similarity(
     >>> json_similarity({"a": "x", "b": ["p", "q"]}, '{"b": ["q"], "a": "x"}').overall
     0.6666666666666666
     """
+    if isinstance(exclude, str):
+        raise ValueError("exclude: a list of paths is needed, not one text")
+    if group_depth != "auto" and (not isinstance(group_depth, int) or group_depth < 0):
+        raise ValueError(f'group_depth: {group_depth!r} is neither "auto" nor a number from 0')
     paths = [_read_path(path) for path in exclude]
     if isinstance(expected, str):
         try:
-            expected = json.loads(expected)
+            expected = json.loads(expected, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"expected: not valid JSON: {error}") from None
     if not isinstance(expected, dict | list):
         raise ValueError("expected: a JSON object or array is needed")
-    gold = _tree(expected, paths)
+    gold = _Tree(paths)
+    gold.build(expected)
     if isinstance(actual, str):
         reply = read_json_reply(actual)
         actual, reason, twice = reply.value, reply.reason, reply.duplicate_keys
@@ -99,14 +107,15 @@ def json_similarity(
     scores = _Scores(absent_null=0.0 if strict else 1.0)
     if isinstance(actual, dict | list):
         try:
-            found = _tree(actual, paths, most=MOST_VALUES)
+            found = _Tree(paths, expected=gold)
+            found.build(actual)
         except ValueError as error:
             actual, reason = None, str(error)
     if not isinstance(actual, dict | list):
-        scores.lose(gold, ())
-        return scores.result(gold, group_depth, reason=reason)
-    scores.score(gold, found, ())
-    return scores.result(gold, group_depth, duplicate_keys=twice)
+        scores.lose(gold.root, ())
+        return scores.result(gold.root, group_depth, reason=reason)
+    scores.score(gold.root, found.root, ())
+    return scores.result(gold.root, group_depth, duplicate_keys=twice)
 
 
 def path_text(path: Path) -> str:
@@ -129,12 +138,14 @@ def path_text(path: Path) -> str:
 
 
 def _read_path(text: str) -> Path:
+    if not isinstance(text, str):
+        raise ValueError(f"exclude: {text!r} is no path")
     steps: list[str | int] = []
     position = 0
     while position < len(text) and (step := _STEP.match(text, position)):
         key, index, quoted = step.groups()
         if index is not None:
-            steps.append(_ANY if index == _ANY else int(index))
+            steps.append(_ANY if index == "*" else int(index))
         else:
             steps.append(key if key is not None else json.loads(quoted))
         position = step.end()
@@ -145,33 +156,62 @@ def _read_path(text: str) -> Path:
     return tuple(steps)
 
 
-def _tree(value: Any, exclude: Sequence[Path], most: int | None = None) -> Tree:
-    """Return the value with texts as leaves, without what is excluded."""
-    values = 0
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
-    def made(value: Any, left: list[Path], level: int) -> Tree:
-        nonlocal values
-        values += 1
+
+class _Tree:
+    """A value with texts as leaves, without what is excluded, and how much it holds.
+
+    Elements of arrays that are excluded stay as something empty, so that the others keep their index.
+    """
+
+    def __init__(self, exclude: list[Path], expected: "_Tree | None" = None) -> None:
+        self.root: Tree = None
+        self.values = self.characters = 0
+        self._exclude = exclude
+        self._most = (
+            (math.inf, math.inf)
+            if expected is None
+            else (
+                max(LEAST_VALUES, MOST_TIMES * expected.values),
+                max(LEAST_CHARACTERS, MOST_TIMES * expected.characters),
+            )
+        )
+
+    def build(self, value: Any) -> None:
+        """Take a parsed value.
+
+        Raises
+        ------
+        ValueError
+            When it is nested too deep, or holds far more than what is expected.
+        """
+        self.root = self._made(value, self._exclude, 0)
+
+    def _made(self, value: Any, left: list[Path], level: int) -> Tree:
+        self.values += 1
         if level > MOST_LEVELS:
             raise ValueError(f"nested deeper than {MOST_LEVELS} levels")
-        if most is not None and values > most:
-            raise ValueError(f"more than {most:,} values")
+        if self.values > self._most[0]:
+            raise ValueError(f"more than {self._most[0]:,} values")
         if isinstance(value, dict):
             pairs = ((str(key), part) for key, part in value.items())
             return {
-                key: made(part, _below(left, key), level + 1)
+                key: self._made(part, _below(left, key), level + 1)
                 for key, part in pairs
                 if (key,) not in left
             }
         if isinstance(value, list):
             return [
-                made(part, _below(left, i), level + 1)
-                for i, part in enumerate(value)
-                if (i,) not in left and (_ANY,) not in left
+                {} if (i,) in left else self._made(part, _below(left, i), level + 1)
+                for i, part in enumerate(value if (_ANY,) not in left else ())
             ]
-        return _leaf(value)
-
-    return made(value, list(exclude), 0)
+        leaf = _leaf(value)
+        self.characters += len(leaf or "")
+        if self.characters > self._most[1]:
+            raise ValueError(f"more than {self._most[1]:,} characters of text")
+        return leaf
 
 
 def _below(paths: list[Path], step: str | int) -> list[Path]:
@@ -212,10 +252,9 @@ def _shared(gold: Tree, found: Tree) -> tuple[float, int]:
                     total, n = total + more, n + leaves
     elif isinstance(gold, list):
         if isinstance(found, list):
-            for i, partner in enumerate(_partners(gold, found)):
+            for partner in _partners(gold, found):
                 if partner is not None:
-                    more, leaves = _shared(gold[i], found[partner])
-                    total, n = total + more, n + leaves
+                    total, n = total + partner[1], n + partner[2]
     elif gold is None or found is None:
         if not isinstance(found, dict | list):
             return float(gold is found), 1
@@ -224,21 +263,26 @@ def _shared(gold: Tree, found: Tree) -> tuple[float, int]:
     return total, n
 
 
-def _partners(gold: list[Tree], found: list[Tree]) -> list[int | None]:
-    """Return for each element expected the index of its partner: the free one most similar, if at all."""
+def _partners(gold: list[Tree], found: list[Tree]) -> list[tuple[int, float, int] | None]:
+    """Return for each element expected its partner: the free one most similar, if at all.
+
+    A partner is its index with what `_shared` says of the pair, which nobody then computes again: alignment stays
+    polynomial however deep arrays are nested.
+    """
     free = list(range(len(found)))
-    partners: list[int | None] = []
+    partners: list[tuple[int, float, int] | None] = []
     for element in gold:
-        best, partner = 0.0, None
+        best = 0.0
+        partner: tuple[int, float, int] | None = None
         for i in free:
             total, n = _shared(element, found[i])
             if n and total / n > best:
-                best, partner = total / n, i
+                best, partner = total / n, (i, total, n)
                 if best == 1.0:
                     break
         partners.append(partner)
         if partner is not None:
-            free.remove(partner)
+            free.remove(partner[0])
     return partners
 
 
@@ -275,7 +319,7 @@ class _Scores:
             self.add(found, path)
 
     def _arrays(self, gold: list[Tree], found: list[Tree], path: Path) -> None:
-        partners = _partners(gold, found)
+        partners = [partner and partner[0] for partner in _partners(gold, found)]
         for i, partner in enumerate(partners):
             if partner is None:
                 self.lose(gold[i], (*path, i))

@@ -88,7 +88,7 @@ def _csv_rows(text: str, name: str) -> list[dict[str, Any]]:
     reader = csv.DictReader(lines, strict=True)
     try:
         check_header(reader.fieldnames or (), name)
-        return [{(key or "").strip(): cell for key, cell in row.items()} for row in reader]
+        return [{key and key.strip(): cell for key, cell in row.items()} for row in reader]
     except csv.Error as error:
         raise InputError(
             f"{name}: not valid CSV after row {reader.line_num}: {error}"
@@ -98,6 +98,8 @@ def _csv_rows(text: str, name: str) -> list[dict[str, Any]]:
 def check_header(names: Sequence[str], where: str) -> None:
     """Refuse a table in which a column stands twice: the last would silently count."""
     for name, n in Counter(name.strip() for name in names).items():
+        if not name:
+            raise InputError(f"{where}: a column has no name")
         if n > 1:
             raise InputError(f"{where}: the column '{name}' stands {n} times")
 
@@ -110,8 +112,10 @@ def _checked(rows: list[dict[str, Any]], name: str) -> list[Candidate]:
     found: dict[str, Candidate] = {}
     for number, row in enumerate(rows, 1):
         where = f"{name} row {number}"
-        if "" in row:
-            raise InputError(f"{where}: more cells than columns")
+        if None in row or (None in row.values() and not name.endswith(".json")):
+            raise InputError(f"{where}: not as many cells as columns")
+        if any(isinstance(cell, dict | list) for cell in row.values()):
+            raise InputError(f"{where}: a cell is a list or an object; expected text or number")
         candidate = _candidate(row, where)
         if candidate.model in found:
             raise InputError(f"{where}: the model '{candidate.model}' stands twice")
@@ -149,7 +153,7 @@ def _number(text: str | None, where: str, *, share: bool) -> float | None:
     if text is None:
         return None
     try:
-        value = float(text)
+        value = float(text.replace("_", "?"))  # Python reads 0_1 as 1
     except ValueError:
         value = math.nan
     if not (0 <= value <= 1 if share else 0 < value < math.inf):

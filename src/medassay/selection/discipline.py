@@ -127,6 +127,8 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
                 where = f"{path.name} line {reader.line_num}"
                 if None in row or None in row.values():
                     raise InputError(f"{where}: not as many cells as columns")
+                if not row["question_id"].strip():
+                    raise InputError(f"{where}: 'question_id' is blank")
                 if row["question_id"] in seen:
                     raise InputError(f"{where}: question {row['question_id']} stands twice")
                 seen.add(row["question_id"])

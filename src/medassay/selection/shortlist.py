@@ -11,7 +11,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.errors import InputError
 from medassay.selection.candidate import Candidate
 from medassay.selection.discipline import DisciplineScores
-from medassay.selection.licence import FAMILIES, POLICIES, STATED, admits, family_of
+from medassay.selection.licence import FAMILIES, POLICIES, STATED, admits
 from medassay.selection.steps import Steps
 
 
@@ -91,8 +91,10 @@ def shortlist(
     Raises
     ------
     InputError
-        When no candidate has a score in a discipline that the steps name.
+        When a discipline that the steps name stands twice, or no candidate has a score in it.
     """
+    if len(set(steps.disciplines)) < len(steps.disciplines):
+        raise InputError("disciplines: one stands twice and would weigh double")
     for name in steps.disciplines:
         if not any(name in candidate.scores for candidate in candidates):
             known = sorted({key for candidate in candidates for key in candidate.scores})
@@ -183,6 +185,6 @@ def _steps_of(steps: Steps) -> Iterator[_Step]:
         yield _Step(
             "licence",
             POLICIES[policy],
-            lambda c: c.licence if family_of(c.licence or "") else None,
+            lambda c: c.licence,
             lambda licence: "" if admits(policy, licence) else f"licence {licence}",
         )

@@ -21,13 +21,13 @@ class Steps:
     `unknown` says whether a model stays, marked, where nobody has stated what a step asks (`keep`), or goes.
     """
 
-    max_parameters_b: float | None = Field(default=18, gt=0, allow_inf_nan=False)
+    max_parameters_b: float | None = Field(default=18, gt=0, le=1_000_000)
     open_weights: bool = True
     qualifiers: tuple[str, ...] = ("Chat", "Instruct")
     disciplines: tuple[str, ...] = Field(
         default=("biology", "chemistry", "health", "psychology"), min_length=1
     )
-    min_context_tokens: int | None = Field(default=8000, gt=0)
+    min_context_tokens: int | None = Field(default=8000, gt=0, le=1_000_000_000)
     licences: Policy | None = "permissive"
     unknown: Unknown = "keep"
 
@@ -44,8 +44,11 @@ def load_steps(path: Path) -> Steps:
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from None
+    if unknown := sorted(data.keys() - set(Steps.__dataclass_fields__)):
+        known = ", ".join(Steps.__dataclass_fields__)
+        raise InputError(f"{path}: '{unknown[0]}' is no step; known are {known}")
     given: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else None if value == "any" else value
         for key, value in data.items()

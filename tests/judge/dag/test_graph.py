@@ -69,6 +69,8 @@ def test_all_faults_are_told_at_once(tmp_path):
         ({"version": "1"}, "'version'"),
         ({"version": True}, "'version'"),
         ({"roots": ["a", "a"]}, "a root stands twice"),
+        ({"roots": ["a", 5]}, "'roots' must be names"),
+        ({"deterministic_format": 1}, "'deterministic_format' must be true or false"),
         ({"nodes": {}}, "at least one node"),
         ({"parameters": {"x": 1}}, "'parameters'"),
         ({"deterministic_format": "yes"}, "'deterministic_format' must be true or false"),
@@ -222,6 +224,11 @@ def test_options_may_be_called_yes_and_no(tmp_path):
         ("a: [", "not valid YAML"),
         ("[" * 5000, "not valid YAML"),
         ("? [a]\n: b\n", "a key is no text"),
+        ('a: !!int "+"\n', "not valid YAML"),
+        ('a: !!float ""\n', "not valid YAML"),
+        ("a: !!timestamp x\n", "not valid YAML"),
+        ("a: !!bool maybe\n", "not valid YAML"),
+        (YAML.replace("1.0", "0x" + "F" * 5000), "digits"),
         ("", "a graph is an object"),
         ("x" * 1_000_001, "longer than"),
     ],
@@ -242,8 +249,14 @@ def test_files_that_are_no_graph(tmp_path):
         load(tmp_path / "deep.json")
     with pytest.raises(InputError, match=r"is a \.json, \.yaml or \.yml file"):
         load(tmp_path / "g.txt")
-    with pytest.raises(InputError, match="cannot be read"):
-        load(tmp_path / "absent.yaml")
+    for name in ("absent.yaml", "nul\0.yaml"):
+        with pytest.raises(InputError, match="cannot be read"):
+            load(tmp_path / name)
+    nodes = {f"n{i}": {"type": "foo"} for i in range(400)}
+    (tmp_path / "many.json").write_text(json.dumps({**SMALL, "nodes": nodes}))
+    with pytest.raises(InputError, match="and 351 more") as told:
+        load(tmp_path / "many.json")
+    assert len(str(told.value)) < 10_000
 
 
 @pytest.mark.parametrize("name", ["medical_extraction_quality", "open_answer_safety"])

@@ -481,6 +481,24 @@ def test_steps_say_who_said_what():
     assert {step.branch for step in found.trace} == {0, 1, 2, 3}
 
 
+def test_hostile_replies_and_texts_are_data():
+    graph, judge = roots([0.5])
+    deep = '{"verdict": true, "x": ' + "[" * 990 + "]" * 990 + "}"
+    run(graph, CONTEXT, lambda prompt: Completion(text=deep))
+    half = {**CONTEXT, "actual_output": "half \ud800"}
+
+    def reports(prompt):
+        node = QUALITY.nodes[prompt.item_id.rsplit("/")[-1]]
+        verdict = json.dumps({"verdict": next(iter(node.branches), "")})
+        return Completion(text="half \ud800" if node.type == "task" else verdict)
+
+    assert run(QUALITY, half, reports).score == 1
+    with pytest.raises(InputError, match="needs the text 'expected_output'"):
+        run(QUALITY, {**CONTEXT, "expected_output": None}, judge)
+    with pytest.raises(InputError, match="'required_keys' must be a text"):
+        QUALITY.given(required_keys=5)
+
+
 def test_replies_with_two_verdicts_are_asked_again():
     node = Node(id="n", type="binary", branches={"true": "a", "false": "b"})
     assert read_verdict(node, '{"verdict": true} {"verdict": false}') == (

@@ -79,7 +79,7 @@ def _begun(graph: Graph, context: Mapping[str, str], model: str) -> Walk:
     needed = {name for node in graph.nodes.values() for name in node.inputs}
     if graph.deterministic_format:
         needed.add("actual_output")
-    if missing := [name for name in INPUTS if name in needed and name not in context]:
+    if missing := [n for n in INPUTS if n in needed and not isinstance(context.get(n), str)]:
         raise InputError(f"graph {graph.name}: needs the text '{missing[0]}'; none was given")
     return Walk(graph, context, model)
 

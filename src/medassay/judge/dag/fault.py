@@ -93,10 +93,13 @@ def _of_graph(document: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault("missing_field", "", "'version' must be a whole number")
     if not _names(roots):
         yield Fault("no_roots", "", "'roots' must list at least one node")
+    elif isinstance(roots, list) and len(_names(roots)) < len(roots):
+        yield Fault("wrong_value", "", "'roots' must be names of nodes")
     elif len(set(_names(roots))) < len(_names(roots)):
         yield Fault("wrong_value", "", "a root stands twice")
     for key, allowed in _POLICY.items():
-        if key in document and document[key] not in allowed:
+        given = document.get(key, allowed[0])
+        if not any(given == one and type(given) is type(one) for one in allowed):
             told = " or ".join(str(one).lower() for one in allowed)
             yield Fault("wrong_value", "", f"'{key}' must be {told}")
     parameters = document.get("parameters", {})
@@ -137,6 +140,8 @@ def _of_inputs(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
     if not isinstance(inputs, list):
         yield Fault("wrong_value", name, "'inputs' must be a list")
         return
+    if len(inputs) > len({str(one) for one in inputs}):
+        yield Fault("wrong_value", name, "an input stands twice")
     for one in inputs:
         if one not in INPUTS:
             yield Fault("unknown_input", name, f"'{one}' is none of {', '.join(INPUTS)}")

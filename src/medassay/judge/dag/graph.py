@@ -18,6 +18,7 @@ NodeType = Literal["task", "binary", "choice", "verdict"]
 OnError = Literal["fail", "zero", "skip_branch"]
 ShortCircuit = Literal["score", "cancel"]
 _LARGEST = 1_000_000  # characters of a file
+_MOST_TOLD = 50  # faults in one message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +89,9 @@ class Graph:
         InputError
             When the graph has no parameter of that name.
         """
+        for name, value in parameters.items():
+            if not isinstance(value, str):
+                raise InputError(f"graph {self.name}: parameter '{name}' must be a text")
         if unknown := sorted(parameters.keys() - self.parameters.keys()):
             raise InputError(
                 f"graph {self.name}: no parameter '{unknown[0]}'; it has {', '.join(self.parameters) or 'none'}"
@@ -125,7 +129,7 @@ def load(path: Path | str) -> Graph:
         raise InputError(f"{path}: a graph is a .json, .yaml or .yml file")
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from None
     if len(text) > _LARGEST:
         raise InputError(f"{path}: longer than {_LARGEST:,} characters; no graph is")
@@ -134,7 +138,11 @@ def load(path: Path | str) -> Graph:
 
 def graph_from(document: Any, where: str) -> Graph:
     """Return the graph of a parsed document; `where` is named in errors."""
-    if found := faults(document):
+    try:
+        found = faults(document)
+    except ValueError as error:  # a number of more digits than can be shown
+        raise InputError(f"{where}: {error}") from None
+    if found:
         raise InputError(_told(where, found))
     nodes = {name: _node(name, given) for name, given in document["nodes"].items()}
     options = {
@@ -174,7 +182,9 @@ def _told(where: str, found: Iterable[Fault]) -> str:
     lines = [str(fault) for fault in found]
     if len(lines) == 1:
         return f"{where}: {lines[0]}"
-    return f"{where}: {len(lines)} faults\n" + "\n".join(f"  {line}" for line in lines)
+    more = [f"and {len(lines) - _MOST_TOLD} more"] if len(lines) > _MOST_TOLD else []
+    shown = "\n".join(f"  {line[:300]}" for line in [*lines[:_MOST_TOLD], *more])
+    return f"{where}: {len(lines)} faults\n{shown}"
 
 
 def _once(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
@@ -216,6 +226,9 @@ class _Loader(yaml.SafeLoader):
 def _read_yaml(text: str, where: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)  # a SafeLoader
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
+    # Odd scalars (`!!int "+"`, `!!timestamp x`) break the reader itself, in many ways.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: not valid YAML: {error}") from None
+    except (RecursionError, yaml.YAMLError) as error:
         told = " ".join(str(error).split())
         raise InputError(f"{where}: not valid YAML: {told}") from None

@@ -126,7 +126,7 @@ class Walk:
 
     def __init__(self, graph: Graph, context: Mapping[str, str], model: str = "") -> None:
         self._graph = graph
-        self._context = context
+        self._context = {name: _unicode(text) for name, text in context.items()}
         self._model = model
         self._asked: dict[Path, _Asked] = {}
         self._evaluate()
@@ -279,6 +279,11 @@ class Walk:
         )
 
 
+def _unicode(text: str) -> str:
+    """Return text that can be sent and stored: half a surrogate pair becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def read_verdict(node: Node, text: str) -> tuple[str | None, str]:
     """Return what a reply says to a node's question, or None and what is wrong with it.
 
@@ -289,7 +294,7 @@ def read_verdict(node: Node, text: str) -> tuple[str | None, str]:
     ('true', '')
     """
     if node.type == "task":
-        kept = strip_thoughts(text)[0].strip()
+        kept = _unicode(strip_thoughts(text)[0].strip())
         return (kept, "") if kept else (None, "it was blank")
     given = [found.value["verdict"] for found in find_objects(text, "verdict")]
     if not given:
