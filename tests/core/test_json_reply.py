@@ -104,7 +104,7 @@ def by_definition(text):
 
 
 @given(pieces.filter(lambda text: "```" not in text))
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 def test_hostile_brackets_are_read_as_by_definition(text):
     assert read_json_reply(text).value == by_definition(text)
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medassay.cli.main import call
@@ -90,6 +90,7 @@ ONE = Candidate(model="one model", scores=SCORES)
 
 
 @given(candidates, st.sampled_from(["keep", "remove"]), st.randoms())
+@settings(deadline=None)  # the first example loads the templates
 def test_every_model_stays_or_goes_once_with_its_reason(given, unknown, random):
     given = [*given, ONE]
     steps = Steps(unknown=unknown)
@@ -220,6 +221,12 @@ def test_hostile_names_break_neither_markdown_nor_spreadsheets():
     text = markdown(found, found.document())
     assert "=x | <b>" not in text
     assert csv_text(found).splitlines()[0].endswith(",'=x | <b>,mean,unknown")
+
+
+def test_a_line_break_in_a_name_stays_in_its_cell():
+    found = shortlist([Candidate(model="a\rb\nc", scores=SCORES)], Steps())
+    rows = list(csv.reader(io.StringIO(csv_text(found), newline="")))
+    assert [row[0] for row in rows] == ["model", "a\rb\nc"]
 
 
 def test_tables_that_are_none(tmp_path):

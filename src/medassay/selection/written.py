@@ -50,7 +50,7 @@ def cells_of(found: Shortlist, row: Row) -> list[str]:
 def csv_text(found: Shortlist) -> str:
     """Return the models that stayed; cells that a spreadsheet would run are quoted by an apostrophe."""
     made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\n")
+    writer = csv.writer(made, lineterminator="\r\n")  # so that a bare \r in a name is quoted
     for cells in (columns_of(found), *(cells_of(found, row) for row in found.rows)):
         writer.writerow(map(harmless, cells))
     return made.getvalue()

@@ -176,7 +176,7 @@ anything = st.recursive(
 
 
 @given(anything, anything)
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_any_document_is_a_graph_or_refused(document, nodes):
     for candidate in (document, {**SMALL, "nodes": nodes}, with_nodes(a=nodes)):
         try:
