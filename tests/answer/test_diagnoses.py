@@ -110,7 +110,9 @@ def test_never_raises_and_ranks_are_distinct_from_1(text):
 
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_not_without_an_error(text):
-    read_diagnoses(None, None, text, "standard")
+    value, reason = read_diagnoses(None, None, text, "standard")
+    assert reason
+    assert value is None or json.loads(value)
 
 
 @given(st.lists(st.from_regex(r"[A-Z][a-z]{2,9}( [a-z]{2,9})?", fullmatch=True), max_size=8))

@@ -34,8 +34,8 @@ class JsonSimilarity:
     """How far a reply's JSON agrees with the expected one; all scores in [0, 1].
 
     `overall` is the mean over the leaves expected, `by_section` over those below each top-level key, or each key below a
-    sole one (empty when nothing could be read), and `leaf_scores` holds each. `missing` are leaves expected and not found, `extra` leaves found and not expected:
-    they cost nothing. `reason` says why nothing could be read (`parsed` False, `overall` 0).
+    sole one, and `leaf_scores` holds each. `missing` are leaves expected and not found, `extra` leaves found and not
+    expected: they cost nothing. `reason` says why nothing could be read (`parsed` False, `overall` 0, no sections).
     """
 
     overall: float

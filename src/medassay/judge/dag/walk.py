@@ -129,6 +129,9 @@ class Walk:
         self._context = {name: _unicode(text) for name, text in context.items()}
         self._model = model
         self._asked: dict[Path, _Asked] = {}
+        self._is_json = graph.deterministic_format and is_json_alone(
+            self._context["actual_output"]
+        )
         self._evaluate()
 
     def ready(self) -> list[Question]:
@@ -215,7 +218,7 @@ class Walk:
             self._zero = self._zero or node.score == 0
             return _Outcome(node.score)
         if node.parser and self._graph.deterministic_format:
-            value = "true" if is_json_alone(self._context["actual_output"]) else "false"
+            value = "true" if self._is_json else "false"
             self._note(place, node, verdict=value, model="parser")
             return self._visit(place.below(node.branches[value]))
         asked = self._asked.setdefault(place.path, _Asked())
