@@ -51,7 +51,7 @@ from medassay.storage.run import (
 )
 from medassay.task.catalog import find_task
 from medassay.task.ddx import aggregated_by, case_scores, remembered_rules
-from medassay.task.judged import judges_of
+from medassay.task.judged import judges_of, remembered_graphs
 
 if TYPE_CHECKING:
     from medassay.publication.plot.figure import Figure
@@ -81,6 +81,7 @@ def prepare(
     rules: dict[str, Any] = {}
     if plan.steps:
         rules["steps"] = load_steps(base / plan.steps).to_dict()
+    rules |= remembered_graphs(schedule.task, plan.graphs, base)
     if "diagnoses" in schedule.task.readers:
         golden = (bank.items[at].diagnoses[0] for bank, at in schedule.items())
         rules["ddx"] = remembered_rules(plan.ddx, golden, base)

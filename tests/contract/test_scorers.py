@@ -1,5 +1,6 @@
 """Whatever enters SCORERS inherits this."""
 
+import json
 import re
 
 import pytest
@@ -12,16 +13,44 @@ from medassay.score.catalog import SCORERS
 from medassay.task.catalog import TASKS
 
 BASE = {"id": "q1", "domain": "d", "question": "?"}
+HEALTH = {
+    "categories": ["Cardiology"],
+    "date_and_source": {"date": None, "source": None},
+    "diagnosis": [],
+    "relevant_metrics": [],
+    "medications": {"current": [], "advised": [], "discontinued": []},
+    "follow_up": [],
+}
 ITEMS = {
+    "record": Item(**BASE, form="record", record=HEALTH),
+    "unreferenced": Item(**BASE, form="report"),
     "choice": Item(**BASE, form="choice", options=("a", "b"), expected="A"),
     "key": Item(**BASE, form="key", expected="A"),
     "given": Item(**BASE, form="given"),
     "range": Item(**BASE, form="range", range=Range(lo=1, hi=2)),
     "regex": Item(**BASE, form="regex", regex="(?i)asp"),
 }
-RIGHT = {"choice": "A", "key": "a ", "given": "1.0", "range": "2", "regex": "Aspirin"}
-WRONG = {"choice": "B", "key": "b", "given": "0.0", "range": "2.0001", "regex": "none"}
+REPLY = json.dumps({"structured_health_record": HEALTH})
+RIGHT = {
+    "record": REPLY,
+    "choice": "A",
+    "key": "a ",
+    "given": "1.0",
+    "range": "2",
+    "regex": "Aspirin",
+}
+WRONG = {
+    "record": "[1]",
+    "choice": "B",
+    "key": "b",
+    "given": "0.0",
+    "range": "2.0001",
+    "regex": "none",
+}
 each = pytest.mark.parametrize("name", SCORERS)
+each_that_knows = pytest.mark.parametrize(
+    "name", [name for name, scorer in SCORERS.items() if scorer.missing_is_worst]
+)
 
 
 def score(name, outcome, value):
@@ -30,13 +59,13 @@ def score(name, outcome, value):
     return found
 
 
-@each
+@each_that_knows
 def test_right_scores_the_best_and_wrong_the_worst(name):
     assert score(name, "answered", RIGHT[name]).value == SCORERS[name].scale.hi
     assert score(name, "answered", WRONG[name]).value == SCORERS[name].scale.lo
 
 
-@each
+@each_that_knows
 @pytest.mark.parametrize("outcome", ["unparsed", "refused", "truncated"])
 def test_missing_answer_scores_the_worst_and_says_why(name, outcome):
     found = score(name, outcome, None)
@@ -48,6 +77,13 @@ def test_a_failed_trial_is_null_not_wrong(name):
     assert (score(name, "failed", None).value, score(name, "failed", None).because) == (
         None,
         "failed",
+    )
+
+
+@pytest.mark.parametrize("outcome", ["answered", "unparsed", "refused", "failed"])
+def test_without_a_reference_nobody_knows(outcome):
+    assert (
+        score("unreferenced", outcome, REPLY if outcome == "answered" else None).value is None
     )
 
 

@@ -2,10 +2,12 @@
 
 from medassay.answer.diagnoses import read_diagnoses
 from medassay.answer.parse import Parser, read_choice, read_number, read_text
+from medassay.answer.record import read_record
 
 PARSERS: dict[str, Parser] = {
     "choice": read_choice,
     "diagnoses": read_diagnoses,
     "number": read_number,
+    "record": read_record,
     "text": read_text,
 }

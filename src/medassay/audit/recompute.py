@@ -40,8 +40,8 @@ from medassay.storage.run import (
     sealed_records,
     trial_cell,
 )
-from medassay.task.cases import DdxCases
 from medassay.task.catalog import TASKS
+from medassay.task.further import further_of
 from medassay.task.scoring import RunItems, Scoring, answer_of, must_judge
 from medassay.task.standings import Table, leaderboard_document, without_judging
 from medassay.task.task import Task
@@ -190,16 +190,16 @@ def _check_content(folder: Path) -> str:
     )
     table = Table(items, task.scale.lo)
     judged = Rejudging(run, items, task) if "bench" in run.manifest else None
-    cases = DdxCases(items, run.manifest) if "ddx" in run.manifest else None
+    further = further_of(items, run.manifest)
     for trial, record in _scores(run, items, task, judged, same_code=same_code):
         table.add(trial, record["score"])
-        if cases is not None:
-            cases.add(trial, record)
+        for one in further:
+            one.add(trial, record)
     withheld = "withheld" in items.forms
     if judged is not None and same_code and not withheld:
         judged.audit()
     judgements = None if withheld else read_judgements(run, items)
-    document = canonical(leaderboard_document(table, run.manifest, task, judgements, cases))
+    document = canonical(leaderboard_document(table, run.manifest, task, judgements, further))
     if withheld or document + b"\n" != (folder / "statistics.json").read_bytes():
         sealed = without_judging(run.statistics) if withheld else run.statistics
         own_code = run.manifest.get("code") == code_of_today()
@@ -236,7 +236,7 @@ def _scores(
             _reread(trial, item, task, run, number)
             score = scoring.record(item, trial, answer_of(trial))
             if judged is not None and must_judge(task, trial, items):
-                score = judged.score(trial)
+                score = judged.score(trial, score)
             if score != record:
                 raise Mismatch(
                     f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"

@@ -31,8 +31,8 @@ class Rejudging:
         self._said = by_trial(v for v in said if "tombstone" not in v)
         self._same = {d: j.id for d, j in self._judges.items()} == run.manifest["rubrics"]
 
-    def score(self, trial: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the score record of a trial as its verdicts give it.
+    def score(self, trial: Mapping[str, Any], unjudged: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the score record of a trial as its verdicts give it; `unjudged` is the record without them.
 
         Raises
         ------
@@ -49,7 +49,7 @@ class Rejudging:
             if self._same and verdict["outcome"] != "failed":
                 self._reread(judge, verdict, where)
         item = self._answers.items.get(trial["domain"], trial["item"])
-        return judged_score(trial, item, verdicts, judge, len(seats))
+        return judged_score(unjudged, item, verdicts, judge, len(seats))
 
     def audit(self) -> None:
         """Check the verdicts that were given a second time, singly: which, by whom, and what.

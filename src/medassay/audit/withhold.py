@@ -120,7 +120,7 @@ def _add_item(found: Secrets, item: dict[str, Any]) -> None:
 
 def _item_texts(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (field, text) of what a reader of an item reads."""
-    for key in (*_ITEM_TEXT, "options", "facts", "criteria", "diagnoses"):
+    for key in (*_ITEM_TEXT, "options", "facts", "criteria", "diagnoses", "record"):
         for text in _texts(item.get(key, [])):
             yield key, text
 

@@ -56,6 +56,12 @@ BANKS: dict[str, Entry] = {
     "headqa_es": Entry(
         load=headqa.load_es, checked="verified on data", says="HEAD-QA, Spanish"
     ),
+    "health_record_de": Entry(
+        load=demo.load,
+        checked="shipped",
+        says="15 German reports with health records, 5 also in English, CC0, not clinically validated",
+        folder="health_record_de",
+    ),
     "healthbench": Entry(
         load=healthbench.load,
         checked="verified on data",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from medassay.core.diagnosis import SEVERITY_MAPS
+from medassay.core.health_record import origin_from, record_from
 from medassay.core.item import LETTERS, Criterion, Fact, Form, Item, Range
 from medassay.errors import InputError
 
@@ -40,7 +41,7 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys(
         (
             *("kind", "answer_type", "options", "range", "facts", "criteria", "lowest"),
-            *("diagnoses", "severity"),
+            *("diagnoses", "severity", "record", "origin"),
         ),
         object,
     ),
@@ -51,8 +52,18 @@ TEXT_FIELDS = tuple(key for key in _TEXT if key != "review_date")
 _COPIED = frozenset(
     (*TEXT_FIELDS, "id", "domain", "question", "revision", "kind", "year", "harm")
 )
-_OPEN_TARGETS = frozenset(("facts", "criteria", "diagnoses"))
-_OPEN_FORMS: dict[str, Form] = {"criteria": "rubric", "diagnoses": "diagnoses"}
+_OPEN_TARGETS = frozenset(("facts", "criteria", "diagnoses", "record"))
+_OPEN_FORMS: dict[str, Form] = {
+    "criteria": "rubric",
+    "diagnoses": "diagnoses",
+    "record": "record",
+}
+_CLOSED_FORMS: dict[str, Form] = {
+    "options": "choice",
+    "regex": "regex",
+    "range": "range",
+    "expected": "key",
+}
 _KINDS = ("public", "synthetic")
 _SPLITS = ("test", "dev")
 _LEAST_POINTS, _MOST_POINTS = 1e-6, 1e6
@@ -96,6 +107,13 @@ def check_record(
     if "commitment" in record or "tombstone" in record:
         _check_withheld(record, refuse, imported=imported)
     form = _form(record, refuse, imported=imported)
+    _check_targets(record, form, refuse)
+    if kind == "public" and not imported and not record.get("source"):
+        raise refuse("source", "absent; a public item needs the reference it was made from")
+    return form
+
+
+def _check_targets(record: Mapping[str, Any], form: Form, refuse: "_Refuse") -> None:
     if form == "range":
         _check_range(record, refuse)
     if form == "open" or "facts" in record:
@@ -104,9 +122,8 @@ def check_record(
         _check_criteria(record, refuse)
     if "diagnoses" in record or ("severity" in record and form != "withheld"):
         _check_diagnoses(record, refuse)
-    if kind == "public" and not imported and not record.get("source"):
-        raise refuse("source", "absent; a public item needs the reference it was made from")
-    return form
+    if form in ("record", "report") or "origin" in record:
+        _check_health_record(record, refuse)
 
 
 def build_item(record: Mapping[str, Any]) -> Item:
@@ -132,6 +149,9 @@ def build_item(record: Mapping[str, Any]) -> Item:
         copied["diagnoses"] = tuple(record["diagnoses"])
     if "severity" in record:
         copied["severity"] = record["severity"]
+    if record.get("record") is not None:
+        copied["record"] = record["record"]
+        copied["origin"] = origin_from(record["origin"])
     if "lowest" in record:
         copied["lowest"] = float(record["lowest"])
     return Item(form=form_of(record), **copied)
@@ -159,15 +179,11 @@ def form_of(record: Mapping[str, Any]) -> Form:
     """Return the form of a record that was checked before."""
     if "commitment" in record or "tombstone" in record:
         return "withheld"
-    if record.get("answer_type") == "open":
-        return next((form for key, form in _OPEN_FORMS.items() if key in record), "open")
-    if "options" in record:
-        return "choice"
-    if "regex" in record:
-        return "regex"
-    if "range" in record:
-        return "range"
-    return "key" if "expected" in record else "given"
+    if record.get("answer_type") != "open":
+        return next((form for key, form in _CLOSED_FORMS.items() if key in record), "given")
+    if record.get("record", 0) is None:
+        return "report"
+    return next((form for key, form in _OPEN_FORMS.items() if key in record), "open")
 
 
 _Refuse = Callable[[str, str], InputError]
@@ -200,7 +216,7 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
         if len(targets := sorted(_OPEN_TARGETS & record.keys())) > 1:
             raise refuse(targets[0], f"beside {targets[1]}; an open item has one of the two")
         return form_of(record)
-    for key in sorted({"criteria", "diagnoses"} & record.keys()):
+    for key in sorted({"criteria", "diagnoses", "record"} & record.keys()):
         raise refuse(key, 'in a closed item; expected "answer_type": "open"')
     forms = [key for key in ("options", "regex", "range") if key in record]
     if imported and not forms:
@@ -277,6 +293,24 @@ def _check_diagnoses(record: Mapping[str, Any], refuse: _Refuse) -> None:
     if "severity" in record and record["severity"] not in known:
         problem = f"{record['severity']!r:.40}; expected one of {', '.join(known)}, or nothing"
         raise refuse("severity", problem)
+
+
+def _check_health_record(record: Mapping[str, Any], refuse: _Refuse) -> None:
+    """Check a reference record and where it comes from; a report without one has neither."""
+    given = record.get("record")
+    if given is None:
+        if "origin" in record:
+            raise refuse("origin", "of no record; expected both or none")
+        return
+    try:
+        record_from(given)
+    except ValueError as error:
+        raise refuse("record", str(error)) from None
+    try:
+        origin_from(record.get("origin"))
+    except ValueError as error:
+        problem = f"{error}; expected who made the record: standing (gold or silver) and maker"
+        raise refuse("origin", problem) from None
 
 
 def _finite(value: Any) -> bool:

@@ -36,6 +36,10 @@ def item_record(item: Item) -> dict[str, Any]:
         record["diagnoses"] = list(item.diagnoses)
     if item.severity is not None:
         record["severity"] = item.severity
+    if item.form in ("record", "report"):
+        record["record"] = item.record
+    if item.origin is not None:
+        record["origin"] = item.origin.to_dict()
     if item.criteria:
         record["criteria"] = [
             {"id": c.id, "text": c.text, "points": c.points}

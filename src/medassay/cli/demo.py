@@ -14,6 +14,7 @@ KINDS: dict[str, tuple[str, str]] = {  # what → folder of its plan, where it w
     "closed": ("demo_plan", "demo"),
     "ddx": ("demo_ddx", "demo-ddx"),
     "judge": ("demo_judge", "demo-judge"),
+    "record": ("demo_record", "demo-record"),
 }
 
 
@@ -22,12 +23,13 @@ def command(
         "closed",
         help="closed: 60 closed items, SmolLM2-135M, three baselines. judge: the 24 open items "
         "before a panel of three judges, scripted unless real ones are given. ddx: ranked diagnoses of "
-        "12 synthetic cases, scripted students under three prompts, one scripted judge.",
+        "12 synthetic cases, scripted students under three prompts, one scripted judge. record: health records "
+        "from 20 synthetic reports, scripted students with and without thinking, judged by scripted graphs.",
     ),
     folder: Path | None = typer.Option(
         None,
         "--to",
-        help="Workspace of the demo (default: demo, demo-ddx, demo-judge); a second run replays.",
+        help="Workspace of the demo (default: demo, demo-ddx, demo-judge, demo-record); a second run replays.",
     ),
     models: Path | None = typer.Option(
         None,
@@ -46,6 +48,8 @@ def command(
         (place / name).write_text((source / name).read_text(encoding="utf-8"), encoding="utf-8")
     if what == "judge":
         _seat(place, models, judges)
+    if what == "record":
+        _script_records(place)
     _run(place)
 
 
@@ -80,6 +84,47 @@ def _seat(place: Path, models: Path | None, judges: str) -> None:
         kept = [line for line in plan.splitlines() if not line.startswith("judges")]
         text = "\n".join([*kept, f"judges = {json.dumps(wanted)}"])
         (place / "plan.toml").write_text(text + "\n", encoding="utf-8")
+    text = json.dumps(document, ensure_ascii=False, indent=1)
+    (place / "models.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _script_records(place: Path) -> None:
+    """Script the students of health records from the gold records: who thinks makes fewer errors.
+
+    The errors are those that the scores must tell apart: a stopped drug that is listed as current, fields left out, a
+    reply that is cut off.
+    """
+    import json
+
+    from medassay.core.health_record import DIRECT, MONOLOGUE, RECORD, STEPS, THINKING
+    from medassay.core.jsontext import parse_json
+    from medassay.pipeline import find_bank
+
+    thoughts = dict.fromkeys(STEPS, "As the report says.")
+    replies: dict[str, dict[str, str]] = {"student-careful": {}, "student-hasty": {}}
+    for number, item in enumerate(
+        find_bank("health_record_de", place, place / "banks.lock").items
+    ):
+        record: dict[str, Any] = json.loads(json.dumps(item.record))
+        careful = json.dumps({MONOLOGUE: thoughts, RECORD: record}, ensure_ascii=False)
+        drugs = record["medications"]
+        drugs["current"] += drugs["discontinued"]
+        drugs["discontinued"] = []
+        hasty = json.dumps({RECORD: record}, ensure_ascii=False)
+        record["relevant_metrics"], record["follow_up"] = record["relevant_metrics"][:2], []
+        short = json.dumps({RECORD: record}, ensure_ascii=False)
+        replies["student-careful"] |= {
+            f"{THINKING}/{item.id}": f"```json\n{careful}\n```",
+            f"{DIRECT}/{item.id}": hasty if number % 3 == 0 else careful,
+        }
+        replies["student-hasty"] |= {
+            f"{THINKING}/{item.id}": hasty if number % 2 else short,
+            f"{DIRECT}/{item.id}": short if number % 4 else short[: len(short) // 2],
+        }
+    document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
+    for entry in document["models"]:
+        if entry["id"] in replies:
+            entry["script"]["replies"] = replies[entry["id"]]
     text = json.dumps(document, ensure_ascii=False, indent=1)
     (place / "models.json").write_text(text + "\n", encoding="utf-8")
 

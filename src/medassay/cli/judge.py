@@ -26,6 +26,9 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     steps: Path | None = typer.Option(
         None, help="Evaluation steps of G-Eval from `medassay study steps`, reviewed."
     ),
+    graph: list[str] = typer.Option(
+        [], help="Tasks of graphs: a graph by name or file; the first one's score counts."
+    ),
     preview: bool = typer.Option(
         False, "--plan", help="Say what would be asked and cost; call nothing."
     ),
@@ -47,6 +50,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         substitute=substitute,
         allow_own=allow_own,
         steps=steps,
+        graphs=graph,
     )
     if preview:
         print_preview(preview_again(run, sitting))

@@ -4,15 +4,28 @@ An item in a file is a JSON object with the keys of `ITEM_KEYS`; hashes are take
 object, so that a key which is absent stays absent. `Item` is the typed view of it.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from medassay.core.health_record import Origin
+
 Kind = Literal["public", "synthetic"]
 Form = Literal[
-    "choice", "regex", "range", "key", "given", "open", "rubric", "diagnoses", "withheld"
+    "choice",
+    "regex",
+    "range",
+    "key",
+    "given",
+    "open",
+    "rubric",
+    "diagnoses",
+    "record",
+    "report",
+    "withheld",
 ]
-OPEN_FORMS: tuple[Form, ...] = ("open", "rubric", "diagnoses")
+OPEN_FORMS: tuple[Form, ...] = ("open", "rubric", "diagnoses", "record", "report")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -53,7 +66,8 @@ class Item:
 
     `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
     (`range`), target facts (`open`), criteria with points (`rubric`), a ranked list by its closeness to
-    the golden diagnosis (`diagnoses`: it and its other names, with its `severity` if known), in imports a finished prediction
+    the golden diagnosis (`diagnoses`: it and its other names, with its `severity` if known), a structured health record
+    by its likeness to a reference `record` that says its `origin` (`record`; a `report` has none yet), in imports a finished prediction
     equal to a key (`key`) or a score that came with it (`given`); in publications a synthetic item is a
     `commitment` without its text (`withheld`), and a deleted one a `tombstone`. A wrong answer to an item marked `harm` could harm a
     patient, and is counted apart.
@@ -78,6 +92,8 @@ class Item:
     criteria: tuple[Criterion, ...] = ()
     diagnoses: tuple[str, ...] = ()
     severity: str | None = None
+    record: Mapping[str, Any] | None = None
+    origin: Origin | None = None
     reference: str | None = None
     rationale: str | None = None
     source: str | None = None
@@ -101,23 +117,23 @@ class Item:
 
     @property
     def answer_type(self) -> Literal["closed", "open"]:
-        """Return `open` for items scored by target facts, criteria or closeness, else `closed`."""
+        """Return `open` for items whose answer is a text, a list or a record, else `closed`."""
         return "open" if self.form in OPEN_FORMS else "closed"
 
     @property
     def target(self) -> str:
         """Return what counts as right, as one line of text."""
-        if self.form == "regex":
-            return f"/{self.regex}/"
         if self.range is not None:
             return f"{self.range.lo:g} to {self.range.hi:g}"
-        if self.form == "open":
-            return "; ".join(fact.text for fact in self.facts)
-        if self.form == "diagnoses":
-            return self.diagnoses[0]
-        if self.form == "rubric":
-            return "; ".join(f"{c.points:+g} {c.text}" for c in self.criteria)
-        return self.expected or ""
+        if self.record is not None:
+            return json.dumps(self.record, ensure_ascii=False)
+        told = {
+            "regex": f"/{self.regex}/",
+            "open": "; ".join(fact.text for fact in self.facts),
+            "diagnoses": self.diagnoses[0] if self.diagnoses else "",
+            "rubric": "; ".join(f"{c.points:+g} {c.text}" for c in self.criteria),
+        }
+        return told.get(self.form, self.expected or "")
 
 
 @dataclass(frozen=True, kw_only=True)

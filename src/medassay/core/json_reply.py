@@ -31,12 +31,13 @@ _CLOSES = {"{": "}", "[": "]"}
 class JsonReply:
     """A JSON object or array read from a reply, or None and the reason why there is none.
 
-    `duplicate_keys` are keys that one object has twice; the last one counts.
+    `duplicate_keys` are keys that one object has twice; the last one counts. `text` is the span that was read.
     """
 
     value: dict[str, Any] | list[Any] | None
     reason: str = ""
     duplicate_keys: tuple[str, ...] = ()
+    text: str = ""
 
 
 def is_json_alone(text: str) -> bool:
@@ -199,4 +200,4 @@ def _parsed(span: str) -> JsonReply:
         return made
 
     value = json.loads(span, object_pairs_hook=last_of)
-    return JsonReply(value, duplicate_keys=tuple(twice))
+    return JsonReply(value, duplicate_keys=tuple(twice), text=span)

@@ -88,7 +88,8 @@ class Plan:
     `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed; None
     takes all. `judges` are entries of the models file; with a `substitute` of a fourth family no
     judge grades its own family; `allow_own` lets a judge grade itself. `steps` is a file of evaluation
-    steps for G-Eval, in place of those that come with it. `ddx` are the rules of tasks on diagnoses.
+    steps for G-Eval, in place of those that come with it. `graphs` are graphs of judgements, by name or file: the first
+    one's score counts, the others stand beside it. `ddx` are the rules of tasks on diagnoses.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -115,6 +116,7 @@ class Plan:
     substitute: str = ""
     allow_own: bool = False
     steps: str = ""
+    graphs: tuple[str, ...] = ()
     ddx: DdxRules = DdxRules()
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,6 +125,8 @@ class Plan:
         plain["seed"] = str(self.seed)
         if self.ddx == DdxRules():  # of tasks that know of no diagnoses, nothing is said
             plain.pop("ddx")
+        if not self.graphs:
+            plain.pop("graphs")
         return plain
 
     @property
@@ -163,9 +167,9 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
             )
     if (problem := plan.ddx.problem()) is not None:
         raise InputError(f"{where}: {problem}")
-    for field in ("banks", "models", "settings", "modes", "templates"):
+    for field in ("banks", "models", "settings", "modes", "templates", "graphs"):
         values = getattr(plan, field)
-        if not values and field != "templates":
+        if not values and field not in ("templates", "graphs"):
             raise InputError(f"{where}: '{field}' is empty; name at least one")
         if len(set(values)) != len(values):
             raise InputError(f"{where}: '{field}' names something twice: {', '.join(values)}")

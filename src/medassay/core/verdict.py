@@ -11,10 +11,11 @@ from medassay.core.trial import Completion, Prompt, Scale
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """One answer to be judged: its item, and the text as the judge is shown it."""
+    """One answer to be judged: its item, the text as the judge is shown it, and the id of the template that asked."""
 
     item: Item
     text: str
+    template: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Every judge: one line each. A judge is made from its rules: a bank's card, and the plan's `steps`."""
+"""Every judge: one line each. A judge is made from its rules: a bank's card, and what the plan gives."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 from medassay.core.plan import rules_from_dict
 from medassay.core.verdict import Judge
 from medassay.judge.criteria import CriteriaJudge
+from medassay.judge.dag.graph import recalled
+from medassay.judge.dag.judge import GraphJudge
 from medassay.judge.ddx import DdxJudge
 from medassay.judge.facts import FactJudge
 from medassay.judge.g_eval import GEval
@@ -22,6 +24,10 @@ def _ddx(rules: Mapping[str, Any], *, asks: bool) -> Judge:
     )
 
 
+def _graphs(rules: Mapping[str, Any]) -> Judge:
+    return GraphJudge(graphs=tuple(recalled(graph) for graph in rules["graphs"]))
+
+
 JUDGES: dict[str, Callable[[Mapping[str, Any]], Judge]] = {
     "criteria": lambda rules: CriteriaJudge(),
     "ddx": lambda rules: _ddx(rules, asks=True),
@@ -31,5 +37,7 @@ JUDGES: dict[str, Callable[[Mapping[str, Any]], Judge]] = {
     "g_eval_no_path": lambda rules: GEval(steps=rules["steps"], with_path=False),
     "g_eval_single": lambda rules: GEval(steps=rules["steps"], batch=1),
     "g_eval_weighted": lambda rules: GEval(steps=rules["steps"], batch=1, weighted=True),
+    "open_graph": _graphs,
     "prometheus": lambda rules: Prometheus(),
+    "record_graph": _graphs,
 }

@@ -6,12 +6,15 @@ call raises a transient error), `fail_items` (item ids that always fail), `refus
 `malformed_items`, `finish`, `judge` (a threshold: reply to the prompt of a target-fact judge with a
 verdict for every fact, entail where that share of the fact's words is in the answer), `labels` (reply to
 the prompts of a judge of diagnoses: `severity` by name, `relation` by golden diagnosis and name; others
-are moderate and Not Related).
+are moderate and Not Related), `graph` (a threshold: reply to the prompts of a judge graph; a report counts the words
+that the answer shares with the document beside it, and a verdict is the first option where that share is reached, a
+later one for each tenth below).
 """
 
 import asyncio
 import hashlib
 import json
+import math
 import re
 from typing import Any
 
@@ -55,6 +58,8 @@ class Fake:
             text = _verdicts(prompt.messages[-1]["content"], float(script["judge"]))
         if "labels" in script:
             text = _labels(prompt.messages[-1]["content"], script["labels"])
+        if "graph" in script:
+            text = _step(prompt, float(script["graph"]))
         words = sum(len(message["content"].split()) for message in prompt.messages)
         usage = Usage(prompt=words, completion=max(1, len(text.split())))
         return Completion(text=text, finish=script.get("finish", "stop"), usage=usage)
@@ -100,3 +105,28 @@ def _labels(asked: str, table: dict[str, Any]) -> str:
             known = table.get("relation", {}).get(reference[2], {})
             items.append({"id": int(at), "relation": known.get(name, "Not Related")})
     return json.dumps({"items": items})
+
+
+_DOCUMENT = re.compile(
+    r"<<<(expected output|input) (\w+)>>>\n(.*?)\n<<<end of \1 \2>>>", re.DOTALL
+)
+_OUTPUT = re.compile(_BETWEEN.format("actual output"), re.DOTALL)
+_SHARE = re.compile(r"Shares (\d+) of (\d+) words")
+
+
+def _step(prompt: Prompt, threshold: float) -> str:
+    """Return a scripted judge's reply to a node of a graph: counted words, no judgement at all."""
+    asked = prompt.messages[-1]["content"]
+    output = _OUTPUT.search(asked)
+    answer = set(_WORD.findall(output[2].lower())) if output else set()
+    documents = [set(_WORD.findall(text.lower())) for _, _, text in _DOCUMENT.findall(asked)]
+    shared = max(((len(words & answer), len(words)) for words in documents), default=(1, 1))
+    if not prompt.schema:
+        return f"Shares {shared[0]} of {shared[1]} words with the document."
+    if (report := _SHARE.search(asked)) is not None:
+        shared = (int(report[1]), int(report[2]))
+    wanted = json.loads(prompt.schema)["properties"]["verdict"]
+    options = wanted.get("enum", [True, False])
+    below = max(0.0, threshold - shared[0] / max(1, shared[1]))
+    chosen = options[min(len(options) - 1, math.ceil(10 * below))]
+    return json.dumps({"verdict": chosen, "reason": f"{shared[0]} of {shared[1]} words"})

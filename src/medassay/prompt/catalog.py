@@ -1,12 +1,24 @@
 """Every template: one line each; the texts lie in `templates/<name>.<language>.txt`."""
 
+from typing import Any
+
+from medassay.core.health_record import DIRECT, THINKING, reply_schema
+
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "closed": ("en", "de", "es"),
     "ddx": ("en", "de", "es"),
     "ddx_described": ("en",),
     "ddx_few_shot": ("en",),
     "ddx_steps": ("en", "de", "es"),
+    "health_record": ("en", "de"),
+    "health_record_direct": ("en", "de"),
     "healthbranches_quiz": ("en",),
     "leaderboard": ("en", "de", "es"),
     "open": ("en", "de", "es"),
+}
+
+# JSON Schemas of the replies that templates ask for, for models that can be held to one.
+SCHEMAS: dict[str, dict[str, Any]] = {
+    THINKING: reply_schema(monologue=True),
+    DIRECT: reply_schema(monologue=False),
 }

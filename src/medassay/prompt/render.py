@@ -11,13 +11,16 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.trial import Prompt
 from medassay.errors import InputError
-from medassay.prompt.catalog import TEMPLATES
+from medassay.prompt.catalog import SCHEMAS, TEMPLATES
 
 Order = tuple[int, ...]
 
 
 class Template:
-    """A template in its languages. `id` is `name@hash` over all its texts."""
+    """A template in its languages. `id` is `name@hash` over all its texts.
+
+    `schema` is the canonical JSON Schema of the replies it asks for; empty if any text will do.
+    """
 
     def __init__(self, name: str) -> None:
         if name not in TEMPLATES:
@@ -33,8 +36,9 @@ class Template:
         environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
         environment.globals.clear()  # a template reads its item; copying globals took half the time
         self._texts = {lang: environment.from_string(text) for lang, text in texts.items()}
+        self.schema = canonical(SCHEMAS[name]) if name in SCHEMAS else b""
         joined = "\x1f".join(f"{lang}\x1f{texts[lang]}" for lang in sorted(texts))
-        self.id = f"{name}@{sha256_hex(joined.encode())[:12]}"
+        self.id = f"{name}@{sha256_hex(joined.encode() + self.schema)[:12]}"
 
     def fill(self, item: Item, order: Order | None) -> str:
         """Return the text of one item; English where the item's language has no template."""
@@ -142,4 +146,5 @@ def render(
         letters=item.letters,
         options=shown,
         order=order,
+        schema=template.schema,
     )

@@ -19,14 +19,17 @@ from medassay.runner.stages import Watch, judge, provide, refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import Run, create_run, latest, lock_run, open_run
 from medassay.task.catalog import find_task
-from medassay.task.judged import judges_of
+from medassay.task.judged import judges_of, remembered_graphs
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sitting:
-    """Who shall judge the answers of a finished run, and how; `task` "" is the run's own."""
+    """Who shall judge the answers of a finished run, and how; `task` "" is the run's own.
+
+    `graphs` are names or files of graphs; empty takes those of the run, else of the task.
+    """
 
     judges: Sequence[str]
     models_file: Path
@@ -34,6 +37,7 @@ class Sitting:
     substitute: str = ""
     allow_own: bool = False
     steps: Path | None = None
+    graphs: Sequence[str] = ()
 
 
 def judge_run(
@@ -122,6 +126,9 @@ def _seat(source: Run, sitting: Sitting) -> tuple[Task, Bench, Plan]:
     rules = {"steps": load_steps(sitting.steps).to_dict()} if sitting.steps else {}
     if "ddx" in manifest:
         rules["ddx"] = manifest["ddx"]
+    rules |= remembered_graphs(wanted, sitting.graphs, Path.cwd())
+    if "graphs" in manifest and wanted.graphs and not sitting.graphs:
+        rules["graphs"] = manifest["graphs"]
     made = {"banks": manifest["banks"], "domains": manifest["domains"], **rules}
     bench = seat(plan, wanted, tested, specs, judges_of(wanted, made), rules)
     if bench is None:
@@ -199,6 +206,13 @@ def _refuse_unscorable(run: Run, task: Task) -> None:
             f"run {run.id}: holds items of form {', '.join(sorted(strange))}, which task "
             f"'{task.name}' cannot score; its forms are {', '.join(sorted(task.readers))}"
         )
+    read_by = find_task(run.manifest["task"]).readers
+    for form in RunItems(run.path, run.manifest["domains"]).forms & read_by.keys():
+        if read_by[form][0] is not None and read_by[form][0] != task.readers[form][0]:
+            raise InputError(
+                f"run {run.id}: task '{run.manifest['task']}' reads answers otherwise than '{task.name}' does; "
+                f'run its plan with task = "{task.name}": stored replies are not asked for again'
+            )
 
 
 _MADE_ANEW = frozenset(
@@ -217,6 +231,7 @@ _MADE_ANEW = frozenset(
         "rubrics",
         "steps",
         "ddx",
+        "graphs",
         "audited",
         "judged_from",
     ]

@@ -16,8 +16,8 @@ from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import AUDIT, SALT, VERDICTS, Run, seal_run, write_new
-from medassay.task.cases import DdxCases
 from medassay.task.catalog import TASKS
+from medassay.task.further import further_of
 from medassay.task.judged import Judgements, by_trial, judged_score
 from medassay.task.scoring import RunItems, Scoring, score_trials
 from medassay.task.standings import Table, leaderboard_document
@@ -151,13 +151,13 @@ def finish(
     """
     table = Table(items, task.scale.lo)
     judgements = read_judgements(run, items)
-    cases = DdxCases(items, run.manifest) if "ddx" in run.manifest else None
+    further = further_of(items, run.manifest)
     scores = read_jsonl(run.path / "scores.jsonl")
     for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
         table.add(trial, score["score"])
-        if cases is not None:
-            cases.add(trial, score)
-    document = leaderboard_document(table, run.manifest, task, judgements, cases)
+        for one in further:
+            one.add(trial, score)
+    document = leaderboard_document(table, run.manifest, task, judgements, further)
     if items.withholding:
         (run.path / SALT).unlink(missing_ok=True)
         salt = {"schema_version": 1, "secret": secret or secrets.token_hex(32)}

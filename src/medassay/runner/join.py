@@ -39,6 +39,7 @@ _SAME = (
     "rubrics",
     "steps",
     "ddx",
+    "graphs",
 )
 _SAME_PLAN = ("n_resamples", "sample", "seed", "rank_rule", "separation")
 _KEY = ("domain", "model", "setting", "mode", "item", "repeat")

@@ -185,7 +185,7 @@ class Answers:
         """Return what a judge is shown of a trial."""
         shown = show(trial["value"], self._speaker)
         item = self.items.get(trial["domain"], trial["item"])
-        return Case(item=item, text=shown.text), shown
+        return Case(item=item, text=shown.text, template=trial.get("template", "")), shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,6 +338,7 @@ class Judging:
             "prompt_sha256": [sha256_hex(p.encoded) for p in prompts],
             "responses": [r.key for r in replies],
             "replies": [r.completion.text for r in replies],
+            "seconds": [r.completion.seconds for r in replies],
         }
         if judge.alternatives:
             asked["logprobs"] = [r.completion.logprobs for r in replies]

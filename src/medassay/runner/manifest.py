@@ -10,13 +10,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from medassay.answer import diagnoses, option, parse
+from medassay.answer import diagnoses, option, parse, record
+from medassay.core import json_reply
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.item import Bank
 from medassay.core.plan import Plan
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.judging import Bench, auditors
 from medassay.runner.schedule import Schedule
+from medassay.score import medication, structure
 from medassay.score.catalog import SCORERS
 
 _PACKAGES = (
@@ -133,13 +135,22 @@ def judging(bench: Bench, plan: Plan) -> dict[str, Any]:
 
 def parser_ids() -> dict[str, str]:
     """Return name → hash of the modules that read answers."""
-    found = {"diagnoses": diagnoses, "option": option, "parse": parse}
+    found = {
+        "diagnoses": diagnoses,
+        "json_reply": json_reply,
+        "option": option,
+        "parse": parse,
+        "record": record,
+    }
     return {name: _source_hash(module.__file__) for name, module in found.items()}
 
 
 def scorer_ids() -> dict[str, str]:
-    """Return name → id of every scorer."""
-    return {name: scorer.id for name, scorer in SCORERS.items()}
+    """Return name → id of every scorer, and of the modules that scorers stand on."""
+    below = {"medication": medication, "structure": structure}
+    return {name: scorer.id for name, scorer in SCORERS.items()} | {
+        name: _source_hash(module.__file__) for name, module in below.items()
+    }
 
 
 def _source_hash(path: str | None) -> str:

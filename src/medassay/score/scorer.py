@@ -18,12 +18,14 @@ class Scorer:
     """Turns answers into scores on a declared scale.
 
     A failed trial is null: the provider's fault, unknown. Any other missing answer gets the worst
-    of the scale and says why: it stays in the denominator and can be counted apart.
+    of the scale and says why: it stays in the denominator and can be counted apart; unless
+    `missing_is_worst` is false, since nothing is known of what would have been right.
     """
 
     name: str
     score_one: ScoreOne
     scale: Scale = Scale()
+    missing_is_worst: bool = True
 
     @cached_property
     def id(self) -> str:
@@ -39,7 +41,8 @@ class Scorer:
         if answer.outcome == "failed":
             return Score(item_id=item.id, value=None, because="failed")
         if answer.value is None:
-            return Score(item_id=item.id, value=self.scale.worst, because=answer.outcome)
+            worst = self.scale.worst if self.missing_is_worst else None
+            return Score(item_id=item.id, value=worst, because=answer.outcome)
         value, because = self.score_one(item, answer)
         return Score(item_id=item.id, value=value, because=because)
 

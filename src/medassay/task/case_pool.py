@@ -63,19 +63,27 @@ class CaseStratum:
 
 
 class CasePool:
-    """Cases over some domains, drawn domain by domain."""
+    """Cases over some domains, drawn domain by domain; `numbers` names the columns of their values."""
 
     def __init__(
-        self, strata: Sequence[CaseStratum], *, pool_seed: int, n_resamples: int
+        self,
+        strata: Sequence[CaseStratum],
+        *,
+        pool_seed: int,
+        n_resamples: int,
+        numbers: tuple[str, ...] = NUMBERS,
     ) -> None:
         self._strata = strata
+        self._numbers = numbers
         self._pool_seed = pool_seed
         self._n_resamples = n_resamples
 
     @cached_property
     def values(self) -> Floats:
         """Return all cases, shape (n_cases, numbers)."""
-        return np.concatenate([np.empty((0, len(NUMBERS))), *(s.values for s in self._strata)])
+        return np.concatenate(
+            [np.empty((0, len(self._numbers))), *(s.values for s in self._strata)]
+        )
 
     @cached_property
     def strata(self) -> Strata:
@@ -88,7 +96,7 @@ class CasePool:
 
     def column(self, number: str) -> Floats:
         """Return one number of every case."""
-        return self.values[:, NUMBERS.index(number)]
+        return self.values[:, self._numbers.index(number)]
 
     def known(self, number: str) -> Bools:
         """Return for which cases a number is known."""
@@ -104,12 +112,17 @@ class CasePool:
             at += len(stratum.values)
             part = CaseStratum(stratum.values[mask], stratum.clusters[mask], stratum.seed)
             kept.append(part)
-        return CasePool(kept, pool_seed=self._pool_seed, n_resamples=self._n_resamples)
+        return CasePool(
+            kept,
+            numbers=self._numbers,
+            pool_seed=self._pool_seed,
+            n_resamples=self._n_resamples,
+        )
 
     def alike(self) -> "list[tuple[CasePool, list[str]]]":
         """Return the numbers in groups that are known for the same cases, each with these cases."""
         groups: dict[bytes, list[str]] = {}
-        for number in NUMBERS:
+        for number in self._numbers:
             known = self.known(number)
             if known.any():
                 groups.setdefault(known.tobytes(), []).append(number)

@@ -37,6 +37,7 @@ CASE_KEYS = (
 )
 QUADRANTS = ("top_right", "top_left", "bottom_left", "bottom_right", "axis")
 NAMES_ALONE = "ddx_names"  # the task whose lists nobody judges
+UNJUDGED_MARK = 0.05  # above this share of its labels a row carries a mark
 MOST_GROUPS = 200  # of one grouping; the largest are shown
 _FEWEST = 2  # cases of a pair
 Row = tuple[str, str]
@@ -75,6 +76,8 @@ class _Cases:
 
 class DdxCases:
     """Collects the scores of a run's cases as a stream, and computes what a report says of them."""
+
+    key = "ddx"
 
     def __init__(self, items: RunItems, manifest: Mapping[str, Any]) -> None:
         self._items = items
@@ -155,6 +158,12 @@ class DdxCases:
             "unjudged": sum(c.unjudged for c in cells),
             "labels": sum(c.labels for c in cells),
         }
+
+    def flags(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the mark of a row that judges left too many labels of."""
+        if not self.judged or not row["labels"]:
+            return []
+        return ["unjudged"] if row["unjudged"] / row["labels"] > UNJUDGED_MARK else []
 
     def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
         """Return rules, pairs of model-prompts by mode, and where they err, over all domains.

@@ -12,6 +12,8 @@ from medassay.task.graded import (
 )
 from medassay.task.leaderboard import LEADERBOARD
 from medassay.task.open import OPEN
+from medassay.task.open_graph import OPEN_GRAPH
+from medassay.task.record import RECORD, RECORD_GRAPH
 from medassay.task.rubric import RUBRIC
 from medassay.task.task import Task
 
@@ -25,7 +27,10 @@ TASKS: dict[str, Task] = {
     "g_eval_weighted": G_EVAL_WEIGHTED,
     "leaderboard": LEADERBOARD,
     "open": OPEN,
+    "open_graph": OPEN_GRAPH,
     "prometheus": PROMETHEUS,
+    "record": RECORD,
+    "record_graph": RECORD_GRAPH,
     "rubric": RUBRIC,
 }
 

@@ -102,7 +102,7 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
     for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
         table.add(trial, score["score"])
         cases.add(trial, score)
-    made = leaderboard_document(table, manifest, task, None, cases)
+    made = leaderboard_document(table, manifest, task, None, [cases])
     kept_of = {
         (name, row["model"], row["setting"], row["mode"]): row
         for name, rows in run.statistics["domains"].items()

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from medassay.core.trial import Scale
 from medassay.core.verdict import Judge, Verdict
 from medassay.errors import InputError
 from medassay.judge.catalog import JUDGES
+from medassay.judge.dag.graph import find
 from medassay.judge.facts import KINDS, VERDICTS
 from medassay.judge.panel import above_others, agreement, hallucinated, panel_score
 from medassay.score.rubric import rubric_points
@@ -38,7 +40,7 @@ def judges_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Judge]:
     """Return the judge (rubric and reader) of each domain, as its bank's card and the plan ask for it.
 
     `manifest` holds what a run remembers: banks, domains, and the rules of the plan, if it gave any:
-    evaluation `steps`, `ddx`.
+    evaluation `steps`, `ddx`, `graphs`.
     """
     steps = manifest.get("steps")
     if steps and not any(name.startswith(_STEPPED) for name in task.judges.values()):
@@ -51,7 +53,11 @@ def judges_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Judge]:
         raise InputError(
             f"plan: task '{task.name}' needs steps written {wanted} a reasoning path"
         )
-    rules = {"steps": steps["texts"] if steps else {}, "ddx": manifest.get("ddx", {})}
+    rules = {
+        "steps": steps["texts"] if steps else {},
+        "ddx": manifest.get("ddx", {}),
+        "graphs": manifest.get("graphs", []),
+    }
     cards = {bank["version"]: bank for bank in manifest["banks"]}
     return {
         domain: JUDGES[name]({**cards[bank], **rules})
@@ -59,8 +65,29 @@ def judges_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Judge]:
     }
 
 
+def remembered_graphs(task: Task, named: Sequence[str], base: Path) -> dict[str, Any]:
+    """Return what a run remembers of the graphs that judge: the documents of those named, else of the task's own.
+
+    Raises
+    ------
+    InputError
+        When a graph is unknown or wrong, two bear one name, or the task is not judged by graphs.
+    """
+    if not task.graphs:
+        if named:
+            raise InputError(
+                f"plan: task '{task.name}' is not judged by graphs; leave 'graphs' out"
+            )
+        return {}
+    graphs = [find(name, base) for name in named or task.graphs]
+    names = [graph.name for graph in graphs]
+    if len(set(names)) < len(names):
+        raise InputError(f"plan: two graphs bear one name: {', '.join(names)}")
+    return {"graphs": [graph.remembered() for graph in graphs]}
+
+
 def judged_score(
-    trial: Mapping[str, Any],
+    unjudged: Mapping[str, Any],
     item: Item,
     verdicts: Sequence[Mapping[str, Any]],
     judge: Judge,
@@ -68,17 +95,18 @@ def judged_score(
 ) -> dict[str, Any]:
     """Return the score record of a judged trial: the mean of all judges, null if one is missing.
 
-    The parts of a score, where a judge gives some, are those of the only judge.
+    `unjudged` is its record before anybody judged, whose parts stay; those that a judge gives, where it is the
+    only one, are added.
     """
     per_judge = {v["judge"]: v["score"] for v in verdicts}
     value = panel_score(list(per_judge.values()), min_judges=n_seats)
     missing = sorted(name for name, score in per_judge.items() if score is None)
     because = f"judge failed: {', '.join(missing)}" if value is None else "judged"
-    record = score_record(trial, value, because, judge.id) | {"judges": per_judge}
+    record = score_record(unjudged, value, because, judge.id) | {"judges": per_judge}
+    parts = dict(unjudged.get("parts", {}))
     if value is not None and len(verdicts) == 1:
-        verdict = Verdict(valid=True, body=verdicts[0]["body"])
-        record |= {"parts": parts} if (parts := judge.parts(item, verdict)) else {}
-    return record
+        parts |= judge.parts(item, Verdict(valid=True, body=verdicts[0]["body"]))
+    return record | ({"parts": parts} if parts else {})
 
 
 def by_trial(

@@ -10,7 +10,7 @@ from medassay.bank.folder import StoredItems
 from medassay.core.item import Form, Item
 from medassay.core.trial import Answer
 from medassay.errors import IntegrityError
-from medassay.score.catalog import SCORERS
+from medassay.score.catalog import PARTS, SCORERS
 from medassay.score.scorer import Scorer
 from medassay.storage.jsonl import read_jsonl
 from medassay.task.task import Task
@@ -128,10 +128,13 @@ class Scoring:
         }
 
     def record(self, item: Item, trial: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
-        """Return the line of scores.jsonl for a trial: its key, its score, why, and by which scorer."""
+        """Return the line of scores.jsonl for a trial: its key, its score, why, by which scorer, and its parts."""
         scorer = self._scorers[item.form]
         [score] = scorer.score([item], [answer])
-        return score_record(trial, score.value, score.because, scorer.id)
+        made = score_record(trial, score.value, score.because, scorer.id)
+        if item.form in PARTS and answer.outcome != "failed":
+            made["parts"] = PARTS[item.form](item, answer, trial.get("text", ""))
+        return made
 
 
 def score_record(

@@ -1,7 +1,7 @@
 """Scores → leaderboard: the matrices of a run, and every ranking over them as one document."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, f
 from medassay.statistic.ranking.pairs import Pair, Row
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Bools
-from medassay.task.cases import DdxCases
+from medassay.task.further import Further
 from medassay.task.harm import HarmCounts, harm_of
 from medassay.task.judged import Judgements
 from medassay.task.kinds import Kinds, drawn_as
@@ -24,7 +24,6 @@ from medassay.task.scoring import RunItems
 from medassay.task.task import Task
 
 OVERALL = "overall"
-UNJUDGED_MARK = 0.05  # above this share of its labels a row carries a mark
 UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
 Cell = tuple[str, str, str, str]
 
@@ -137,7 +136,7 @@ def leaderboard_document(
     manifest: Mapping[str, Any],
     task: Task,
     judgements: Judgements | None = None,
-    cases: DdxCases | None = None,
+    further: Sequence[Further] = (),
 ) -> dict[str, Any]:
     """Return every ranking of a run: `statistics.json`, of which the report is a part.
 
@@ -165,8 +164,8 @@ def leaderboard_document(
                 seed = seed_of(manifest["methodology"], drawn_as(manifest), name, mode)
                 _add_judging(document, judgements, members, mode, seed, manifest)
                 relations["panel"] = judgements.panel(members, mode, seed)
-            if cases is not None:
-                _add_cases(document, cases, members, mode, used)
+            for one in further:
+                _add_further(document, one, members, mode, used)
             domains.setdefault(name, []).extend(document)
             fields.setdefault(mode, {})[name] = relations
         if len(groups) == 1:  # one domain: it is the whole
@@ -192,7 +191,7 @@ def leaderboard_document(
         "level": 0.95,
         "domains": domains,
         "fields": fields,
-        **({} if cases is None else {"ddx": cases.document(over_all)}),
+        **{one.key: one.document(over_all) for one in further},
     }
 
 
@@ -326,19 +325,18 @@ def _add_judging(
             row["flags"].append("judge_of_same_vendor")
 
 
-def _add_cases(
+def _add_further(
     document: list[dict[str, Any]],
-    cases: DdxCases,
+    further: Further,
     members: list[str],
     mode: str,
     used: Mapping[Row, Bools],
 ) -> None:
-    """Add to every row the scores of its ranked lists, and mark what judges left without a label."""
+    """Add to every row what its task tells besides the ranking, and the marks for it."""
     for row in document:
         key = (row["model"], row["setting"])
-        row.update(cases.row(members, key, mode, used[key]))
-        if cases.judged and row["labels"] and row["unjudged"] / row["labels"] > UNJUDGED_MARK:
-            row["flags"].append("unjudged")
+        row.update(further.row(members, key, mode, used[key]))
+        row["flags"] += further.flags(row)
 
 
 _OF_JUDGES = frozenset(

@@ -12,7 +12,8 @@ class Task:
     """A task as a value: for each form of item the names of its parser and scorer.
 
     A parser of None means that the answer came with the item's prediction (imports); a scorer of None
-    that answers are judged, by the judge that `judges` names for the form, in `n_judges` seats.
+    that answers are judged, by the judge that `judges` names for the form, in `n_judges` seats. `graphs` are those
+    that a judge of graphs takes unless the plan names others.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Task:
     readers: Mapping[Form, tuple[str | None, str | None]]
     judges: Mapping[Form, str] = field(default_factory=dict)
     n_judges: int = 3
+    graphs: tuple[str, ...] = ()
     scale: Scale = Scale()
 
     def accepts(self, split: str, form: Form) -> bool:

@@ -74,6 +74,23 @@ class Graph:
         whole = [self.name, self.version, self.roots, nodes, branches, policy, parameters]
         return f"{self.name}@{sha256_hex(canonical(whole))[:12]}"
 
+    def remembered(self) -> dict[str, Any]:
+        """Return what a run remembers: name, roots, and the document as text, since the order of options counts."""
+        text = json.dumps(self._document(), ensure_ascii=False)
+        return {"name": self.name, "id": self.id, "roots": list(self.roots), "text": text}
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "version": self.version,
+            "roots": list(self.roots),
+            "nodes": {name: _document(node) for name, node in self.nodes.items()},
+            "on_error": self.on_error,
+            "short_circuit": self.short_circuit,
+            "deterministic_format": self.deterministic_format,
+            "parameters": dict(self.parameters),
+        }
+
     def text(self, node: Node) -> str:
         """Return a node's text with the parameters filled in."""
         text = node.text
@@ -115,6 +132,11 @@ def published(name: str) -> Graph:
     return graph_from(_read_yaml(text, name), name)
 
 
+def find(name: str, base: Path) -> Graph:
+    """Return a graph by its name, if it comes with medassay, or by its file, relative to `base`."""
+    return load(base / name) if Path(name).suffix else published(name)
+
+
 def load(path: Path | str) -> Graph:
     """Return the graph of a `.json`, `.yaml` or `.yml` file.
 
@@ -134,6 +156,12 @@ def load(path: Path | str) -> Graph:
     if len(text) > _LARGEST:
         raise InputError(f"{path}: longer than {_LARGEST:,} characters; no graph is")
     return graph_from(read(text, str(path)), str(path))
+
+
+def recalled(remembered: Mapping[str, Any]) -> Graph:
+    """Return the graph that a run remembers."""
+    where = f"graph {remembered['name']}"
+    return graph_from(_read_json(remembered["text"], where), where)
 
 
 def graph_from(document: Any, where: str) -> Graph:
@@ -176,6 +204,20 @@ def _node(name: str, given: Mapping[str, Any]) -> Node:
         score=float(given["score"]) if "score" in given else None,
         parser=given.get("parser", False),
     )
+
+
+def _document(node: Node) -> dict[str, Any]:
+    """Return a node as it stands in a file."""
+    if node.type == "verdict":
+        return {"type": node.type, "score": node.score}
+    made: dict[str, Any] = {"type": node.type, "inputs": list(node.inputs)}
+    if node.type == "task":
+        told = {"output_label": node.label, "children": list(node.children)}
+        return made | {"instructions": node.text} | told
+    made["criteria"] = node.text
+    if node.type == "choice":
+        return made | {"options": dict(node.branches)}
+    return made | dict(node.branches) | ({"parser": True} if node.parser else {})
 
 
 def _told(where: str, found: Iterable[Fault]) -> str:

@@ -152,6 +152,11 @@ class Walk:
         asked.failed, asked.problem, asked.prompt = True, reason, None
         self._evaluate()
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of each step of the trace."""
+        return tuple(self._paths)
+
     def result(self) -> DagResult | None:
         """Return the result, or None while a question is open."""
         return None if self._questions else self._result

@@ -1,0 +1,219 @@
+"""The structured health record of a clinical report, and the form that a model's reply has.
+
+Every field must be there; what the report does not say is null or an empty list, never invented. Texts stay in the
+report's language and notation ("0,9 mg/dl", "1-0-1").
+
+Source: specification of health-record extraction, "Output schema".
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, Literal, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+RECORD = "structured_health_record"
+MONOLOGUE = "internal_monologue"
+# The six steps of thinking, in their order.
+STEPS = (
+    "date_source",
+    "categorisation",
+    "diagnoses",
+    "metrics",
+    "medication_logic",
+    "follow_up",
+)
+SECTIONS = (
+    "categories",
+    "date_and_source",
+    "diagnosis",
+    "relevant_metrics",
+    "medications",
+    "follow_up",
+)
+# Templates that ask for the record: after the six steps, and at once.
+THINKING, DIRECT = "health_record", "health_record_direct"
+Standing = Literal["gold", "silver"]
+T = TypeVar("T")
+_STRICT = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DateAndSource:
+    """When a report was written (YYYY-MM-DD where it is a whole date, else as written), and by whom."""
+
+    __pydantic_config__ = _STRICT
+
+    date: str | None
+    source: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One measured value, as written."""
+
+    __pydantic_config__ = _STRICT
+
+    name: str
+    value: str
+    unit: str | None
+    note: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drug:
+    """One drug with its dose and how it is taken, as written."""
+
+    __pydantic_config__ = _STRICT
+
+    name: str
+    dose: str | None
+    schedule: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Medications:
+    """Drugs taken on unchanged (`current`), newly prescribed or recommended (`advised`), stopped (`discontinued`)."""
+
+    __pydantic_config__ = _STRICT
+
+    current: tuple[Drug, ...]
+    advised: tuple[Drug, ...]
+    discontinued: tuple[Drug, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HealthRecord:
+    """What one report says, in six sections."""
+
+    __pydantic_config__ = _STRICT
+
+    categories: tuple[str, ...]
+    date_and_source: DateAndSource
+    diagnosis: tuple[str, ...]
+    relevant_metrics: tuple[Measurement, ...]
+    medications: Medications
+    follow_up: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON values."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where a reference record comes from.
+
+    `gold` was written by people, `silver` by the model `maker` of the vendor `family`, asked with the prompt of hash
+    `prompt_sha256`. `converted` marks a record read from the published six-field Markdown.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    standing: Standing
+    maker: str
+    family: str = ""
+    prompt_sha256: str = ""
+    converted: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the origin as plain JSON values; what is empty is left out."""
+        return {key: value for key, value in asdict(self).items() if value}
+
+
+_RECORD = TypeAdapter(HealthRecord)
+_ORIGIN = TypeAdapter(Origin)
+
+
+def record_from(given: Any) -> HealthRecord:
+    """Return the record in a parsed JSON value.
+
+    Raises
+    ------
+    ValueError
+        Naming the first field that is absent, unknown or of the wrong type.
+
+    Examples
+    --------
+    >>> record_from({"categories": []})
+    Traceback (most recent call last):
+    ...
+    ValueError: date_and_source: Field required
+    """
+    return _checked(_RECORD, given)
+
+
+def origin_from(given: Any) -> Origin:
+    """Return the origin in a parsed JSON value; ValueError names what is wrong with it."""
+    origin = _checked(_ORIGIN, given)
+    if not origin.maker.strip():
+        raise ValueError("maker: empty; expected who wrote the record")
+    return origin
+
+
+def _checked(adapter: TypeAdapter[T], given: Any) -> T:
+    try:
+        # As JSON and strict: a list is a tuple, and a number is no text.
+        return adapter.validate_json(json.dumps(given), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "record"
+        raise ValueError(f"{where}: {first['msg']}") from None
+
+
+def reference_text(record: Mapping[str, Any]) -> str:
+    """Return a reference record as the text of a reply, as readers and judges see it."""
+    return json.dumps({RECORD: record}, ensure_ascii=False, indent=1)
+
+
+def asks_for_thoughts(template: str) -> bool | None:
+    """Return whether a template (its name or id) asks for the six steps first; None if it asks for no record.
+
+    Examples
+    --------
+    >>> asks_for_thoughts("health_record@0f1e2d"), asks_for_thoughts("health_record_direct")
+    (True, False)
+    """
+    return {THINKING: True, DIRECT: False}.get(template.partition("@")[0])
+
+
+def required_keys(template: str) -> str:
+    """Return the top-level keys that a reply to a template must have, in words."""
+    return RECORD if asks_for_thoughts(template) is False else f"{MONOLOGUE} and {RECORD}"
+
+
+@lru_cache(maxsize=2)
+def reply_schema(*, monologue: bool) -> dict[str, Any]:
+    """Return the JSON Schema of a reply: the record, and before it the six steps where they are asked for.
+
+    Written out flat, without references: not every vendor resolves them. Every field is required.
+    """
+    text: dict[str, Any] = {"type": "string"}
+    maybe: dict[str, Any] = {"type": ["string", "null"]}
+    drugs = _list(_object(name=text, dose=maybe, schedule=maybe))
+    record = _object(
+        categories=_list(text),
+        date_and_source=_object(date=maybe, source=maybe),
+        diagnosis=_list(text),
+        relevant_metrics=_list(_object(name=text, value=text, unit=maybe, note=maybe)),
+        medications=_object(current=drugs, advised=drugs, discontinued=drugs),
+        follow_up=_list(text),
+    )
+    steps = {MONOLOGUE: _object(**dict.fromkeys(STEPS, text))} if monologue else {}
+    return _object(**steps, **{RECORD: record})
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(of: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": of}

@@ -1,0 +1,75 @@
+"""A structured health record against its reference: likeness section by section, and the state of medication.
+
+Both are told, always: a record can be alike in nearly every letter and list a stopped drug as current.
+
+Source: specification of health-record extraction, "Evaluation".
+"""
+
+from typing import Any
+
+from medassay.core.health_record import MONOLOGUE, RECORD
+from medassay.core.item import Item
+from medassay.core.json_reply import read_json_reply
+from medassay.core.trial import Answer
+from medassay.score.medication import medication_state
+from medassay.score.structure import json_similarity
+
+
+def record_similarity(item: Item, answer: Answer) -> tuple[float, str]:
+    """Return the likeness of the whole record, in [0, 1]."""
+    found = json_similarity({RECORD: item.record}, answer.value, exclude=(MONOLOGUE,))
+    return (
+        found.overall,
+        found.reason or f"{len(found.missing)} of {len(found.leaf_scores)} missing",
+    )
+
+
+def unreferenced(item: Item, answer: Answer) -> tuple[None, str]:
+    """Return that nobody can know: the report has no reference record."""
+    return None, "no reference"
+
+
+def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
+    """Return what is told of a record besides its score; of a reply without JSON, that it has nothing.
+
+    Parameters
+    ----------
+    reply_text : the whole reply, thoughts and all that stands around its JSON
+
+    Returns
+    -------
+    dict
+        read (whether there was JSON), similarity, sections (section → likeness, of those with anything expected), leaves,
+        missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs expected),
+        stopped_as_current, lost and invented (numbers of drugs), characters (of the whole reply). Names of drugs are no part of a score: they belong
+        to the report, and are deleted with it.
+    """
+    if item.record is None:
+        return {}
+    reply = read_json_reply(answer.value or "").value
+    expected = {RECORD: item.record}
+    found = json_similarity(expected, reply, exclude=(MONOLOGUE,))
+    state = medication_state(item.record["medications"], section_of(reply, "medications"))
+    sections = dict(found.by_section)
+    if not found.parsed:
+        sections = dict.fromkeys(json_similarity(expected, expected).by_section, 0.0)
+    return {
+        "read": found.parsed,
+        "similarity": found.overall,
+        "sections": sections,
+        "leaves": len(found.leaf_scores),
+        "missing": len(found.missing),
+        "extra": len(found.extra),
+        "correct": state.correct,
+        "total": state.total,
+        "stopped_as_current": len(state.stopped_as_current),
+        "lost": len(state.lost),
+        "invented": len(state.invented),
+        "characters": len(reply_text),
+    }
+
+
+def section_of(reply: Any, section: str) -> Any:
+    """Return one section of the record in a parsed reply, in whatever shape; None where it is absent."""
+    record = reply.get(RECORD) if isinstance(reply, dict) else None
+    return record.get(section) if isinstance(record, dict) else None

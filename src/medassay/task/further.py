@@ -1,0 +1,37 @@
+"""What some tasks tell besides rankings: one line each."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from medassay.statistic.ranking.shared import Bools
+from medassay.task.cases import DdxCases
+from medassay.task.records import TASKS as OF_RECORDS
+from medassay.task.records import RecordScores
+from medassay.task.scoring import RunItems
+
+
+class Further(Protocol):
+    """Collects score records as a stream; adds to every row of a ranking, and a document under `key`."""
+
+    key: str
+
+    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+        """Take one trial with its score record."""
+
+    def row(
+        self, domains: Sequence[str], row: tuple[str, str], mode: str, used: Bools
+    ) -> dict[str, Any]:
+        """Return what is added to a row; `used` are the items that it is ranked on, over the domains."""
+
+    def flags(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the marks that a row gets for what was added to it."""
+
+    def document(self, used: Mapping[str, Mapping[tuple[str, str], Bools]]) -> dict[str, Any]:
+        """Return what is told over all domains; `used` as in `row`, by mode and row."""
+
+
+def further_of(items: RunItems, manifest: Mapping[str, Any]) -> list[Further]:
+    """Return what a run's task tells besides its rankings."""
+    if "ddx" in manifest:
+        return [DdxCases(items, manifest)]
+    return [RecordScores(items, manifest)] if manifest["task"] in OF_RECORDS else []

@@ -1,0 +1,234 @@
+"""What a report says of structured health records besides the score: sections, medication, thinking or not.
+
+Everything is over the reports that a row is ranked on, each report counting once, repeats averaged first.
+
+Source: specification of health-record extraction, "Evaluation"; statistics 7.3.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from medassay.core.health_record import SECTIONS, asks_for_thoughts
+from medassay.core.trial import Scale
+from medassay.statistic.draws import Floats, seed_of
+from medassay.statistic.interval.ratio import ratio_estimate, ratio_p
+from medassay.statistic.ranking.shared import Bools
+from medassay.statistic.test.paired import difference_from_draws
+from medassay.task.case_pool import CasePool, CaseStratum
+from medassay.task.kinds import drawn_as
+from medassay.task.scoring import RunItems
+
+SIMILARITY, MEDICATION, READ, LENGTH = "similarity", "medication", "read", "characters"
+COUNTED = (
+    *("correct", "total", "stopped_as_current", "lost", "invented"),
+    *("leaves", "missing", "extra"),
+)
+TASKS = ("record", "record_graph")
+_FEWEST = 2  # reports of a paired comparison
+Row = tuple[str, str]
+Cell = tuple[str, str, str, str]
+
+
+def thinks(setting: str) -> bool | None:
+    """Return whether the prompt of a row's setting asks for the six steps first; None if it does not say.
+
+    Examples
+    --------
+    >>> thinks("zero_shot:health_record"), thinks("zero_shot:health_record_direct"), thinks("zero_shot")
+    (True, False, None)
+    """
+    return asks_for_thoughts(setting.partition(":")[2])
+
+
+class RecordScores:
+    """Collects the parts of a run's scores as a stream, and computes what a report says of them."""
+
+    key = "records"
+
+    def __init__(self, items: RunItems, manifest: Mapping[str, Any]) -> None:
+        self._items = items
+        self._manifest = manifest
+        self._graphs = {g["name"]: tuple(g["roots"]) for g in manifest.get("graphs", [])}
+        self._numbers = (
+            *(SIMILARITY, MEDICATION, READ, LENGTH),
+            *SECTIONS,
+            *(
+                name
+                for graph, roots in self._graphs.items()
+                for name in (graph, *(_branch(graph, root) for root in roots))
+            ),
+        )
+        self._at = {name: at for at, name in enumerate(self._numbers)}
+        self._clusters = {d: np.array(found) for d, found in items.clusters.items()}
+        self._sums: dict[Cell, Floats] = {}
+        self._counts: dict[Cell, Floats] = {}
+        self._counted: dict[Cell, Counter[str]] = {}
+        self._references = {
+            d: [items.get(d, n).origin for n in items.names(d)] for d in items.domains
+        }
+
+    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+        """Take one trial with its score record; a failed trial tells nothing."""
+        domain, parts = trial["domain"], score.get("parts")
+        cell = (domain, trial["model"], trial["setting"], trial["mode"])
+        if cell not in self._sums:
+            shape = (len(self._clusters[domain]), len(self._numbers))
+            self._sums[cell], self._counts[cell] = np.zeros(shape), np.zeros(shape)
+            self._counted[cell] = Counter()
+        if not parts:
+            return
+        place = self._items.place(domain, trial["item"])
+        for name, value in _values(parts):
+            self._sums[cell][place, self._at[name]] += value
+            self._counts[cell][place, self._at[name]] += 1
+        self._counted[cell].update({name: parts[name] for name in COUNTED})
+
+    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+        """Return what a report row says besides its rank, under the key `record`.
+
+        `used` are the items that the row is ranked on, over the domains.
+        """
+        found = self._estimates(self._pool(domains, row, mode).only(used))
+        counted: Counter[str] = Counter()
+        for domain in domains:
+            counted.update(self._counted.get((domain, *row, mode), {}))
+        family = self._manifest["models"].get(row[0], {}).get("family", "unknown").casefold()
+        origins = [o for d in domains for o in self._references[d] if o is not None]
+        own = sum(o.standing == "silver" and o.family.casefold() == family for o in origins)
+        record = {
+            **{name: found.get(name) for name in (SIMILARITY, MEDICATION, READ, LENGTH)},
+            "sections": {name: found[name] for name in SECTIONS if name in found},
+            "graphs": {
+                graph: {
+                    "score": found.get(graph),
+                    "branches": {root: found.get(_branch(graph, root)) for root in roots},
+                }
+                for graph, roots in self._graphs.items()
+            },
+            "counted": {name: counted[name] for name in COUNTED},
+            "references": {
+                "gold": sum(o.standing == "gold" for o in origins),
+                "silver": sum(o.standing == "silver" for o in origins),
+                "converted": sum(o.converted for o in origins),
+                "of_own_family": own if family != "unknown" else 0,
+            },
+        }
+        return {"record": record}
+
+    def flags(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the marks of a row: silver references, and those by the maker of the tested model."""
+        references = row["record"]["references"]
+        marks = {"silver": "silver_references", "of_own_family": "reference_of_same_vendor"}
+        return [mark for key, mark in marks.items() if references[key]]
+
+    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+        """Return the graphs by their roots, and by mode each model with thinking minus the same model without.
+
+        `used` are, by mode and row, the items that the row is ranked on.
+        """
+        return {
+            "graphs": {graph: list(roots) for graph, roots in self._graphs.items()},
+            "thinking": {mode: list(self._pairs(found, mode)) for mode, found in used.items()},
+        }
+
+    def _pool(self, domains: Sequence[str], row: Row, mode: str) -> CasePool:
+        run, versions = drawn_as(self._manifest), self._manifest["domains"]
+        strata = []
+        for domain in domains:
+            clusters, cell = self._clusters[domain], (domain, *row, mode)
+            values = np.full((len(clusters), len(self._numbers)), np.nan)
+            if cell in self._sums:
+                counts = self._counts[cell]
+                np.divide(self._sums[cell], counts, out=values, where=counts > 0)
+            seed = seed_of(versions[domain], run, domain, mode)
+            strata.append(CaseStratum(values, clusters, seed))
+        joined = "+".join(sorted(set(versions.values())))
+        return CasePool(
+            strata,
+            numbers=self._numbers,
+            pool_seed=seed_of(joined, run, "overall", mode),
+            n_resamples=self._manifest["plan"]["n_resamples"],
+        )
+
+    def _estimates(self, pool: CasePool) -> dict[str, dict[str, Any]]:
+        """Return every number with its interval; what has no report, or no interval, is left out."""
+        made: dict[str, dict[str, Any]] = {}
+        for known, numbers in pool.alike():
+            if not known.strata.has_interval:
+                continue
+            columns = [known.column(number) for number in numbers]
+            ones = np.ones(len(columns[0]))
+            sums = known.strata.sums(np.column_stack([*columns, ones]))
+            for at, (number, values) in enumerate(zip(numbers, columns, strict=True)):
+                draws = sums[:, at] / sums[:, -1]
+                scale = Scale(hi=sys.float_info.max) if number == LENGTH else Scale()
+                found = ratio_estimate(values, ones, draws, known.strata, scale=scale)
+                made[number] = found.to_dict()
+        return made
+
+    def _pairs(self, used: Mapping[Row, Bools], mode: str) -> Iterator[dict[str, Any]]:
+        """Yield the paired differences of each model with and without thinking, with minus without."""
+        domains = sorted(self._clusters)
+        for model, setting in sorted(used):
+            base = setting.partition(":")[0]
+            others = [s for m, s in used if m == model and s.partition(":")[0] == base]
+            without = [other for other in others if thinks(other) is False]
+            if thinks(setting) is not True or not without:
+                continue
+            rows = [(model, setting), (model, without[0])]
+            both = used[rows[0]] & used[rows[1]]
+            pools = [self._pool(domains, row, mode).only(both) for row in rows]
+            yield {
+                "model": model,
+                "thinking": setting,
+                "direct": without[0],
+                "differences": dict(self._differences(*pools)),
+            }
+
+    def _differences(
+        self, first: CasePool, second: CasePool
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        for number in self._numbers:
+            both = first.known(number) & second.known(number)
+            if both.sum() < _FEWEST or not (pool := first.only(both)).strata.has_interval:
+                continue
+            one, other = pool.column(number), second.only(both).column(number)
+            sums = pool.strata.sums(np.column_stack([one - other, np.ones(len(one))]))
+            draws = sums[:, 0] / sums[:, 1]
+            found = difference_from_draws(one, other, draws, clusters=pool.strata.clusters)
+            yield (
+                number,
+                {
+                    "thinking": float(one.mean()),
+                    "direct": float(other.mean()),
+                    "difference": found.value,
+                    "lo": found.lo,
+                    "hi": found.hi,
+                    "p": ratio_p(one - other, pool.strata),
+                    "different": found.different,
+                    "n": len(one),
+                },
+            )
+
+
+def _values(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield the numbers of one score by name; what is not known is left out."""
+    yield SIMILARITY, parts["similarity"]
+    yield READ, float(parts["read"])
+    yield LENGTH, float(parts["characters"])
+    if parts["total"]:
+        yield MEDICATION, parts["correct"] / parts["total"]
+    yield from parts["sections"].items()
+    for graph, said in parts.get("graphs", {}).items():
+        named = {_branch(graph, root): value for root, value in said["branches"].items()}
+        for name, value in {graph: said["score"], **named}.items():
+            if value is not None:
+                yield name, value
+
+
+def _branch(graph: str, root: str) -> str:
+    return f"{graph}/{root}"

@@ -1,0 +1,317 @@
+"""Health records end to end: asked with and without thinking, scored, judged by graphs, sealed, verified."""
+
+import json
+
+import pytest
+from tests import makers
+
+import medassay
+from medassay import pipeline
+from medassay.core.health_record import MONOLOGUE, RECORD, STEPS
+from medassay.errors import InputError
+from medassay.runner.again import Sitting, judge_run, rescore
+
+N = 12
+BOTH = ["health_record", "health_record_direct"]
+THINKS, DIRECT = (f"zero_shot:{name}" for name in BOTH)
+
+
+def record(i):
+    return {
+        "categories": ["Kardiologie"],
+        "date_and_source": {"date": f"2026-01-{i + 1:02}", "source": None},
+        "diagnosis": [f"Diagnose {i}"],
+        "relevant_metrics": [],
+        "medications": {
+            "current": [{"name": f"Alt{i}", "dose": None, "schedule": None}],
+            "advised": [],
+            "discontinued": [{"name": f"Aus{i}", "dose": None, "schedule": None}],
+        },
+        "follow_up": [],
+    }
+
+
+def stopped_as_current(i):
+    made = record(i)
+    drugs = made["medications"]
+    drugs["current"], drugs["discontinued"] = drugs["current"] + drugs["discontinued"], []
+    return made
+
+
+def items(n=N, **more):
+    return [
+        {
+            "id": f"r-{i:02}",
+            "domain": "records",
+            "answer_type": "open",
+            "language": "de",
+            "question": f"Bericht {i}",
+            "record": record(i),
+            "origin": {"standing": "gold", "maker": "us"},
+            "source": "written for a test",
+            **more,
+        }
+        for i in range(n)
+    ]
+
+
+def said(made, thoughts=False):
+    before = {MONOLOGUE: dict.fromkeys(STEPS, "so")} if thoughts else {}
+    return json.dumps({**before, RECORD: made})
+
+
+def thinker(name="thinker", **more):
+    """Right when it thinks; without thinking it lists stopped drugs as current in every report."""
+    replies = {f"health_record/r-{i:02}": said(record(i), thoughts=True) for i in range(N)}
+    replies |= {f"health_record_direct/r-{i:02}": said(stopped_as_current(i)) for i in range(N)}
+    return {**makers.fake(name, replies=replies), **more}
+
+
+def babbler():
+    return makers.fake("babbler", reply="Der Patient soll wiederkommen.")
+
+
+def judge():
+    return {**makers.fake("judge", graph=0.9), "family": "acme"}
+
+
+def workspace(folder, *models, bank=None, judges=(), **plan):
+    makers.write_bank(folder / "bank", bank or items(), name="records", domains=["records"])
+    makers.write_models(folder, *models, *judges)
+    seats = {"judges": [j["id"] for j in judges]} if judges else {}
+    names = [m["id"] for m in models]
+    wanted = {"task": "record", "models": names, "templates": BOTH, **seats, **plan}
+    return makers.write_plan(folder, **wanted)
+
+
+def rows(run):
+    found = medassay.leaderboard(run).domains["overall"]
+    return {(r["model"], r["setting"]): r for r in found}
+
+
+def lines(run, name):
+    return [json.loads(line) for line in (run.path / name).read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("record")
+    return pipeline.run(workspace(folder, thinker(), babbler()), secrets={})
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graph")
+    plan = workspace(folder, thinker(), babbler(), judges=[judge()], task="record_graph")
+    return pipeline.run(plan, secrets={})
+
+
+def test_likeness_and_medication_stand_beside_each_other(run):
+    right, wrong = (rows(run)["thinker", setting] for setting in (THINKS, DIRECT))
+    assert right["score"] == right["record"]["similarity"]["score"] == 1.0
+    assert right["record"]["medication"]["score"] == 1.0
+    # Six leaves of eleven stand where they should, but a stopped drug is taken on: half is wrong.
+    assert wrong["score"] == pytest.approx(wrong["record"]["similarity"]["score"])
+    assert 0.5 < wrong["score"] < 1.0
+    assert wrong["record"]["medication"]["score"] == 0.5
+    assert wrong["record"]["counted"]["stopped_as_current"] == N
+    assert wrong["record"]["sections"]["diagnosis"]["score"] == 1.0
+    assert wrong["record"]["sections"]["medications"]["score"] < 1.0
+
+
+def test_a_reply_without_json_is_unparsed_and_the_worst(run):
+    row = rows(run)["babbler", THINKS]
+    assert row["outcomes"]["unparsed"] == N
+    assert row["score"] == row["record"]["similarity"]["score"] == 0.0
+    assert row["record"]["read"]["score"] == row["record"]["medication"]["score"] == 0.0
+    assert all(found["score"] == 0 for found in row["record"]["sections"].values())
+
+
+def test_thinking_is_compared_on_the_same_reports(run):
+    pairs = run.statistics["records"]["thinking"]["solo"]
+    assert [(p["model"], p["thinking"], p["direct"]) for p in pairs] == [
+        ("babbler", THINKS, DIRECT),
+        ("thinker", THINKS, DIRECT),
+    ]
+    nothing, gain = (pair["differences"] for pair in pairs)
+    assert nothing["similarity"]["different"] is False
+    assert gain["medication"] | {"p": 0} == {
+        "thinking": 1.0,
+        "direct": 0.5,
+        "difference": 0.5,
+        "lo": 0.5,
+        "hi": 0.5,
+        "p": 0,
+        "different": True,
+        "n": N,
+    }
+    assert gain["diagnosis"]["difference"] == 0.0
+    assert gain["characters"]["difference"] > 100
+
+
+def test_every_score_says_what_its_reference_is(tmp_path):
+    silver = {"standing": "silver", "maker": "strong", "family": "Acme"}
+    bank = items(origin=silver)[:6] + items()[6:]
+    plan = workspace(tmp_path, thinker(family="acme"), bank=bank)
+    row = rows(pipeline.run(plan, secrets={}))["thinker", THINKS]
+    assert row["record"]["references"] == {
+        "gold": 6,
+        "silver": 6,
+        "converted": 0,
+        "of_own_family": 6,
+    }
+    assert {"silver_references", "reference_of_same_vendor"} <= set(row["flags"])
+
+
+def test_gold_alone_bears_no_mark(run):
+    for row in rows(run).values():
+        assert not {"silver_references", "reference_of_same_vendor"} & set(row["flags"])
+
+
+def test_the_prompt_demands_the_form_of_its_condition(run):
+    trials = lines(run, "trials.jsonl")
+    assert {t["template"].partition("@")[0] for t in trials} == set(BOTH)
+    assert {t["setting"] for t in trials} == {THINKS, DIRECT}
+
+
+def test_runs_of_records_verify(run, judged):
+    assert medassay.verify(run.path).ok
+    assert medassay.verify(judged.path).ok
+
+
+def test_graphs_judge_replies_without_json_too(judged):
+    found = rows(judged)
+    told = found["babbler", DIRECT]["record"]
+    assert found["babbler", DIRECT]["outcomes"]["answered"] == N
+    assert told["similarity"]["score"] == 0.0
+    assert set(told["graphs"]) == {"medical_extraction_quality", "record_correctness"}
+    quality = told["graphs"]["medical_extraction_quality"]
+    assert set(quality["branches"]) == {
+        "format_task",
+        "accuracy_task",
+        "completeness_task",
+        "terminology_task",
+    }
+    assert quality["score"]["score"] == pytest.approx(found["babbler", DIRECT]["score"])
+
+
+def test_the_whole_trace_is_kept(judged):
+    verdict = lines(judged, "verdicts.jsonl")[0]
+    quality, correctness = verdict["body"]["graphs"]
+    assert (quality["graph"], correctness["graph"]) == (
+        "medical_extraction_quality",
+        "record_correctness",
+    )
+    assert quality["score"] == verdict["score"]
+    steps = quality["trace"]
+    assert {s["type"] for s in steps} == {"task", "binary", "choice", "verdict"}
+    assert all(s["replies"] for s in steps if s["type"] != "verdict")
+    assert len(verdict["replies"]) == len(verdict["seconds"]) == 10
+
+
+def test_a_graph_of_ones_own_judges(tmp_path):
+    graph = {
+        "name": "own",
+        "version": 1,
+        "roots": ["ask"],
+        "nodes": {
+            "ask": {
+                "type": "binary",
+                "criteria": "Is it right?",
+                "inputs": ["actual_output", "expected_output"],
+                "true": "yes",
+                "false": "no",
+            },
+            "yes": {"type": "verdict", "score": 0.9},
+            "no": {"type": "verdict", "score": 0.2},
+        },
+    }
+    (tmp_path / "own.json").write_text(json.dumps(graph))
+    plan = workspace(
+        tmp_path, thinker(), judges=[judge()], task="record_graph", graphs=["own.json"]
+    )
+    made = pipeline.run(plan, secrets={})
+    assert rows(made)["thinker", THINKS]["score"] == pytest.approx(0.9)
+    assert medassay.verify(made.path).ok
+    again = judge_run(
+        made.path, Sitting(judges=["judge"], models_file=tmp_path / "models.json"), secrets={}
+    )
+    assert [g["name"] for g in again.manifest["graphs"]] == ["own"]
+    assert medassay.verify(again.path).ok
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"graphs": ["nowhere"]}, "graph 'nowhere' is unknown"),
+        (
+            {"graphs": ["open_answer_safety", "open_answer_safety"]},
+            "'graphs' names something twice",
+        ),
+        ({"graphs": ["no.yaml"]}, "no.yaml: cannot be read"),
+    ],
+)
+def test_a_wrong_graph_is_refused_before_any_call(tmp_path, more, says):
+    plan = workspace(tmp_path, thinker(), judges=[judge()], task="record_graph", **more)
+    with pytest.raises(InputError, match=says):
+        pipeline.run(plan, secrets={})
+
+
+def test_a_task_without_graphs_refuses_them(tmp_path):
+    with pytest.raises(InputError, match="task 'record' is not judged by graphs"):
+        pipeline.run(workspace(tmp_path, thinker(), graphs=["record_correctness"]), secrets={})
+
+
+def test_open_answers_are_judged_by_a_graph_of_theirs(tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.open_items(12))
+    makers.write_models(tmp_path, makers.fake(reply="Rule 1 binds courts."), judge())
+    plan = makers.write_plan(tmp_path, task="open_graph", judges=["judge"])
+    made = pipeline.run(plan, secrets={})
+    told = lines(made, "verdicts.jsonl")[0]["body"]["graphs"]
+    assert [one["graph"] for one in told] == ["open_answer_safety"]
+    assert medassay.verify(made.path).ok
+
+
+def test_reports_without_references_are_read_and_not_scored(tmp_path):
+    bank = [{k: v for k, v in i.items() if k != "origin"} | {"record": None} for i in items()]
+    made = pipeline.run(workspace(tmp_path, thinker(), babbler(), bank=bank), secrets={})
+    row = rows(made)["thinker", THINKS]
+    assert row["score"] is None
+    assert row["outcomes"]["answered"] == N
+    assert rows(made)["babbler", THINKS]["outcomes"]["unparsed"] == N
+    assert medassay.verify(made.path).ok
+
+
+def test_records_read_by_rule_are_not_judged_by_graphs_afterwards(run):
+    """What was unparsed there is an answer here; the plan is asked again, from stored replies."""
+    models = run.path.parents[1] / "models.json"
+    makers.write_models(models.parent, thinker(), babbler(), judge())
+    with pytest.raises(InputError, match="reads answers otherwise"):
+        judge_run(
+            run.path,
+            Sitting(judges=["judge"], models_file=models, task="record_graph"),
+            secrets={},
+        )
+
+
+@pytest.mark.parametrize("name", ["run", "judged"])
+def test_scored_again_nothing_changes(name, request):
+    source = request.getfixturevalue(name)
+    again = rescore(source.path)
+    assert (again.path / "scores.jsonl").read_bytes() == (
+        source.path / "scores.jsonl"
+    ).read_bytes()
+    assert medassay.verify(again.path).ok
+
+
+def test_a_changed_number_of_a_record_is_found(run, tmp_path):
+    import shutil
+
+    copy = tmp_path / "run"
+    shutil.copytree(run.path, copy)
+    path = copy / "scores.jsonl"
+    path.chmod(0o644)
+    text = path.read_text()
+    assert '"stopped_as_current":1' in text
+    path.write_text(text.replace('"stopped_as_current":1', '"stopped_as_current":0', 1))
+    assert not medassay.verify(copy).ok
