@@ -96,6 +96,10 @@ MADE = {
         [{"model": HOSTILE, "metric": m, "rank": r} for m, r in (("a", 1), ("b", 2))],
         ["a", "b"],
     ),
+    "score_grid": lambda plot: plot(
+        [{"row": HOSTILE, "column": c, "value": v} for c, v in (("a", 0.0), ("b", 1.0))],
+        unit="likeness",
+    ),
     "stacked": lambda plot: plot(
         [{"year": y, "category": HOSTILE, "n": y - 2000} for y in (2020, 2021)],
         over="year",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.audit.cases import MOST_CASES, shown_cases
+from medassay.audit.records import shown_record
 from medassay.audit.trend import read_trend
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import sha256_hex
@@ -186,6 +187,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
                     panel={k: score[k] for k in _PANEL if k in score},
                     parts=score.get("parts", {}),
                     sha256=digest,
+                    record=shown_record(items.record(domain, trial["item"]), trial),
                     verdicts=[v for v in said(trial) if "tombstone" not in v],
                 )
                 for trial, score, digest in group

@@ -20,9 +20,15 @@ from medassay.audit.withhold import secrets_of, write_public
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.publication.board import VALIDATION, Board
 from medassay.publication.page.catalog import PAGES
-from medassay.publication.page.data import DIAGNOSES
+from medassay.publication.page.data import DIAGNOSES, RECORDS
 from medassay.publication.page.html import asset
-from medassay.publication.table import diagnoses_csv, leaderboard_csv, pairs_csv, times_csv
+from medassay.publication.table import (
+    diagnoses_csv,
+    leaderboard_csv,
+    pairs_csv,
+    records_csv,
+    times_csv,
+)
 from medassay.runner.join import join_runs
 from medassay.storage.ledger import lock_site
 from medassay.storage.run import SUMS, Run, file_sha256, refuse_inside, sealed_names
@@ -219,6 +225,8 @@ def _assemble(
     (folder / "data" / "times.csv").write_text(times_csv(board), encoding="utf-8")
     if "ddx" in board.statistics:
         (folder / "data" / DIAGNOSES).write_text(diagnoses_csv(board), encoding="utf-8")
+    if "records" in board.statistics:
+        (folder / "data" / RECORDS).write_text(records_csv(board), encoding="utf-8")
     for pages in PAGES.values():
         for address, content in pages(board):
             target = folder / address

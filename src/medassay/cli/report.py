@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out, visible
+from medassay.cli.records import print_records
 from medassay.cli.rules import HELP
 from medassay.errors import InputError, UsageError
 
@@ -157,6 +158,8 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     out.console().print(table)
     if board.ddx is not None:
         _print_ddx(rows, board.ddx)
+    if "record" in rows[0]:
+        print_records(rows)
     if any("scripted" in row["flags"] for row in rows):
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
     relations = next(iter(run.statistics["fields"].values()))[domain]

@@ -25,7 +25,7 @@ class CellKey:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownAnswer:
-    """One trial as a cell page shows it."""
+    """One trial as a cell page shows it; `record` are a health record's fields beside their reference."""
 
     item: Mapping[str, Any]
     trial: Mapping[str, Any]
@@ -35,6 +35,7 @@ class ShownAnswer:
     verdicts: Sequence[Mapping[str, Any]] = ()
     panel: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, Any] = field(default_factory=dict)
+    record: Mapping[str, Any] | None = None
 
     @property
     def anchor(self) -> str:

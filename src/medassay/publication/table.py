@@ -124,6 +124,39 @@ def _estimates(row: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]
             yield number, "none", row[number]
 
 
+_OF_RECORDS = [
+    *("domain", "mode", "model", "setting", "number", "estimate", "lo", "hi"),
+    *("second_method", "second_lo", "second_hi", "n"),
+]
+
+
+def records_csv(board: Board) -> str:
+    """Return every estimate on health records as one table: a row for each number, section and branch of a graph."""
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for domain, found in board.statistics["domains"].items():
+            for row in found:
+                who = {name: row[name] for name in ("mode", "model", "setting")}
+                for number, one in _record_estimates(row["record"]):
+                    second = {f"second_{k}": v for k, v in (one["second"] or {}).items()}
+                    told = {"domain": domain, "number": number, "estimate": one["score"]}
+                    yield {**who, **one, **told, **second}
+
+    return _table(_OF_RECORDS, rows())
+
+
+def _record_estimates(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (number, estimate) of what is known of a row's records."""
+    numbers = {
+        name: record[name] for name in ("similarity", "medication", "read", "characters")
+    }
+    numbers |= {f"similarity of {name}": one for name, one in record["sections"].items()}
+    for graph, told in record["graphs"].items():
+        numbers[graph] = told["score"]
+        numbers |= {f"{graph}/{root}": one for root, one in told["branches"].items()}
+    yield from ((name, one) for name, one in numbers.items() if one is not None)
+
+
 def leaderboard_csv(board: Board) -> str:
     """Return every ranking as one table."""
 

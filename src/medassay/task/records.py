@@ -211,6 +211,11 @@ class RecordScores:
                     "p": ratio_p(one - other, pool.strata),
                     "different": found.different,
                     "n": len(one),
+                    **(
+                        {"graph": number.partition("/")[0]}
+                        if number.partition("/")[0] in self._graphs
+                        else {}
+                    ),
                 },
             )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from medassay.core.canonical import canonical
 from medassay.publication.board import Board
+from medassay.publication.page.graph import drawings
 from medassay.publication.page.html import Page, render
 
 ANSWERS_A_PAGE = 250
@@ -22,6 +23,7 @@ def pages(board: Board) -> Iterator[Page]:
         for domain in board.domains
         for row in board.statistics["domains"][domain]
     }
+    graphs = drawings(board.manifest.get("graphs", []))
     for key, answers in board.answers():
         row = rows[key.domain, key.model, key.setting, key.mode]
         count = max(1, -(-len(answers) // ANSWERS_A_PAGE))
@@ -39,6 +41,7 @@ def pages(board: Board) -> Iterator[Page]:
                 count=count,
                 first=board.cell_path(key),
                 total=len(answers),
+                drawings=graphs,
             )
 
 

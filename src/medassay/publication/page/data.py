@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from medassay.publication.board import Board
 from medassay.publication.page.html import Page, render
 
-DIAGNOSES = "diagnoses.csv"
+DIAGNOSES, RECORDS = "diagnoses.csv", "records.csv"
 FILES = {
     "leaderboard.csv": "every ranking as a table",
     "times.csv": "mean seconds of generation, tokens and cost, with the machine",
@@ -26,7 +26,9 @@ FILES = {
 
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page."""
-    more = (
-        {DIAGNOSES: "every estimate on ranked diagnoses"} if "ddx" in board.statistics else {}
-    )
+    more = {}
+    if "ddx" in board.statistics:
+        more[DIAGNOSES] = "every estimate on ranked diagnoses"
+    if "records" in board.statistics:
+        more[RECORDS] = "every estimate on health records"
     yield render("data.html", board, "data/", files={**FILES, **more})

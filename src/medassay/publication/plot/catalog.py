@@ -14,6 +14,7 @@ PLOTS: dict[str, Callable[..., Figure]] = {
     "heat_map": matrix.heat_map,
     "quadrant": points.quadrant,
     "rank_flow": matrix.rank_flow,
+    "score_grid": matrix.score_grid,
     "stacked": bars.stacked,
     "trend": trend.trend,
     "violin_swarm": points.violin_swarm,

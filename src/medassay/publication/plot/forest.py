@@ -11,13 +11,13 @@ def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
 
     Parameters
     ----------
-    pairs : each with a, b, diff, lo, hi and different
+    pairs : each with a and b, or a name, and diff, lo, hi and different
     unit : of the axis
     factor : from scores to that unit, 100 for points of 100
     """
     rows = [
         {
-            "pair": f"{pair['a']} − {pair['b']}",
+            "pair": pair.get("name") or f"{pair['a']} − {pair['b']}",
             "diff": factor * pair["diff"],
             "lo": factor * pair["lo"],
             "hi": factor * pair["hi"],

@@ -82,6 +82,58 @@ def heat_map(
     )
 
 
+def score_grid(cells: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
+    """Return a cell for each row and column, darker where the share is higher.
+
+    Parameters
+    ----------
+    cells : each with row, column and value, a share from 0 to 1; rows and columns in the order in which they come
+    unit : what the shares are
+    """
+    rows = [{**cell, "shown": f"{cell['value']:.2f}"} for cell in cells]
+    x = {
+        "field": "column",
+        "type": "nominal",
+        "sort": list(dict.fromkeys(cell["column"] for cell in cells)),
+        "title": None,
+        "axis": {"labelAngle": -30, "orient": "top"},
+    }
+    y = {
+        "field": "row",
+        "type": "nominal",
+        "sort": list(dict.fromkeys(cell["row"] for cell in cells)),
+        "title": None,
+    }
+    colour = {
+        "field": "value",
+        "type": "quantitative",
+        "title": unit,
+        "scale": {"domain": [0, 1], "range": ["#f6f8fa", "#0b57b0"]},
+    }
+    ink = {"condition": {"test": "datum.value > 0.55", "value": "#ffffff"}, "value": "#1b1f24"}
+    text = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
+    lowest = min(cells, key=lambda cell: cell["value"])
+    return Figure(
+        name="score_grid",
+        title=f"{unit} by part",
+        description="A cell for each row and part, darker where it is more alike.",
+        caption=f"Lowest: {lowest['column']} of {lowest['row']}, {lowest['value']:.2f}.",
+        columns={"row": "row", "column": "part", "shown": unit},
+        rows=rows,
+        spec={
+            "width": {"step": 64},
+            "height": {"step": 26},
+            "layer": [
+                {
+                    "mark": {"type": "rect", "stroke": "#8a929b", "strokeWidth": 0.5},
+                    "encoding": {"x": x, "y": y, "color": colour},
+                },
+                {"mark": {"type": "text", "fontSize": 11}, "encoding": text},
+            ],
+        },
+    )
+
+
 def _tree(order: Sequence[int], merges: Sequence[tuple[int, int, float]]) -> dict[str, Any]:
     """Return the drawing of a dendrogram over columns in their order."""
     n = len(order)

@@ -1,0 +1,49 @@
+"""Health records made ready for pages: each field with its likeness, and each drug in the wrong list by name."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from medassay.core.health_record import MONOLOGUE, RECORD, record_from
+from medassay.core.json_reply import read_json_reply
+from medassay.score.health_record import section_of
+from medassay.score.medication import medication_state
+from medassay.score.structure import json_similarity
+
+
+def shown_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what a page shows of a reply beside its reference; None where there is no reference to show."""
+    reference = item.get("record")
+    if not reference or "text" not in trial:
+        return None
+    reply = read_json_reply(trial["value"] or "").value
+    found = json_similarity({RECORD: reference}, reply, exclude=(MONOLOGUE,))
+    state = medication_state(reference["medications"], section_of(reply, "medications"))
+    missing = frozenset(found.missing)
+    return {
+        "overall": found.overall,
+        "fields": [
+            {
+                "path": path.removeprefix(f"{RECORD}."),
+                "expected": text,
+                "score": found.leaf_scores[path],
+                "missing": path in missing,
+            }
+            for path, text in _leaves(record_from(reference).to_dict(), RECORD)
+        ],
+        "extra": [path.removeprefix(f"{RECORD}.") for path in found.extra],
+        "stopped_as_current": state.stopped_as_current,
+        "lost": state.lost,
+        "invented": state.invented,
+    }
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, str | None]]:
+    """Yield (path, text) of every field that is compared, as JSON similarity names them."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}")
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}[{at}]")
+    else:
+        yield path, value

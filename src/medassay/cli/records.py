@@ -1,0 +1,49 @@
+"""Health records in a terminal: likeness and medication beside each other."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from medassay.cli.output import out, visible
+
+
+def print_records(rows: Sequence[dict[str, Any]]) -> None:
+    """Print what stands beside the ranking of health records."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    graphs = list(rows[0]["record"]["graphs"])
+    references = rows[0]["record"]["references"]
+    table = Table(
+        title=f"health records, % with 95 % intervals; references: {references['gold']} gold, {references['silver']} silver",
+        title_justify="left",
+    )
+    for heading in ("model", "setting"):
+        table.add_column(heading, overflow="fold")
+    for heading in (*graphs, "JSON similarity", "drugs in the right list"):
+        table.add_column(heading.replace("_", " "), overflow="fold")
+    for heading in ("stopped as current", "lost", "invented", "with JSON"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        record, counted = row["record"], row["record"]["counted"]
+        cells = [
+            row["model"],
+            row["setting"],
+            *(share(record["graphs"][graph]["score"]) for graph in graphs),
+            share(record["similarity"]),
+            f"{share(record['medication'])} {counted['correct']} of {counted['total']}",
+            *(str(counted[name]) for name in ("stopped_as_current", "lost", "invented")),
+            share(record["read"]),
+        ]
+        table.add_row(*(escape(visible(cell)) for cell in cells))
+    out.console().print(table)
+
+
+def share(found: dict[str, Any] | None) -> str:
+    """Return an estimate of a share in percent, a dash where nothing is known."""
+    from medassay.core.leaderboard import honest_ends
+
+    if not found:
+        return "–"
+    ends = honest_ends(found)
+    numbers = [100 * end for end in (found["score"], ends["lo"], ends["hi"])]
+    return "{:.1f} [{:.1f}, {:.1f}]".format(*numbers)

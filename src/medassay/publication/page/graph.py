@@ -1,0 +1,186 @@
+"""A judge graph as a drawing: laid out once, with the path of each answer drawn over it.
+
+Columns follow the longest way from a root, rows the declared order; nothing here depends on who judged.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+BOX, GAP, ROW = 140, 160, 34  # pixels: width of a box, room between columns, height of a row
+_HIGH = 26  # of a box
+_MARGIN = 8
+_BEND = 60  # where a line has reached the row of its end: labels stand behind it
+_LONGEST = 20  # characters of a name in its box
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """One node: its place (left, top), its name cut to fit, and what stands in the tooltip."""
+
+    node: str
+    type: str
+    x: int
+    y: float
+    label: str
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edge:
+    """The way from a node to one below it, with the reply that leads there."""
+
+    start: str
+    end: str
+    label: str
+    path: str
+    x: int
+    y: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passed:
+    """What an answer passed: boxes, edges, and the same in words, branch by branch."""
+
+    boxes: Sequence[Box]
+    edges: Sequence[Edge]
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """A graph ready to be drawn; `number` makes its id on the page, `wide` is the width of a box."""
+
+    number: int
+    name: str
+    roots: Sequence[str]
+    wide: int = BOX
+    width: int
+    height: int
+    boxes: Mapping[str, Box]
+    edges: Sequence[Edge]
+
+    def passed(self, trace: Sequence[Mapping[str, Any]]) -> Passed:
+        """Return the path of one answer, from its trace."""
+        said = {step["node"]: step["verdict"] for step in trace if step.get("verdict")}
+        edges = []
+        for step in trace:
+            found = [
+                e for e in self.edges if (e.start, e.end) == (step["parent"], step["node"])
+            ]
+            chosen = [e for e in found if e.label == said.get(step["parent"])]
+            edges += (chosen or found)[:1]
+        boxes = [self.boxes[step["node"]] for step in trace]
+        return Passed(boxes=boxes, edges=edges, says="; ".join(_branches(trace)))
+
+
+def drawings(graphs: Sequence[Mapping[str, Any]]) -> dict[str, Drawing]:
+    """Return a drawing of each graph that a run remembers, by name."""
+    return {
+        graph["name"]: _drawing(number, json.loads(graph["text"]))
+        for number, graph in enumerate(graphs)
+    }
+
+
+def _branches(trace: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield each way from a root to its end in words."""
+    words: list[str] = []
+    for step in trace:
+        if step["parent"] is None and words:
+            yield " → ".join(words)
+            words = []
+        told = step.get("verdict")
+        if step["score"] is not None:
+            words.append(f"{step['score']:g}")
+        else:
+            status = "" if step["status"] == "ok" else f" ({step['status']})"
+            words.append(step["node"] + (f": {told}" if told else "") + status)
+    if words:
+        yield " → ".join(words)
+
+
+def _below(node: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return (reply, node) of what follows a node; the reply is empty where all of them follow."""
+    if node["type"] == "task":
+        return [("", name) for name in node["children"]]
+    if node["type"] == "binary":
+        return [(word, node[word]) for word in ("true", "false")]
+    return list(node.get("options", {}).items())
+
+
+def _drawing(number: int, document: Mapping[str, Any]) -> Drawing:
+    nodes = document["nodes"]
+    columns = _columns(document)
+    rows: dict[str, float] = {}
+    for root in document["roots"]:
+        _place(root, nodes, rows)
+    boxes = {
+        name: Box(
+            node=name,
+            type=nodes[name]["type"],
+            x=_MARGIN + columns[name] * (BOX + GAP),
+            y=_MARGIN + row * ROW,
+            label=_label(name, nodes[name]),
+            says=str(nodes[name].get("instructions") or nodes[name].get("criteria") or ""),
+        )
+        for name, row in rows.items()
+    }
+    edges = list(_edges(nodes, boxes))
+    return Drawing(
+        number=number,
+        name=document["name"],
+        roots=document["roots"],
+        width=max(box.x for box in boxes.values()) + BOX + _MARGIN,
+        height=round(max(box.y for box in boxes.values()) + _HIGH + _MARGIN),
+        boxes=boxes,
+        edges=edges,
+    )
+
+
+def _label(name: str, node: Mapping[str, Any]) -> str:
+    text = f"{node['score']:g}" if node["type"] == "verdict" else name
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _columns(document: Mapping[str, Any]) -> dict[str, int]:
+    """Return the column of each node: the longest way to it from a root."""
+    columns: dict[str, int] = {}
+    level, depth = set(document["roots"]), 0
+    while level:  # a valid graph has no cycle, so this ends
+        columns |= dict.fromkeys(level, depth)
+        level = {end for name in level for _, end in _below(document["nodes"][name])}
+        depth += 1
+    return columns
+
+
+def _place(name: str, nodes: Mapping[str, Any], rows: dict[str, float]) -> float:
+    """Give a node and all below it their rows; a parent stands midway between its children."""
+    below = [end for _, end in _below(nodes[name]) if end not in rows]
+    placed = [_place(end, nodes, rows) for end in dict.fromkeys(below) if end not in rows]
+    lowest = max(rows.values(), default=-1.0)
+    rows[name] = (min(placed) + max(placed)) / 2 if placed else float(int(lowest + 1))
+    return rows[name]
+
+
+def _edges(nodes: Mapping[str, Any], boxes: Mapping[str, Box]) -> Iterator[Edge]:
+    arrived: dict[str, int] = {}
+    for name, box in boxes.items():
+        for label, end in _below(nodes[name]):
+            other = boxes[end]
+            left, right = box.x + BOX, other.x
+            top, bottom = box.y + _HIGH / 2, other.y + _HIGH / 2
+            bend = left + _BEND
+            turn = f"C{left + 35} {top:g} {left + 25} {bottom:g} {bend} {bottom:g}"
+            line = f"M{left} {top:g}{turn}H{right}"
+            # Where several ways lead to one node, their labels stand above each other.
+            lift = 11 * arrived.get(end, 0)
+            arrived[end] = arrived.get(end, 0) + 1
+            yield Edge(
+                start=name,
+                end=end,
+                label=label,
+                path=line,
+                x=right - 4,
+                y=bottom - 4 - lift,
+            )

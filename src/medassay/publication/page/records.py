@@ -1,0 +1,108 @@
+"""Health records: likeness and medication beside each other, field by field, thinking or not, and what could harm."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from medassay.core.health_record import SECTIONS
+from medassay.publication.board import OVERALL, Board
+from medassay.publication.page.figures import drawn, shown
+from medassay.publication.page.graph import drawings
+from medassay.publication.page.html import Page, render
+from medassay.publication.plot.figure import Figure
+from medassay.publication.plot.forest import forest
+from medassay.publication.plot.matrix import score_grid
+
+NUMBERS = {
+    "similarity": "JSON similarity",
+    "medication": "drugs in the right list",
+    "read": "replies with JSON",
+    "characters": "length, characters",
+}
+_SHOWN = 40  # rows of a figure
+_LISTED = 2000  # rows of a table
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page of every mode."""
+    if "records" not in board.statistics:
+        return
+    for mode in board.modes:
+        rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
+        pairs = [_ordered(p) for p in board.statistics["records"]["thinking"].get(mode, [])]
+        figures = {"sections": sections_figure(rows), "thinking": thinking_figure(pairs)}
+        placed = {}
+        for name, figure in figures.items():
+            if figure is not None:
+                yield from drawn(figure, f"record-{name}-{slug}")
+                placed[name] = shown(figure, f"record-{name}-{slug}")
+        yield render(
+            "records.html",
+            board,
+            "record/" if mode == board.modes[0] else f"record/track/{slug}/",
+            mode=mode,
+            rows=rows,
+            pairs=pairs,
+            numbers=NUMBERS,
+            sections=SECTIONS,
+            graphs={
+                graph["name"]: graph["roots"] for graph in board.manifest.get("graphs", [])
+            },
+            drawings=drawings(board.manifest.get("graphs", [])),
+            figures=placed,
+            scripted=any("scripted" in row["flags"] for row in rows),
+            stopped=list(_stopped(board, mode)),
+        )
+
+
+def named(row: Mapping[str, Any]) -> str:
+    """Return a row's name in figures: model and setting."""
+    return f"{row['model']} · {row['setting']}"
+
+
+def sections_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
+    """Return the likeness of each section of the record by row, at most forty rows, in the order of the ranking."""
+    cells = [
+        {"row": named(row), "column": section.replace("_", " "), "value": found["score"]}
+        for row in rows[:_SHOWN]
+        for section in SECTIONS
+        if (found := row["record"]["sections"].get(section))
+    ]
+    return score_grid(cells, unit="JSON similarity") if cells else None
+
+
+def thinking_figure(pairs: Sequence[Mapping[str, Any]]) -> Figure | None:
+    """Return what thinking first adds to likeness, medication and each graph's score, model by model."""
+    shares = [
+        {"name": f"{pair['model']}: {NUMBERS.get(number, number)}", "diff": one["difference"]}
+        | {key: one[key] for key in ("lo", "hi", "different")}
+        for pair in pairs
+        for number, one in pair["differences"].items()
+        if number in ("similarity", "medication") or _is_graph(number, one)
+    ]
+    return forest(shares[:_SHOWN], unit="points of 100", factor=100.0) if shares else None
+
+
+def _ordered(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a pair with its numbers in the order of the page: the whole, the sections, the graphs."""
+    first = [*NUMBERS, *SECTIONS]
+    place = {name: at for at, name in enumerate(first)}
+    found = sorted(pair["differences"].items(), key=lambda one: place.get(one[0], len(first)))
+    return {**pair, "differences": dict(found)}
+
+
+def _is_graph(number: str, one: Mapping[str, Any]) -> bool:
+    return "graph" in one and "/" not in number
+
+
+def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
+    """Yield every drug that was stopped in a report and is listed as current, with the way to the answer."""
+    found = 0
+    for key, answers in board.answers():
+        if key.mode != mode:
+            continue
+        for answer in answers:
+            for drug in (answer.record or {}).get("stopped_as_current", ()):
+                found += 1
+                if found <= _LISTED:
+                    where = board.cell_link(key)
+                    yield {"key": key, "answer": answer, "drug": drug, "link": where}
