@@ -17,6 +17,7 @@ from medassay.bank import (
     mmlu,
     pubmedqa,
     rarebench,
+    reports,
 )
 from medassay.core.item import Bank
 
@@ -49,6 +50,11 @@ BANKS: dict[str, Entry] = {
         checked="shipped",
         says="12 cases for differential diagnosis, CC0, not clinically validated",
         folder="demo_ddx",
+    ),
+    "grascco": Entry(
+        load=reports.load_grascco,
+        checked="verified on data",
+        says="GraSCCo, German clinical letters without references",
     ),
     "headqa_en": Entry(
         load=headqa.load_en, checked="verified on data", says="HEAD-QA, English"
@@ -107,5 +113,10 @@ BANKS: dict[str, Entry] = {
         load=rarebench.load_ramedis,
         checked="verified on data",
         says="RareBench RAMEDIS, differential diagnosis",
+    ),
+    "slm_extraction": Entry(
+        load=reports.load_example,
+        checked="verified on data",
+        says="SLM extraction study, its one example, record converted",
     ),
 }

@@ -57,7 +57,8 @@ class Draft:
     def add(self, record: dict[str, Any]) -> None:
         """Add one record in the form of a bank file, or count why it is refused."""
         full = {"kind": "public", "source": self.source, **record}
-        full = {key: value for key, value in full.items() if value not in (None, "")}
+        # A report whose record is null has none yet; anywhere else null is nothing.
+        full = {k: v for k, v in full.items() if k == "record" or v not in (None, "")}
         where = f"{self.name} record '{full.get('id')}'"
         check_record(full, where, {str(full.get("domain"))})
         item = build_item(full)

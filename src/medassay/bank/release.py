@@ -1,6 +1,7 @@
 """What changed between two banks, and a new version when anything did."""
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,3 +80,40 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
     entry = f"\n## {version}\n\n{today.isoformat()}. {' '.join(reason.split())} Content {bank.content_hash}.\n"
     changes.write_text(before + entry, encoding="utf-8")
     return version, bank.content_hash
+
+
+def approve(
+    folder: Path, names: Sequence[str], *, who: str, lock: Path, today: dt.date
+) -> tuple[str, str]:
+    """Note on items that a person has approved them, and release the bank with the note.
+
+    Returns
+    -------
+    (version, content hash)
+
+    Raises
+    ------
+    InputError
+        When nobody is named, or an item is not there; nothing is changed then.
+    """
+    if not who.strip():
+        raise InputError("approve: nobody is named; say who approved the items with --by")
+    records = [record for _, record in bank_records(load_bank(folder, lock=None, check=False))]
+    known = {record["id"] for record in records}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"approve: no item '{name}' in {folder}; `medassay bank show` lists one"
+            )
+    wanted = frozenset(names) or known
+    approval = {"who": who.strip(), "when": today.isoformat()}
+    part = folder / "items.jsonl.part"
+    with part.open("wb") as file:
+        for record in records:
+            noted = record | {"approval": approval} if record["id"] in wanted else record
+            file.write(canonical(noted) + b"\n")
+    part.replace(folder / "items.jsonl")
+    listed = f"{len(wanted)} items" if len(wanted) > 3 else ", ".join(sorted(wanted))
+    return release(
+        folder, reason=f"Approved by {who.strip()}: {listed}.", lock=lock, today=today
+    )

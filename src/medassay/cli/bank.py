@@ -1,6 +1,7 @@
-"""`medassay bank …`: validate, show, diff, release, list, stats, import, fetch."""
+"""`medassay bank …`: validate, show, diff, release, approve, silver, list, stats, import, fetch."""
 
 import datetime as dt
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,6 +124,54 @@ def release(
         out.result(f"{version} {content}")
 
 
+@app.command()
+def approve(
+    bank: Path = typer.Argument(..., help="The bank's folder."),
+    items: list[str] = typer.Argument(None, help="Ids of the items; none for all."),
+    by: str = typer.Option(..., "--by", help="Who approved them; it stands in every item."),
+) -> None:
+    """Note that a person has approved items (silver references, say), and release the bank with it."""
+    from medassay.bank.release import approve as note
+
+    today = dt.datetime.now(dt.UTC).date()
+    version, content = note(bank, items or [], who=by, lock=Path("banks.lock"), today=today)
+    if out.json:
+        out.document({"version": version, "content_sha256": content})
+    else:
+        out.result(f"{version} {content}")
+
+
+@app.command()
+def silver(
+    bank: str = _BANK,
+    maker: str = typer.Option(..., help="The model that writes the references."),
+    to: Path = typer.Option(..., help="Folder of the new bank."),
+    models: Path = typer.Option(Path("models.json"), help="The models file."),
+    accept_failures: bool = typer.Option(
+        False,
+        "--accept-failures",
+        help="Write the bank although reports got no usable record; they stay without one.",
+    ),
+) -> None:
+    """Have a named strong model write the health records of reports that have none."""
+    from medassay.cli.run import watch
+    from medassay.study.silver import Commission, write_silver
+
+    wanted = Commission(maker=maker, models_file=models, to=to, accept_failures=accept_failures)
+    made = write_silver(
+        _load(bank), wanted, secrets=os.environ, workspace=Path.cwd(), watch=watch
+    )
+    if out.json:
+        document = {"path": str(to), "version": made.version, "written": made.written}
+        out.document({**document, "kept": made.kept, "failed": dict(made.failed)})
+        return
+    out.result(
+        f"{to}: {made.version}, {made.written} silver references by {maker}, {made.kept} items as they were"
+    )
+    for name, why in made.failed.items():
+        out.result(f"  without a reference: {name}: {why}")
+
+
 @app.command(name="list")
 def list_banks() -> None:
     """Print the catalogue of banks that can be loaded or imported."""
@@ -171,20 +220,29 @@ def stats(bank: str = _BANK) -> None:
 
 
 @app.command(name="import")
-def import_bank(
-    name: str = typer.Argument(..., help="A catalogued set (`bank list`), or csv, or xlsx."),
+def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+    name: str = typer.Argument(
+        ...,
+        help="A catalogued set (`bank list`), or csv, xlsx, or reports (a folder of texts).",
+    ),
     path: Path = typer.Argument(..., help="Its file or folder."),
     to: Path | None = typer.Option(None, help="Folder to write; default: the bank's name."),
     columns: str = typer.Option(
         "", help="For csv and xlsx: question=Frage,A=a,B=b,expected=key,…"
     ),
-    called: str = typer.Option("", "--name", help="For csv and xlsx: the bank's name."),
-    licence: str = typer.Option("unstated", help="For csv and xlsx."),
-    domain: str = typer.Option("general", help="For csv and xlsx without a domain column."),
+    called: str = typer.Option(
+        "", "--name", help="For csv, xlsx and reports: the bank's name."
+    ),
+    licence: str = typer.Option("unstated", help="For csv, xlsx and reports."),
+    domain: str = typer.Option(
+        "general", help="For csv and xlsx without a domain column, and for reports."
+    ),
+    language: str = typer.Option("en", help="For reports: the language of all of them."),
 ) -> None:
-    """Make a bank folder from a data set's files or from a spreadsheet."""
+    """Make a bank folder from a data set's files, a spreadsheet, or a folder of clinical reports."""
     from medassay.bank.catalog import BANKS
     from medassay.bank.folder import bank_records, write_bank
+    from medassay.bank.reports import load_reports
     from medassay.bank.table import load_table
 
     if name in ("csv", "xlsx"):
@@ -192,11 +250,15 @@ def import_bank(
         bank = load_table(
             path, mapping, name=called or path.stem, licence=licence, domain=domain
         )
+    elif name == "reports":
+        named = called or path.resolve().name
+        bank = load_reports(path, name=named, licence=licence, domain=domain, language=language)
     elif name in BANKS and BANKS[name].checked != "shipped":
         bank = BANKS[name].load(path)
     else:
         raise InputError(
-            f"bank import: '{name}' is unknown; known are csv, xlsx, {', '.join(n for n in BANKS if n != 'demo')}"
+            f"bank import: '{name}' is unknown; known are csv, xlsx, reports, "
+            f"{', '.join(n for n, entry in BANKS.items() if entry.checked != 'shipped')}"
         )
     folder = to or Path(bank.name)
     card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}

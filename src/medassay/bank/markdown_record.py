@@ -1,0 +1,149 @@
+"""Health records in the published form, Markdown with six numbered fields, read into the record of this project.
+
+The form has no field of its own for stopped drugs: it tells of them in a note. What is read here is as near as the form
+allows, and is marked `converted`.
+
+Source: specification of health-record extraction, "Contradictions and rules".
+"""
+
+import re
+from collections.abc import Iterator
+
+from medassay.core.health_record import (
+    DateAndSource,
+    Drug,
+    HealthRecord,
+    Measurement,
+    Medications,
+)
+
+_FIELD = re.compile(
+    r"^\s*(?P<n>[1-6])\.[\s*]*(?P<label>[^:*\n]{1,60})(?:\*{0,2}\s*:|:)[\s*]*", re.MULTILINE
+)
+_LABELS = {
+    "categories": "categor",
+    "date_and_source": "date",
+    "diagnosis": "diagnos",
+    "relevant_metrics": "metric",
+    "medications": "medication",
+    "follow_up": "follow",
+}
+_MARKS = re.compile(r"[*_`]+")
+_DATE = re.compile(r"(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})\Z")
+_LIST = re.compile(
+    r"(?P<current>aktuelle|current|bisherige)|(?P<advised>empfohlen|verschrieben|verordnet|advi[sc]ed|"
+    r"recommended|prescribed)",
+    re.IGNORECASE,
+)
+_STOPPED = re.compile(
+    r"(?:hinweis|note)?\s*:?\s*(?P<drug>[^;:.]+?)\s+(?:wurde|wird|werden|wurden|was|is|were)\s+"
+    r"(?:abgesetzt|beendet|gestoppt|stopped|discontinued)",
+    re.IGNORECASE,
+)
+_DRUG = re.compile(
+    r"(?P<name>.+?)(?:\s+(?P<dose>\d[\d.,/]*\s*(?:mg|g|µg|mcg|ml|IE|IU|%)(?:/\w+)?))?\s*(?:\((?P<schedule>[^)]*)\))?\Z"
+)
+_METRIC = re.compile(
+    r"(?P<name>[^:]+):\s*(?P<value>[<>≤≥~]?\s*[-+]?\d+(?:[.,/]\d+)*)\s*(?P<unit>[^(\s\d][^(]*?)?\s*(?:\((?P<note>[^)]*)\))?\Z"
+)
+
+
+def read_markdown_record(text: str) -> HealthRecord:
+    """Return the record in a text of six numbered fields; what stands before their heading is not read.
+
+    Raises
+    ------
+    ValueError
+        Naming the first of the six fields that is absent.
+    """
+    fields = _fields(text)
+    for name, label in _LABELS.items():
+        if name not in fields:
+            raise ValueError(f"{name}: no numbered field whose label holds '{label}'")
+    date, _, source = fields["date_and_source"].partition(";")
+    return HealthRecord(
+        categories=tuple(_split(fields["categories"], ",")),
+        date_and_source=DateAndSource(date=_date(date.strip()), source=source.strip() or None),
+        diagnosis=tuple(_split(fields["diagnosis"], ",")),
+        relevant_metrics=tuple(map(_metric, _split(fields["relevant_metrics"], ";"))),
+        medications=_medications(fields["medications"]),
+        follow_up=tuple(_split(fields["follow_up"], ";")),
+    )
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return the content of each field, the last numbered list of the text, without marks."""
+    starts = [m for m in _FIELD.finditer(text)]
+    first = max((at for at, m in enumerate(starts) if m["n"] == "1"), default=0)
+    found = {}
+    for match, following in zip(starts[first:], [*starts[first + 1 :], None], strict=True):
+        end = len(text) if following is None else following.start()
+        content = text[match.end() : end].split("\n---", maxsplit=1)[0]
+        label = match["label"].casefold()
+        for name, part in _LABELS.items():
+            if part in label and name not in found:
+                found[name] = _MARKS.sub("", content).strip()
+                break
+    return found
+
+
+def _split(text: str, mark: str) -> Iterator[str]:
+    """Yield the parts of a list; marks within parentheses and decimal commas are none."""
+    depth, start = 0, 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        decimal = text[at - 1 : at].isdigit() and text[at + 1 : at + 2].isdigit()
+        if character == mark and depth == 0 and not decimal:
+            yield from filter(None, [_clean(text[start:at])])
+            start = at + 1
+    yield from filter(None, [_clean(text[start:])])
+
+
+def _clean(text: str) -> str:
+    """Return a part without bullets, outer blanks and final stops."""
+    return " ".join(text.split()).strip(" -•.")
+
+
+def _date(text: str) -> str | None:
+    match = _DATE.match(text)
+    if match is None:
+        return text or None
+    return f"{match['y']}-{int(match['m']):02}-{int(match['d']):02}"
+
+
+def _metric(text: str) -> Measurement:
+    match = _METRIC.match(text)
+    if match is None:
+        name, _, value = text.partition(":")
+        return Measurement(name=name.strip(), value=value.strip(), unit=None, note=None)
+    return Measurement(
+        name=match["name"].strip(),
+        value=match["value"].strip(),
+        unit=(match["unit"] or "").strip() or None,
+        note=(match["note"] or "").strip() or None,
+    )
+
+
+def _medications(text: str) -> Medications:
+    """Return drugs by list: those of lines with a heading, and those that a note says are stopped."""
+    lists: dict[str, list[Drug]] = {"current": [], "advised": [], "discontinued": []}
+    for line in text.splitlines():
+        heading, colon, content = line.partition(":")
+        match = _LIST.search(heading) if colon else None
+        if match is None:
+            content, place = line, ""
+        else:
+            place = "current" if match["current"] else "advised"
+        for part in _split(content, ";"):
+            stopped = _STOPPED.match(part)
+            if stopped is not None:
+                lists["discontinued"].append(_drug(stopped["drug"].strip()))
+            elif place:
+                lists[place] += [_drug(one) for one in _split(part, ",")]
+    return Medications(**{name: tuple(drugs) for name, drugs in lists.items()})
+
+
+def _drug(text: str) -> Drug:
+    match = _DRUG.match(text)
+    assert match is not None  # the name takes whatever there is
+    return Drug(name=match["name"].strip(), dose=match["dose"], schedule=match["schedule"])

@@ -1,0 +1,220 @@
+"""Reference records by a named model, for reports that have none; a person may approve them afterwards.
+
+What such a reference is worth is what its maker is worth: every score against it says `silver` and by whom.
+"""
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.folder import bank_records, next_version, write_bank
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.health_record import RECORD, THINKING, Origin, record_from
+from medassay.core.item import Bank, Item
+from medassay.core.json_reply import read_json_reply
+from medassay.core.model import ModelSpec
+from medassay.core.plan import Budget
+from medassay.core.trial import Prompt
+from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
+from medassay.model.spec import load_models
+from medassay.prompt import load_template, render
+from medassay.runner.asking import Asker
+from medassay.runner.bridge import run_async
+from medassay.runner.engine import Stop, asking
+from medassay.runner.manifest import bank_entry
+from medassay.runner.progress import Silent
+from medassay.runner.stages import Watch, provide, refuse_leaving
+from medassay.storage.response import ResponseStore
+
+ASKED = 3  # times at most, for each report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commission:
+    """Who shall write the references: an entry of a models file; and the folder of the new bank.
+
+    With `accept_failures` a report that gets no usable record stays without one.
+    """
+
+    maker: str
+    models_file: Path
+    to: Path
+    accept_failures: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Silver:
+    """A bank with references by a model: where it is, how many were written, which reports have none and why."""
+
+    folder: Path
+    version: str
+    written: int
+    kept: int
+    failed: Mapping[str, str]
+
+
+def write_silver(
+    bank: Bank,
+    wanted: Commission,
+    *,
+    secrets: Mapping[str, str],
+    workspace: Path,
+    watch: Watch | None = None,
+) -> Silver:
+    """Write a new version of a bank in which a model has written the records of reports that had none.
+
+    References that are there stay as they are. Replies are stored, so that the same command asks for none of them again.
+
+    Raises
+    ------
+    InputError
+        When the model is unknown, the folder exists, no report lacks a record, or the bank may not leave.
+    IncompleteError
+        When a report got no usable record in three tries, unless failures are accepted: it stays without one.
+    """
+    spec = _maker(wanted.maker, wanted.models_file)
+    if wanted.to.exists():
+        raise InputError(f"{wanted.to}: exists; choose another folder, nothing was written")
+    reports = [item for item in bank.items if item.form == "report"]
+    if not reports:
+        raise InputError(
+            f"bank '{bank.name}': every report has its reference already; nothing to write"
+        )
+    refuse_leaving([bank_entry(bank)], [spec])
+    with ResponseStore(workspace / "responses") as store:
+        chats = {spec.id: provide(spec, secrets)}
+        asker = Asker({spec.id: spec}, chats, store, Budget(), seed=0)
+        made, failed = _ask_all(reports, spec, asker, watch)
+    if failed and not wanted.accept_failures:
+        name, why = next(iter(failed.items()))
+        raise IncompleteError(
+            f"{len(failed)} of {len(reports)} reports got no usable record, '{name}': {why}; nothing was "
+            "written, stored replies are not asked for again; --accept-failures leaves them without one"
+        )
+    version = next_version(bank.version, dt.datetime.now(dt.UTC).year)
+    today = dt.datetime.now(dt.UTC).date().isoformat()
+    card = {**bank.card, "question_bank_version": version, "created": today}
+    card.pop("content_sha256", None)
+    write_bank(wanted.to, card, _records(bank, made))
+    return Silver(
+        folder=wanted.to,
+        version=version,
+        written=len(made),
+        kept=len(bank.items) - len(reports),
+        failed=failed,
+    )
+
+
+def _maker(name: str, models_file: Path) -> ModelSpec:
+    specs = load_models(models_file)
+    if name not in specs:
+        known = ", ".join(sorted(specs)) or "none"
+        raise InputError(
+            f"--maker: '{name}' is not an enabled entry of {models_file}; known are {known}"
+        )
+    if specs[name].is_baseline:
+        raise InputError(f"--maker: '{name}' is a baseline and reads no report")
+    return specs[name]
+
+
+def _records(bank: Bank, made: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for item, record in bank_records(bank):
+        if item.id not in made:
+            yield record
+            continue
+        kept = {key: value for key, value in record.items() if key != "approval"}
+        yield kept | made[item.id] | {"revision": item.revision + 1}
+
+
+def _ask_all(
+    reports: Sequence[Item], spec: ModelSpec, asker: Asker, watch: Watch | None
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Return (report → record and origin, report → why there is none), asked with the entry's concurrency."""
+    made: dict[str, dict[str, Any]] = {}
+    failed: dict[str, str] = {}
+    waiting = iter(reports)
+    sizes = Counter((spec.id, item.domain) for item in reports)
+
+    async def work(advance: Any) -> None:
+        for item in waiting:
+            if stop.soon:
+                return
+            try:
+                made[item.id] = await _reference(item, spec, asker)
+                advance(spec.id, item.domain, "answered")
+            except (ModelError, ValueError) as error:
+                failed[item.id] = str(error)
+                advance(spec.id, item.domain, "failed")
+
+    async def all_of(advance: Any) -> None:
+        async with asking() as group:
+            for _ in range(spec.concurrency):
+                group.create_task(work(advance))
+
+    stop = Stop()
+    with watch("references", sizes, Counter()) if watch else nullcontext(Silent()) as progress:
+        run_async(lambda: asker.during(all_of(progress.advance)), stop.ask)
+    if stop.soon and len(made) + len(failed) < len(reports):
+        raise Interrupted(
+            f"stopped: {len(made)} of {len(reports)} references are written and their replies kept; the same "
+            "command resumes"
+        )
+    order = {item.id: at for at, item in enumerate(reports)}
+    return made, dict(sorted(failed.items(), key=lambda one: order[one[0]]))
+
+
+async def _reference(item: Item, spec: ModelSpec, asker: Asker) -> dict[str, Any]:
+    """Return record and origin of one report; asked again with what was wrong, at most three times in all."""
+    first = render(
+        load_template(THINKING), item, system=spec.system_line, system_role=spec.system_role
+    )
+    prompt, problem = first, ""
+    for _ in range(ASKED):
+        reply = await asker.ask(spec, prompt, {"item": item.id, "study": "silver"})
+        text = reply.completion.text if reply else ""
+        try:
+            record = _read(text)
+        except ValueError as error:
+            problem = str(error)
+            prompt = _again(first, text, problem)
+            continue
+        origin = Origin(
+            standing="silver",
+            maker=spec.id,
+            family=spec.family,
+            prompt_sha256=sha256_hex(first.encoded),
+        )
+        return {"record": record, "origin": origin.to_dict()}
+    raise ValueError(problem)
+
+
+def _read(text: str) -> dict[str, Any]:
+    found = read_json_reply(text)
+    if found.value is None:
+        raise ValueError(found.reason)
+    if not isinstance(found.value, dict) or RECORD not in found.value:
+        raise ValueError(f"{RECORD}: absent")
+    return record_from(found.value[RECORD]).to_dict()
+
+
+def _again(first: Prompt, text: str, problem: str) -> Prompt:
+    """Return the prompt that shows a model its reply and what was wrong with it."""
+    messages = (
+        *first.messages,
+        {"role": "assistant", "content": text or "–"},
+        {
+            "role": "user",
+            "content": f"That reply could not be used: {problem}. Reply with the whole JSON object again.",
+        },
+    )
+    return Prompt(
+        item_id=first.item_id,
+        messages=messages,
+        encoded=canonical(list(messages)),
+        template=first.template,
+        schema=first.schema,
+    )

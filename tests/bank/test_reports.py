@@ -1,0 +1,164 @@
+"""Reports as banks: texts of one's own, GraSCCo, the published example; approval of references."""
+
+import datetime as dt
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests import makers
+
+from medassay.bank.catalog import BANKS
+from medassay.bank.folder import bank_records, load_bank, write_bank
+from medassay.bank.markdown_record import read_markdown_record
+from medassay.bank.release import approve
+from medassay.bank.reports import load_reports
+from medassay.errors import InputError
+
+FORM = """### Analysis
+
+1. **Date:** thought of before.
+2. **Other:** nothing.
+
+### Record
+
+1. **Categories:** Urologie, Innere Medizin
+2. **Date and Source:** 3.2.2026; Praxis am See
+3. **Diagnosis:** BPH (obstruktiv, bekannt), Restharn
+4. **Relevant metrics:** PSA: 2,1 ng/ml; Temp.: 36,9 °C (axillär); Nitrit: positiv
+5. **Current or adviced medications:** * **Aktuelle Medikation:** Metoprolol 47,5 mg (1-0-0), Eisen
+* **Empfohlene Medikation:** Tamsulosin 0,4 mg (0-0-1); *Hinweis: Oxybutynin 5 mg wurde abgesetzt.*
+6. **Follow up:** Restharn in 4 Wochen; PSA in 12 Monaten.
+"""
+
+
+def test_the_six_numbered_fields_become_the_record():
+    record = read_markdown_record(FORM).to_dict()
+    assert record["categories"] == ["Urologie", "Innere Medizin"]
+    assert record["date_and_source"] == {"date": "2026-02-03", "source": "Praxis am See"}
+    assert record["diagnosis"] == ["BPH (obstruktiv, bekannt)", "Restharn"]
+    assert record["relevant_metrics"] == [
+        {"name": "PSA", "value": "2,1", "unit": "ng/ml", "note": None},
+        {"name": "Temp.", "value": "36,9", "unit": "°C", "note": "axillär"},
+        {"name": "Nitrit", "value": "positiv", "unit": None, "note": None},
+    ]
+    assert record["medications"] == {
+        "current": [
+            {"name": "Metoprolol", "dose": "47,5 mg", "schedule": "1-0-0"},
+            {"name": "Eisen", "dose": None, "schedule": None},
+        ],
+        "advised": [{"name": "Tamsulosin", "dose": "0,4 mg", "schedule": "0-0-1"}],
+        "discontinued": [{"name": "Oxybutynin", "dose": "5 mg", "schedule": None}],
+    }
+    assert record["follow_up"] == ["Restharn in 4 Wochen", "PSA in 12 Monaten"]
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+def test_a_field_that_is_absent_is_named(n):
+    lines = [line for line in FORM.splitlines() if not line.startswith(f"{n}. ")]
+    with pytest.raises(ValueError, match="no numbered field whose label holds"):
+        read_markdown_record("\n".join(lines))
+
+
+@given(st.text(alphabet=st.sampled_from("123456. *:;,()\nabcdmg-_#Dd"), max_size=300))
+def test_any_text_is_read_or_refused(text):
+    body = "\n".join(
+        f"{n}. **{label}:** {text}"
+        for n, label in enumerate(
+            ("Categories", "Date", "Diagnosis", "Metrics", "Medications", "Follow up"), 1
+        )
+    )
+    try:
+        read_markdown_record(body)
+    except ValueError as error:
+        assert "no numbered field" in str(error)
+
+
+def test_the_published_example_is_converted_and_says_so(data):
+    bank = BANKS["slm_extraction"].load(data / "slm_extraction")
+    [item] = bank.items
+    assert item.origin.converted
+    assert [d["name"] for d in item.record["medications"]["discontinued"]] == ["ASS"]
+    assert [d["name"] for d in item.record["medications"]["current"]] == ["Bisoprolol"]
+    assert {(m["name"], m["value"], m["unit"]) for m in item.record["relevant_metrics"]} == {
+        ("RR", "145/90", "mmHg"),
+        ("Puls", "72", "/min"),
+        ("LDL", "110", "mg/dl"),
+        ("Kreatinin", "0,9", "mg/dl"),
+    }
+
+
+def test_all_letters_of_grascco_become_reports(data, tmp_path):
+    bank = BANKS["grascco"].load(data / "grascco")
+    assert len(bank.items) == 63
+    assert {item.form for item in bank.items} == {"report"}
+    records = (record for _, record in bank_records(bank))
+    write_bank(tmp_path / "grascco", bank.card, records)
+    again = load_bank(tmp_path / "grascco", lock=None)
+    assert [i.question for i in again.items] == [i.question for i in bank.items]
+
+
+def test_a_folder_of_texts_becomes_a_bank(tmp_path):
+    for name, text in {"a.txt": "Bericht A", "b.md": "\ufeffBericht B", "c.txt": " \n"}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "d.pdf").write_bytes(b"%PDF")
+    given_ = {"name": "own", "licence": "internal", "domain": "letters", "language": "de"}
+    bank = load_reports(tmp_path, **given_)
+    assert [(i.id, i.question, i.language) for i in bank.items] == [
+        ("a", "Bericht A", "de"),
+        ("b", "Bericht B", "de"),
+    ]
+    assert bank.dropped == {"empty report": 1}
+
+
+@pytest.mark.parametrize("broken", ["none", "empty", "bytes"])
+def test_what_holds_no_texts_is_refused(tmp_path, broken):
+    folder = tmp_path / "x"
+    if broken != "none":
+        folder.mkdir()
+    if broken == "bytes":
+        (folder / "a.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match=r"no folder|holds no|UTF-8"):
+        load_reports(folder, name="n", licence="l", domain="d", language="de")
+
+
+def silver_bank(folder):
+    record = json.loads(json.dumps(read_markdown_record(FORM).to_dict()))
+    items = [
+        {
+            "id": name,
+            "domain": "letters",
+            "answer_type": "open",
+            "question": "Bericht",
+            "record": record,
+            "origin": {"standing": "silver", "maker": "strong"},
+            "source": "test",
+        }
+        for name in ("a", "b")
+    ]
+    return makers.write_bank(folder / "bank", items, name="letters", domains=["letters"])
+
+
+def test_a_person_approves_and_a_new_version_says_so(tmp_path):
+    folder, lock = silver_bank(tmp_path), tmp_path / "banks.lock"
+    today = dt.date(2026, 11, 21)
+    version, content = approve(folder, ["a"], who="Dr. Example", lock=lock, today=today)
+    bank = load_bank(folder, lock=lock)
+    assert (bank.version, bank.content_hash) == (version, content)
+    told = {item.id: record.get("approval") for item, record in bank_records(bank)}
+    assert told == {"a": {"who": "Dr. Example", "when": "2026-11-21"}, "b": None}
+    assert "Approved by Dr. Example: a." in (folder / "CHANGES.md").read_text()
+    second, _ = approve(folder, [], who="Dr. Example", lock=lock, today=today)
+    assert second != version
+    assert all(r["approval"] for _, r in bank_records(load_bank(folder, lock=lock)))
+
+
+@pytest.mark.parametrize(
+    ("names", "who", "says"), [(["c"], "me", "no item 'c'"), ([], " ", "nobody is named")]
+)
+def test_an_approval_without_item_or_person_changes_nothing(tmp_path, names, who, says):
+    folder = silver_bank(tmp_path)
+    before = (folder / "items.jsonl").read_bytes()
+    with pytest.raises(InputError, match=says):
+        approve(folder, names, who=who, lock=tmp_path / "l", today=dt.date(2026, 1, 1))
+    assert (folder / "items.jsonl").read_bytes() == before
