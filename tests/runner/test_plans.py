@@ -119,3 +119,32 @@ def test_the_kernel29_protocol_runs_with_scripted_models(data, tmp_path):
         assert row["severity_mean"]["score"] == 16
     assert run.statistics["ddx"]["leading"] == "hard"
     assert not run.manifest["ddx"]["rules"]["names_first"]
+
+
+def test_the_extraction_protocol_says_what_it_would_ask(tmp_path):
+    found = pipeline.preview(PLANS / "slm_extraction.toml", workspace=tmp_path)
+    assert found["trials"] == 9 * 2 * 20
+    asked = {row["model"]: row["calls"] for row in found["models"]}
+    # Four reports, five decisions, and the one broad question, where every answer is valid JSON.
+    assert asked.pop("judge-gpt-5") == 360 * 10
+    assert set(asked.values()) == {40}
+
+
+def test_the_extraction_protocol_runs_with_scripted_models(tmp_path):
+    models = json.loads((PLANS / "slm_extraction_models.json").read_text())
+    for entry in models["models"]:
+        script = {"reply": '{"structured_health_record": {"categories": ["Innere Medizin"]}}'}
+        if entry["id"].startswith("judge"):
+            script = {"graph": 0.9}
+        kept = {k: entry[k] for k in ("id", "family")}
+        entry.clear()
+        entry.update(kept, provider="fake", script=script)
+    (tmp_path / "slm_extraction_models.json").write_text(json.dumps(models))
+    plan = tmp_path / "slm_extraction.toml"
+    plan.write_text((PLANS / "slm_extraction.toml").read_text())
+    run = medassay.run(plan, secrets={})
+    assert medassay.verify(run.path).ok
+    rows = medassay.leaderboard(run).domains["overall"]
+    assert len(rows) == 18
+    assert all(row["record"]["read"]["score"] == 1 for row in rows)
+    assert len(run.statistics["records"]["thinking"]["solo"]) == 9

@@ -9,7 +9,6 @@ import pytest
 from tests import makers
 
 import medassay
-from medassay.core.health_record import RECORD
 from medassay.publication.page.graph import drawings
 
 pytestmark = pytest.mark.browser
@@ -17,53 +16,21 @@ N = 10
 HOSTILE = '<script>document.title="owned"</script>"onload=\u202egnp'
 
 
-def record(i):
-    return {
-        "categories": ["Kardiologie"],
-        "date_and_source": {"date": None, "source": None},
-        "diagnosis": [f"Diagnose {i}"],
-        "relevant_metrics": [],
-        "medications": {
-            "current": [],
-            "advised": [],
-            "discontinued": [{"name": f"Aus{i}", "dose": None, "schedule": None}],
-        },
-        "follow_up": [],
-    }
-
-
-def taken_on(i, name=None):
-    made = record(i)
-    drugs = made["medications"]
-    drugs["current"], drugs["discontinued"] = drugs["discontinued"], []
-    if name:
-        drugs["current"].append({"name": name, "dose": None, "schedule": None})
-    return made
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    items = [
-        {
-            "id": f"r-{i:02}",
-            "domain": "records",
-            "answer_type": "open",
-            "language": "de",
-            "question": f"Bericht {i}\n\nAus{i} absetzen.",
-            "record": record(i),
-            "origin": {"standing": "silver" if i else "gold", "maker": "m", "family": "acme"},
-            "source": "written for a test",
-        }
-        for i in range(N)
-    ]
+    items = makers.record_items(
+        N, origin={"standing": "silver", "maker": "m", "family": "acme"}
+    )
+    items[0]["origin"] = {"standing": "gold", "maker": "us"}
     makers.write_bank(folder / "bank", items, name="records", domains=["records"])
-    thinking = {f"health_record/r-{i:02}": json.dumps({RECORD: record(i)}) for i in range(N)}
-    hasty = {
-        f"health_record_direct/r-{i:02}": json.dumps({RECORD: taken_on(i, HOSTILE)})
-        for i in range(N)
-    }
-    tested = {**makers.fake("m", replies=thinking | hasty), "family": "acme"}
+    tested = makers.record_student(N, family="acme")
+    for name, reply in tested["script"]["replies"].items():
+        if name.startswith("health_record_direct"):
+            said = json.loads(reply)
+            drug = {"name": HOSTILE, "dose": None, "schedule": None}
+            said["structured_health_record"]["medications"]["current"].append(drug)
+            tested["script"]["replies"][name] = json.dumps(said)
     judge = {**makers.fake("judge", graph=0.9), "family": "other"}
     makers.write_models(folder, tested, judge)
     plan = makers.write_plan(
@@ -93,9 +60,9 @@ def test_likeness_and_medication_stand_side_by_side(page, site):
     assert "Stopped, listed as current" in heads
     rows = page.query_selector_all("table.ddx >> nth=0 >> tbody tr")
     told = {r.get_attribute("data-setting"): r.inner_text() for r in rows}
-    assert f"0 of {N}" in told["zero_shot:health_record_direct"]
+    assert f"{N} of {2 * N}" in told["zero_shot:health_record_direct"]
     assert f"⚠ {N}" in told["zero_shot:health_record_direct"]
-    assert f"{N} of {N}" in told["zero_shot:health_record"]
+    assert f"{2 * N} of {2 * N}" in told["zero_shot:health_record"]
     text = page.inner_text("main")
     assert "1 gold, written by people; 9 silver" in text
     assert "9 references by a model of its own family" in text
@@ -107,7 +74,7 @@ def test_the_heat_map_and_the_gain_of_thinking_are_drawn(page, site):
     assert page.query_selector("figure[data-figure=forest] img")
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
     row = page.query_selector("tr[data-model=m][data-number=medication]")
-    assert "100.0" in row.inner_text()
+    assert "50.0" in row.inner_text()
     assert row.inner_text().endswith("different")
 
 
@@ -201,7 +168,7 @@ def test_the_data_hold_every_estimate(site):
         if (r["domain"], r["number"], r["setting"])
         == ("overall", "medication", "zero_shot:health_record_direct")
     ]
-    assert float(one["estimate"]) == 0.0
+    assert float(one["estimate"]) == 0.5
 
 
 def test_a_published_board_of_records_verifies(site):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from medassay.storage.run import Run
 
 
-def command(
+def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     run: Path = typer.Argument(..., help="The folder of a run."),
     domain: str = typer.Option(
         "overall", help="The domain to show as text; 'all' for every one."
@@ -27,13 +27,28 @@ def command(
         help="Draw instead: forest (pairs of models), bars (every domain); of ranked diagnoses also quadrant, "
         "semantic, severity, top; needs --to.",
     ),
-    to: Path | None = typer.Option(None, help="The figure's file, .svg, .png or .pdf."),
+    to: Path | None = typer.Option(
+        None, help="The figure's file, .svg, .png or .pdf; with --study a new folder."
+    ),
     by: str = typer.Option(
         "",
         help="Break down by category, year, language, answer_type, kind or tag (comma-separated).",
     ),
     rules: str = typer.Option(
         "", help=f"Ranked diagnoses: aggregate by other rules, comma-separated: {HELP}."
+    ),
+    study: str = typer.Option(
+        "",
+        help="extraction: health records by every metric, with families, passes, correlations, thinking or not.",
+    ),
+    embeddings: str = typer.Option(
+        "",
+        help="--study: a sentence-transformers folder for the metric of meaning, or embedded:minilm.",
+    ),
+    passes: str = typer.Option(
+        "",
+        "--pass",
+        help="--study: thresholds, comma-separated: json_similarity=0.9,medication=1.",
     ),
 ) -> None:
     """Print the leaderboard of a run, with intervals and shared ranks."""
@@ -42,6 +57,11 @@ def command(
     from medassay.task.breakdown import breakdown
 
     found = open_run(run)
+    if study:
+        _study(found, study, to, embeddings, passes)
+        return
+    if embeddings or passes:
+        raise UsageError("--embeddings and --pass are for --study extraction")
     board = pipeline.leaderboard(found, ddx=_rules(found, rules))
     if bool(figure) != (to is not None):
         raise UsageError("--figure and --to go together: what to draw, and into which file")
@@ -63,6 +83,14 @@ def command(
         print_leaderboard(board, found, name)
     for field, rows in (groups or {}).items():
         _print_groups(field, rows)
+
+
+def _study(run: "Run", name: str, to: Path | None, embeddings: str, passes: str) -> None:
+    from medassay.cli.extraction import STUDIES, report_extraction, thresholds_of
+
+    if name not in STUDIES:
+        raise UsageError(f"--study: '{name}' is unknown; known are {', '.join(STUDIES)}")
+    report_extraction(run, to, embeddings, thresholds_of(passes))
 
 
 def _rules(run: "Run", text: str) -> "DdxRules | None":

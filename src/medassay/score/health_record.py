@@ -11,7 +11,7 @@ from medassay.core.health_record import MONOLOGUE, RECORD
 from medassay.core.item import Item
 from medassay.core.json_reply import read_json_reply
 from medassay.core.trial import Answer
-from medassay.score.medication import medication_state
+from medassay.score.medication import LISTS, medication_state
 from medassay.score.structure import json_similarity
 
 
@@ -67,6 +67,32 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
         "invented": len(state.invented),
         "characters": len(reply_text),
     }
+
+
+# Keys of the record's objects in the order in which they are read aloud.
+_KEYS = ("name", "value", "unit", "note", "dose", "schedule", "date", "source", *LISTS)
+
+
+def section_text(value: Any) -> str:
+    r"""Return a section of a record, in whatever shape, as plain text: a line for each object, null left out.
+
+    Examples
+    --------
+    >>> section_text([{"unit": "mmHg", "name": "RR", "value": "132/84", "note": None}, "CRP 4"])
+    'RR 132/84 mmHg\nCRP 4'
+    """
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(section_text, value)))
+    if not isinstance(value, dict):
+        return str(value)
+    known = [key for key in _KEYS if key in value]
+    parts = [
+        section_text(value[key]) for key in (*known, *(k for k in value if k not in _KEYS))
+    ]
+    flat = all("\n" not in part for part in parts) and not {*LISTS} & value.keys()
+    return (" " if flat else "\n").join(filter(None, parts))
 
 
 def section_of(reply: Any, section: str) -> Any:

@@ -7,7 +7,7 @@ Source: specification of health-record extraction, "Evaluation"; statistics 7.3.
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,7 @@ class RecordScores:
 
         `used` are the items that the row is ranked on, over the domains.
         """
-        found = self._estimates(self._pool(domains, row, mode).only(used))
+        found = pooled_estimates(self._pool(domains, row, mode).only(used), frozenset([LENGTH]))
         counted: Counter[str] = Counter()
         for domain in domains:
             counted.update(self._counted.get((domain, *row, mode), {}))
@@ -154,70 +154,84 @@ class RecordScores:
             n_resamples=self._manifest["plan"]["n_resamples"],
         )
 
-    def _estimates(self, pool: CasePool) -> dict[str, dict[str, Any]]:
-        """Return every number with its interval; what has no report, or no interval, is left out."""
-        made: dict[str, dict[str, Any]] = {}
-        for known, numbers in pool.alike():
-            if not known.strata.has_interval:
-                continue
-            columns = [known.column(number) for number in numbers]
-            ones = np.ones(len(columns[0]))
-            sums = known.strata.sums(np.column_stack([*columns, ones]))
-            for at, (number, values) in enumerate(zip(numbers, columns, strict=True)):
-                draws = sums[:, at] / sums[:, -1]
-                scale = Scale(hi=sys.float_info.max) if number == LENGTH else Scale()
-                found = ratio_estimate(values, ones, draws, known.strata, scale=scale)
-                made[number] = found.to_dict()
-        return made
-
     def _pairs(self, used: Mapping[Row, Bools], mode: str) -> Iterator[dict[str, Any]]:
         """Yield the paired differences of each model with and without thinking, with minus without."""
         domains = sorted(self._clusters)
-        for model, setting in sorted(used):
-            base = setting.partition(":")[0]
-            others = [s for m, s in used if m == model and s.partition(":")[0] == base]
-            without = [other for other in others if thinks(other) is False]
-            if thinks(setting) is not True or not without:
-                continue
-            rows = [(model, setting), (model, without[0])]
-            both = used[rows[0]] & used[rows[1]]
-            pools = [self._pool(domains, row, mode).only(both) for row in rows]
-            yield {
-                "model": model,
-                "thinking": setting,
-                "direct": without[0],
-                "differences": dict(self._differences(*pools)),
-            }
+        for model, thinking, direct in thinking_pairs(used):
+            both = used[model, thinking] & used[model, direct]
+            pools = [
+                self._pool(domains, (model, setting), mode).only(both)
+                for setting in (thinking, direct)
+            ]
+            found = dict(paired_differences(pools[0], pools[1], self._numbers))
+            for number, one in found.items():
+                if (graph := number.partition("/")[0]) in self._graphs:
+                    one["graph"] = graph
+            yield {"model": model, "thinking": thinking, "direct": direct, "differences": found}
 
-    def _differences(
-        self, first: CasePool, second: CasePool
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
-        for number in self._numbers:
-            both = first.known(number) & second.known(number)
-            if both.sum() < _FEWEST or not (pool := first.only(both)).strata.has_interval:
-                continue
-            one, other = pool.column(number), second.only(both).column(number)
-            sums = pool.strata.sums(np.column_stack([one - other, np.ones(len(one))]))
-            draws = sums[:, 0] / sums[:, 1]
-            found = difference_from_draws(one, other, draws, clusters=pool.strata.clusters)
-            yield (
-                number,
-                {
-                    "thinking": float(one.mean()),
-                    "direct": float(other.mean()),
-                    "difference": found.value,
-                    "lo": found.lo,
-                    "hi": found.hi,
-                    "p": ratio_p(one - other, pool.strata),
-                    "different": found.different,
-                    "n": len(one),
-                    **(
-                        {"graph": number.partition("/")[0]}
-                        if number.partition("/")[0] in self._graphs
-                        else {}
-                    ),
-                },
-            )
+
+def pooled_estimates(
+    pool: CasePool, unbounded: frozenset[str] = frozenset()
+) -> dict[str, dict[str, Any]]:
+    """Return every number of a pool with its interval; what has no report, or no interval, is left out.
+
+    Numbers are shares, except for `unbounded` ones.
+    """
+    made: dict[str, dict[str, Any]] = {}
+    for known, numbers in pool.alike():
+        if not known.strata.has_interval:
+            continue
+        columns = [known.column(number) for number in numbers]
+        ones = np.ones(len(columns[0]))
+        sums = known.strata.sums(np.column_stack([*columns, ones]))
+        for at, (number, values) in enumerate(zip(numbers, columns, strict=True)):
+            draws = sums[:, at] / sums[:, -1]
+            scale = Scale(hi=sys.float_info.max) if number in unbounded else Scale()
+            made[number] = ratio_estimate(
+                values, ones, draws, known.strata, scale=scale
+            ).to_dict()
+    return made
+
+
+def paired_differences(
+    first: CasePool, second: CasePool, numbers: Iterable[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each number's mean in both pools, and the paired difference, with thinking minus without."""
+    for number in numbers:
+        both = first.known(number) & second.known(number)
+        if both.sum() < _FEWEST or not (pool := first.only(both)).strata.has_interval:
+            continue
+        one, other = pool.column(number), second.only(both).column(number)
+        sums = pool.strata.sums(np.column_stack([one - other, np.ones(len(one))]))
+        draws = sums[:, 0] / sums[:, 1]
+        found = difference_from_draws(one, other, draws, clusters=pool.strata.clusters)
+        yield (
+            number,
+            {
+                "thinking": float(one.mean()),
+                "direct": float(other.mean()),
+                "difference": found.value,
+                "lo": found.lo,
+                "hi": found.hi,
+                "p": ratio_p(one - other, pool.strata),
+                "different": found.different,
+                "n": len(one),
+            },
+        )
+
+
+def thinking_pairs(rows: Iterable[Row]) -> Iterator[tuple[str, str, str]]:
+    """Yield (model, setting with thinking, setting without) of rows that differ in nothing else."""
+    known = sorted(rows)
+    for model, setting in known:
+        base = setting.partition(":")[0]
+        without = [
+            s
+            for m, s in known
+            if m == model and s.partition(":")[0] == base and thinks(s) is False
+        ]
+        if thinks(setting) is True and without:
+            yield model, setting, without[0]
 
 
 def _values(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -1,0 +1,137 @@
+"""`medassay report RUN --study extraction`: the study's tables in a terminal, and its files."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from medassay.cli.output import out, visible
+from medassay.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from medassay.storage.run import Run
+
+STUDIES = ("extraction",)
+_ABREAST = 6  # rows of the ranking side by side
+
+
+def thresholds_of(text: str) -> dict[str, float]:
+    """Return `metric=value,…` as a mapping."""
+    found: dict[str, float] = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, sign, value = part.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            sign = ""
+        if not sign:
+            raise UsageError(f"--pass: '{part}'; expected metric=value, separated by commas")
+    return found
+
+
+def report_extraction(
+    run: "Run", to: Path | None, embeddings: str, thresholds: Mapping[str, float]
+) -> None:
+    """Print the study, and write its files into a new folder where one is named."""
+    from medassay.storage.run import refuse_inside
+    from medassay.study.extraction import extraction_study
+    from medassay.study.extraction_files import files_of
+
+    if to is not None:
+        refuse_inside(to)
+        if to.exists():
+            raise InputError(f"{to}: exists; nothing is overwritten")
+    document = extraction_study(run, embeddings=embeddings, thresholds=thresholds)
+    scripted = any("scripted" in row["flags"] for row in run.statistics["domains"]["overall"])
+    if to is not None:
+        _write(to, files_of(document, scripted=scripted))
+    if out.json:
+        out.document(document)
+        return
+    _print(document)
+    if scripted:
+        out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
+    if to is not None:
+        out.result(f"study {to / 'index.html'}")
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder whole or not at all."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+        whole = Path(made) / "whole"
+        whole.mkdir()
+        for name, content in files.items():
+            (whole / name).write_bytes(content)
+        whole.rename(folder)
+
+
+def _print(document: Mapping[str, Any]) -> None:
+    from medassay.study.extraction_files import reading, share
+
+    rows = document["rows"]
+    families = [*document["families"]]
+    table = _Table(
+        "families, % with 95 % intervals", ["model", "setting", *families, "composite"]
+    )
+    for row in rows:
+        found = [*(row["families"][name] for name in families), row["metrics"]["composite"]]
+        table.add(row["model"], row["setting"], *map(share, found))
+    table.print()
+    for at in range(0, len(rows), _ABREAST):
+        _metrics(document["metrics"], rows[at : at + _ABREAST])
+    for pair in document["thinking"]:
+        for name in ("json_similarity", "medication", "composite"):
+            if name in pair["differences"]:
+                out.result(f"thinking − direct, {pair['model']}, {name}: {_gain(pair, name)}")
+    clusters = "; ".join(", ".join(c) for c in document["correlation"]["clusters"])
+    out.result(f"metrics that say the same (1 − |r| below 0.5): {clusters}")
+    out.result(reading(document))
+
+
+def _gain(pair: Mapping[str, Any], name: str) -> str:
+    one = pair["differences"][name]
+    said = "different" if one["different"] else "not separable"
+    ends = f"[{100 * one['lo']:+.1f}, {100 * one['hi']:+.1f}]"
+    return f"{100 * one['difference']:+.1f} {ends} points, {said}, n={one['n']}"
+
+
+def _metrics(metrics: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print every metric of some rows: mean, and how many reports reach its threshold."""
+    heads = [
+        f"{row['model']} {row['setting'].partition(':')[2] or row['setting']}" for row in rows
+    ]
+    table = _Table(
+        "metrics, % (share of reports from the threshold on)", ["metric", "threshold", *heads]
+    )
+    for metric in metrics:
+        name = metric["name"]
+        cells = (_short(row["metrics"][name], row["pass"][name]) for row in rows)
+        table.add(name.replace("_", " "), f"{metric['threshold']:g}", *cells)
+    table.print()
+
+
+def _short(found: Mapping[str, Any] | None, passed: Mapping[str, Any] | None) -> str:
+    if found is None or passed is None:
+        return "–"
+    return f"{100 * found['score']:.1f} ({100 * passed['score']:.0f})"
+
+
+class _Table:
+    """A table for a terminal, of text from outside."""
+
+    def __init__(self, title: str, heads: Sequence[str]) -> None:
+        from rich.markup import escape
+        from rich.table import Table
+
+        self._table = Table(title=title, title_justify="left")
+        for head in heads:
+            self._table.add_column(escape(visible(head)), overflow="fold")
+
+    def add(self, *cells: str) -> None:
+        from rich.markup import escape
+
+        self._table.add_row(*(escape(visible(cell)) for cell in cells))
+
+    def print(self) -> None:
+        out.console().print(self._table)

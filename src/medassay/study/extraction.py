@@ -1,0 +1,347 @@
+"""The extraction study: what health records are worth by every metric at once, and what the metrics say of each other.
+
+Families of metrics: structure (JSON similarity, medication state), words (BLEU, ROUGE, Levenshtein, token F1 over the
+record as plain text), meaning (embeddings, section by section), judges (graphs, where the run has some). The composite is
+the mean of the families, each the mean of its metrics; a high composite hides what a family alone would show, so families
+stand beside it, and so does every stopped drug that is listed as current.
+
+Source: specification of health-record extraction; text metrics; statistics 7.3 and 7.7.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from medassay.core.health_record import SECTIONS
+from medassay.core.item import Item
+from medassay.core.json_reply import read_json_reply
+from medassay.errors import IncompleteError, InputError
+from medassay.score.embedding import Embedder
+from medassay.score.health_record import section_of, section_text
+from medassay.score.medication import medication_state
+from medassay.score.text import TEXT_METRICS
+from medassay.statistic.draws import Floats, seed_of
+from medassay.statistic.metric.correlation import pearson, tree
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+from medassay.task.case_pool import CasePool, CaseStratum
+from medassay.task.kinds import drawn_as
+from medassay.task.records import TASKS, paired_differences, pooled_estimates, thinking_pairs
+from medassay.task.scoring import RunItems
+
+COMPOSITE = "composite"
+ALONE = ("bleu",)  # told, and in no family: it gives nothing to a short text that is right
+EMBEDDING = "embedding"
+# From which value on a reply passes by a metric; declared here, and to be declared anew by --pass.
+THRESHOLDS: Mapping[str, float] = {
+    "json_similarity": 0.8,
+    "medication": 1.0,
+    "bleu": 0.5,
+    "bleu_smoothed": 0.5,
+    "levenshtein": 0.8,
+    "rouge1_unicode": 0.8,
+    "rouge2_unicode": 0.7,
+    "rougeL_unicode": 0.8,
+    "token_f1": 0.8,
+    EMBEDDING: 0.9,
+    COMPOSITE: 0.8,
+}
+_OF_GRAPHS = 0.7  # threshold of a graph's score
+Row = tuple[str, str, str]  # model, setting, mode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One metric of the study: its family, from which value on a reply passes, and its id with settings."""
+
+    name: str
+    family: str
+    threshold: float
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """One answer as numbers, and its sections beside the reference's; `values` in the order of the metrics."""
+
+    row: Row
+    domain: str
+    item: str
+    values: dict[str, float]
+    sections: Sequence[tuple[str, str]]
+    stopped: Sequence[str]
+
+
+def extraction_study(
+    run: Run, *, embeddings: str = "", thresholds: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """Return the tables of the study for one sealed run of health records.
+
+    Parameters
+    ----------
+    embeddings : folder of a sentence-transformers model, or `embedded:minilm`; empty leaves that family out
+    thresholds : metric → value from which on a reply passes, in place of `THRESHOLDS`
+
+    Returns
+    -------
+    dict
+        metrics (name, family, threshold, id), families, rows (estimates by metric and family, composite, pass rates),
+        correlation (Pearson over all answers, with n, order and clusters), thinking (paired differences), stopped (drugs
+        that were stopped and are listed as current, by report and row).
+
+    Raises
+    ------
+    InputError
+        When the run holds no health records, a threshold names no metric, or the embedding model is not there.
+    """
+    if not run.sealed:
+        raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    if run.manifest["task"] not in TASKS:
+        raise InputError(
+            f"run {run.id}: task '{run.manifest['task']}' holds no health records; the study needs "
+            f"one of {', '.join(TASKS)}"
+        )
+    embedder = Embedder(embeddings) if embeddings else None
+    metrics = _metrics(run, embedder, thresholds or {})
+    answers = list(_answers(run))
+    if not answers:
+        raise InputError(
+            f"run {run.id}: no report has a reference record; nothing to compare with"
+        )
+    if embedder is not None:
+        answers = _embedded(answers, embedder)
+    return _Study(run, metrics, answers).document()
+
+
+def _metrics(
+    run: Run, embedder: Embedder | None, thresholds: Mapping[str, float]
+) -> list[Metric]:
+    families = {"json_similarity": "structure", "medication": "structure"}
+    families |= dict.fromkeys(TEXT_METRICS, "words")
+    ids: dict[str, str] = {}
+    if embedder is not None:
+        families[EMBEDDING] = "meaning"
+        ids[EMBEDDING] = f"{EMBEDDING}, mean of sections, {embedder.id}"
+    graphs = {graph["name"]: graph["id"] for graph in run.manifest.get("graphs", [])}
+    families |= dict.fromkeys(graphs, "judges")
+    known = {**THRESHOLDS, **dict.fromkeys(graphs, _OF_GRAPHS)}
+    for name, value in thresholds.items():
+        if name not in {*families, COMPOSITE}:
+            raise InputError(
+                f"--pass: '{name}' is no metric here; known are {', '.join([*families, COMPOSITE])}"
+            )
+        if not 0 <= value <= 1:
+            raise InputError(f"--pass: {name}={value:g}; a value from 0 to 1 is needed")
+    return [
+        Metric(
+            name=name,
+            family=family,
+            threshold=thresholds.get(name, known[name]),
+            id=ids.get(name) or graphs.get(name, name),
+        )
+        for name, family in {**families, COMPOSITE: ""}.items()
+    ]
+
+
+def _answers(run: Run) -> Iterator[Answered]:
+    """Yield every answer to a report with a reference; a failed call tells nothing of the model."""
+    items = RunItems(run.path, run.manifest["domains"])
+    trials = read_jsonl(run.path / "trials.jsonl")
+    for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
+        item = items.get(trial["domain"], trial["item"])
+        if item.record is not None and score.get("parts"):
+            yield _answered(trial, score["parts"], item)
+
+
+def _answered(trial: Mapping[str, Any], parts: Mapping[str, Any], item: Item) -> Answered:
+    reply = read_json_reply(trial["value"] or "").value if parts["read"] else None
+    wanted: Mapping[str, Any] = item.record or {}
+    sections = [
+        (section_text(section_of(reply, name)), section_text(wanted[name])) for name in SECTIONS
+    ]
+    said, reference = ("\n".join(filter(None, side)) for side in zip(*sections, strict=True))
+    values = {"json_similarity": parts["similarity"]}
+    if parts["total"]:
+        values["medication"] = parts["correct"] / parts["total"]
+    values |= {name: metric(said, reference) for name, metric in TEXT_METRICS.items()}
+    graphs = parts.get("graphs", {})
+    values |= {n: told["score"] for n, told in graphs.items() if told["score"] is not None}
+    state = medication_state(wanted["medications"], section_of(reply, "medications"))
+    return Answered(
+        row=(trial["model"], trial["setting"], trial["mode"]),
+        domain=trial["domain"],
+        item=trial["item"],
+        values=values,
+        sections=sections,
+        stopped=state.stopped_as_current,
+    )
+
+
+def _embedded(answers: Sequence[Answered], embedder: Embedder) -> list[Answered]:
+    """Return the answers with the mean cosine over the sections that reply or reference fill."""
+    filled = [[pair for pair in answer.sections if any(pair)] for answer in answers]
+    found = iter(embedder.similarities([pair for pairs in filled for pair in pairs]))
+    made = []
+    for answer, pairs in zip(answers, filled, strict=True):
+        cosines = [next(found) for _ in pairs]
+        mean = sum(cosines) / len(cosines) if cosines else 1.0
+        made.append(replace(answer, values={**answer.values, EMBEDDING: mean}))
+    return made
+
+
+class _Study:
+    """The answers of a run as a table of numbers, and everything that is said of it."""
+
+    def __init__(
+        self, run: Run, metrics: Sequence[Metric], answers: Sequence[Answered]
+    ) -> None:
+        self._run = run
+        self._metrics = {metric.name: metric for metric in metrics}
+        self._families: dict[str, list[str]] = {}
+        for metric in metrics:
+            if metric.family and metric.name not in ALONE:
+                self._families.setdefault(metric.family, []).append(metric.name)
+        self._answers = answers
+        self._numbers = (
+            *self._metrics,
+            *(f"family {family}" for family in self._families),
+            *(f"pass {name}" for name in self._metrics),
+        )
+
+    def document(self) -> dict[str, Any]:
+        rows = sorted({answer.row for answer in self._answers})
+        return {
+            "run": self._run.id,
+            "references": self._references,
+            "metrics": [
+                {"name": m.name, "family": m.family, "threshold": m.threshold, "id": m.id}
+                for m in self._metrics.values()
+            ],
+            "families": self._families,
+            "rows": [self._row(row) for row in rows],
+            "correlation": self._correlation(),
+            "thinking": [
+                pair for mode in sorted({r[2] for r in rows}) for pair in self._pairs(mode)
+            ],
+            "stopped": [
+                dict(zip(("model", "setting", "mode"), a.row, strict=True))
+                | {"domain": a.domain, "item": a.item, "drug": drug}
+                for a in self._answers
+                for drug in a.stopped
+            ],
+        }
+
+    @cached_property
+    def _items(self) -> RunItems:
+        return RunItems(self._run.path, self._run.manifest["domains"])
+
+    @property
+    def _references(self) -> dict[str, int]:
+        overall = self._run.statistics["domains"]["overall"][0]["record"]["references"]
+        return {name: overall[name] for name in ("gold", "silver", "converted")}
+
+    def _value(self, answer: Answered) -> list[float]:
+        """Return every number of one answer in the order of `_numbers`, NaN where unknown."""
+        values = dict(answer.values)
+        families = {
+            family: float(np.mean([values[n] for n in names]))
+            for family, names in self._families.items()
+            if all(name in values for name in names)
+        }
+        # Without drugs in the report there is no medication to be right about: structure is likeness alone.
+        if "structure" not in families and "json_similarity" in values:
+            families["structure"] = values["json_similarity"]
+        if families.keys() == self._families.keys():
+            values[COMPOSITE] = float(np.mean(list(families.values())))
+        passed = {
+            name: float(values[name] >= metric.threshold)
+            for name, metric in self._metrics.items()
+            if name in values
+        }
+        return [
+            *(values.get(name, np.nan) for name in self._metrics),
+            *(families.get(family, np.nan) for family in self._families),
+            *(passed.get(name, np.nan) for name in self._metrics),
+        ]
+
+    @cached_property
+    def _pools(self) -> dict[Row, CasePool]:
+        """Return the numbers of each row, item by item, repeats averaged."""
+        manifest = self._run.manifest
+        run, versions = drawn_as(manifest), manifest["domains"]
+        clusters = {d: np.array(found) for d, found in self._items.clusters.items()}
+        sums: dict[tuple[Row, str], Floats] = {}
+        counts: dict[tuple[Row, str], Floats] = {}
+        for answer in self._answers:
+            key = (answer.row, answer.domain)
+            if key not in sums:
+                shape = (len(clusters[answer.domain]), len(self._numbers))
+                sums[key], counts[key] = np.zeros(shape), np.zeros(shape)
+            numbers = np.array(self._value(answer))
+            place = self._items.place(answer.domain, answer.item)
+            sums[key][place] += np.nan_to_num(numbers)
+            counts[key][place] += ~np.isnan(numbers)
+        pools = {}
+        for row in {answer.row for answer in self._answers}:
+            strata = []
+            for domain, numbers_of in sorted(clusters.items()):
+                shape = (len(numbers_of), len(self._numbers))
+                n = counts.get((row, domain), np.zeros(shape))
+                total = sums.get((row, domain), np.zeros(shape))
+                values = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+                seed = seed_of(versions[domain], run, domain, row[2])
+                strata.append(CaseStratum(values, numbers_of, seed))
+            joined = "+".join(sorted(set(versions.values())))
+            pools[row] = CasePool(
+                strata,
+                numbers=self._numbers,
+                pool_seed=seed_of(joined, run, "overall", row[2]),
+                n_resamples=manifest["plan"]["n_resamples"],
+            )
+        return pools
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        found = pooled_estimates(self._pools[row])
+        counted: dict[str, Any] = next(
+            r["record"]["counted"]
+            for r in self._run.statistics["domains"]["overall"]
+            if (r["model"], r["setting"], r["mode"]) == row
+        )
+        return {
+            **dict(zip(("model", "setting", "mode"), row, strict=True)),
+            "metrics": {name: found.get(name) for name in self._metrics},
+            "families": {family: found.get(f"family {family}") for family in self._families},
+            "pass": {name: found.get(f"pass {name}") for name in self._metrics},
+            "stopped_as_current": counted["stopped_as_current"],
+        }
+
+    def _correlation(self) -> dict[str, Any]:
+        """Return Pearson's r between metrics over all answers, whichever model gave them."""
+        names = [name for name in self._metrics if name != COMPOSITE]
+        table = np.array([[a.values.get(n, np.nan) for n in names] for a in self._answers])
+        found = pearson(table)
+        joined = tree(found.values)
+        return {
+            "metrics": names,
+            "pearson": [list(line) for line in found.values],
+            "n": [list(line) for line in found.n],
+            "order": list(joined.order),
+            "merges": [list(merge) for merge in joined.merges],
+            "clusters": [[names[at] for at in cluster] for cluster in joined.clusters],
+        }
+
+    def _pairs(self, mode: str) -> Iterator[dict[str, Any]]:
+        rows = {(model, setting) for model, setting, found in self._pools if found == mode}
+        wanted = [n for n in self._numbers if not n.startswith("pass ")]
+        for model, thinking, direct in thinking_pairs(rows):
+            pools = [self._pools[model, setting, mode] for setting in (thinking, direct)]
+            yield {
+                "model": model,
+                "mode": mode,
+                "thinking": thinking,
+                "direct": direct,
+                "differences": dict(paired_differences(pools[0], pools[1], wanted)),
+            }

@@ -1,0 +1,200 @@
+"""The extraction study as files: a page with figures, Markdown, CSV, JSON."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from medassay.core.leaderboard import honest_ends
+from medassay.publication.page.html import asset, environment
+from medassay.publication.page.records import thinking_figure
+from medassay.publication.plot.figure import Figure, drawable
+from medassay.publication.plot.matrix import heat_map
+from medassay.publication.table import harmless
+from medassay.study.extraction import COMPOSITE
+
+_MARKS = str.maketrans({c: f"\\{c}" for c in "\\|*_`<>[]"} | {"\n": " ", "\r": " "})
+
+
+def files_of(document: Mapping[str, Any], *, scripted: bool) -> dict[str, bytes]:
+    """Return the files of a study by name; figures are left out where they cannot be drawn."""
+    figures = {"correlation": correlation_figure(document["correlation"])}
+    if (gain := thinking_figure(_shown_pairs(document))) is not None:
+        figures["thinking"] = gain
+    page = environment().get_template("extraction.html")
+    content = page.render(
+        **document,
+        groups=_groups(document),
+        figures=figures,
+        drawn=drawable(),
+        scripted=scripted,
+        reading=reading(document),
+    )
+    made = {
+        "index.html": content.encode(),
+        "extraction.md": markdown(document).encode(),
+        "extraction.csv": csv_text(document).encode(),
+        "extraction.json": json.dumps({"schema_version": 1, **document}, indent=1).encode()
+        + b"\n",
+        "style.css": asset("style.css"),
+    }
+    for name, figure in figures.items() if drawable() else ():
+        made[f"{name}.svg"] = figure.svg().encode()
+        made[f"{name}-dark.svg"] = figure.svg(dark=True).encode()
+    return made
+
+
+def correlation_figure(correlation: Mapping[str, Any]) -> Figure:
+    """Return the heat map of the metrics in the order of their tree."""
+    return heat_map(
+        [name.replace("_", " ") for name in correlation["metrics"]],
+        correlation["pearson"],
+        order=correlation["order"],
+        merges=[tuple(merge) for merge in correlation["merges"]],
+        linkage="average linkage of 1 − |Pearson|",
+    )
+
+
+def reading(document: Mapping[str, Any]) -> str:
+    """Return the study in one sentence or two: the best composite, and what it hides."""
+    rows = [row for row in document["rows"] if row["metrics"][COMPOSITE]]
+    if not rows:
+        return "No answer has every family of metrics: there is no composite."
+    best = max(rows, key=lambda row: row["metrics"][COMPOSITE]["score"])
+    stopped = sum(row["stopped_as_current"] for row in document["rows"])
+    said = (
+        f"{best['model']} ({best['setting']}) has the highest composite, "
+        f"{share(best['metrics'][COMPOSITE])}, and lists {best['stopped_as_current']} stopped drugs as current"
+    )
+    return f"{said}; all rows together list {stopped}."
+
+
+def share(found: Mapping[str, Any] | None) -> str:
+    """Return an estimate of a share in percent with its interval, a dash where nothing is known."""
+    if not found:
+        return "–"
+    ends = honest_ends(dict(found))
+    numbers = [100 * end for end in (found["score"], ends["lo"], ends["hi"])]
+    return "{:.1f} [{:.1f}, {:.1f}]".format(*numbers)
+
+
+def csv_text(document: Mapping[str, Any]) -> str:
+    """Return every estimate: a line for each row, metric, family and pass rate."""
+    made = io.StringIO()
+    columns = [
+        *("model", "setting", "mode", "kind", "name", "threshold", "estimate", "lo", "hi"),
+        *("second_method", "second_lo", "second_hi", "n", "n_clusters"),
+    ]
+    writer = csv.DictWriter(made, columns, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    thresholds = {m["name"]: m["threshold"] for m in document["metrics"]}
+    for row in document["rows"]:
+        for kind, key in (("metric", "metrics"), ("family", "families"), ("pass rate", "pass")):
+            for name, found in row[key].items():
+                if found is None:
+                    continue
+                second = {f"second_{k}": v for k, v in (found["second"] or {}).items()}
+                threshold = thresholds.get(name) if kind == "pass rate" else None
+                told = {"kind": kind, "name": name, "threshold": threshold}
+                line = {**row, **found, **told, "estimate": found["score"], **second}
+                writer.writerow({k: harmless(v) for k, v in line.items()})
+    return made.getvalue()
+
+
+def markdown(document: Mapping[str, Any]) -> str:
+    """Return the tables of the study."""
+    references = document["references"]
+    parts = [
+        f"# Extraction study of run {document['run']}",
+        "",
+        f"{reading(document)} References: {references['gold']} gold, {references['silver']} silver, "
+        f"{references['converted']} converted. Percent with 95 % intervals.",
+        "",
+        "## Families",
+        "",
+        *_table(document, "families", [*document["families"]]),
+    ]
+    for family, names in _groups(document).items():
+        parts += ["", f"## {family.capitalize()}", "", *_table(document, "metrics", names)]
+    thresholds = {m["name"]: m["threshold"] for m in document["metrics"]}
+    declared = ", ".join(f"{_plain(name)} {value:g}" for name, value in thresholds.items())
+    parts += ["", "## Passes", "", f"Thresholds: {declared}.", ""]
+    parts += _table(document, "pass", list(thresholds))
+    parts += ["", "## Pearson's r over all answers", "", *_correlation(document["correlation"])]
+    if document["thinking"]:
+        parts += ["", "## Thinking minus no thinking, points of 100", "", *_thinking(document)]
+    parts += ["", "## Stopped drugs listed as current", ""]
+    heads = ["report", "drug", "model", "setting"]
+    lines = ([s["item"], s["drug"], s["model"], s["setting"]] for s in document["stopped"])
+    parts += list(_lines(heads, lines)) if document["stopped"] else ["None."]
+    return "\n".join(parts) + "\n"
+
+
+def _groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return family → its metrics, those that enter no composite too; the composite last."""
+    made: dict[str, list[str]] = {}
+    for metric in document["metrics"]:
+        made.setdefault(metric["family"] or COMPOSITE, []).append(metric["name"])
+    return made
+
+
+def _shown_pairs(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the pairs with the numbers that the figure shows: families and the composite."""
+    shown = (*(f"family {name}" for name in document["families"]), COMPOSITE)
+    return [
+        {
+            **p,
+            "differences": {
+                n: {**p["differences"][n], "graph": n} for n in shown if n in p["differences"]
+            },
+        }
+        for p in document["thinking"]
+    ]
+
+
+def _table(document: Mapping[str, Any], key: str, names: Sequence[str]) -> Iterator[str]:
+    rows = (
+        [row["model"], row["setting"], *(share(row[key][name]) for name in names)]
+        for row in document["rows"]
+    )
+    yield from _lines(["model", "setting", *names], rows)
+
+
+def _correlation(found: Mapping[str, Any]) -> Iterator[str]:
+    names = [found["metrics"][at] for at in found["order"]]
+    rows = (
+        [found["metrics"][i], *(_number(found["pearson"][i][j]) for j in found["order"])]
+        for i in found["order"]
+    )
+    yield from _lines(["metric", *names], rows)
+
+
+def _number(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.2f}"
+
+
+def _thinking(document: Mapping[str, Any]) -> Iterator[str]:
+    rows = (
+        [
+            pair["model"],
+            name,
+            *(f"{100 * one[side]:.1f}" for side in ("thinking", "direct")),
+            f"{100 * one['difference']:+.1f} [{100 * one['lo']:+.1f}, {100 * one['hi']:+.1f}]",
+            "different" if one["different"] else "not separable",
+        ]
+        for pair in document["thinking"]
+        for name, one in pair["differences"].items()
+    )
+    heads = ["model", "metric", "with thinking", "without", "difference", "reading"]
+    yield from _lines(heads, rows)
+
+
+def _lines(heads: Sequence[str], rows: Any) -> Iterator[str]:
+    for line in (heads, ["---"] * len(heads), *rows):
+        cells = line if line[0] == "---" else [_plain(cell) for cell in line]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _plain(text: str) -> str:
+    return text.translate(_MARKS)
