@@ -23,12 +23,11 @@ from medassay.score.embedding import Embedder
 from medassay.score.health_record import section_of, section_text
 from medassay.score.medication import medication_state
 from medassay.score.text import TEXT_METRICS
-from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.metric.correlation import pearson, tree
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.case_pool import CasePool, CaseStratum
-from medassay.task.kinds import drawn_as
+from medassay.task.case_pool import CasePool
+from medassay.task.case_table import CaseTable
 from medassay.task.records import TASKS, paired_differences, pooled_estimates, thinking_pairs
 from medassay.task.scoring import RunItems
 
@@ -234,17 +233,13 @@ class _Study:
             ],
         }
 
-    @cached_property
-    def _items(self) -> RunItems:
-        return RunItems(self._run.path, self._run.manifest["domains"])
-
     @property
     def _references(self) -> dict[str, int]:
         overall = self._run.statistics["domains"]["overall"][0]["record"]["references"]
         return {name: overall[name] for name in ("gold", "silver", "converted")}
 
-    def _value(self, answer: Answered) -> list[float]:
-        """Return every number of one answer in the order of `_numbers`, NaN where unknown."""
+    def _value(self, answer: Answered) -> list[float | None]:
+        """Return every number of one answer in the order of `_numbers`, None where unknown."""
         values = dict(answer.values)
         families = {
             family: float(np.mean([values[n] for n in names]))
@@ -262,46 +257,24 @@ class _Study:
             if name in values
         }
         return [
-            *(values.get(name, np.nan) for name in self._metrics),
-            *(families.get(family, np.nan) for family in self._families),
-            *(passed.get(name, np.nan) for name in self._metrics),
+            *(values.get(name) for name in self._metrics),
+            *(families.get(family) for family in self._families),
+            *(passed.get(name) for name in self._metrics),
         ]
 
     @cached_property
     def _pools(self) -> dict[Row, CasePool]:
         """Return the numbers of each row, item by item, repeats averaged."""
-        manifest = self._run.manifest
-        run, versions = drawn_as(manifest), manifest["domains"]
-        clusters = {d: np.array(found) for d, found in self._items.clusters.items()}
-        sums: dict[tuple[Row, str], Floats] = {}
-        counts: dict[tuple[Row, str], Floats] = {}
+        items = RunItems(self._run.path, self._run.manifest["domains"])
+        table = CaseTable(items, self._run.manifest, self._numbers)
         for answer in self._answers:
-            key = (answer.row, answer.domain)
-            if key not in sums:
-                shape = (len(clusters[answer.domain]), len(self._numbers))
-                sums[key], counts[key] = np.zeros(shape), np.zeros(shape)
-            numbers = np.array(self._value(answer))
-            place = self._items.place(answer.domain, answer.item)
-            sums[key][place] += np.nan_to_num(numbers)
-            counts[key][place] += ~np.isnan(numbers)
-        pools = {}
-        for row in {answer.row for answer in self._answers}:
-            strata = []
-            for domain, numbers_of in sorted(clusters.items()):
-                shape = (len(numbers_of), len(self._numbers))
-                n = counts.get((row, domain), np.zeros(shape))
-                total = sums.get((row, domain), np.zeros(shape))
-                values = np.where(n > 0, total / np.maximum(n, 1), np.nan)
-                seed = seed_of(versions[domain], run, domain, row[2])
-                strata.append(CaseStratum(values, numbers_of, seed))
-            joined = "+".join(sorted(set(versions.values())))
-            pools[row] = CasePool(
-                strata,
-                numbers=self._numbers,
-                pool_seed=seed_of(joined, run, "overall", row[2]),
-                n_resamples=manifest["plan"]["n_resamples"],
-            )
-        return pools
+            model, setting, mode = answer.row
+            numbers = zip(self._numbers, self._value(answer), strict=True)
+            table.add((answer.domain, model, setting, mode), answer.item, numbers)
+        return {
+            (model, setting, mode): table.pool(table.domains, (model, setting), mode)
+            for model, setting, mode in {answer.row for answer in self._answers}
+        }
 
     def _row(self, row: Row) -> dict[str, Any]:
         found = pooled_estimates(self._pools[row])

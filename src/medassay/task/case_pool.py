@@ -71,7 +71,7 @@ class CasePool:
         *,
         pool_seed: int,
         n_resamples: int,
-        numbers: tuple[str, ...] = NUMBERS,
+        numbers: tuple[str, ...],
     ) -> None:
         self._strata = strata
         self._numbers = numbers

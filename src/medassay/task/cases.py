@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from medassay.core.plan import rules_from_dict
-from medassay.statistic.draws import Floats, seed_of
+from medassay.statistic.draws import Floats
 from medassay.statistic.interval.ratio import ratio_p
 from medassay.statistic.metric.reliability import PRESETS, score_maximum
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
@@ -22,13 +22,12 @@ from medassay.task.case_pool import (
     SCORES,
     TOPS,
     CasePool,
-    CaseStratum,
     Weighting,
     aggregate_draws,
     bounds,
     case_estimates,
 )
-from medassay.task.kinds import drawn_as
+from medassay.task.case_table import CaseTable, Cell, Row
 from medassay.task.scoring import RunItems
 
 CASE_KEYS = (
@@ -40,8 +39,6 @@ NAMES_ALONE = "ddx_names"  # the task whose lists nobody judges
 UNJUDGED_MARK = 0.05  # above this share of its labels a row carries a mark
 MOST_GROUPS = 200  # of one grouping; the largest are shown
 _FEWEST = 2  # cases of a pair
-Row = tuple[str, str]
-Cell = tuple[str, str, str, str]
 
 
 def quadrant(severity: float | None, semantic: float | None) -> str | None:
@@ -60,18 +57,12 @@ def quadrant(severity: float | None, semantic: float | None) -> str | None:
 
 
 @dataclass
-class _Cases:
-    """The cases of one cell: sums and counts over repeats, one row an item and one column a number."""
+class _Labelled:
+    """What was counted of the labels of one cell."""
 
-    sums: Floats
-    counts: Floats
     unjudged: int = 0
     labels: int = 0
     golden: dict[int, str] = field(default_factory=dict)  # place → golden severity
-
-    def values(self) -> Floats:
-        """Return the mean over repeats, NaN where nothing is known."""
-        return np.where(self.counts > 0, self.sums / np.maximum(self.counts, 1), np.nan)
 
 
 class DdxCases:
@@ -91,8 +82,8 @@ class DdxCases:
         # What a missing list gets for severity: the worst, unless nobody was asked for any.
         self.judged = manifest["task"] != NAMES_ALONE
         self._none_at_all = 0.0 if self.judged else None
-        self._clusters = {d: np.array(found) for d, found in items.clusters.items()}
-        self._cells: dict[Cell, _Cases] = {}
+        self._table = CaseTable(items, manifest, NUMBERS)
+        self._labelled: dict[Cell, _Labelled] = {}
 
     @property
     def leading(self) -> str:
@@ -103,14 +94,10 @@ class DdxCases:
         """Take one trial with its score record: null counts for nothing, no list scores 0 and 0."""
         domain = trial["domain"]
         cell = (domain, trial["model"], trial["setting"], trial["mode"])
-        if cell not in self._cells:
-            shape = (len(self._clusters[domain]), len(NUMBERS))
-            self._cells[cell] = _Cases(np.zeros(shape), np.zeros(shape))
-        cases, place = self._cells[cell], self._items.place(domain, trial["item"])
-        for column, value in enumerate(self.numbers(score)):
-            if value is not None:
-                cases.sums[place, column] += value
-                cases.counts[place, column] += 1
+        place = self._table.add(
+            cell, trial["item"], zip(NUMBERS, self.numbers(score), strict=True)
+        )
+        cases = self._labelled.setdefault(cell, _Labelled())
         parts = score.get("parts", {})
         cases.unjudged += parts.get("unjudged", 0)
         cases.labels += 2 * parts.get("n_considered", 0)
@@ -138,7 +125,7 @@ class DdxCases:
 
         `used` are the items that the row is ranked on, over the domains; aggregates are over these.
         """
-        whole = self._pool(domains, row, mode)
+        whole = self._table.pool(domains, row, mode)
         pool = whole.only(used)
         estimates = case_estimates(pool, self._weighting)
         for key, (worst, best) in bounds(whole, self._weighting).items():
@@ -151,7 +138,7 @@ class DdxCases:
             }
             made[f"{name}_mean"] = estimates.get((name, "raw"))
         made |= {f"top{k}": estimates.get((f"top{k}", "mean")) for k in TOPS}
-        cells = [c for d in domains if (c := self._cells.get((d, *row, mode)))]
+        cells = [c for d in domains if (c := self._labelled.get((d, *row, mode)))]
         return made | {
             "quadrants": self._quadrants(pool),
             "skipped": int((~whole.known("semantic")).sum()),
@@ -197,29 +184,12 @@ class DdxCases:
         counted = Counter(map(quadrant, across, up))
         return {name: counted[name] for name in QUADRANTS}
 
-    def _pool(self, domains: Sequence[str], row: Row, mode: str) -> CasePool:
-        run, versions = drawn_as(self._manifest), self._manifest["domains"]
-        strata = []
-        for domain in domains:
-            clusters = self._clusters[domain]
-            cases = self._cells.get((domain, *row, mode))
-            unknown = np.full((len(clusters), len(NUMBERS)), np.nan)
-            values = unknown if cases is None else cases.values()
-            seed = seed_of(versions[domain], run, domain, mode)
-            strata.append(CaseStratum(values, clusters, seed))
-        joined = "+".join(sorted(set(versions.values())))
-        return CasePool(
-            strata,
-            pool_seed=seed_of(joined, run, "overall", mode),
-            n_resamples=self._manifest["plan"]["n_resamples"],
-        )
-
     def _pairs(self, used: Mapping[Row, Bools], mode: str, number: str) -> list[dict[str, Any]]:
         """Return the differences of the leading aggregates, first minus second, on common cases."""
         rows = sorted(used)
         if not 2 <= len(rows) <= ALL_PAIRS_UP_TO:
             return []
-        pools = {row: self._pool(sorted(self._clusters), row, mode) for row in rows}
+        pools = {row: self._table.pool(self._table.domains, row, mode) for row in rows}
         remembered: dict[tuple[Row, bytes], tuple[Floats, Floats]] = {}
 
         def side(row: Row, both: Bools) -> tuple[Floats, Floats]:
@@ -250,7 +220,7 @@ class DdxCases:
         Groups are golden severity, category and golden diagnosis; names only of public items, and of
         each grouping the largest groups.
         """
-        pool = self._pool(sorted(self._clusters), row, mode)
+        pool = self._table.pool(self._table.domains, row, mode)
         made = []
         severities = self._golden_severities(row, mode)
         for by, labels in {"golden_severity": severities, **self._groups}.items():
@@ -301,11 +271,11 @@ class DdxCases:
     def _golden_severities(self, row: Row, mode: str) -> list[str]:
         """Return the golden severity of each case over all domains: as judged, else as the bank says."""
         given, at = self._given_severities.copy(), 0
-        for domain in sorted(self._clusters):
-            cases = self._cells.get((domain, *row, mode))
+        for domain, clusters in self._table.clusters.items():
+            cases = self._labelled.get((domain, *row, mode))
             for place, severity in ({} if cases is None else cases.golden).items():
                 given[at + place] = severity
-            at += len(self._clusters[domain])
+            at += len(clusters)
         return given
 
 

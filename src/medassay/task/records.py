@@ -14,12 +14,11 @@ import numpy as np
 
 from medassay.core.health_record import SECTIONS, asks_for_thoughts
 from medassay.core.trial import Scale
-from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.interval.ratio import ratio_estimate, ratio_p
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.paired import difference_from_draws
-from medassay.task.case_pool import CasePool, CaseStratum
-from medassay.task.kinds import drawn_as
+from medassay.task.case_pool import CasePool
+from medassay.task.case_table import CaseTable, Cell, Row
 from medassay.task.scoring import RunItems
 
 SIMILARITY, MEDICATION, READ, LENGTH = "similarity", "medication", "read", "characters"
@@ -29,8 +28,6 @@ COUNTED = (
 )
 TASKS = ("record", "record_graph")
 _FEWEST = 2  # reports of a paired comparison
-Row = tuple[str, str]
-Cell = tuple[str, str, str, str]
 
 
 def thinks(setting: str) -> bool | None:
@@ -62,10 +59,7 @@ class RecordScores:
                 for name in (graph, *(_branch(graph, root) for root in roots))
             ),
         )
-        self._at = {name: at for at, name in enumerate(self._numbers)}
-        self._clusters = {d: np.array(found) for d, found in items.clusters.items()}
-        self._sums: dict[Cell, Floats] = {}
-        self._counts: dict[Cell, Floats] = {}
+        self._table = CaseTable(items, manifest, self._numbers)
         self._counted: dict[Cell, Counter[str]] = {}
         self._references = {
             d: [items.get(d, n).origin for n in items.names(d)] for d in items.domains
@@ -73,26 +67,20 @@ class RecordScores:
 
     def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
         """Take one trial with its score record; a failed trial tells nothing."""
-        domain, parts = trial["domain"], score.get("parts")
-        cell = (domain, trial["model"], trial["setting"], trial["mode"])
-        if cell not in self._sums:
-            shape = (len(self._clusters[domain]), len(self._numbers))
-            self._sums[cell], self._counts[cell] = np.zeros(shape), np.zeros(shape)
-            self._counted[cell] = Counter()
-        if not parts:
-            return
-        place = self._items.place(domain, trial["item"])
-        for name, value in _values(parts):
-            self._sums[cell][place, self._at[name]] += value
-            self._counts[cell][place, self._at[name]] += 1
-        self._counted[cell].update({name: parts[name] for name in COUNTED})
+        parts = score.get("parts") or {}
+        cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
+        self._table.add(cell, trial["item"], _values(parts) if parts else ())
+        counted = self._counted.setdefault(cell, Counter())
+        counted.update({name: parts[name] for name in COUNTED if name in parts})
 
     def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
         """Return what a report row says besides its rank, under the key `record`.
 
         `used` are the items that the row is ranked on, over the domains.
         """
-        found = pooled_estimates(self._pool(domains, row, mode).only(used), frozenset([LENGTH]))
+        found = pooled_estimates(
+            self._table.pool(domains, row, mode).only(used), frozenset([LENGTH])
+        )
         counted: Counter[str] = Counter()
         for domain in domains:
             counted.update(self._counted.get((domain, *row, mode), {}))
@@ -135,32 +123,12 @@ class RecordScores:
             "thinking": {mode: list(self._pairs(found, mode)) for mode, found in used.items()},
         }
 
-    def _pool(self, domains: Sequence[str], row: Row, mode: str) -> CasePool:
-        run, versions = drawn_as(self._manifest), self._manifest["domains"]
-        strata = []
-        for domain in domains:
-            clusters, cell = self._clusters[domain], (domain, *row, mode)
-            values = np.full((len(clusters), len(self._numbers)), np.nan)
-            if cell in self._sums:
-                counts = self._counts[cell]
-                np.divide(self._sums[cell], counts, out=values, where=counts > 0)
-            seed = seed_of(versions[domain], run, domain, mode)
-            strata.append(CaseStratum(values, clusters, seed))
-        joined = "+".join(sorted(set(versions.values())))
-        return CasePool(
-            strata,
-            numbers=self._numbers,
-            pool_seed=seed_of(joined, run, "overall", mode),
-            n_resamples=self._manifest["plan"]["n_resamples"],
-        )
-
     def _pairs(self, used: Mapping[Row, Bools], mode: str) -> Iterator[dict[str, Any]]:
         """Yield the paired differences of each model with and without thinking, with minus without."""
-        domains = sorted(self._clusters)
         for model, thinking, direct in thinking_pairs(used):
             both = used[model, thinking] & used[model, direct]
             pools = [
-                self._pool(domains, (model, setting), mode).only(both)
+                self._table.pool(self._table.domains, (model, setting), mode).only(both)
                 for setting in (thinking, direct)
             ]
             found = dict(paired_differences(pools[0], pools[1], self._numbers))
@@ -234,19 +202,16 @@ def thinking_pairs(rows: Iterable[Row]) -> Iterator[tuple[str, str, str]]:
             yield model, setting, without[0]
 
 
-def _values(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield the numbers of one score by name; what is not known is left out."""
+def _values(parts: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+    """Yield the numbers of one score by name, None for what is not known."""
     yield SIMILARITY, parts["similarity"]
     yield READ, float(parts["read"])
     yield LENGTH, float(parts["characters"])
-    if parts["total"]:
-        yield MEDICATION, parts["correct"] / parts["total"]
+    yield MEDICATION, parts["correct"] / parts["total"] if parts["total"] else None
     yield from parts["sections"].items()
     for graph, said in parts.get("graphs", {}).items():
-        named = {_branch(graph, root): value for root, value in said["branches"].items()}
-        for name, value in {graph: said["score"], **named}.items():
-            if value is not None:
-                yield name, value
+        yield graph, said["score"]
+        yield from ((_branch(graph, root), value) for root, value in said["branches"].items())
 
 
 def _branch(graph: str, root: str) -> str:
