@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,43 @@ def test_every_template_fills_all_holes_and_has_a_hash(name):
         assert "{{" not in text
         assert "{%" not in text
     assert template.id.startswith(f"{name}@")
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("health_record", ["internal_monologue", "structured_health_record"]),
+        ("health_record_direct", ["structured_health_record"]),
+        ("open", None),
+    ],
+)
+def test_prompts_of_records_carry_the_schema_of_their_reply(name, keys):
+    prompt = render(load_template(name), item(form="record", options=()))
+    schema = json.loads(prompt.schema) if prompt.schema else None
+    assert (schema and schema["required"]) == keys
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_the_conditions_differ_in_the_thoughts_alone(language):
+    """The same words but for the six steps and their key: what else differed would be measured too."""
+    asked = item(form="record", options=(), language=language)
+    thinking, direct = (
+        load_template(name).fill(asked, None)
+        for name in ("health_record", "health_record_direct")
+    )
+    for step in ("1. date_source", "5. medication_logic", '"internal_monologue": {'):
+        assert step in thinking
+        assert step not in direct
+    last = thinking[thinking.index("categories: ") :]
+    assert (
+        last.replace(
+            last[
+                last.index('"internal_monologue"') : last.index('"structured_health_record": {')
+            ],
+            "",
+        )
+        == direct[direct.index("categories: ") :]
+    )
 
 
 def test_the_closed_template_asks_for_what_the_specification_demands():

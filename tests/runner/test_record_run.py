@@ -109,7 +109,10 @@ def test_every_score_says_what_its_reference_is(tmp_path):
     silver = {"standing": "silver", "maker": "strong", "family": "Acme"}
     bank = items(origin=silver)[:6] + items()[6:]
     plan = workspace(tmp_path, thinker(family="acme"), bank=bank)
-    row = rows(pipeline.run(plan, secrets={}))["thinker", THINKS]
+    made = pipeline.run(plan, secrets={})
+    told = [score["parts"]["reference"] for score in lines(made, "scores.jsonl")]
+    assert (told.count("silver"), told.count("gold")) == (12, 12)
+    row = rows(made)["thinker", THINKS]
     assert row["record"]["references"] == {
         "gold": 6,
         "silver": 6,

@@ -68,6 +68,15 @@ def test_likeness_and_medication_stand_side_by_side(page, site):
     assert "9 references by a model of its own family" in text
 
 
+def test_the_ranking_says_what_a_score_alone_would_hide(page, site):
+    page.goto(address(site))
+    text = page.inner_text("main")
+    assert f"⚠ {N} stopped, listed as current" in text
+    assert "50.0 % of drugs in the right list" in text
+    assert "references by a model (silver)" in text
+    assert "references from the same vendor" in text
+
+
 def test_the_heat_map_and_the_gain_of_thinking_are_drawn(page, site):
     page.goto(address(site, "record"))
     assert page.query_selector("figure[data-figure=score_grid] img")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -187,7 +188,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
                     panel={k: score[k] for k in _PANEL if k in score},
                     parts=score.get("parts", {}),
                     sha256=digest,
-                    record=shown_record(items.record(domain, trial["item"]), trial),
+                    record=partial(shown_record, items.record(domain, trial["item"]), trial),
                     verdicts=[v for v in said(trial) if "tombstone" not in v],
                 )
                 for trial, score, digest in group

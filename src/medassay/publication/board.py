@@ -25,7 +25,7 @@ class CellKey:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownAnswer:
-    """One trial as a cell page shows it; `record` are a health record's fields beside their reference."""
+    """One trial as a cell page shows it; `record` gives a health record's fields beside their reference."""
 
     item: Mapping[str, Any]
     trial: Mapping[str, Any]
@@ -35,7 +35,7 @@ class ShownAnswer:
     verdicts: Sequence[Mapping[str, Any]] = ()
     panel: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, Any] = field(default_factory=dict)
-    record: Mapping[str, Any] | None = None
+    record: Callable[[], Mapping[str, Any] | None] = lambda: None
 
     @property
     def anchor(self) -> str:

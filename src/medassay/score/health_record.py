@@ -39,7 +39,7 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        read (whether there was JSON), similarity, sections (section → likeness, of those with anything expected), leaves,
+        reference (gold or silver), read (whether there was JSON), similarity, sections (section → likeness, of those with anything expected), leaves,
         missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs expected),
         stopped_as_current, lost and invented (numbers of drugs), characters (of the whole reply). Names of drugs are no part of a score: they belong
         to the report, and are deleted with it.
@@ -54,6 +54,7 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     if not found.parsed:
         sections = dict.fromkeys(json_similarity(expected, expected).by_section, 0.0)
     return {
+        "reference": item.origin.standing if item.origin else None,
         "read": found.parsed,
         "similarity": found.overall,
         "sections": sections,

@@ -101,7 +101,9 @@ def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
         if key.mode != mode:
             continue
         for answer in answers:
-            for drug in (answer.record or {}).get("stopped_as_current", ()):
+            if not answer.parts.get("stopped_as_current"):
+                continue
+            for drug in (answer.record() or {}).get("stopped_as_current", ()):
                 found += 1
                 if found <= _LISTED:
                     where = board.cell_link(key)
