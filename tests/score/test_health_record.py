@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medassay.core.health_record import RECORD, SECTIONS
+from medassay.core.health_record import FIELDS, RECORD, SECTIONS
 from medassay.core.item import Item
 from medassay.core.trial import Answer
 from medassay.score.catalog import SCORERS
@@ -84,3 +84,19 @@ def test_any_record_gets_parts_on_their_scales(value):
 def test_any_text_gets_a_score(text):
     [score] = SCORERS["record"].score([ITEM], [answered(text or " ")])
     assert 0 <= score.value <= 1
+
+
+def test_fields_tell_lists_of_drugs_and_parts_of_measurements_apart():
+    text = json.dumps(GOLDEN["outputs"][1]["output"], ensure_ascii=False)
+    fields = record_parts(ITEM, answered(text), text)["fields"]
+    assert fields["medications.current"] == 1.0
+    assert fields["medications.advised"] == fields["medications.discontinued"] == 0.0
+    assert fields["relevant_metrics.value"] == fields["date_and_source.source"] == 1.0
+    assert list(fields) == [field for field in FIELDS if field in fields]
+
+
+def test_every_leaf_of_a_record_belongs_to_one_field():
+    everything = json.dumps({RECORD: ITEM.record})
+    parts = record_parts(ITEM, answered(everything), everything)
+    assert set(parts["fields"]) == set(FIELDS)
+    assert all(value == 1.0 for value in parts["fields"].values())

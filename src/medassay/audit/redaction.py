@@ -22,7 +22,17 @@ SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts")
 # Numbers of a ranked list or a health record, and the severity of a golden diagnosis; never a name.
 PART_FIELDS = (
     *("severity", "severity_shift", "golden_severity", "hit", "n", "n_considered", "unjudged"),
-    *("reference", "read", "similarity", "sections", "leaves", "missing", "extra", "graphs"),
+    *(
+        "reference",
+        "read",
+        "similarity",
+        "sections",
+        "fields",
+        "leaves",
+        "missing",
+        "extra",
+        "graphs",
+    ),
     *("characters", "correct", "total", "stopped_as_current", "lost", "invented"),
 )
 # Of a record in the form that the specification's golden file has.

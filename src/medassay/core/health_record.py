@@ -33,6 +33,21 @@ SECTIONS = (
     "medications",
     "follow_up",
 )
+# What is told apart within sections: of measurements each key, of drugs each list.
+FIELDS = (
+    "categories",
+    "date_and_source.date",
+    "date_and_source.source",
+    "diagnosis",
+    "relevant_metrics.name",
+    "relevant_metrics.value",
+    "relevant_metrics.unit",
+    "relevant_metrics.note",
+    "medications.current",
+    "medications.advised",
+    "medications.discontinued",
+    "follow_up",
+)
 # Templates that ask for the record: after the six steps, and at once.
 THINKING, DIRECT = "health_record", "health_record_direct"
 Standing = Literal["gold", "silver"]

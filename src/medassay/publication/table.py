@@ -151,6 +151,7 @@ def _record_estimates(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, A
         name: record[name] for name in ("similarity", "medication", "read", "characters")
     }
     numbers |= {f"similarity of {name}": one for name, one in record["sections"].items()}
+    numbers |= {f"similarity of field {name}": one for name, one in record["fields"].items()}
     for graph, told in record["graphs"].items():
         numbers[graph] = told["score"]
         numbers |= {f"{graph}/{root}": one for root, one in told["branches"].items()}

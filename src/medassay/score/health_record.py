@@ -5,14 +5,18 @@ Both are told, always: a record can be alike in nearly every letter and list a s
 Source: specification of health-record extraction, "Evaluation".
 """
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
-from medassay.core.health_record import MONOLOGUE, RECORD
+from medassay.core.health_record import FIELDS, MONOLOGUE, RECORD
 from medassay.core.item import Item
 from medassay.core.json_reply import read_json_reply
 from medassay.core.trial import Answer
 from medassay.score.medication import LISTS, medication_state
 from medassay.score.structure import json_similarity
+
+_INDEX = re.compile(r"\[\d+\]")
 
 
 def record_similarity(item: Item, answer: Answer) -> tuple[float, str]:
@@ -39,7 +43,7 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        reference (gold or silver), read (whether there was JSON), similarity, sections (section → likeness, of those with anything expected), leaves,
+        reference (gold or silver), read (whether there was JSON), similarity, sections and fields (name → likeness, of those with anything expected), leaves,
         missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs expected),
         stopped_as_current, lost and invented (numbers of drugs), characters (of the whole reply). Names of drugs are no part of a score: they belong
         to the report, and are deleted with it.
@@ -58,6 +62,7 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
         "read": found.parsed,
         "similarity": found.overall,
         "sections": sections,
+        "fields": _fields(found.leaf_scores),
         "leaves": len(found.leaf_scores),
         "missing": len(found.missing),
         "extra": len(found.extra),
@@ -68,6 +73,16 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
         "invented": len(state.invented),
         "characters": len(reply_text),
     }
+
+
+def _fields(leaves: Mapping[str, float]) -> dict[str, float]:
+    """Return the mean over the leaves of each field."""
+    found: dict[str, list[float]] = {}
+    for path, score in leaves.items():
+        plain = _INDEX.sub("", path.removeprefix(f"{RECORD}."))
+        field = next(f for f in FIELDS if plain == f or plain.startswith(f"{f}."))
+        found.setdefault(field, []).append(score)
+    return {field: sum(scores) / len(scores) for field, scores in found.items()}
 
 
 # Keys of the record's objects in the order in which they are read aloud.

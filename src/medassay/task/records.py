@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.health_record import SECTIONS, asks_for_thoughts
+from medassay.core.health_record import FIELDS, SECTIONS, asks_for_thoughts
 from medassay.core.trial import Scale
 from medassay.statistic.interval.ratio import ratio_estimate, ratio_p
 from medassay.statistic.ranking.shared import Bools
@@ -53,6 +53,7 @@ class RecordScores:
         self._numbers = (
             *(SIMILARITY, MEDICATION, READ, LENGTH),
             *SECTIONS,
+            *map(_field, FIELDS),
             *(
                 name
                 for graph, roots in self._graphs.items()
@@ -90,6 +91,7 @@ class RecordScores:
         record = {
             **{name: found.get(name) for name in (SIMILARITY, MEDICATION, READ, LENGTH)},
             "sections": {name: found[name] for name in SECTIONS if name in found},
+            "fields": {name: found[_field(name)] for name in FIELDS if _field(name) in found},
             "graphs": {
                 graph: {
                     "score": found.get(graph),
@@ -209,9 +211,15 @@ def _values(parts: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
     yield LENGTH, float(parts["characters"])
     yield MEDICATION, parts["correct"] / parts["total"] if parts["total"] else None
     yield from parts["sections"].items()
+    yield from ((_field(name), value) for name, value in parts["fields"].items())
     for graph, said in parts.get("graphs", {}).items():
         yield graph, said["score"]
         yield from ((_branch(graph, root), value) for root, value in said["branches"].items())
+
+
+def _field(name: str) -> str:
+    """Return the name of a field's number: some fields are whole sections, and have these's name."""
+    return f"field {name}"
 
 
 def _branch(graph: str, root: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from medassay.core.health_record import SECTIONS
+from medassay.core.health_record import FIELDS, SECTIONS
 from medassay.publication.board import OVERALL, Board
 from medassay.publication.page.figures import drawn, shown
 from medassay.publication.page.graph import drawings
@@ -29,7 +29,7 @@ def pages(board: Board) -> Iterator[Page]:
     for mode in board.modes:
         rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
         pairs = [_ordered(p) for p in board.statistics["records"]["thinking"].get(mode, [])]
-        figures = {"sections": sections_figure(rows), "thinking": thinking_figure(pairs)}
+        figures = {"fields": fields_figure(rows), "thinking": thinking_figure(pairs)}
         placed = {}
         for name, figure in figures.items():
             if figure is not None:
@@ -43,7 +43,10 @@ def pages(board: Board) -> Iterator[Page]:
             rows=rows,
             pairs=pairs,
             numbers=NUMBERS,
-            sections=SECTIONS,
+            parts={
+                "sections": {name: name.replace("_", " ") for name in SECTIONS},
+                "fields": {name: field_name(name) for name in FIELDS},
+            },
             graphs={
                 graph["name"]: graph["roots"] for graph in board.manifest.get("graphs", [])
             },
@@ -59,15 +62,26 @@ def named(row: Mapping[str, Any]) -> str:
     return f"{row['model']} · {row['setting']}"
 
 
-def sections_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
-    """Return the likeness of each section of the record by row, at most forty rows, in the order of the ranking."""
+def fields_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
+    """Return the likeness of each field of the record by row, at most forty rows, in the order of the ranking."""
     cells = [
-        {"row": named(row), "column": section.replace("_", " "), "value": found["score"]}
+        {"row": named(row), "column": field_name(field), "value": found["score"]}
         for row in rows[:_SHOWN]
-        for section in SECTIONS
-        if (found := row["record"]["sections"].get(section))
+        for field in FIELDS
+        if (found := row["record"]["fields"].get(field))
     ]
     return score_grid(cells, unit="JSON similarity") if cells else None
+
+
+def field_name(field: str) -> str:
+    """Return a field in words.
+
+    Examples
+    --------
+    >>> field_name("relevant_metrics.value"), field_name("follow_up")
+    ('relevant metrics: value', 'follow up')
+    """
+    return field.replace(".", ": ").replace("_", " ")
 
 
 def thinking_figure(pairs: Sequence[Mapping[str, Any]]) -> Figure | None:
@@ -84,7 +98,7 @@ def thinking_figure(pairs: Sequence[Mapping[str, Any]]) -> Figure | None:
 
 def _ordered(pair: Mapping[str, Any]) -> dict[str, Any]:
     """Return a pair with its numbers in the order of the page: the whole, the sections, the graphs."""
-    first = [*NUMBERS, *SECTIONS]
+    first = [*NUMBERS, *SECTIONS, *(f"field {name}" for name in FIELDS)]
     place = {name: at for at, name in enumerate(first)}
     found = sorted(pair["differences"].items(), key=lambda one: place.get(one[0], len(first)))
     return {**pair, "differences": dict(found)}
