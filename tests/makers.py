@@ -233,3 +233,9 @@ def record_student(n, name="m", **more):
         for i in range(n)
     }
     return {**fake(name, replies=replies), **more}
+
+
+def silver_origin(maker, family):
+    """Return the origin of a reference that a model has written."""
+    made = {"standing": "silver", "maker": maker, "family": family}
+    return {**made, "prompt_sha256": "0" * 64}

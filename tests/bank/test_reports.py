@@ -131,7 +131,7 @@ def silver_bank(folder):
             "answer_type": "open",
             "question": "Bericht",
             "record": record,
-            "origin": {"standing": "silver", "maker": "strong"},
+            "origin": makers.silver_origin("strong", "acme"),
             "source": "test",
         }
         for name in ("a", "b")

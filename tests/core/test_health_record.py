@@ -63,11 +63,22 @@ def test_what_is_no_object_is_refused(given):
 
 
 def test_an_origin_says_who():
-    made = origin_from({"standing": "silver", "maker": "strong", "family": "acme"})
-    assert made.to_dict() == {"standing": "silver", "maker": "strong", "family": "acme"}
-    for wrong in ({}, {"standing": "bronze", "maker": "m"}, {"standing": "gold", "maker": " "}):
-        with pytest.raises(ValueError, match=r"standing|maker"):
+    given = {"standing": "silver", "maker": "strong", "family": "acme", "prompt_sha256": "0a"}
+    assert origin_from(given).to_dict() == given
+    for wrong in (
+        {},
+        {"standing": "bronze", "maker": "m"},
+        {"standing": "gold", "maker": " "},
+        {"standing": "silver", "maker": "m"},
+        {**given, "prompt_sha256": ""},
+    ):
+        with pytest.raises(ValueError, match=r"standing|maker|silver"):
             origin_from(wrong)
+
+
+def test_a_record_without_a_medical_field_is_refused():
+    with pytest.raises(ValueError, match="categories: empty"):
+        record_from({**GOLD, "categories": []})
 
 
 @pytest.mark.parametrize("monologue", [True, False])

@@ -1,14 +1,18 @@
 """Health records end to end: asked with and without thinking, scored, judged by graphs, sealed, verified."""
 
 import json
+import shutil
 
 import pytest
 from tests import makers
 
 import medassay
 from medassay import pipeline
+from medassay.audit.tombstone import forget
+from medassay.core.canonical import canonical
 from medassay.errors import InputError
 from medassay.runner.again import Sitting, judge_run, rescore
+from medassay.storage.run import Run, seal_run
 
 N = 12
 BOTH = ["health_record", "health_record_direct"]
@@ -106,11 +110,11 @@ def test_thinking_is_compared_on_the_same_reports(run):
 
 
 def test_every_score_says_what_its_reference_is(tmp_path):
-    silver = {"standing": "silver", "maker": "strong", "family": "Acme"}
+    silver = makers.silver_origin("strong", "Acme")
     bank = items(origin=silver)[:6] + items()[6:]
     plan = workspace(tmp_path, thinker(family="acme"), bank=bank)
     made = pipeline.run(plan, secrets={})
-    told = [score["parts"]["reference"] for score in lines(made, "scores.jsonl")]
+    told = [s["parts"]["reference"]["standing"] for s in lines(made, "scores.jsonl")]
     assert (told.count("silver"), told.count("gold")) == (12, 12)
     row = rows(made)["thinker", THINKS]
     assert row["record"]["references"] == {
@@ -263,14 +267,112 @@ def test_scored_again_nothing_changes(name, request):
     assert medassay.verify(again.path).ok
 
 
-def test_a_changed_number_of_a_record_is_found(run, tmp_path):
-    import shutil
-
-    copy = tmp_path / "run"
+def forged(run, folder, name, change):
+    """Copy a run, change every record of one of its files, and seal it again as a forger would."""
+    copy = folder / run.path.name
     shutil.copytree(run.path, copy)
-    path = copy / "scores.jsonl"
-    path.chmod(0o644)
-    text = path.read_text()
-    assert '"stopped_as_current":1' in text
-    path.write_text(text.replace('"stopped_as_current":1', '"stopped_as_current":0', 1))
-    assert not medassay.verify(copy).ok
+    for file in copy.iterdir():
+        file.chmod(0o644)
+    made = [change(json.loads(line)) for line in (copy / name).read_text().splitlines()]
+    (copy / name).write_bytes(b"".join(canonical(record) + b"\n" for record in made))
+    for sums in ("seal.json", "MANIFEST.sha256"):
+        (copy / sums).unlink()
+    seal_run(Run(copy), sealed_at="2026-01-01T00:00:00Z")
+    return medassay.verify(copy)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stopped_as_current": 0},
+        {"correct": 2},
+        {"similarity": 1.0},
+        {"sections": {}},
+        {"characters": 1},
+        {"reference": {"standing": "gold", "maker": "others"}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_forged_part_of_a_record_is_found_by_recomputation(run, tmp_path, change):
+    def spoil(score):
+        return {**score, "parts": {**score["parts"], **change}}
+
+    assert "scores.jsonl line" in forged(run, tmp_path, "scores.jsonl", spoil).first_mismatch
+
+
+def graph_scores(verdict, value):
+    for told in verdict["body"]["graphs"]:
+        told["score"] = value
+    return {**verdict, "score": value}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("verdicts.jsonl", lambda v: graph_scores(v, 1.0)),
+        ("verdicts.jsonl", lambda v: {**v, "replies": [*v["replies"], "{}"]}),
+        ("verdicts.jsonl", lambda v: {**v, "rubric": "graph@0123456789ab"}),
+        (
+            "manifest.json",
+            lambda m: {**m, "graphs": [{**g, "id": "medical@0"} for g in m["graphs"]]},
+        ),
+        (
+            "manifest.json",
+            lambda m: {
+                **m,
+                "graphs": [{**g, "text": g["text"].replace("0.1", "0.9")} for g in m["graphs"]],
+            },
+        ),
+        ("manifest.json", lambda m: {**m, "rubrics": dict.fromkeys(m["rubrics"], "graph@0")}),
+    ],
+    ids=["score", "further reply", "rubric", "graph's id", "graph's text", "rubrics"],
+)
+def test_forged_judgements_are_found(judged, tmp_path, name, change):
+    report = forged(judged, tmp_path, name, change)
+    assert not report.ok
+    assert report.first_mismatch
+
+
+def with_synthetic():
+    bank = items()
+    for item in bank[:4]:
+        item["kind"] = "synthetic"
+        item["question"] = (
+            f"{item['question']} Geheim ist der ganze lange Bericht von Fall {item['id']}."
+        )
+    return bank
+
+
+@pytest.mark.parametrize("task", ["record", "record_graph"])
+def test_a_board_with_withheld_records_verifies_and_tells_nothing(tmp_path, task):
+    judges = [judge()] if task == "record_graph" else []
+    bank = with_synthetic()
+    for item in bank:
+        item["origin"] = makers.silver_origin("strong", "acme")
+    plan = workspace(tmp_path, thinker(family="acme"), bank=bank, judges=judges, task=task)
+    made = pipeline.run(plan, secrets={})
+    page = medassay.publish(made, tmp_path / "site")
+    assert medassay.verify(tmp_path / "site").ok
+    published = b"".join(p.read_bytes() for p in page.parent.rglob("*") if p.is_file())
+    for secret in (b"aus0", b"Aus0", b"Diagnose 0", b"Geheim"):
+        assert secret not in published
+    assert b"aus7" in published
+    counts = json.loads((page.parent / "data/run/statistics.json").read_text())
+    told = counts["domains"]["overall"][0]["record"]["references"]
+    assert (told["silver"], told["of_own_family"]) == (N, N)
+
+
+@pytest.mark.parametrize("task", ["record", "record_graph"])
+def test_a_run_with_a_deleted_report_verifies_and_is_published(tmp_path, task):
+    judges = [judge()] if task == "record_graph" else []
+    plan = workspace(tmp_path, thinker(), judges=judges, task=task)
+    made = pipeline.run(plan, secrets={})
+    forget("r-03", tmp_path, reason="asked for", at="2026-11-21T00:00:00Z")
+    assert medassay.verify(made.path).ok
+    # The manifest holds the replies of the scripted model; no other file may tell of the report.
+    files = [p for p in made.path.rglob("*") if p.is_file() and p.name != "manifest.json"]
+    left = b"".join(path.read_bytes() for path in files)
+    assert b"Aus3" not in left
+    assert b"aus3" not in left
+    medassay.publish(made, tmp_path / "site")
+    assert medassay.verify(tmp_path / "site").ok

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -19,11 +21,10 @@ N = 12
 THINKS, DIRECT = "zero_shot:health_record", "zero_shot:health_record_direct"
 
 
-def made(folder, *models, judge=None, **plan):
-    items = makers.record_items(N, cluster=None)
-    for item in items:
-        del item["cluster"]
-    makers.write_bank(folder / "bank", items, name="records", domains=["records"])
+def made(folder, *models, judge=None, items=None, **plan):
+    bank = items or makers.record_items(N)
+    domains = sorted({item["domain"] for item in bank})
+    makers.write_bank(folder / "bank", bank, name="records", domains=domains)
     makers.write_models(folder, *models, *([judge] if judge else []))
     wanted = {"templates": ["health_record", "health_record_direct"], "task": "record", **plan}
     seats = {"judges": [judge["id"]]} if judge else {}
@@ -31,15 +32,18 @@ def made(folder, *models, judge=None, **plan):
     return pipeline.run(makers.write_plan(folder, models=names, **wanted, **seats), secrets={})
 
 
+def scripted_judge():
+    return {**makers.fake("judge", graph=0.9), "family": "other"}
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     talker = makers.fake("talker", reply="Nichts.")
-    judge = {**makers.fake("judge", graph=0.9), "family": "other"}
     return made(
         tmp_path_factory.mktemp("run"),
         makers.record_student(N, "thinker"),
         talker,
-        judge=judge,
+        judge=scripted_judge(),
         task="record_graph",
     )
 
@@ -151,12 +155,8 @@ def test_markdown_and_csv_hold_the_tables(study):
     text = markdown(study)
     for part in ("## Families", "## Structure", "## Words", "## Judges", "## Passes", "aus3"):
         assert part in text, part
-    assert (
-        "thinker (zero\\_shot:health\\_record)" not in text.splitlines()[2]
-    )  # prose is no table
-    rows = list(
-        csv.DictReader(io.StringIO(files_of(study, scripted=True)["extraction.csv"].decode()))
-    )
+    assert r"thinker (zero\_shot:health\_record)" in text.splitlines()[2]
+    rows = list(csv.DictReader(io.StringIO(files_of(study)["extraction.csv"].decode())))
     [one] = [
         r
         for r in rows
@@ -230,3 +230,148 @@ def test_meaning_goes_beyond_letters():
     )
     assert far < near < 1.0
     assert (blank, none) == (0.0, 1.0)
+
+
+def blank_at(model, ids, template="health_record"):
+    for i in ids:
+        model["script"]["replies"][f"{template}/r-{i:02}"] = ""
+    return model
+
+
+def test_a_blank_reply_has_nothing_by_any_graph_and_in_the_composite(tmp_path):
+    """A model that says nothing to hard reports must not look better for it."""
+    perfect = makers.record_student(N, "perfect")
+    shy = blank_at(makers.record_student(N, "shy"), range(N // 2))
+    run = made(tmp_path, perfect, shy, judge=scripted_judge(), task="record_graph")
+    rows = {(r["model"], r["setting"]): r for r in run.statistics["domains"]["overall"]}
+    row_score = rows["shy", THINKS]["score"]
+    graph = rows["shy", THINKS]["record"]["graphs"]["medical_extraction_quality"]
+    assert graph["score"]["score"] == pytest.approx(row_score)
+    assert graph["branches"]["format_task"]["n"] == N
+    study = extraction_study(run)
+    said, whole = (row(study, model, THINKS)["metrics"] for model in ("shy", "perfect"))
+    assert said["graph medical_extraction_quality"]["score"] == pytest.approx(row_score)
+    assert said[COMPOSITE]["score"] == pytest.approx(whole[COMPOSITE]["score"] / 2, abs=1e-4)
+    assert said[COMPOSITE]["n"] == N
+    assert reading(study).startswith("perfect")
+    gain = next(p for p in study["thinking"] if p["model"] == "shy")["differences"]
+    assert gain["graph medical_extraction_quality"]["n"] == N
+
+
+def test_refused_and_failed_replies_are_told_apart(tmp_path):
+    model = makers.record_student(N)
+    model["script"] |= {"refuse_items": ["r-00"], "fail_items": ["r-01"]}
+    plan = {"templates": ["health_record", "health_record_direct"], "task": "record"}
+    makers.write_bank(
+        tmp_path / "bank", makers.record_items(N), name="records", domains=["records"]
+    )
+    makers.write_models(tmp_path, model)
+    path = makers.write_plan(tmp_path, **plan)
+    run = pipeline.run(path, secrets={}, accept_failures=True)
+    found = row(extraction_study(run), "m", THINKS)
+    assert found["n"] == N - 1  # nobody knows what the failed call would have said
+    assert found["metrics"]["json_similarity"]["score"] == pytest.approx((N - 2) / (N - 1))
+
+
+def test_repeats_clusters_and_domains_are_taken_as_reports(tmp_path):
+    items = makers.record_items(N)
+    for at, item in enumerate(items):
+        item["domain"] = "small" if at < 4 else "large"
+        item["cluster"] = f"c{at // 2}"
+    model = blank_at(makers.record_student(N), range(4))
+    run = made(tmp_path, model, items=items, repeats=2)
+    study = extraction_study(run)
+    found = row(study, "m", THINKS)
+    assert found["metrics"]["json_similarity"]["n"] == N
+    assert found["metrics"]["json_similarity"]["n_clusters"] == N // 2
+    # Each report counts alike here, each domain in the ranking.
+    assert found["metrics"]["json_similarity"]["score"] == pytest.approx((N - 4) / N)
+    ranked = {(r["setting"]): r for r in run.statistics["domains"]["overall"]}[THINKS]
+    assert ranked["score"] == pytest.approx(0.5)
+    assert ranked["record"]["counted"]["total"] == 2 * 2 * N  # over all answers
+
+
+def test_rows_are_compared_on_the_reports_they_share(tmp_path):
+    model = makers.record_student(N)
+    model["script"]["fail_items"] = ["r-03"]
+    makers.write_bank(
+        tmp_path / "bank", makers.record_items(N), name="records", domains=["records"]
+    )
+    makers.write_models(tmp_path, model, makers.record_student(N, "other"))
+    path = makers.write_plan(
+        tmp_path, models=["m", "other"], templates=["health_record"], task="record"
+    )
+    study = extraction_study(pipeline.run(path, secrets={}, accept_failures=True))
+    assert study["reports"] == {"common": N - 1, "all": N}
+    assert {one["n"] for one in study["rows"]} == {N - 1}
+
+
+def test_a_graph_may_be_called_what_a_number_is_called(tmp_path):
+    graph = {
+        "name": "medication",
+        "version": 1,
+        "roots": ["ask"],
+        "nodes": {
+            "ask": {"type": "binary", "criteria": "?", "true": "yes", "false": "no"},
+            "yes": {"type": "verdict", "score": 0.9},
+            "no": {"type": "verdict", "score": 0.2},
+        },
+    }
+    (tmp_path / "g.json").write_text(json.dumps(graph))
+    run = made(
+        tmp_path,
+        makers.record_student(N),
+        judge=scripted_judge(),
+        task="record_graph",
+        graphs=["g.json"],
+    )
+    told = run.statistics["domains"]["overall"][0]["record"]
+    assert told["medication"]["score"] in (1.0, 0.5)
+    assert told["graphs"]["medication"]["score"]["score"] == pytest.approx(0.9)
+    assert extraction_study(run)["families"]["judges"] == ["graph medication"]
+
+
+def test_a_synthetic_report_names_no_drug_in_files(tmp_path):
+    items = makers.record_items(N)
+    items[0]["kind"] = "synthetic"
+    study = extraction_study(made(tmp_path, makers.record_student(N), items=items))
+    named = {(s["item"], s["drug"]) for s in study["stopped"]}
+    assert ("r-00", None) in named
+    assert ("r-01", "aus1") in named
+    for name, content in files_of(study).items():
+        assert b"aus0" not in content, name
+
+
+def test_names_of_models_are_text_in_markdown(tmp_path):
+    model = makers.record_student(N, "[x](http://e)|<b>")
+    text = markdown(extraction_study(made(tmp_path, model)))
+    assert "[x](http" not in text
+    assert "<b>" not in text
+
+
+def test_files_say_what_was_scripted_and_sealed(study):
+    files = files_of(study)
+    for name in ("index.html", "extraction.md"):
+        assert b"SCRIPTED" in files[name], name
+    document = json.loads(files["extraction.json"])
+    assert document["scripted"] is True
+    assert document["seal"] == study["seal"]
+    assert "scripted" in files["extraction.csv"].decode()
+
+
+@pytest.mark.parametrize("seed", ["0", "77"])
+def test_a_study_does_not_depend_on_the_hash_seed(run, study, seed):
+    code = (
+        "import json,sys;from pathlib import Path;from medassay.storage.run import Run;"
+        "from medassay.study.extraction import extraction_study;"
+        "print(json.dumps(extraction_study(Run(Path(sys.argv[1])))))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code, str(run.path)],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    other, here = json.loads(said.stdout), json.loads(json.dumps(study))
+    assert {key: here[key] for key in other if here[key] != other[key]} == {}

@@ -19,9 +19,7 @@ HOSTILE = '<script>document.title="owned"</script>"onload=\u202egnp'
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    items = makers.record_items(
-        N, origin={"standing": "silver", "maker": "m", "family": "acme"}
-    )
+    items = makers.record_items(N, origin=makers.silver_origin("m", "acme"))
     items[0]["origin"] = {"standing": "gold", "maker": "us"}
     makers.write_bank(folder / "bank", items, name="records", domains=["records"])
     tested = makers.record_student(N, family="acme")

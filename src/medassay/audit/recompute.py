@@ -190,6 +190,8 @@ def _check_content(folder: Path) -> str:
     )
     table = Table(items, task.scale.lo)
     judged = Rejudging(run, items, task) if "bench" in run.manifest else None
+    if judged is not None and not judged.same and _is_this_code(run):
+        raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
     further = further_of(items, run.manifest)
     for trial, record in _scores(run, items, task, judged, same_code=same_code):
         table.add(trial, record["score"])
@@ -205,9 +207,17 @@ def _check_content(folder: Path) -> str:
         own_code = run.manifest.get("code") == code_of_today()
         _compare(parse_json(document, "statistics.json"), sealed, "statistics.json", own_code)
     scores = "recomputed" if same_code else "not recomputed: other code"
+    if judged is not None and not judged.same:
+        scores += "; verdicts not read again: other code"
     if withheld:
         scores += "; those of withheld items, and what judges said of them, taken as published"
     return f"intervals, ranks and pairs recomputed; scores {scores}"
+
+
+def _is_this_code(run: Run) -> bool:
+    """Return whether the very commit that runs now made a run; a changed checkout cannot be known again."""
+    made, commit = run.manifest.get("code"), code_of_today()["commit"]
+    return made == code_of_today() and commit is not None and not commit.endswith("+")
 
 
 def _scores(

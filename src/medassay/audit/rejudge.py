@@ -29,7 +29,8 @@ class Rejudging:
         self._imported = {j["id"] for j in made["judges"] if j["provider"] == "import"}
         said = read_jsonl(run.path / "verdicts.jsonl")
         self._said = by_trial(v for v in said if "tombstone" not in v)
-        self._same = {d: j.id for d, j in self._judges.items()} == run.manifest["rubrics"]
+        self._rubrics = made["rubrics"]
+        self.same = {d: j.id for d, j in self._judges.items()} == self._rubrics
 
     def score(self, trial: Mapping[str, Any], unjudged: Mapping[str, Any]) -> dict[str, Any]:
         """Return the score record of a trial as its verdicts give it; `unjudged` is the record without them.
@@ -46,7 +47,11 @@ class Rejudging:
             raise Mismatch(f"{where}: not one verdict of each judge in its place")
         judge = self._judges[trial["domain"]]
         for verdict in verdicts:
-            if self._same and verdict["outcome"] != "failed":
+            if verdict["outcome"] == "failed":
+                continue
+            if verdict["rubric"] != self._rubrics[trial["domain"]]:
+                raise Mismatch(f"{where}: judged by a rubric that the manifest does not name")
+            if self.same:
                 self._reread(judge, verdict, where)
         item = self._answers.items.get(trial["domain"], trial["item"])
         return judged_score(unjudged, item, verdicts, judge, len(seats))
@@ -78,7 +83,7 @@ class Rejudging:
             ]:
                 raise Mismatch(f"{where}: not the sample that the seed draws")
             for verdict in verdicts:
-                if self._same and verdict["outcome"] != "failed":
+                if self.same and verdict["outcome"] != "failed":
                     self._reread(readers[trial["domain"]], verdict, where)
         if next(wanted, None) is not None:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")

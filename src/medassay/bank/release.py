@@ -107,6 +107,7 @@ def approve(
             )
     wanted = frozenset(names) or known
     approval = {"who": who.strip(), "when": today.isoformat()}
+    before = (folder / "items.jsonl").read_bytes()
     part = folder / "items.jsonl.part"
     with part.open("wb") as file:
         for record in records:
@@ -114,6 +115,10 @@ def approve(
             file.write(canonical(noted) + b"\n")
     part.replace(folder / "items.jsonl")
     listed = f"{len(wanted)} items" if len(wanted) > 3 else ", ".join(sorted(wanted))
-    return release(
-        folder, reason=f"Approved by {who.strip()}: {listed}.", lock=lock, today=today
-    )
+    try:
+        return release(
+            folder, reason=f"Approved by {who.strip()}: {listed}.", lock=lock, today=today
+        )
+    except BaseException:  # nothing is approved that is not released
+        (folder / "items.jsonl").write_bytes(before)
+        raise

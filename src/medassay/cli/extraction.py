@@ -42,14 +42,13 @@ def report_extraction(
         if to.exists():
             raise InputError(f"{to}: exists; nothing is overwritten")
     document = extraction_study(run, embeddings=embeddings, thresholds=thresholds)
-    scripted = any("scripted" in row["flags"] for row in run.statistics["domains"]["overall"])
     if to is not None:
-        _write(to, files_of(document, scripted=scripted))
+        _write(to, files_of(document))
     if out.json:
         out.document(document)
         return
     _print(document)
-    if scripted:
+    if document["scripted"]:
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
     if to is not None:
         out.result(f"study {to / 'index.html'}")
@@ -67,16 +66,18 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _print(document: Mapping[str, Any]) -> None:
-    from medassay.study.extraction_files import reading, share
+    from medassay.core.leaderboard import share_text
+    from medassay.study.extraction_files import reading
 
     rows = document["rows"]
     families = [*document["families"]]
     table = _Table(
-        "families, % with 95 % intervals", ["model", "setting", *families, "composite"]
+        "families, % with 95 % intervals",
+        ["model", "setting", "reports", *families, "composite"],
     )
     for row in rows:
         found = [*(row["families"][name] for name in families), row["metrics"]["composite"]]
-        table.add(row["model"], row["setting"], *map(share, found))
+        table.add(row["model"], row["setting"], str(row["n"]), *map(share_text, found))
     table.print()
     for at in range(0, len(rows), _ABREAST):
         _metrics(document["metrics"], rows[at : at + _ABREAST])

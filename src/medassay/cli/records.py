@@ -11,10 +11,12 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from medassay.core.leaderboard import share_text
+
     graphs = list(rows[0]["record"]["graphs"])
     references = rows[0]["record"]["references"]
     table = Table(
-        title=f"health records, % with 95 % intervals; references: {references['gold']} gold, {references['silver']} silver",
+        title=f"health records over all reports, % with 95 % intervals; references: {references['gold']} gold, {references['silver']} silver",
         title_justify="left",
     )
     for heading in ("model", "setting"):
@@ -28,22 +30,11 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
         cells = [
             row["model"],
             row["setting"],
-            *(share(record["graphs"][graph]["score"]) for graph in graphs),
-            share(record["similarity"]),
-            f"{share(record['medication'])} {counted['correct']} of {counted['total']}",
+            *(share_text(record["graphs"][graph]["score"]) for graph in graphs),
+            share_text(record["similarity"]),
+            f"{share_text(record['medication'])} {counted['correct']} of {counted['total']}",
             *(str(counted[name]) for name in ("stopped_as_current", "lost", "invented")),
-            share(record["read"]),
+            share_text(record["read"]),
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
-
-
-def share(found: dict[str, Any] | None) -> str:
-    """Return an estimate of a share in percent, a dash where nothing is known."""
-    from medassay.core.leaderboard import honest_ends
-
-    if not found:
-        return "–"
-    ends = honest_ends(found)
-    numbers = [100 * end for end in (found["score"], ends["lo"], ends["hi"])]
-    return "{:.1f} [{:.1f}, {:.1f}]".format(*numbers)

@@ -48,6 +48,9 @@ FIELDS = (
     "medications.discontinued",
     "follow_up",
 )
+# What a row of a report has besides its sections: likeness, drugs in the right list, replies with JSON, length.
+SIMILARITY, MEDICATION, READ, LENGTH = "similarity", "medication", "read", "characters"
+NUMBERS = (SIMILARITY, MEDICATION, READ, LENGTH)
 # Templates that ask for the record: after the six steps, and at once.
 THINKING, DIRECT = "health_record", "health_record_direct"
 Standing = Literal["gold", "silver"]
@@ -122,8 +125,8 @@ class HealthRecord:
 class Origin:
     """Where a reference record comes from.
 
-    `gold` was written by people, `silver` by the model `maker` of the vendor `family`, asked with the prompt of hash
-    `prompt_sha256`. `converted` marks a record read from the published six-field Markdown.
+    `gold` was written by people, `silver` by the model `maker` of the vendor `family` ("unknown" where nobody says),
+    asked with the prompt of hash `prompt_sha256`. `converted` marks a record read from the published six-field Markdown.
     """
 
     __pydantic_config__ = _STRICT
@@ -149,7 +152,7 @@ def record_from(given: Any) -> HealthRecord:
     Raises
     ------
     ValueError
-        Naming the first field that is absent, unknown or of the wrong type.
+        Naming the first field that is absent, unknown or of the wrong type; or that no medical field is given.
 
     Examples
     --------
@@ -158,7 +161,10 @@ def record_from(given: Any) -> HealthRecord:
     ...
     ValueError: date_and_source: Field required
     """
-    return _checked(_RECORD, given)
+    record = _checked(_RECORD, given)
+    if not record.categories:
+        raise ValueError("categories: empty; expected at least one medical field")
+    return record
 
 
 def origin_from(given: Any) -> Origin:
@@ -166,6 +172,10 @@ def origin_from(given: Any) -> Origin:
     origin = _checked(_ORIGIN, given)
     if not origin.maker.strip():
         raise ValueError("maker: empty; expected who wrote the record")
+    if origin.standing == "silver" and not (origin.family.strip() and origin.prompt_sha256):
+        raise ValueError(
+            "silver: expected the maker's family and the prompt_sha256 it was asked with"
+        )
     return origin
 
 

@@ -1,6 +1,6 @@
 """`Leaderboard`: the rankings of a run, for reading, printing and notebooks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -49,6 +49,15 @@ def score_text(row: dict[str, Any]) -> str:
         return "no interval"
     score, lo, hi = (units(row[key], row["scale"]) for key in ("score", "lo", "hi"))
     return f"{score} [{lo}, {hi}] n={row['n']}"
+
+
+def share_text(found: Mapping[str, Any] | None) -> str:
+    """Return an estimate of a share in percent with its interval, a dash where nothing is known."""
+    if not found:
+        return "–"
+    ends = honest_ends(dict(found))
+    numbers = [100 * number for number in (found["score"], ends["lo"], ends["hi"])]
+    return "{:.1f} [{:.1f}, {:.1f}]".format(*numbers)
 
 
 def tied_groups(rows: list[dict[str, Any]]) -> set[tuple[str, int]]:

@@ -37,7 +37,6 @@ JUDGES: dict[str, Callable[[Mapping[str, Any]], Judge]] = {
     "g_eval_no_path": lambda rules: GEval(steps=rules["steps"], with_path=False),
     "g_eval_single": lambda rules: GEval(steps=rules["steps"], batch=1),
     "g_eval_weighted": lambda rules: GEval(steps=rules["steps"], batch=1, weighted=True),
-    "open_graph": _graphs,
+    "graph": _graphs,
     "prometheus": lambda rules: Prometheus(),
-    "record_graph": _graphs,
 }

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+from medassay.core.health_record import NUMBERS
 from medassay.publication.board import Board
 
 _TIMES = [
@@ -126,7 +127,7 @@ def _estimates(row: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]
 
 _OF_RECORDS = [
     *("domain", "mode", "model", "setting", "number", "estimate", "lo", "hi"),
-    *("second_method", "second_lo", "second_hi", "n"),
+    *("second_method", "second_lo", "second_hi", "n", "gold", "silver", "flags"),
 ]
 
 
@@ -137,19 +138,21 @@ def records_csv(board: Board) -> str:
         for domain, found in board.statistics["domains"].items():
             for row in found:
                 who = {name: row[name] for name in ("mode", "model", "setting")}
+                marks = {"flags": " ".join(row["flags"])}
+                marks |= {
+                    name: row["record"]["references"][name] for name in ("gold", "silver")
+                }
                 for number, one in _record_estimates(row["record"]):
                     second = {f"second_{k}": v for k, v in (one["second"] or {}).items()}
                     told = {"domain": domain, "number": number, "estimate": one["score"]}
-                    yield {**who, **one, **told, **second}
+                    yield {**who, **one, **told, **second, **marks}
 
     return _table(_OF_RECORDS, rows())
 
 
 def _record_estimates(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (number, estimate) of what is known of a row's records."""
-    numbers = {
-        name: record[name] for name in ("similarity", "medication", "read", "characters")
-    }
+    numbers = {name: record[name] for name in NUMBERS}
     numbers |= {f"similarity of {name}": one for name, one in record["sections"].items()}
     numbers |= {f"similarity of field {name}": one for name, one in record["fields"].items()}
     for graph, told in record["graphs"].items():

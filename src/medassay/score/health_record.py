@@ -43,7 +43,7 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        reference (gold or silver), read (whether there was JSON), similarity, sections and fields (name → likeness, of those with anything expected), leaves,
+        reference (standing, maker, family of its origin), read (whether there was JSON), similarity, sections and fields (name → likeness, of those with anything expected), leaves,
         missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs expected),
         stopped_as_current, lost and invented (numbers of drugs), characters (of the whole reply). Names of drugs are no part of a score: they belong
         to the report, and are deleted with it.
@@ -58,7 +58,7 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     if not found.parsed:
         sections = dict.fromkeys(json_similarity(expected, expected).by_section, 0.0)
     return {
-        "reference": item.origin.standing if item.origin else None,
+        "reference": _reference(item),
         "read": found.parsed,
         "similarity": found.overall,
         "sections": sections,
@@ -72,6 +72,14 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
         "lost": len(state.lost),
         "invented": len(state.invented),
         "characters": len(reply_text),
+    }
+
+
+def _reference(item: Item) -> dict[str, Any]:
+    """Return what every score says of its reference: standing, maker, family, whether it was converted."""
+    told = item.origin.to_dict() if item.origin else {}
+    return {
+        key: told[key] for key in ("standing", "maker", "family", "converted") if key in told
     }
 
 

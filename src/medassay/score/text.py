@@ -61,7 +61,7 @@ def bleu(prediction: str, reference: str, *, smoothed: bool = False) -> float:
             return BLEU_OF_NONE
         logs += math.log(matches / possible)
     penalty = min(1.0, math.exp(1 - len(wanted) / len(said)))
-    return penalty * math.exp(logs / _ORDER)
+    return max(BLEU_OF_NONE, penalty * math.exp(logs / _ORDER))
 
 
 def tokens_13a(text: str) -> list[str]:

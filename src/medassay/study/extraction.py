@@ -2,8 +2,9 @@
 
 Families of metrics: structure (JSON similarity, medication state), words (BLEU, ROUGE, Levenshtein, token F1 over the
 record as plain text), meaning (embeddings, section by section), judges (graphs, where the run has some). The composite is
-the mean of the families, each the mean of its metrics; a high composite hides what a family alone would show, so families
-stand beside it, and so does every stopped drug that is listed as current.
+the mean of the families, each the mean of its metrics (unsmoothed BLEU enters none; of a report without drugs, structure is
+likeness alone); a high composite hides what a family alone would show, so families stand beside it, and so does every stopped
+drug that is listed as current. Rows are compared on the reports that they have in common.
 
 Source: specification of health-record extraction; text metrics; statistics 7.3 and 7.7.
 """
@@ -24,11 +25,20 @@ from medassay.score.health_record import section_of, section_text
 from medassay.score.medication import medication_state
 from medassay.score.text import TEXT_METRICS
 from medassay.statistic.metric.correlation import pearson, tree
+from medassay.statistic.ranking.field import MIN_COVERAGE
+from medassay.statistic.ranking.shared import Bools
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 from medassay.task.case_pool import CasePool
 from medassay.task.case_table import CaseTable
-from medassay.task.records import TASKS, paired_differences, pooled_estimates, thinking_pairs
+from medassay.task.records import (
+    TASKS,
+    graph_number,
+    graphs_of,
+    paired_differences,
+    pooled_estimates,
+    thinking_pairs,
+)
 from medassay.task.scoring import RunItems
 
 COMPOSITE = "composite"
@@ -72,6 +82,7 @@ class Answered:
     values: dict[str, float]
     sections: Sequence[tuple[str, str]]
     stopped: Sequence[str]
+    synthetic: bool
 
 
 def extraction_study(
@@ -89,7 +100,8 @@ def extraction_study(
     dict
         metrics (name, family, threshold, id), families, rows (estimates by metric and family, composite, pass rates),
         correlation (Pearson over all answers, with n, order and clusters), thinking (paired differences), stopped (drugs
-        that were stopped and are listed as current, by report and row).
+        that were stopped and are listed as current, by report and row; those of synthetic reports without a name), reports
+        (how many the rows have in common, how many there are), and run, seal, code, scripted, references.
 
     Raises
     ------
@@ -124,7 +136,7 @@ def _metrics(
     if embedder is not None:
         families[EMBEDDING] = "meaning"
         ids[EMBEDDING] = f"{EMBEDDING}, mean of sections, {embedder.id}"
-    graphs = {graph["name"]: graph["id"] for graph in run.manifest.get("graphs", [])}
+    graphs = {graph_number(g["name"]): g["id"] for g in run.manifest.get("graphs", [])}
     families |= dict.fromkeys(graphs, "judges")
     known = {**THRESHOLDS, **dict.fromkeys(graphs, _OF_GRAPHS)}
     for name, value in thresholds.items():
@@ -148,14 +160,21 @@ def _metrics(
 def _answers(run: Run) -> Iterator[Answered]:
     """Yield every answer to a report with a reference; a failed call tells nothing of the model."""
     items = RunItems(run.path, run.manifest["domains"])
+    graphs = {graph["name"]: graph["roots"] for graph in run.manifest.get("graphs", [])}
     trials = read_jsonl(run.path / "trials.jsonl")
     for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
         item = items.get(trial["domain"], trial["item"])
         if item.record is not None and score.get("parts"):
-            yield _answered(trial, score["parts"], item)
+            judged = graphs_of(trial, score["parts"], graphs)
+            yield _answered(trial, score["parts"], judged, item)
 
 
-def _answered(trial: Mapping[str, Any], parts: Mapping[str, Any], item: Item) -> Answered:
+def _answered(
+    trial: Mapping[str, Any],
+    parts: Mapping[str, Any],
+    judged: Mapping[str, Mapping[str, Any]],
+    item: Item,
+) -> Answered:
     reply = read_json_reply(trial["value"] or "").value if parts["read"] else None
     wanted: Mapping[str, Any] = item.record or {}
     sections = [
@@ -166,8 +185,11 @@ def _answered(trial: Mapping[str, Any], parts: Mapping[str, Any], item: Item) ->
     if parts["total"]:
         values["medication"] = parts["correct"] / parts["total"]
     values |= {name: metric(said, reference) for name, metric in TEXT_METRICS.items()}
-    graphs = parts.get("graphs", {})
-    values |= {n: told["score"] for n, told in graphs.items() if told["score"] is not None}
+    values |= {
+        graph_number(name): told["score"]
+        for name, told in judged.items()
+        if told["score"] is not None
+    }
     state = medication_state(wanted["medications"], section_of(reply, "medications"))
     return Answered(
         row=(trial["model"], trial["setting"], trial["mode"]),
@@ -176,6 +198,7 @@ def _answered(trial: Mapping[str, Any], parts: Mapping[str, Any], item: Item) ->
         values=values,
         sections=sections,
         stopped=state.stopped_as_current,
+        synthetic=item.kind == "synthetic",
     )
 
 
@@ -214,7 +237,11 @@ class _Study:
         rows = sorted({answer.row for answer in self._answers})
         return {
             "run": self._run.id,
+            "seal": self._run.seal["hash"],
+            "code": self._run.manifest["code"],
+            "scripted": any("scripted" in row["flags"] for row in self._overall),
             "references": self._references,
+            "reports": {"common": int(self._common.sum()), "all": self._n_reports},
             "metrics": [
                 {"name": m.name, "family": m.family, "threshold": m.threshold, "id": m.id}
                 for m in self._metrics.values()
@@ -227,7 +254,7 @@ class _Study:
             ],
             "stopped": [
                 dict(zip(("model", "setting", "mode"), a.row, strict=True))
-                | {"domain": a.domain, "item": a.item, "drug": drug}
+                | {"domain": a.domain, "item": a.item, "drug": None if a.synthetic else drug}
                 for a in self._answers
                 for drug in a.stopped
             ],
@@ -235,8 +262,33 @@ class _Study:
 
     @property
     def _references(self) -> dict[str, int]:
-        overall = self._run.statistics["domains"]["overall"][0]["record"]["references"]
-        return {name: overall[name] for name in ("gold", "silver", "converted")}
+        found = [row["record"]["references"] for row in self._overall]
+        return {n: max(one[n] for one in found) for n in ("gold", "silver", "converted")}
+
+    @property
+    def _overall(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._run.statistics["domains"]["overall"]
+        return rows
+
+    @property
+    def _n_reports(self) -> int:
+        return len({(answer.domain, answer.item) for answer in self._answers})
+
+    @cached_property
+    def _common(self) -> Bools:
+        """Return the reports that all rows have; a row that lacks more than a tenth of them decides nothing."""
+        known = [pool.known("json_similarity") for pool in self._whole.values()]
+        most = [one for one in known if one.sum() >= MIN_COVERAGE * self._n_reports] or known
+        return np.asarray(np.logical_and.reduce(most))
+
+    @cached_property
+    def _pools(self) -> dict[Row, CasePool]:
+        """Return the numbers of each row on the common reports; on its own where it lacks some of them."""
+        made = {}
+        for row, pool in self._whole.items():
+            has_all = bool((pool.known("json_similarity") | ~self._common).all())
+            made[row] = pool.only(self._common) if has_all else pool
+        return made
 
     def _value(self, answer: Answered) -> list[float | None]:
         """Return every number of one answer in the order of `_numbers`, None where unknown."""
@@ -263,7 +315,7 @@ class _Study:
         ]
 
     @cached_property
-    def _pools(self) -> dict[Row, CasePool]:
+    def _whole(self) -> dict[Row, CasePool]:
         """Return the numbers of each row, item by item, repeats averaged."""
         items = RunItems(self._run.path, self._run.manifest["domains"])
         table = CaseTable(items, self._run.manifest, self._numbers)
@@ -278,17 +330,15 @@ class _Study:
 
     def _row(self, row: Row) -> dict[str, Any]:
         found = pooled_estimates(self._pools[row])
-        counted: dict[str, Any] = next(
-            r["record"]["counted"]
-            for r in self._run.statistics["domains"]["overall"]
-            if (r["model"], r["setting"], r["mode"]) == row
-        )
+        own = next(r for r in self._overall if (r["model"], r["setting"], r["mode"]) == row)
         return {
             **dict(zip(("model", "setting", "mode"), row, strict=True)),
             "metrics": {name: found.get(name) for name in self._metrics},
             "families": {family: found.get(f"family {family}") for family in self._families},
             "pass": {name: found.get(f"pass {name}") for name in self._metrics},
-            "stopped_as_current": counted["stopped_as_current"],
+            "stopped_as_current": own["record"]["counted"]["stopped_as_current"],
+            "n": int(self._pools[row].known("json_similarity").sum()),
+            "flags": own["flags"],
         }
 
     def _correlation(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from medassay.core.leaderboard import honest_ends
+from medassay.core.leaderboard import share_text
 from medassay.publication.page.html import asset, environment
 from medassay.publication.page.records import thinking_figure
 from medassay.publication.plot.figure import Figure, drawable
@@ -14,13 +14,16 @@ from medassay.publication.plot.matrix import heat_map
 from medassay.publication.table import harmless
 from medassay.study.extraction import COMPOSITE
 
+_ALONE = "Each interval is of its difference alone: among twenty, one excludes 0 by chance."
+_SCRIPTED = "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
 _MARKS = str.maketrans({c: f"\\{c}" for c in "\\|*_`<>[]"} | {"\n": " ", "\r": " "})
 
 
-def files_of(document: Mapping[str, Any], *, scripted: bool) -> dict[str, bytes]:
+def files_of(document: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the files of a study by name; figures are left out where they cannot be drawn."""
     figures = {"correlation": correlation_figure(document["correlation"])}
-    if (gain := thinking_figure(_shown_pairs(document))) is not None:
+    shown = [*(f"family {name}" for name in document["families"]), COMPOSITE]
+    if (gain := thinking_figure(document["thinking"], shown)) is not None:
         figures["thinking"] = gain
     page = environment().get_template("extraction.html")
     content = page.render(
@@ -28,7 +31,6 @@ def files_of(document: Mapping[str, Any], *, scripted: bool) -> dict[str, bytes]
         groups=_groups(document),
         figures=figures,
         drawn=drawable(),
-        scripted=scripted,
         reading=reading(document),
     )
     made = {
@@ -60,23 +62,14 @@ def reading(document: Mapping[str, Any]) -> str:
     """Return the study in one sentence or two: the best composite, and what it hides."""
     rows = [row for row in document["rows"] if row["metrics"][COMPOSITE]]
     if not rows:
-        return "No answer has every family of metrics: there is no composite."
+        return "There is no composite with an interval: too few reports, or a family of metrics is absent."
     best = max(rows, key=lambda row: row["metrics"][COMPOSITE]["score"])
     stopped = sum(row["stopped_as_current"] for row in document["rows"])
     said = (
         f"{best['model']} ({best['setting']}) has the highest composite, "
-        f"{share(best['metrics'][COMPOSITE])}, and lists {best['stopped_as_current']} stopped drugs as current"
+        f"{share_text(best['metrics'][COMPOSITE])}, and lists {best['stopped_as_current']} stopped drugs as current"
     )
     return f"{said}; all rows together list {stopped}."
-
-
-def share(found: Mapping[str, Any] | None) -> str:
-    """Return an estimate of a share in percent with its interval, a dash where nothing is known."""
-    if not found:
-        return "–"
-    ends = honest_ends(dict(found))
-    numbers = [100 * end for end in (found["score"], ends["lo"], ends["hi"])]
-    return "{:.1f} [{:.1f}, {:.1f}]".format(*numbers)
 
 
 def csv_text(document: Mapping[str, Any]) -> str:
@@ -84,12 +77,23 @@ def csv_text(document: Mapping[str, Any]) -> str:
     made = io.StringIO()
     columns = [
         *("model", "setting", "mode", "kind", "name", "threshold", "estimate", "lo", "hi"),
-        *("second_method", "second_lo", "second_hi", "n", "n_clusters"),
+        *(
+            "second_method",
+            "second_lo",
+            "second_hi",
+            "n",
+            "n_clusters",
+            "gold",
+            "silver",
+            "flags",
+        ),
     ]
     writer = csv.DictWriter(made, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     thresholds = {m["name"]: m["threshold"] for m in document["metrics"]}
+    references = {name: document["references"][name] for name in ("gold", "silver")}
     for row in document["rows"]:
+        marks = {**references, "flags": " ".join(row["flags"])}
         for kind, key in (("metric", "metrics"), ("family", "families"), ("pass rate", "pass")):
             for name, found in row[key].items():
                 if found is None:
@@ -97,7 +101,7 @@ def csv_text(document: Mapping[str, Any]) -> str:
                 second = {f"second_{k}": v for k, v in (found["second"] or {}).items()}
                 threshold = thresholds.get(name) if kind == "pass rate" else None
                 told = {"kind": kind, "name": name, "threshold": threshold}
-                line = {**row, **found, **told, "estimate": found["score"], **second}
+                line = {**row, **found, **told, "estimate": found["score"], **second, **marks}
                 writer.writerow({k: harmless(v) for k, v in line.items()})
     return made.getvalue()
 
@@ -108,9 +112,11 @@ def markdown(document: Mapping[str, Any]) -> str:
     parts = [
         f"# Extraction study of run {document['run']}",
         "",
-        f"{reading(document)} References: {references['gold']} gold, {references['silver']} silver, "
-        f"{references['converted']} converted. Percent with 95 % intervals.",
+        f"{_plain(reading(document))} References: {references['gold']} gold, {references['silver']} silver, "
+        f"{references['converted']} converted. Percent with 95 % intervals, over {document['reports']['common']} of "
+        f"{document['reports']['all']} reports that the rows have in common. Seal {document['seal'][:16]}.",
         "",
+        *([_SCRIPTED, ""] if document["scripted"] else []),
         "## Families",
         "",
         *_table(document, "families", [*document["families"]]),
@@ -123,10 +129,20 @@ def markdown(document: Mapping[str, Any]) -> str:
     parts += _table(document, "pass", list(thresholds))
     parts += ["", "## Pearson's r over all answers", "", *_correlation(document["correlation"])]
     if document["thinking"]:
-        parts += ["", "## Thinking minus no thinking, points of 100", "", *_thinking(document)]
+        parts += [
+            "",
+            "## Thinking minus no thinking, points of 100",
+            "",
+            _ALONE,
+            "",
+            *_thinking(document),
+        ]
     parts += ["", "## Stopped drugs listed as current", ""]
     heads = ["report", "drug", "model", "setting"]
-    lines = ([s["item"], s["drug"], s["model"], s["setting"]] for s in document["stopped"])
+    lines = (
+        [s["item"], s["drug"] or "not named: synthetic", s["model"], s["setting"]]
+        for s in document["stopped"]
+    )
     parts += list(_lines(heads, lines)) if document["stopped"] else ["None."]
     return "\n".join(parts) + "\n"
 
@@ -139,26 +155,17 @@ def _groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
     return made
 
 
-def _shown_pairs(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the pairs with the numbers that the figure shows: families and the composite."""
-    shown = (*(f"family {name}" for name in document["families"]), COMPOSITE)
-    return [
-        {
-            **p,
-            "differences": {
-                n: {**p["differences"][n], "graph": n} for n in shown if n in p["differences"]
-            },
-        }
-        for p in document["thinking"]
-    ]
-
-
 def _table(document: Mapping[str, Any], key: str, names: Sequence[str]) -> Iterator[str]:
     rows = (
-        [row["model"], row["setting"], *(share(row[key][name]) for name in names)]
+        [
+            row["model"],
+            row["setting"],
+            str(row["n"]),
+            *(share_text(row[key][name]) for name in names),
+        ]
         for row in document["rows"]
     )
-    yield from _lines(["model", "setting", *names], rows)
+    yield from _lines(["model", "setting", "reports", *names], rows)
 
 
 def _correlation(found: Mapping[str, Any]) -> Iterator[str]:

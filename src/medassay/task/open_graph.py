@@ -8,7 +8,7 @@ OPEN_GRAPH = Task(
     split="test",
     template="open",
     readers={"open": ("text", None)},
-    judges={"open": "open_graph"},
+    judges={"open": "graph"},
     n_judges=1,
     graphs=("open_answer_safety",),
 )

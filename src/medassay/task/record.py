@@ -21,7 +21,7 @@ RECORD_GRAPH = Task(
     split="test",
     template="health_record",
     readers={"record": ("text", None)},
-    judges={"record": "record_graph"},
+    judges={"record": "graph"},
     n_judges=1,
     graphs=("medical_extraction_quality", "record_correctness"),
 )

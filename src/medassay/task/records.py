@@ -1,6 +1,7 @@
 """What a report says of structured health records besides the score: sections, medication, thinking or not.
 
-Everything is over the reports that a row is ranked on, each report counting once, repeats averaged first.
+Estimates are over the reports that a row is ranked on, each report counting once whatever its domain, repeats averaged
+first; drugs and leaves are counted over all answers.
 
 Source: specification of health-record extraction, "Evaluation"; statistics 7.3.
 """
@@ -12,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.health_record import FIELDS, SECTIONS, asks_for_thoughts
+from medassay.core.health_record import (
+    FIELDS,
+    LENGTH,
+    MEDICATION,
+    NUMBERS,
+    READ,
+    SECTIONS,
+    SIMILARITY,
+    asks_for_thoughts,
+)
 from medassay.core.trial import Scale
 from medassay.statistic.interval.ratio import ratio_estimate, ratio_p
 from medassay.statistic.ranking.shared import Bools
@@ -21,7 +31,6 @@ from medassay.task.case_pool import CasePool
 from medassay.task.case_table import CaseTable, Cell, Row
 from medassay.task.scoring import RunItems
 
-SIMILARITY, MEDICATION, READ, LENGTH = "similarity", "medication", "read", "characters"
 COUNTED = (
     *("correct", "total", "stopped_as_current", "lost", "invented"),
     *("leaves", "missing", "extra"),
@@ -51,28 +60,30 @@ class RecordScores:
         self._manifest = manifest
         self._graphs = {g["name"]: tuple(g["roots"]) for g in manifest.get("graphs", [])}
         self._numbers = (
-            *(SIMILARITY, MEDICATION, READ, LENGTH),
+            *NUMBERS,
             *SECTIONS,
             *map(_field, FIELDS),
             *(
                 name
                 for graph, roots in self._graphs.items()
-                for name in (graph, *(_branch(graph, root) for root in roots))
+                for name in (graph_number(graph), *(_branch(graph, root) for root in roots))
             ),
         )
         self._table = CaseTable(items, manifest, self._numbers)
         self._counted: dict[Cell, Counter[str]] = {}
-        self._references = {
-            d: [items.get(d, n).origin for n in items.names(d)] for d in items.domains
-        }
+        # Cell → place → what the score says of its reference: items may be withheld or deleted by now.
+        self._references: dict[Cell, dict[int, Mapping[str, Any]]] = {}
 
     def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
         """Take one trial with its score record; a failed trial tells nothing."""
         parts = score.get("parts") or {}
         cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
-        self._table.add(cell, trial["item"], _values(parts) if parts else ())
+        judged = graphs_of(trial, parts, self._graphs)
+        place = self._table.add(cell, trial["item"], _values(parts, judged) if parts else ())
         counted = self._counted.setdefault(cell, Counter())
         counted.update({name: parts[name] for name in COUNTED if name in parts})
+        if parts:
+            self._references.setdefault(cell, {})[place] = parts["reference"]
 
     def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
         """Return what a report row says besides its rank, under the key `record`.
@@ -85,29 +96,39 @@ class RecordScores:
         counted: Counter[str] = Counter()
         for domain in domains:
             counted.update(self._counted.get((domain, *row, mode), {}))
-        family = self._manifest["models"].get(row[0], {}).get("family", "unknown").casefold()
-        origins = [o for d in domains for o in self._references[d] if o is not None]
-        own = sum(o.standing == "silver" and o.family.casefold() == family for o in origins)
+        references = [
+            reference
+            for domain in domains
+            for reference in self._references.get((domain, *row, mode), {}).values()
+        ]
         record = {
-            **{name: found.get(name) for name in (SIMILARITY, MEDICATION, READ, LENGTH)},
+            **{name: found.get(name) for name in NUMBERS},
             "sections": {name: found[name] for name in SECTIONS if name in found},
             "fields": {name: found[_field(name)] for name in FIELDS if _field(name) in found},
             "graphs": {
                 graph: {
-                    "score": found.get(graph),
+                    "score": found.get(graph_number(graph)),
                     "branches": {root: found.get(_branch(graph, root)) for root in roots},
                 }
                 for graph, roots in self._graphs.items()
             },
             "counted": {name: counted[name] for name in COUNTED},
             "references": {
-                "gold": sum(o.standing == "gold" for o in origins),
-                "silver": sum(o.standing == "silver" for o in origins),
-                "converted": sum(o.converted for o in origins),
-                "of_own_family": own if family != "unknown" else 0,
+                "gold": sum(r["standing"] == "gold" for r in references),
+                "silver": sum(r["standing"] == "silver" for r in references),
+                "converted": sum(r.get("converted", False) for r in references),
+                "of_own_family": sum(self._is_own(r, row[0]) for r in references),
             },
         }
         return {"record": record}
+
+    def _is_own(self, reference: Mapping[str, Any], model: str) -> bool:
+        """Return whether a tested model, or one of its vendor, wrote a reference."""
+        if reference["standing"] != "silver":
+            return False
+        family = self._manifest["models"].get(model, {}).get("family", "unknown").casefold()
+        alike = family != "unknown" and reference["family"].casefold() == family
+        return alike or bool(reference["maker"] == model)
 
     def flags(self, row: Mapping[str, Any]) -> list[str]:
         """Return the marks of a row: silver references, and those by the maker of the tested model."""
@@ -134,9 +155,6 @@ class RecordScores:
                 for setting in (thinking, direct)
             ]
             found = dict(paired_differences(pools[0], pools[1], self._numbers))
-            for number, one in found.items():
-                if (graph := number.partition("/")[0]) in self._graphs:
-                    one["graph"] = graph
             yield {"model": model, "thinking": thinking, "direct": direct, "differences": found}
 
 
@@ -204,7 +222,26 @@ def thinking_pairs(rows: Iterable[Row]) -> Iterator[tuple[str, str, str]]:
             yield model, setting, without[0]
 
 
-def _values(parts: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+def graphs_of(
+    trial: Mapping[str, Any], parts: Mapping[str, Any], graphs: Mapping[str, Sequence[str]]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return graph → score and branches of one answer.
+
+    What is no answer (blank, refused, cut off) nobody judged: it has nothing by any graph, as it has by the score. A failed call
+    tells nothing, and neither does a judge that failed.
+    """
+    if trial["outcome"] in ("answered", "failed"):
+        found: Mapping[str, Mapping[str, Any]] = parts.get("graphs", {})
+        return found
+    return {
+        name: {"score": 0.0, "branches": dict.fromkeys(roots, 0.0)}
+        for name, roots in graphs.items()
+    }
+
+
+def _values(
+    parts: Mapping[str, Any], judged: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, float | None]]:
     """Yield the numbers of one score by name, None for what is not known."""
     yield SIMILARITY, parts["similarity"]
     yield READ, float(parts["read"])
@@ -212,9 +249,20 @@ def _values(parts: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
     yield MEDICATION, parts["correct"] / parts["total"] if parts["total"] else None
     yield from parts["sections"].items()
     yield from ((_field(name), value) for name, value in parts["fields"].items())
-    for graph, said in parts.get("graphs", {}).items():
-        yield graph, said["score"]
+    for graph, said in judged.items():
+        yield graph_number(graph), said["score"]
         yield from ((_branch(graph, root), value) for root, value in said["branches"].items())
+
+
+def graph_number(graph: str) -> str:
+    """Return the name of a graph's score among numbers: a graph may be called what a number is called.
+
+    Examples
+    --------
+    >>> graph_number("medication")
+    'graph medication'
+    """
+    return f"graph {graph}"
 
 
 def _field(name: str) -> str:
@@ -223,4 +271,4 @@ def _field(name: str) -> str:
 
 
 def _branch(graph: str, root: str) -> str:
-    return f"{graph}/{root}"
+    return f"{graph_number(graph)}/{root}"

@@ -159,9 +159,20 @@ def load(path: Path | str) -> Graph:
 
 
 def recalled(remembered: Mapping[str, Any]) -> Graph:
-    """Return the graph that a run remembers."""
+    """Return the graph that a run remembers.
+
+    Raises
+    ------
+    InputError
+        When its text is not the graph of the name, id and roots beside it.
+    """
     where = f"graph {remembered['name']}"
-    return graph_from(_read_json(remembered["text"], where), where)
+    graph = graph_from(_read_json(remembered["text"], where), where)
+    if graph.remembered() != dict(remembered):
+        raise InputError(
+            f"{where}: its text is not the graph that the run says it was judged by"
+        )
+    return graph
 
 
 def graph_from(document: Any, where: str) -> Graph:

@@ -62,6 +62,12 @@ class GraphJudge:
                 heard.setdefault(question.path, []).append(at)
             said.append(_told(graph, walk, heard))
         first = said[0]
+        if next(waiting, None) is not None:
+            return [
+                Verdict(
+                    valid=False, reason="more replies than questions", body={"graphs": said}
+                )
+            ]
         if first["score"] is None:
             failed = next(s for s in first["trace"] if s["status"] != "ok")
             reason = f"no usable reply at node '{failed['node']}': {failed['reason']}"

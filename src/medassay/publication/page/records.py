@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from medassay.core.health_record import FIELDS, SECTIONS
+from medassay.core.health_record import (
+    FIELDS,
+    LENGTH,
+    MEDICATION,
+    READ,
+    SECTIONS,
+    SIMILARITY,
+)
 from medassay.publication.board import OVERALL, Board
 from medassay.publication.page.figures import drawn, shown
 from medassay.publication.page.graph import drawings
@@ -12,11 +19,11 @@ from medassay.publication.plot.figure import Figure
 from medassay.publication.plot.forest import forest
 from medassay.publication.plot.matrix import score_grid
 
-NUMBERS = {
-    "similarity": "JSON similarity",
-    "medication": "drugs in the right list",
-    "read": "replies with JSON",
-    "characters": "length, characters",
+SAID = {
+    SIMILARITY: "JSON similarity",
+    MEDICATION: "drugs in the right list",
+    READ: "replies with JSON",
+    LENGTH: "length, characters",
 }
 _SHOWN = 40  # rows of a figure
 _LISTED = 2000  # rows of a table
@@ -26,10 +33,12 @@ def pages(board: Board) -> Iterator[Page]:
     """Yield the page of every mode."""
     if "records" not in board.statistics:
         return
+    graphs = {graph["name"]: graph["roots"] for graph in board.manifest.get("graphs", [])}
+    gained = [SIMILARITY, MEDICATION, *(f"graph {name}" for name in graphs)]
     for mode in board.modes:
         rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
         pairs = [_ordered(p) for p in board.statistics["records"]["thinking"].get(mode, [])]
-        figures = {"fields": fields_figure(rows), "thinking": thinking_figure(pairs)}
+        figures = {"fields": fields_figure(rows), "thinking": thinking_figure(pairs, gained)}
         placed = {}
         for name, figure in figures.items():
             if figure is not None:
@@ -42,14 +51,12 @@ def pages(board: Board) -> Iterator[Page]:
             mode=mode,
             rows=rows,
             pairs=pairs,
-            numbers=NUMBERS,
+            numbers=SAID,
             parts={
                 "sections": {name: name.replace("_", " ") for name in SECTIONS},
                 "fields": {name: field_name(name) for name in FIELDS},
             },
-            graphs={
-                graph["name"]: graph["roots"] for graph in board.manifest.get("graphs", [])
-            },
+            graphs=graphs,
             drawings=drawings(board.manifest.get("graphs", [])),
             figures=placed,
             scripted=any("scripted" in row["flags"] for row in rows),
@@ -84,28 +91,24 @@ def field_name(field: str) -> str:
     return field.replace(".", ": ").replace("_", " ")
 
 
-def thinking_figure(pairs: Sequence[Mapping[str, Any]]) -> Figure | None:
-    """Return what thinking first adds to likeness, medication and each graph's score, model by model."""
+def thinking_figure(pairs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Figure | None:
+    """Return what thinking first adds to the numbers named, model by model, at most forty rows; None for none."""
     shares = [
-        {"name": f"{pair['model']}: {NUMBERS.get(number, number)}", "diff": one["difference"]}
+        {"name": f"{pair['model']}: {SAID.get(name, name)}", "diff": one["difference"]}
         | {key: one[key] for key in ("lo", "hi", "different")}
         for pair in pairs
-        for number, one in pair["differences"].items()
-        if number in ("similarity", "medication") or _is_graph(number, one)
+        for name in names
+        if (one := pair["differences"].get(name))
     ]
     return forest(shares[:_SHOWN], unit="points of 100", factor=100.0) if shares else None
 
 
 def _ordered(pair: Mapping[str, Any]) -> dict[str, Any]:
     """Return a pair with its numbers in the order of the page: the whole, the sections, the graphs."""
-    first = [*NUMBERS, *SECTIONS, *(f"field {name}" for name in FIELDS)]
+    first = [*SAID, *SECTIONS, *(f"field {name}" for name in FIELDS)]
     place = {name: at for at, name in enumerate(first)}
     found = sorted(pair["differences"].items(), key=lambda one: place.get(one[0], len(first)))
     return {**pair, "differences": dict(found)}
-
-
-def _is_graph(number: str, one: Mapping[str, Any]) -> bool:
-    return "graph" in one and "/" not in number
 
 
 def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
