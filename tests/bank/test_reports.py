@@ -162,3 +162,14 @@ def test_an_approval_without_item_or_person_changes_nothing(tmp_path, names, who
     with pytest.raises(InputError, match=says):
         approve(folder, names, who=who, lock=tmp_path / "l", today=dt.date(2026, 1, 1))
     assert (folder / "items.jsonl").read_bytes() == before
+
+
+def test_an_approval_that_cannot_be_released_changes_nothing(tmp_path):
+    folder = silver_bank(tmp_path)
+    before = (folder / "items.jsonl").read_bytes()
+    (tmp_path / "banks.lock").mkdir()
+    with pytest.raises(OSError, match="banks.lock"):
+        approve(
+            folder, ["a"], who="me", lock=tmp_path / "banks.lock", today=dt.date(2026, 1, 1)
+        )
+    assert (folder / "items.jsonl").read_bytes() == before

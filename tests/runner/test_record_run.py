@@ -126,6 +126,14 @@ def test_every_score_says_what_its_reference_is(tmp_path):
     assert {"silver_references", "reference_of_same_vendor"} <= set(row["flags"])
 
 
+def test_a_model_that_wrote_its_own_references_is_marked_without_a_family(tmp_path):
+    bank = items(origin=makers.silver_origin("thinker", "unknown"))
+    plan = workspace(tmp_path, thinker(), babbler(), bank=bank)
+    found = rows(pipeline.run(plan, secrets={}))
+    assert found["thinker", THINKS]["record"]["references"]["of_own_family"] == N
+    assert found["babbler", THINKS]["record"]["references"]["of_own_family"] == 0
+
+
 def test_gold_alone_bears_no_mark(run):
     for row in rows(run).values():
         assert not {"silver_references", "reference_of_same_vendor"} & set(row["flags"])
@@ -241,7 +249,13 @@ def test_reports_without_references_are_read_and_not_scored(tmp_path):
     row = rows(made)["thinker", THINKS]
     assert row["score"] is None
     assert row["outcomes"]["answered"] == N
-    assert rows(made)["babbler", THINKS]["outcomes"]["unparsed"] == N
+    assert row["record"]["read"]["score"] == 1.0
+    silent = rows(made)["babbler", THINKS]
+    assert silent["outcomes"]["unparsed"] == N
+    assert silent["record"]["read"]["score"] == 0.0
+    assert silent["record"]["similarity"] is None
+    medassay.publish(made, tmp_path / "site")
+    assert medassay.verify(tmp_path / "site").ok
     assert medassay.verify(made.path).ok
 
 

@@ -38,3 +38,10 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
+    if not any(
+        row["record"]["references"][name] for row in rows for name in ("gold", "silver")
+    ):
+        out.result(
+            "No report has a reference record: replies are read and nothing is scored; `medassay bank silver` has a model "
+            "write references."
+        )

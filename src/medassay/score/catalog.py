@@ -26,4 +26,5 @@ SCORERS: dict[str, Scorer] = {
 # What is told of an answer, and of the whole reply, besides the score, whoever gives it: one line each form.
 PARTS: dict[Form, Callable[[Item, Answer, str], dict[str, Any]]] = {
     "record": record_parts,
+    "report": record_parts,
 }

@@ -45,19 +45,21 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     dict
         reference (standing, maker, family of its origin), read (whether there was JSON), similarity, sections and fields (name → likeness, of those with anything expected), leaves,
         missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs expected),
-        stopped_as_current, lost and invented (numbers of drugs), characters (of the whole reply). Names of drugs are no part of a score: they belong
+        stopped_as_current, lost and invented (numbers of drugs), characters (of the whole reply); of a report without a
+        reference read and characters alone. Names of drugs are no part of a score: they belong
         to the report, and are deleted with it.
     """
-    if item.record is None:
-        return {}
     reply = read_json_reply(answer.value or "").value
+    known = {"read": reply is not None, "characters": len(reply_text)}
+    if item.record is None:
+        return known
     expected = {RECORD: item.record}
     found = json_similarity(expected, reply, exclude=(MONOLOGUE,))
     state = medication_state(item.record["medications"], section_of(reply, "medications"))
     sections = dict(found.by_section)
     if not found.parsed:
         sections = dict.fromkeys(json_similarity(expected, expected).by_section, 0.0)
-    return {
+    return known | {
         "reference": _reference(item),
         "read": found.parsed,
         "similarity": found.overall,
@@ -71,7 +73,6 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
         "stopped_as_current": len(state.stopped_as_current),
         "lost": len(state.lost),
         "invented": len(state.invented),
-        "characters": len(reply_text),
     }
 
 

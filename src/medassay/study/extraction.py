@@ -164,7 +164,7 @@ def _answers(run: Run) -> Iterator[Answered]:
     trials = read_jsonl(run.path / "trials.jsonl")
     for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
         item = items.get(trial["domain"], trial["item"])
-        if item.record is not None and score.get("parts"):
+        if item.record is not None and "similarity" in score.get("parts", {}):
             judged = graphs_of(trial, score["parts"], graphs)
             yield _answered(trial, score["parts"], judged, item)
 

@@ -82,7 +82,7 @@ class RecordScores:
         place = self._table.add(cell, trial["item"], _values(parts, judged) if parts else ())
         counted = self._counted.setdefault(cell, Counter())
         counted.update({name: parts[name] for name in COUNTED if name in parts})
-        if parts:
+        if "reference" in parts:
             self._references.setdefault(cell, {})[place] = parts["reference"]
 
     def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
@@ -90,9 +90,9 @@ class RecordScores:
 
         `used` are the items that the row is ranked on, over the domains.
         """
-        found = pooled_estimates(
-            self._table.pool(domains, row, mode).only(used), frozenset([LENGTH])
-        )
+        pool = self._table.pool(domains, row, mode)
+        # Without a single reference nothing is ranked, and what was read is told of all reports.
+        found = pooled_estimates(pool.only(used) if used.any() else pool, frozenset([LENGTH]))
         counted: Counter[str] = Counter()
         for domain in domains:
             counted.update(self._counted.get((domain, *row, mode), {}))
@@ -243,9 +243,11 @@ def _values(
     parts: Mapping[str, Any], judged: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[str, float | None]]:
     """Yield the numbers of one score by name, None for what is not known."""
-    yield SIMILARITY, parts["similarity"]
     yield READ, float(parts["read"])
     yield LENGTH, float(parts["characters"])
+    if "similarity" not in parts:
+        return
+    yield SIMILARITY, parts["similarity"]
     yield MEDICATION, parts["correct"] / parts["total"] if parts["total"] else None
     yield from parts["sections"].items()
     yield from ((_field(name), value) for name, value in parts["fields"].items())
