@@ -89,3 +89,10 @@ def test_a_short_text_that_is_right_gets_nothing_from_plain_bleu():
 
 def test_two_texts_without_a_word_are_alike():
     assert (token_f1("", "–"), token_f1("a", "")) == (1.0, 0.0)
+
+
+def test_smoothing_adds_one_from_the_second_order_on():
+    """1/2 words, (0 + 1)/(1 + 1) pairs, (0 + 1)/(0 + 1) beyond; no brevity penalty."""
+    assert bleu("stop now", "stop later", smoothed=True) == pytest.approx(0.25**0.25)
+    assert bleu("a", "b", smoothed=True) == BLEU_OF_NONE
+    assert bleu("a", "a " * 1000, smoothed=True) == BLEU_OF_NONE

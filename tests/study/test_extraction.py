@@ -375,3 +375,14 @@ def test_a_study_does_not_depend_on_the_hash_seed(run, study, seed):
     )
     other, here = json.loads(said.stdout), json.loads(json.dumps(study))
     assert {key: here[key] for key in other if here[key] != other[key]} == {}
+
+
+def test_without_drugs_in_a_report_structure_is_likeness_alone(tmp_path):
+    items = makers.record_items(N)
+    for item in items:
+        item["record"]["medications"] = {"current": [], "advised": [], "discontinued": []}
+    study = extraction_study(made(tmp_path, makers.record_student(N), items=items))
+    found = row(study, "m", THINKS)
+    assert found["metrics"]["medication"] is None
+    assert found["families"]["structure"] == found["metrics"]["json_similarity"]
+    assert found["metrics"][COMPOSITE]["n"] == N

@@ -203,3 +203,20 @@ def test_a_node_with_two_parents_is_drawn_once_and_reached_twice():
     passed = drawn.passed(trace)
     assert [(e.start, e.end) for e in passed.edges] == [("b", "w")]
     assert passed.says == "b: false → 0"
+
+
+def test_of_two_replies_that_lead_to_one_node_the_one_given_is_drawn():
+    document = {
+        "name": "g",
+        "roots": ["a"],
+        "nodes": {
+            "a": {"type": "choice", "criteria": "?", "options": {"good": "v", "fair": "v"}},
+            "v": {"type": "verdict", "score": 0.5},
+        },
+    }
+    drawn = drawings([{"name": "g", "text": json.dumps(document)}])["g"]
+    trace = [
+        {"node": "a", "parent": None, "verdict": "fair", "score": None, "status": "ok"},
+        {"node": "v", "parent": "a", "verdict": None, "score": 0.5, "status": "ok"},
+    ]
+    assert [edge.label for edge in drawn.passed(trace).edges] == ["fair"]
