@@ -111,6 +111,28 @@ def test_a_folder_of_texts_becomes_a_bank(tmp_path):
     assert bank.dropped == {"empty report": 1}
 
 
+GIVEN = {"name": "n", "licence": "l", "domain": "d", "language": "de"}
+
+
+@pytest.mark.parametrize("name", ["new\nline.txt", " .txt", "\u202egnp.txt"])
+def test_a_file_whose_name_can_be_no_id_is_named(tmp_path, name):
+    (tmp_path / name).write_text("Bericht")
+    with pytest.raises(InputError, match="its name becomes the id of the report"):
+        load_reports(tmp_path, **GIVEN)
+
+
+def test_two_files_that_would_be_one_report_are_both_named(tmp_path):
+    for name in ("a.txt", "a.md"):
+        (tmp_path / name).write_text(name)
+    with pytest.raises(InputError, match=r"a\.md and a\.txt would both be report 'a'"):
+        load_reports(tmp_path, **GIVEN)
+
+
+def test_a_suffix_in_capitals_is_no_reason_to_lose_a_report(tmp_path):
+    (tmp_path / "A.TXT").write_text("Bericht")
+    assert [item.id for item in load_reports(tmp_path, **GIVEN).items] == ["A"]
+
+
 @pytest.mark.parametrize("broken", ["none", "empty", "bytes"])
 def test_what_holds_no_texts_is_refused(tmp_path, broken):
     folder = tmp_path / "x"
@@ -148,9 +170,29 @@ def test_a_person_approves_and_a_new_version_says_so(tmp_path):
     told = {item.id: record.get("approval") for item, record in bank_records(bank)}
     assert told == {"a": {"who": "Dr. Example", "when": "2026-11-21"}, "b": None}
     assert "Approved by Dr. Example: a." in (folder / "CHANGES.md").read_text()
-    second, _ = approve(folder, [], who="Dr. Example", lock=lock, today=today)
+    second, _ = approve(folder, [], who="Dr. Other", lock=lock, today=today)
     assert second != version
-    assert all(r["approval"] for _, r in bank_records(load_bank(folder, lock=lock)))
+    told = {i.id: r["approval"]["who"] for i, r in bank_records(load_bank(folder, lock=lock))}
+    assert told == {"a": "Dr. Example", "b": "Dr. Other"}  # the first one's word stays
+
+
+def test_what_was_approved_or_has_no_record_is_not_approved(tmp_path):
+    folder, lock = silver_bank(tmp_path), tmp_path / "banks.lock"
+    today = dt.date(2026, 11, 21)
+    approve(folder, ["a"], who="Dr. Example", lock=lock, today=today)
+    with pytest.raises(InputError, match=r"'a' was approved by Dr\. Example on 2026-11-21"):
+        approve(folder, ["b", "a"], who="me", lock=lock, today=today)
+    approve(folder, [], who="me", lock=lock, today=today)
+    with pytest.raises(InputError, match="nothing that could still be approved"):
+        approve(folder, [], who="me", lock=lock, today=today)
+    report = [
+        {"id": "r", "domain": "d", "answer_type": "open", "question": "B", "record": None}
+    ]
+    bare = makers.write_bank(
+        tmp_path / "bare", [{**report[0], "source": "t"}], name="n", domains=["d"]
+    )
+    with pytest.raises(InputError, match="'r' has no record to approve"):
+        approve(bare, ["r"], who="me", lock=lock, today=today)
 
 
 @pytest.mark.parametrize(

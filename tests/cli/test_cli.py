@@ -302,3 +302,54 @@ def test_a_damaged_run_is_one_line_for_every_reader(cli, law, tmp_path, name, co
             assert error.count("\n") == 1
             assert "Traceback" not in error
     assert cli("verify", run)[0] == 6
+
+
+def test_health_records_from_reports_to_the_study(cli, tmp_path):
+    """The way of a hospital: texts, references by a model, a person's word, a run, the study's tables."""
+    letters = tmp_path / "letters"
+    letters.mkdir()
+    for i in range(12):
+        (letters / f"r-{i:02}.txt").write_text(f"Bericht {i}")
+    given = ("--name", "own", "--language", "de", "--domain", "records")
+    assert cli("bank", "import", "reports", letters, *given, "--to", "bank")[0] == 0
+    replies = {
+        f"r-{i:02}": makers.record_reply(makers.health_record(i), thoughts=True)
+        for i in range(12)
+    }
+    strong = {**makers.fake("strong", replies=replies), "family": "acme"}
+    makers.write_models(tmp_path, strong, makers.record_student(12))
+    code, text, _ = cli("bank", "silver", "bank", "--maker", "strong", "--to", "silver")
+    assert (code, "12 silver references by strong" in text) == (0, True)
+    assert cli("bank", "approve", "silver", "r-01", "--by", "Dr. Example")[0] == 0
+    plan = makers.write_plan(
+        tmp_path,
+        banks=["silver"],
+        task="record",
+        templates=["health_record", "health_record_direct"],
+    )
+    code, text, _ = cli("run", plan)
+    assert code == 0
+    assert "12 silver" in text
+    run = run_path(tmp_path)
+    code, text, _ = cli("report", run, "--study", "extraction", "--to", "study")
+    assert code == 0
+    for part in ("families", "thinking − direct, m, medication: +50.0", "all rows together list 12"):
+        assert part in text, part
+    assert (tmp_path / "study" / "index.html").is_file()
+    code, text, _ = cli("--json", "report", run, "--study", "extraction")
+    assert (code, json.loads(text)["reports"]) == (0, {"common": 12, "all": 12})
+    for args, expected in {
+        ("--study", "extraction", "--to", "study"): 3,
+        ("--study", "extraction", "--to", str(run / "x")): 3,
+        ("--study", "other"): 2,
+        ("--study", "extraction", "--by", "year"): 2,
+        ("--study", "extraction", "--pass", "bleu"): 2,
+        ("--study", "extraction", "--pass", "bleu=0.1,bleu=0.2"): 2,
+        ("--study", "extraction", "--pass", "nothing=0.1"): 3,
+        ("--study", "extraction", "--embeddings", "nowhere"): 3,
+        ("--pass", "bleu=0.1"): 2,
+    }.items():
+        code, _, error = cli("report", run, *args)
+        assert (code, error.count("\n")) == (expected, 1), (args, error)
+    assert cli("bank", "import", "reports", letters, "--name", "../x")[0] == 2
+    assert cli("bank", "import", "reports", letters, "--columns", "a=b")[0] == 2

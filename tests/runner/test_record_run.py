@@ -390,3 +390,24 @@ def test_a_run_with_a_deleted_report_verifies_and_is_published(tmp_path, task):
     assert b"aus3" not in left
     medassay.publish(made, tmp_path / "site")
     assert medassay.verify(tmp_path / "site").ok
+
+
+@pytest.mark.parametrize("task", ["record", "record_graph"])
+@pytest.mark.parametrize("name", ["r-01", "r-07"])  # synthetic, public
+def test_deleted_and_withheld_reports_in_one_run_are_published_and_verify(tmp_path, task, name):
+    judges = [judge()] if task == "record_graph" else []
+    plan = workspace(tmp_path, thinker(), bank=with_synthetic(), judges=judges, task=task)
+    made = pipeline.run(plan, secrets={})
+    forget(name, tmp_path, reason="asked for", at="2026-11-21T00:00:00Z")
+    assert medassay.verify(made.path).ok
+    page = medassay.publish(made, tmp_path / "site")
+    assert medassay.verify(tmp_path / "site").ok
+    published = b"".join(p.read_bytes() for p in page.parent.rglob("*") if p.is_file())
+    assert f'Aus{int(name[2:])}\\"'.encode() not in published
+
+
+def test_who_wrote_a_gold_record_stands_in_no_score(tmp_path):
+    bank = items(origin={"standing": "gold", "maker": "Dr. Example"})
+    made = pipeline.run(workspace(tmp_path, thinker(), bank=bank), secrets={})
+    assert b"Dr. Example" not in (made.path / "scores.jsonl").read_bytes()
+    assert b"Dr. Example" in (made.path / "items.jsonl").read_bytes()

@@ -11,7 +11,7 @@ import pytest
 from tests import makers
 
 from medassay import pipeline
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import IncompleteError, InputError, MedassayError
 from medassay.score.embedding import EMBEDDED, Embedder
 from medassay.storage.run import Run
 from medassay.study.extraction import COMPOSITE, extraction_study
@@ -386,3 +386,41 @@ def test_without_drugs_in_a_report_structure_is_likeness_alone(tmp_path):
     assert found["metrics"]["medication"] is None
     assert found["families"]["structure"] == found["metrics"]["json_similarity"]
     assert found["metrics"][COMPOSITE]["n"] == N
+
+
+def test_markdown_holds_nothing_that_steers_a_terminal(tmp_path):
+    items = makers.record_items(N)
+    hostile = "Aus\u202e\x1b[31m https://evil.example/x"
+    items[0]["record"]["medications"]["discontinued"][0]["name"] = hostile
+    student = makers.record_student(N)
+    said = json.loads(student["script"]["replies"]["health_record_direct/r-00"])
+    said["structured_health_record"]["medications"]["current"][1]["name"] = hostile
+    student["script"]["replies"]["health_record_direct/r-00"] = json.dumps(said)
+    study = extraction_study(made(tmp_path, student, items=items))
+    assert any("evil" in one["drug"] for one in study["stopped"])
+    text = markdown(study)
+    assert all(c.isprintable() or c == "\n" for c in text)
+    assert "https://" not in text
+
+
+@pytest.mark.parametrize("config", ["", "{", '{"model_type": "bert"}'])
+def test_a_damaged_embedding_model_is_named_in_one_line(tmp_path, config):
+    pytest.importorskip("sentence_transformers")
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    if config:
+        (tmp_path / "config.json").write_text(config)
+    with pytest.raises(InputError, match=r"--embeddings: .*not a model that") as caught:
+        Embedder(str(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_without_any_answer_says_why_there_is_no_study(tmp_path):
+    makers.write_bank(
+        tmp_path / "bank", makers.record_items(2), name="records", domains=["records"]
+    )
+    makers.write_models(tmp_path, makers.fake(fail_items=["r-00", "r-01"]), makers.fake("n"))
+    path = makers.write_plan(tmp_path, models=["m"], task="record")
+    models = json.loads((tmp_path / "models.json").read_text())
+    assert models["models"]
+    with pytest.raises(MedassayError, match=r"no model answers|every call failed"):
+        extraction_study(pipeline.run(path, secrets={}, accept_failures=True))

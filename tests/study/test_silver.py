@@ -56,6 +56,7 @@ def test_each_report_gets_a_record_that_says_by_whom(tmp_path):
     bank = load_bank(tmp_path / "silver", lock=None)
     assert (made.written, made.kept, made.version) == (3, 1, bank.version)
     assert bank.version != "letters-2026.1"
+    assert bank.limits == "3 references are silver, written by the model strong."
     gold, *others = bank.items
     assert (gold.origin.standing, gold.revision) == ("gold", 1)
     for item in others:

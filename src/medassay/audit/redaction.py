@@ -143,7 +143,8 @@ def _panel_numbers(verdicts: list[Mapping[str, Any]]) -> dict[str, Any]:
     from medassay.judge.panel import agreement
 
     found: dict[str, Any] = {"panel_scores": [v["score"] for v in verdicts]}
-    bodies = [v["body"] for v in verdicts if v["outcome"] == "valid"]
+    # Of a deleted item's verdicts the scores are left, and nothing that was said.
+    bodies = [v["body"] for v in verdicts if v.get("outcome") == "valid" and "body" in v]
     if bodies and all("facts" in body for body in bodies):
         said = [[fact["verdict"] for fact in body["facts"]] for body in bodies]
         found["extra_false_claim_count"] = sum(len(body["claims"]) for body in bodies)

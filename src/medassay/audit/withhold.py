@@ -8,11 +8,22 @@ from typing import Any
 
 from medassay.audit.redaction import FINDING_FIELDS, Withholding, kept
 from medassay.audit.shingles import Secrets
+from medassay.audit.tombstone import read_tombstones
 from medassay.core.canonical import canonical
 from medassay.core.diagnosis import plain_name
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import JUDGED, RERUN, SALT, VERDICTS, Run, read_document, seal_run
+from medassay.storage.run import (
+    JUDGED,
+    RERUN,
+    SALT,
+    TOMBSTONES,
+    VERDICTS,
+    Run,
+    read_document,
+    seal_run,
+    write_new,
+)
 from medassay.task.judged import TRIAL_KEY, by_trial
 from medassay.task.scoring import RunItems
 
@@ -79,6 +90,14 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     made = Run(folder)
     of = {"items": len(withheld), "root": run.seal["root"], "seal": run.seal["hash"]}
     seal_run(made, sealed_at=run.seal["sealed_at"], withheld=of)
+    left = [
+        entry
+        for entry in read_tombstones(run.path)["entries"]
+        if (entry["domain"], entry["item"]) not in withheld
+    ]
+    if left:  # the files were written with their tombstones: none was amended after this seal
+        note = {"schema_version": 1, "entries": left, "files": {}}
+        write_new(folder / TOMBSTONES, canonical(note) + b"\n")
     return made
 
 

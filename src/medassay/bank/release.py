@@ -1,11 +1,12 @@
 """What changed between two banks, and a new version when anything did."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from medassay.bank.check import form_of
 from medassay.bank.folder import bank_records, card_text, load_bank, next_version, read_card
 from medassay.bank.lock import register, registered_hash
 from medassay.core.canonical import canonical
@@ -87,6 +88,8 @@ def approve(
 ) -> tuple[str, str]:
     """Note on items that a person has approved them, and release the bank with the note.
 
+    Without names all items are, but for those that somebody has approved before and reports without a record.
+
     Returns
     -------
     (version, content hash)
@@ -94,18 +97,21 @@ def approve(
     Raises
     ------
     InputError
-        When nobody is named, or an item is not there; nothing is changed then.
+        When nobody is named, an item is not there, was approved before, or has no record to approve; nothing is
+        changed then.
     """
     if not who.strip():
         raise InputError("approve: nobody is named; say who approved the items with --by")
     records = [record for _, record in bank_records(load_bank(folder, lock=None, check=False))]
-    known = {record["id"] for record in records}
+    reasons = {record["id"]: _unapprovable(record) for record in records}
     for name in names:
-        if name not in known:
-            raise InputError(
-                f"approve: no item '{name}' in {folder}; `medassay bank show` lists one"
-            )
-    wanted = frozenset(names) or known
+        if name not in reasons:
+            raise InputError(f"approve: no item '{name}' in {folder}; nothing was changed")
+        if reasons[name]:
+            raise InputError(f"approve: item '{name}' {reasons[name]}; nothing was changed")
+    wanted = frozenset(names) or {name for name, why in reasons.items() if not why}
+    if not wanted:
+        raise InputError(f"approve: {folder} holds nothing that could still be approved")
     approval = {"who": who.strip(), "when": today.isoformat()}
     before = (folder / "items.jsonl").read_bytes()
     part = folder / "items.jsonl.part"
@@ -122,3 +128,13 @@ def approve(
     except BaseException:  # nothing is approved that is not released
         (folder / "items.jsonl").write_bytes(before)
         raise
+
+
+def _unapprovable(record: Mapping[str, Any]) -> str:
+    """Return why an item cannot be approved, empty if it can."""
+    if "approval" in record:
+        said = record["approval"]
+        return (
+            f"was approved by {said.get('who', 'somebody')} on {said.get('when', 'some day')}"
+        )
+    return "has no record to approve" if form_of(record) == "report" else ""

@@ -11,6 +11,7 @@ from medassay.bank.markdown_record import read_markdown_record
 from medassay.core.item import Bank
 from medassay.errors import InputError
 
+WITHOUT = "Reports without reference records: nothing is scored until there are some."
 _SUFFIXES = (".txt", ".md")
 _LONGEST = 200_000  # characters of a report
 
@@ -22,13 +23,9 @@ def load_reports(path: Path, *, name: str, licence: str, domain: str, language: 
         licence=licence,
         source=f"file of {name}",
         title=name,
-        limits="Reports without reference records: nothing is scored until there are some.",
+        limits=WITHOUT,
     )
-    for file, text in _texts(path):
-        if not text.strip():
-            draft.drop("empty report")
-            continue
-        draft.add(_report(file.stem, text, domain, language))
+    _add_all(draft, path, domain, language)
     return draft.bank()
 
 
@@ -39,10 +36,10 @@ def load_grascco(path: Path) -> Bank:
         licence="CC-BY-4.0",
         source="GraSCCo, doi:10.5281/zenodo.6539131",
         title="GraSCCo: synthetic German clinical letters",
-        limits="Fictional letters, as their authors say medically not always plausible. No reference records.",
+        limits="Fictional letters, as their authors say medically not always plausible.",
     )
-    for file, text in _texts(path / "texts" if (path / "texts").is_dir() else path):
-        draft.add(_report(file.stem, text, "grascco", "de"))
+    texts = path / "texts"
+    _add_all(draft, texts if texts.is_dir() else path, "grascco", "de")
     return draft.bank()
 
 
@@ -77,14 +74,36 @@ def _report(name: str, text: str, domain: str, language: str) -> dict[str, objec
     }
 
 
-def _texts(folder: Path) -> Iterator[tuple[Path, str]]:
+def _add_all(draft: Draft, folder: Path, domain: str, language: str) -> None:
+    """Add a report for each text of a folder, named as the file without its suffix; empty ones are counted."""
+    named: dict[str, str] = {}
+    for file in _texts(folder):
+        if (other := named.setdefault(file.stem, file.name)) != file.name:
+            raise InputError(
+                f"{folder}: {other} and {file.name} would both be report '{file.stem}'; rename one of them"
+            )
+        text = _read(file)
+        if text.strip():
+            draft.add(_report(file.stem, text, domain, language))
+        else:
+            draft.drop("empty report")
+
+
+def _texts(folder: Path) -> Iterator[Path]:
     if not folder.is_dir():
         raise InputError(f"{folder}: no folder; expected one with .txt or .md files")
-    files = sorted(p for p in folder.iterdir() if p.suffix in _SUFFIXES and p.is_file())
+    files = sorted(
+        p for p in folder.iterdir() if p.suffix.casefold() in _SUFFIXES and p.is_file()
+    )
     if not files:
         raise InputError(f"{folder}: holds no .txt or .md file")
     for file in files:
-        yield file, _read(file)
+        if not file.stem.strip() or not file.name.isprintable():
+            raise InputError(
+                f"{folder}: file {file.name!a}: its name becomes the id of the report; rename it with "
+                "letters and digits"
+            )
+        yield file
 
 
 def _read(path: Path) -> str:
@@ -92,6 +111,8 @@ def _read(path: Path) -> str:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+    if "\x00" in text:
+        raise InputError(f"{path}: holds NUL characters; expected text")
     if len(text) > _LONGEST:
         raise InputError(f"{path}: longer than {_LONGEST:,} characters; no report is")
     return text

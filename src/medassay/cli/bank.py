@@ -245,6 +245,10 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.bank.reports import load_reports
     from medassay.bank.table import load_table
 
+    if called.startswith(".") or "/" in called or "\\" in called:
+        raise UsageError(f"--name: '{called}'; expected a name without slashes, not hidden")
+    if columns and name not in ("csv", "xlsx"):
+        raise UsageError("--columns is for csv and xlsx")
     if name in ("csv", "xlsx"):
         mapping = read_columns(columns)
         bank = load_table(

@@ -19,13 +19,15 @@ def thresholds_of(text: str) -> dict[str, float]:
     """Return `metric=value,…` as a mapping."""
     found: dict[str, float] = {}
     for part in filter(None, (p.strip() for p in text.split(","))):
-        name, sign, value = part.partition("=")
+        name, sign, value = (side.strip() for side in part.partition("="))
+        if name in found:
+            raise UsageError(f"--pass: '{name}' is given twice")
         try:
-            found[name.strip()] = float(value)
+            found[name] = float(value if sign else "none")
         except ValueError:
-            sign = ""
-        if not sign:
-            raise UsageError(f"--pass: '{part}'; expected metric=value, separated by commas")
+            raise UsageError(
+                f"--pass: '{part}'; expected metric=value, separated by commas"
+            ) from None
     return found
 
 

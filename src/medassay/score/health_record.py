@@ -43,7 +43,7 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        reference (standing, maker, family of its origin), read (whether there was JSON), similarity, sections and fields (name → likeness, of those with anything expected), leaves,
+        reference (standing of its origin, of a silver one maker and family), read (whether there was JSON), similarity, sections and fields (name → likeness, of those with anything expected), leaves,
         missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs expected),
         stopped_as_current, lost and invented (numbers of drugs), characters (of the whole reply); of a report without a
         reference read and characters alone. Names of drugs are no part of a score: they belong
@@ -77,11 +77,13 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
 
 
 def _reference(item: Item) -> dict[str, Any]:
-    """Return what every score says of its reference: standing, maker, family, whether it was converted."""
+    """Return what every score says of its reference: standing, whether it was converted, and which model wrote it.
+
+    Who wrote a gold one stands in the item alone: scores outlive it, and it may be a person.
+    """
     told = item.origin.to_dict() if item.origin else {}
-    return {
-        key: told[key] for key in ("standing", "maker", "family", "converted") if key in told
-    }
+    by = ("maker", "family") if told.get("standing") == "silver" else ()
+    return {key: told[key] for key in ("standing", "converted", *by) if key in told}
 
 
 def _fields(leaves: Mapping[str, float]) -> dict[str, float]:

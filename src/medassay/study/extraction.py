@@ -120,7 +120,8 @@ def extraction_study(
     answers = list(_answers(run))
     if not answers:
         raise InputError(
-            f"run {run.id}: no report has a reference record; nothing to compare with"
+            f"run {run.id}: no answer to a report with a reference record: every call failed, or the reports "
+            "have no references yet (`medassay bank silver`)"
         )
     if embedder is not None:
         answers = _embedded(answers, embedder)

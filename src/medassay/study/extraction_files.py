@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.core.leaderboard import share_text
-from medassay.publication.page.html import asset, environment
+from medassay.publication.page.html import asset, environment, neutral
 from medassay.publication.page.records import thinking_figure
 from medassay.publication.plot.figure import Figure, drawable
 from medassay.publication.plot.matrix import heat_map
@@ -204,4 +204,5 @@ def _lines(heads: Sequence[str], rows: Any) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    return text.translate(_MARKS)
+    """Return text that is nothing but text in Markdown and in a terminal: no mark, no link, nothing that steers."""
+    return str(neutral(text)).translate(_MARKS).replace("://", ":\\//")

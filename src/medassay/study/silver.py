@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.bank.folder import bank_records, next_version, write_bank
+from medassay.bank.reports import WITHOUT
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.health_record import RECORD, THINKING, Origin, record_from
 from medassay.core.item import Bank, Item
@@ -99,6 +100,9 @@ def write_silver(
     today = dt.datetime.now(dt.UTC).date().isoformat()
     card = {**bank.card, "question_bank_version": version, "created": today}
     card.pop("content_sha256", None)
+    before = str(card.get("limits", "")).replace(WITHOUT, "").strip()
+    told = f"{len(made)} references are silver, written by the model {spec.id}."
+    card["limits"] = f"{before} {told}".strip()
     write_bank(wanted.to, card, _records(bank, made))
     return Silver(
         folder=wanted.to,

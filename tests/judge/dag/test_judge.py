@@ -3,12 +3,13 @@
 import json
 
 import pytest
+from tests.growth import growth
 
 from medassay.core.item import Fact, Item
 from medassay.core.trial import Completion, Prompt
 from medassay.core.verdict import Case, Verdict
 from medassay.judge import dag
-from medassay.judge.dag.graph import recalled
+from medassay.judge.dag.graph import graph_from, recalled
 from medassay.judge.dag.judge import GraphJudge, context_of
 
 QUALITY = dag.published("medical_extraction_quality")
@@ -151,3 +152,30 @@ def test_an_imported_verdict_must_speak_of_the_same_graphs():
     assert not GraphJudge(graphs=(CORRECTNESS,)).fits(
         CASE, Verdict(valid=True, body=verdict.body)
     )
+
+
+def wide(n):
+    """Return a graph of one task with n questions below it."""
+    ask = {"type": "binary", "criteria": "?", "true": "v", "false": "w"}
+    nodes = {f"b{i}": ask for i in range(n)}
+    task = {
+        "type": "task",
+        "instructions": "Report.",
+        "output_label": "r",
+        "children": list(nodes),
+    }
+    ends = {"v": {"type": "verdict", "score": 1}, "w": {"type": "verdict", "score": 0.5}}
+    document = {
+        "name": "wide",
+        "version": 1,
+        "roots": ["t"],
+        "nodes": {"t": task, **nodes, **ends},
+    }
+    return graph_from(document, "wide")
+
+
+def test_a_large_graph_is_judged_in_time_that_grows_as_its_questions_do():
+    """Each reply is a step of its own; quadratic growth gives about 64, a walk anew for each reply 512."""
+    ask = lambda nodes: judged(GraphJudge(graphs=(wide(len(nodes)),)), CASE)  # noqa: E731 -- a call
+    ask([0] * 8)
+    assert growth(ask, [0], 16) < 200

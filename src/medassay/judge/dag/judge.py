@@ -5,7 +5,7 @@ What is asked next follows from the replies so far, so that a run resumes and a 
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -48,21 +48,16 @@ class GraphJudge:
     ) -> Prompt | list[Verdict]:
         """Return the next question, or the verdict when every graph has its result."""
         [case] = cases
-        waiting = iter(enumerate(replies))
+        left = list(replies)
         said: list[dict[str, Any]] = []
         for graph in self.graphs:
-            walk = _begun(graph, case)
-            heard: dict[tuple[str, ...], list[int]] = {}
-            while questions := walk.ready():
-                question = questions[0]
-                at, reply = next(waiting, (-1, None))
-                if reply is None:
-                    return question.prompt
-                walk.tell(question.path, reply)
-                heard.setdefault(question.path, []).append(at)
-            said.append(_told(graph, walk, heard))
+            walk = _begun(graph, case, left)
+            if (question := walk.first()) is not None:
+                return question.prompt
+            said.append(_told(graph, case, left, at=len(replies) - len(left)))
+            left = left[len(left) - walk.unheard :]
         first = said[0]
-        if next(waiting, None) is not None:
+        if left:
             return [
                 Verdict(
                     valid=False, reason="more replies than questions", body={"graphs": said}
@@ -109,31 +104,32 @@ def context_of(case: Case) -> dict[str, str]:
     return {"actual_output": case.text, "expected_output": expected, "input": asked}
 
 
-def _begun(graph: Graph, case: Case) -> Walk:
+def _begun(
+    graph: Graph, case: Case, replies: Sequence[Completion], *, hashing: bool = False
+) -> Walk:
     if REQUIRED_KEYS in graph.parameters and case.item.record is not None:
         graph = graph.given(**{REQUIRED_KEYS: required_keys(case.template)})
-    return Walk(graph, context_of(case))
+    return Walk(graph, context_of(case), replies=replies, hashing=hashing)
 
 
 def _told(
-    graph: Graph, walk: Walk, heard: Mapping[tuple[str, ...], list[int]]
+    graph: Graph, case: Case, replies: Sequence[Completion], *, at: int
 ) -> dict[str, Any]:
-    """Return a result as a verdict keeps it; of replies the places among all of the verdict, oldest first."""
+    """Return a result as a verdict keeps it; of replies the places among all of the verdict, `at` before these."""
+    walk = _begun(graph, case, replies, hashing=True)
     result = walk.result()
-    assert result is not None  # nothing is ready any more
+    assert result is not None  # nothing is open any more
     return {
         "graph": graph.name,
         "score": result.score,
         "short_circuited": result.short_circuited,
         "branches": dict(result.branches),
         "skipped": result.skipped,
-        "trace": list(_steps(result, walk, heard)),
+        "trace": list(_steps(result, walk, at)),
     }
 
 
-def _steps(
-    result: DagResult, walk: Walk, heard: Mapping[tuple[str, ...], list[int]]
-) -> Iterator[dict[str, Any]]:
+def _steps(result: DagResult, walk: Walk, at: int) -> Iterator[dict[str, Any]]:
     for step, path in zip(result.trace, walk.paths, strict=True):
         told = asdict(step)
         # Replies, seconds and judge stand in the verdict once; a task's text is its reply.
@@ -143,13 +139,12 @@ def _steps(
             told.pop("verdict")
         if step.model == "parser":
             told["by"] = "parser"
-        yield told | {"replies": heard.get(path, [])}
+        yield told | {"replies": [at + place for place in walk.heard(path)]}
 
 
 def _rehearsed(graph: Graph, case: Case) -> Iterator[Prompt]:
-    walk = _begun(graph, case)
-    while questions := walk.ready():
-        question = questions[0]
+    walk = _begun(graph, case, ())
+    while (question := walk.first()) is not None:
         yield question.prompt
         walk.tell(
             question.path, Completion(text=_stand_in(graph.nodes[question.path[-1]], case))

@@ -6,8 +6,10 @@ leaves open, the trace.
 """
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from medassay.core.canonical import sha256_hex
@@ -89,9 +91,22 @@ class _Asked:
     prompt: Prompt | None = None  # that waits for its reply
     first: str = ""  # hash of the first prompt
     replies: list[Completion] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)  # places of replies given at the beginning
     value: str | None = None
     problem: str = ""
     failed: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether a reply is still wanted."""
+        return self.value is None and not self.failed and len(self.replies) <= RETRIES
+
+    def hear(self, node: Node, reply: Completion, at: int | None = None) -> None:
+        """Take a reply; `at` is its place among those given at the beginning."""
+        self.replies.append(reply)
+        self.at += [] if at is None else [at]
+        self.value, self.problem = read_verdict(node, reply.text)
+        self.prompt = None
 
 
 @dataclass(frozen=True)
@@ -122,10 +137,22 @@ class Walk:
     graph : valid
     context : texts by input: `actual_output`, `expected_output`, `input`
     model : name of the judging model, for the trace
+    replies : those that came to the first open question each, one after the other; what is left over is `unheard`
+    hashing : whether the trace shall hold the hashes of prompts although nothing was asked here
     """
 
-    def __init__(self, graph: Graph, context: Mapping[str, str], model: str = "") -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        context: Mapping[str, str],
+        model: str = "",
+        *,
+        replies: Sequence[Completion] = (),
+        hashing: bool = False,
+    ) -> None:
         self._graph = graph
+        self._waiting = deque(enumerate(replies))
+        self._hashing = hashing
         self._context = {name: _unicode(text) for name, text in context.items()}
         self._model = model
         self._asked: dict[Path, _Asked] = {}
@@ -136,14 +163,25 @@ class Walk:
 
     def ready(self) -> list[Question]:
         """Return the questions that wait for a reply, in the declared order; none when the result stands."""
-        return list(self._questions)
+        return [self._question(*opened) for opened in self._opened]
+
+    def first(self) -> Question | None:
+        """Return the first of the questions that wait for a reply, or None."""
+        return self._question(*self._opened[0]) if self._opened else None
+
+    @property
+    def unheard(self) -> int:
+        """Return how many of the replies given at the beginning no question was open for."""
+        return len(self._waiting)
+
+    def heard(self, path: Path) -> list[int]:
+        """Return which of the replies given at the beginning came to one step, oldest first."""
+        asked = self._asked.get(path)
+        return [] if asked is None else list(asked.at)
 
     def tell(self, path: Path, reply: Completion) -> None:
         """Take a reply to a question that is ready."""
-        asked, node = self._asked[path], self._graph.nodes[path[-1]]
-        asked.replies.append(reply)
-        asked.value, asked.problem = read_verdict(node, reply.text)
-        asked.prompt = None
+        self._asked[path].hear(self._graph.nodes[path[-1]], reply)
         self._evaluate()
 
     def fail(self, path: Path, reason: str) -> None:
@@ -159,10 +197,10 @@ class Walk:
 
     def result(self) -> DagResult | None:
         """Return the result, or None while a question is open."""
-        return None if self._questions else self._result
+        return None if self._opened else self._result
 
     def _evaluate(self) -> None:
-        self._questions: list[Question] = []
+        self._opened: list[tuple[_Place, Node, _Asked]] = []
         self._trace: list[Step] = []
         self._zero = False
         self._skipped = 0
@@ -182,8 +220,8 @@ class Walk:
 
     def _cancel(self) -> None:
         """Leave open questions open: a verdict of 0 decides already."""
-        waiting = {question.path for question in self._questions}
-        self._questions = []
+        waiting = {place.path for place, _, _ in self._opened}
+        self._opened = []
         self._trace = [
             replace(step, status="cancelled") if path in waiting else step
             for path, step in zip(self._paths, self._trace, strict=True)
@@ -227,6 +265,9 @@ class Walk:
             self._note(place, node, verdict=value, model="parser")
             return self._visit(place.below(node.branches[value]))
         asked = self._asked.setdefault(place.path, _Asked())
+        while self._waiting and asked.is_open:
+            at, reply = self._waiting.popleft()
+            asked.hear(node, reply, at)
         if asked.value is None:
             return self._open(place, node, asked)
         self._told(place, node, asked)
@@ -238,18 +279,24 @@ class Walk:
 
     def _open(self, place: _Place, node: Node, asked: _Asked) -> _Outcome:
         """Ask, or ask again; after the last retry the branch has no score."""
-        if asked.failed or len(asked.replies) > RETRIES:
+        if not asked.is_open:
             status: Status = "error" if asked.failed else "invalid"
             self._told(place, node, asked, status=status, reason=asked.problem)
             return _Outcome(None)
+        self._told(place, node, asked)
+        self._opened.append((place, node, asked))
+        return _Outcome(None, pending=True)
+
+    def _question(self, place: _Place, node: Node, asked: _Asked) -> Question:
+        """Return an open question with its prompt, which is made once."""
         if asked.prompt is None:
             asked.prompt = self._prompt(place, node, asked.problem)
             asked.first = asked.first or sha256_hex(asked.prompt.asked)
-        self._told(place, node, asked)
-        self._questions.append(Question(path=place.path, prompt=asked.prompt))
-        return _Outcome(None, pending=True)
+        return Question(path=place.path, prompt=asked.prompt)
 
     def _told(self, place: _Place, node: Node, asked: _Asked, **more: Any) -> None:
+        if self._hashing and not asked.first:
+            asked.first = sha256_hex(self._prompt(place, node, "").asked)
         self._note(
             place,
             node,
@@ -301,28 +348,35 @@ def read_verdict(node: Node, text: str) -> tuple[str | None, str]:
     >>> read_verdict(node, '{"verdict": "Yes", "reason": "it is"}')
     ('true', '')
     """
-    if node.type == "task":
+    return _read(node.type, tuple(node.branches), text)
+
+
+@lru_cache(
+    maxsize=2048
+)  # a judge that is asked step by step reads earlier replies again and again
+def _read(kind: str, options: tuple[str, ...], text: str) -> tuple[str | None, str]:
+    if kind == "task":
         kept = _unicode(strip_thoughts(text)[0].strip())
         return (kept, "") if kept else (None, "it was blank")
     given = [found.value["verdict"] for found in find_objects(text, "verdict")]
     if not given:
         return None, 'it held no JSON object with the key "verdict"'
-    read = {_option(node, value) for value in given}
+    read = {_option(kind, options, value) for value in given}
     if len(read) > 1:
         return None, "it held two verdicts"
     [value] = read
     if value is None:
-        return None, f"its verdict is none of {', '.join(node.branches)}"
+        return None, f"its verdict is none of {', '.join(options)}"
     return value, ""
 
 
-def _option(node: Node, value: Any) -> str | None:
-    if node.type == "binary":
+def _option(kind: str, options: Sequence[str], value: Any) -> str | None:
+    if kind == "binary":
         word = ("true" if value else "false") if isinstance(value, bool) else value
         return _WORDS.get(word.strip().casefold()) if isinstance(word, str) else None
     if not isinstance(value, str):
         return None
-    return next((o for o in node.branches if option_key(o) == option_key(value)), None)
+    return next((o for o in options if option_key(o) == option_key(value)), None)
 
 
 def _schema(node: Node) -> dict[str, Any]:
