@@ -333,7 +333,11 @@ def test_health_records_from_reports_to_the_study(cli, tmp_path):
     run = run_path(tmp_path)
     code, text, _ = cli("report", run, "--study", "extraction", "--to", "study")
     assert code == 0
-    for part in ("families", "thinking − direct, m, medication: +50.0", "all rows together list 12"):
+    for part in (
+        "families",
+        "thinking − direct, m, medication: +50.0",
+        "all rows together list 12",
+    ):
         assert part in text, part
     assert (tmp_path / "study" / "index.html").is_file()
     code, text, _ = cli("--json", "report", run, "--study", "extraction")
