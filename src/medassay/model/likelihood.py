@@ -1,0 +1,510 @@
+"""How likely a local model finds given texts: many continuations in one pass, each beginning read once.
+
+Continuations of one context stand behind it in one sequence; a mask lets each see the context and itself, and positions go on
+from the context, so that every log-probability is the one that the text alone would get. What all contexts share (few-shot
+examples) is read once and kept. Only the states that predict a token are turned into logits. On the first call the packed
+path is compared with plain ones of the same model; an architecture for which they differ is scored plainly, with a warning.
+
+Token handling is that of lm-evaluation-harness: blanks at the end of a context belong to the continuation, both are tokenised
+together, an empty context is the model's BOS, or else its EOS. Whether a BOS is put before a context is `add_bos`.
+"""
+
+import copy
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from medassay.core.model import ModelSpec
+
+Ids = tuple[int, ...]
+Request = tuple[Ids, Ids]  # tokens of context and continuation
+BUDGET = 1024  # tokens of one pass: beyond, a CPU spends more on masked attention than it saves
+_LEAST_BUDGET = 64
+_SHARED = 32  # tokens from which on a common beginning is kept
+_TOLERANCE = 1e-3  # of a log-probability, packed against plain
+# What a model raises that takes no mask of four dimensions, or keeps no cache of this kind.
+_UNFIT = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError)
+_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogLikelihood:
+    """How likely a continuation is: natural logarithms, summed and token by token.
+
+    `greedy` says whether the model would have said just that, taking its likeliest token each time.
+    """
+
+    total: float
+    n_tokens: int
+    greedy: bool
+    tokens: tuple[float, ...] = ()
+
+
+class Engine:
+    """Scores texts by a causal model in memory.
+
+    Parameters
+    ----------
+    model : a folder of weights, a loaded transformers model, or an entry of a models file
+    tokenizer : of a loaded model; read from its folder where it is not given
+    add_bos : whether a BOS stands before each context; None does what the tokenizer does
+    budget : tokens of one pass; halved, and the pass repeated, where memory ends
+    packed : whether continuations share a pass; False scores each sequence by itself
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        tokenizer: Any = None,
+        add_bos: bool | None = None,
+        budget: int = BUDGET,
+        packed: bool = True,
+    ) -> None:
+        self._tokenizer, self._model = _loaded(model, tokenizer)
+        self._budget = budget
+        self._packed: bool | None = None if packed else False  # None: not compared yet
+        self._whole = False  # whether the model itself must make all logits
+        self._kept: tuple[Ids, Any] | None = None  # a common beginning and its cache
+        text = getattr(self._model.config, "get_text_config", lambda: self._model.config)()
+        self._window = _window(text)
+        self._longest = int(getattr(text, "max_position_embeddings", 0) or 2048)
+        bos, eos = self._tokenizer.bos_token_id, self._tokenizer.eos_token_id
+        self._prefix = eos if bos is None else bos
+        if add_bos is None:
+            add_bos = bos is not None and self._tokenizer("a").input_ids[:1] == [bos]
+        self._bos: Ids = (bos,) if add_bos and bos is not None else ()
+
+    def score(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        advance: Callable[[int], None] = lambda done: None,
+    ) -> list[LogLikelihood]:
+        """Return how likely each continuation is after its context, in the order given.
+
+        A context that is too long loses its beginning.
+
+        Parameters
+        ----------
+        advance : called with the number of pairs done so far
+
+        Raises
+        ------
+        ValueError
+            When a continuation is empty, or does not fit the model's context at all.
+        """
+        return self.score_tokens([self.encode(*pair) for pair in pairs], advance=advance)
+
+    def rolling(self, texts: Iterable[str]) -> list[LogLikelihood]:
+        """Return how likely each text is by itself: every token once, the first after the model's prefix token.
+
+        A text longer than the model's context is cut in windows, each with at least one token of context.
+
+        Raises
+        ------
+        ValueError
+            When a text is empty.
+        """
+        requests: list[Request] = []
+        sizes = []
+        for text in texts:
+            tokens = self._ids(text)
+            if not tokens:
+                raise ValueError("a text without tokens has no likelihood; leave it out")
+            windows = list(_windows(tokens, self._prefix, self._longest))
+            requests += windows
+            sizes.append(len(windows))
+        parts = iter(self.score_tokens(requests))
+        return [_joined([next(parts) for _ in range(size)]) for size in sizes]
+
+    def encode(self, context: str, continuation: str) -> Request:
+        """Return the tokens of a context and of its continuation, tokenised together."""
+        if not continuation:
+            raise ValueError("an empty continuation has no likelihood")
+        bare = context.rstrip()
+        context, continuation = bare, context[len(bare) :] + continuation
+        if not context:
+            tokens = self._ids(continuation)
+            if tokens[:1] == (self._prefix,) and len(tokens) > 1:
+                return tokens[:1], tokens[1:]
+            return (self._prefix,), tokens
+        whole, begun = self._ids(context + continuation), self._ids(context)
+        return self._bos + begun, whole[len(begun) :]
+
+    def score_tokens(
+        self,
+        requests: Sequence[Request],
+        *,
+        advance: Callable[[int], None] = lambda done: None,
+    ) -> list[LogLikelihood]:
+        """Return what `score` returns, of tokens."""
+        fitting = [self._fitting(*request) for request in requests]
+        if self._packed is None:
+            self._packed = self._compared()
+        places: dict[Request, list[int]] = {}
+        for at, request in enumerate(fitting):
+            places.setdefault(request, []).append(at)
+        found: list[LogLikelihood | None] = [None] * len(requests)
+        done = 0
+        for request, likelihood in self._scored(list(places)):
+            for at in places[request]:
+                found[at] = likelihood
+                done += 1
+            advance(done)
+        return [one for one in found if one is not None]
+
+    def _ids(self, text: str) -> Ids:
+        return tuple(self._tokenizer(text, add_special_tokens=False).input_ids)
+
+    def _fitting(self, context: Ids, continuation: Ids) -> Request:
+        """Return a request cut on the left to the model's context."""
+        if not continuation:
+            raise ValueError("a continuation without tokens has no likelihood")
+        room = self._longest + 1 - len(continuation)
+        if room < 1:
+            raise ValueError(
+                f"a continuation of {len(continuation)} tokens does not fit a context of {self._longest}; "
+                "score it with `rolling`"
+            )
+        return context[-room:], continuation
+
+    def _scored(self, requests: Sequence[Request]) -> Iterator[tuple[Request, LogLikelihood]]:
+        """Yield each distinct request with its likelihood, longest first: memory that is too small shows at once."""
+        within = [r for r in requests if self._packs(r)]
+        plain = [r for r in requests if not self._packs(r)]
+        for shared, some in _by_beginning(within):
+            cost = partial(_packed_cost, len(shared))
+            yield from self._in_passes(some, partial(self._pack, shared=shared), cost)
+        yield from self._in_passes(plain, self._plainly, _plain_cost)
+
+    def _packs(self, request: Request) -> bool:
+        """Return whether a request may be packed: a layer with a sliding window would need a mask of its own."""
+        return bool(self._packed) and (
+            self._window is None or sum(map(len, request)) <= self._window
+        )
+
+    def _in_passes(
+        self,
+        requests: Sequence[Request],
+        score: Callable[[Sequence[Request]], list[LogLikelihood]],
+        cost: Callable[[Sequence[Request]], int],
+    ) -> Iterator[tuple[Request, LogLikelihood]]:
+        # Continuations of one context stand side by side, and long contexts come first.
+        waiting = sorted(requests, key=lambda r: (-len(r[0]), r))
+        while waiting:
+            batch = _within(waiting, self._budget, cost)
+            try:
+                scores = score(batch)
+            except (RuntimeError, MemoryError) as error:
+                if not _lacks_memory(error) or self._budget <= _LEAST_BUDGET:
+                    raise
+                self._budget //= 2
+                continue
+            yield from zip(batch, scores, strict=True)
+            waiting = waiting[len(batch) :]
+
+    def _pack(self, batch: Sequence[Request], *, shared: Ids) -> list[LogLikelihood]:
+        """Return the likelihoods of some requests from one pass; `shared` begins all their contexts."""
+        import torch
+
+        row = _Row(len(shared))
+        for context, continuation in batch:
+            row.add(context[len(shared) :], continuation)
+        device = self._model.device
+        with torch.inference_mode():
+            past = self._begun(shared) if shared else None
+            logits = self._states(row.tensors(device, self._model.dtype), past)
+            scores = _log_probabilities(logits[row.predicting], row.wanted, device)
+        return row.read(scores)
+
+    def _begun(self, shared: Ids) -> Any:
+        """Return the cache of a common beginning; a copy, since a pass writes into it."""
+        import torch
+
+        if self._kept is None or self._kept[0] != shared:
+            ids = torch.tensor([shared], device=self._model.device)
+            self._kept = (shared, self._model.base_model(input_ids=ids, use_cache=True))
+        return copy.deepcopy(self._kept[1].past_key_values)
+
+    def _states(self, given: dict[str, Any], past: Any) -> Any:
+        """Return what gives the logits of one row at the places asked for."""
+        kept = {"past_key_values": past, "use_cache": past is not None}
+        if self._whole:
+            return self._model(**given, **kept).logits[0]
+        output = self._model.base_model(**given, **kept)
+        head = self._model.get_output_embeddings()
+        return _Logits(output.last_hidden_state[0], head, self._model.config)
+
+    def _plainly(self, batch: Sequence[Request]) -> list[LogLikelihood]:
+        """Return the likelihoods of some requests, each a sequence of its own, padded on the right."""
+        import torch
+
+        device = self._model.device
+        rows = [(*context, *continuation)[:-1] for context, continuation in batch]
+        longest = max(map(len, rows))
+        ids = torch.zeros((len(rows), longest), dtype=torch.long, device=device)
+        mask = torch.zeros_like(ids)
+        for at, row in enumerate(rows):
+            ids[at, : len(row)] = torch.tensor(row, device=device)
+            mask[at, : len(row)] = 1
+        with torch.inference_mode():
+            logits = self._model(input_ids=ids, attention_mask=mask).logits
+            found = []
+            for at, (context, continuation) in enumerate(batch):
+                start = len(context) - 1
+                own = logits[at, start : start + len(continuation)]
+                found.append(_likelihood(*_log_probabilities(own, continuation, device)))
+        return found
+
+    def _compared(self) -> bool:
+        """Return whether the packed path gives what the plain one gives, on a few tokens of the model's own.
+
+        Where it does not with the output layer alone (some models scale logits afterwards), the whole model is tried.
+        """
+        size = int(self._model.get_input_embeddings().weight.shape[0])
+        some = [(7 * n * n + 3 * n + 1) % size for n in range(48)]
+        shared = tuple(some[:_SHARED])
+        requests: list[Request] = [
+            ((*shared, *some[32:36]), (some[40],)),
+            ((*shared, *some[32:36]), (some[40], some[41], some[42])),
+            ((*shared, *some[32:36]), (some[43], some[44])),
+            ((*shared, some[37]), (some[45], some[46])),
+        ]
+        # Half precision differs more between two right ways than the tolerance of single precision.
+        allowed = _TOLERANCE if str(self._model.dtype) == "torch.float32" else 0.3
+        plain, told = self._plainly(requests), ""
+        for self._whole in (False, True):
+            try:
+                packed = [self._pack(requests, shared=()), self._pack(requests, shared=shared)]
+            except _UNFIT as error:
+                if _lacks_memory(error):
+                    raise
+                told = f"{type(error).__name__}: {str(error)[:120]}"
+                continue
+            apart = max(_apart(found, plain) for found in packed)
+            if apart <= allowed:
+                return True
+            told = f"log-probabilities differ by up to {apart:.3g}"
+        warnings.warn(
+            f"this architecture is scored sequence by sequence, not packed: {told}",
+            stacklevel=4,
+        )
+        return False
+
+
+def _apart(found: Sequence[LogLikelihood], other: Sequence[LogLikelihood]) -> float:
+    """Return the largest difference of a token's log-probability."""
+    return max(
+        abs(a - b)
+        for one, same in zip(found, other, strict=True)
+        for a, b in zip(one.tokens, same.tokens, strict=True)
+    )
+
+
+@dataclass
+class _Row:
+    """Some requests in one sequence: contexts with their continuations behind them."""
+
+    shared: int  # tokens before the row, which all of it sees
+    ids: list[int] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)  # context of each token
+    branches: list[int] = field(default_factory=list)  # 0 in a context, else which continuation
+    positions: list[int] = field(default_factory=list)
+    predicting: list[int] = field(default_factory=list)  # places whose logits are wanted
+    wanted: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    _last: tuple[Ids, int] | None = None
+    _group: int = -1
+    _branch: int = 0
+
+    def add(self, context: Ids, continuation: Ids) -> None:
+        """Put a continuation behind its context, which stands there already if the last request had the same."""
+        if self._last is None or self._last[0] != context:
+            self._group += 1
+            for at, token in enumerate(context):
+                self._put(token, branch=0, position=self.shared + at)
+            self._last = (context, len(self.ids) - 1)
+        before = self._last[1]
+        self._branch += 1
+        for at, token in enumerate(continuation):
+            self.predicting.append(before)
+            self.wanted.append(token)
+            if at < len(continuation) - 1:  # the last token predicts nothing that is asked for
+                self._put(token, self._branch, self.shared + len(context) + at)
+                before = len(self.ids) - 1
+        self.sizes.append(len(continuation))
+
+    def _put(self, token: int, branch: int, position: int) -> None:
+        self.ids.append(token)
+        self.groups.append(self._group)
+        self.branches.append(branch)
+        self.positions.append(position)
+
+    def tensors(self, device: Any, dtype: Any) -> dict[str, Any]:
+        """Return ids, positions, and the mask of who sees whom, as the model takes them."""
+        import torch
+
+        group, branch = (torch.tensor(n, device=device) for n in (self.groups, self.branches))
+        order = torch.arange(len(self.ids), device=device)
+        sees = (group[:, None] == group[None, :]) & (order[:, None] >= order[None, :])
+        sees &= (branch[None, :] == 0) | (branch[:, None] == branch[None, :])
+        whole = torch.ones((len(self.ids), self.shared), dtype=torch.bool, device=device)
+        sees = torch.cat([whole, sees], dim=1)
+        lowest = torch.finfo(dtype).min
+        mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill(~sees, lowest)
+        return {
+            "input_ids": torch.tensor([self.ids], device=device),
+            "position_ids": torch.tensor([self.positions], device=device),
+            "attention_mask": mask[None, None],
+        }
+
+    def read(self, scores: "tuple[list[float], list[bool]]") -> list[LogLikelihood]:
+        """Return the likelihood of each request from the scores of all wanted tokens."""
+        values, likeliest = scores
+        found, at = [], 0
+        for size in self.sizes:
+            found.append(_likelihood(values[at : at + size], likeliest[at : at + size]))
+            at += size
+        return found
+
+
+class _Logits:
+    """The hidden states of a row, turned into logits where these are asked for."""
+
+    def __init__(self, hidden: Any, head: Any, config: Any) -> None:
+        self._hidden = hidden
+        self._head = head
+        self._cap = getattr(config, "final_logit_softcapping", None)
+
+    def __getitem__(self, places: Sequence[int]) -> Any:
+        import torch
+
+        logits = self._head(self._hidden[list(places)])
+        return logits if not self._cap else torch.tanh(logits / self._cap) * self._cap
+
+
+def _log_probabilities(
+    logits: Any, wanted: Sequence[int], device: Any
+) -> tuple[list[float], list[bool]]:
+    """Return the log-probability of each wanted token, and whether it is the likeliest."""
+    import torch
+
+    ids = torch.tensor(wanted, device=device)
+    logits = logits.float()
+    taken = logits.gather(1, ids[:, None])[:, 0] - logits.logsumexp(dim=1)
+    return taken.tolist(), (logits.argmax(dim=1) == ids).tolist()
+
+
+def _likelihood(values: Sequence[float], likeliest: Sequence[bool]) -> LogLikelihood:
+    return LogLikelihood(
+        total=sum(values), n_tokens=len(values), greedy=all(likeliest), tokens=tuple(values)
+    )
+
+
+def _joined(parts: Sequence[LogLikelihood]) -> LogLikelihood:
+    tokens = tuple(value for part in parts for value in part.tokens)
+    return LogLikelihood(
+        total=sum(tokens),
+        n_tokens=len(tokens),
+        greedy=all(part.greedy for part in parts),
+        tokens=tokens,
+    )
+
+
+def _windows(tokens: Ids, prefix: int, longest: int) -> Iterator[Request]:
+    """Yield windows over a text: every token is scored once, with as much context as fits, at least one token."""
+    first = min(longest, len(tokens))
+    yield (prefix,), tokens[:first]
+    done = first
+    while done < len(tokens):
+        size = min(len(tokens) - done, longest)
+        end = done + size
+        start = end - longest - 1
+        yield tokens[start:done], tokens[done:end]
+        done = end
+
+
+def _by_beginning(requests: Sequence[Request]) -> Iterator[tuple[Ids, list[Request]]]:
+    """Yield requests by what their contexts have in common at the beginning; () where that is too little to keep."""
+    groups: dict[Ids, list[Request]] = {}
+    for request in requests:
+        groups.setdefault(request[0][:_SHARED], []).append(request)
+    alone: list[Request] = []
+    for beginning, some in groups.items():
+        contexts = sorted({context for context, _ in some})
+        if len(beginning) < _SHARED or len(contexts) < 2:
+            alone += some
+            continue
+        shared = _common(contexts[0], contexts[-1])
+        # A context must keep a token of its own: the one that predicts.
+        yield shared[: min(map(len, contexts)) - 1], some
+    yield (), alone
+
+
+def _common(first: Ids, last: Ids) -> Ids:
+    """Return the beginning that the first and the last of sorted contexts share, and so all between them."""
+    n = 0
+    for a, b in zip(first, last, strict=False):
+        if a != b:
+            break
+        n += 1
+    return first[:n]
+
+
+def _within(
+    waiting: Sequence[Request], budget: int, cost: Callable[[Sequence[Request]], int]
+) -> list[Request]:
+    """Return the requests that come next and fit a pass, at least one."""
+    batch = [waiting[0]]
+    for request in waiting[1:]:
+        if cost([*batch, request]) > budget:
+            break
+        batch.append(request)
+    return batch
+
+
+def _packed_cost(shared: int, batch: Sequence[Request]) -> int:
+    """Return the tokens of one row that holds some requests, each context once."""
+    contexts = {context for context, _ in batch}
+    own = sum(len(context) - shared for context in contexts)
+    return own + sum(len(continuation) - 1 for _, continuation in batch)
+
+
+def _plain_cost(batch: Sequence[Request]) -> int:
+    """Return the tokens of a padded batch."""
+    return len(batch) * max(
+        len(context) + len(continuation) - 1 for context, continuation in batch
+    )
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or any(part in text for part in _NO_MEMORY)
+
+
+def _window(config: Any) -> int | None:
+    """Return the sliding window of a model's attention, None if it has none in use."""
+    window = getattr(config, "sliding_window", None)
+    used = getattr(config, "use_sliding_window", True)
+    return int(window) if window and used else None
+
+
+def _loaded(model: Any, tokenizer: Any) -> tuple[Any, Any]:
+    """Return tokenizer and model of whatever names them."""
+    from medassay.model.local import load_weights
+
+    if isinstance(model, str | Path):
+        model = ModelSpec(id=str(model), provider="transformers", path=str(model))
+    if isinstance(model, ModelSpec):
+        return load_weights(model)
+    if tokenizer is None:
+        import transformers
+
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            model.config.name_or_path, local_files_only=True
+        )
+    return tokenizer, model.eval()
