@@ -226,7 +226,7 @@ def test_a_long_text_rolls_over_windows(llama):
     text = "the patient takes ramipril. " * 30  # 840 tokens, windows of 256
     [found] = engine(llama).rolling([text])
     assert found.n_tokens == len(text)
-    windows = list(_windows(engine(llama)._ids(text), 1, 256))
+    windows = list(_windows(engine(llama).ids(text), 1, 256))
     parts = engine(llama, packed=False).score_tokens(windows)
     assert found.total == pytest.approx(sum(part.total for part in parts), abs=1e-2)
 

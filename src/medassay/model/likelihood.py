@@ -53,6 +53,13 @@ class Engine:
     add_bos : whether a BOS stands before each context; None does what the tokenizer does
     budget : tokens of one pass; halved, and the pass repeated, where memory ends
     packed : whether continuations share a pass; False scores each sequence by itself
+
+    Attributes
+    ----------
+    tokenizer, model : as loaded
+    longest : tokens that the model reads at once
+    prefix : the token that stands for an empty context: BOS, or else EOS
+    bos : what is put before each context, one token or none
     """
 
     def __init__(
@@ -64,19 +71,19 @@ class Engine:
         budget: int = BUDGET,
         packed: bool = True,
     ) -> None:
-        self._tokenizer, self._model = _loaded(model, tokenizer)
+        self.tokenizer, self.model = _loaded(model, tokenizer)
         self._budget = budget
         self._packed: bool | None = None if packed else False  # None: not compared yet
         self._whole = False  # whether the model itself must make all logits
         self._kept: tuple[Ids, Any] | None = None  # a common beginning and its cache
-        text = getattr(self._model.config, "get_text_config", lambda: self._model.config)()
+        text = getattr(self.model.config, "get_text_config", lambda: self.model.config)()
         self._window = _window(text)
-        self._longest = int(getattr(text, "max_position_embeddings", 0) or 2048)
-        bos, eos = self._tokenizer.bos_token_id, self._tokenizer.eos_token_id
-        self._prefix = eos if bos is None else bos
+        self.longest = int(getattr(text, "max_position_embeddings", 0) or 2048)
+        bos, eos = self.tokenizer.bos_token_id, self.tokenizer.eos_token_id
+        self.prefix = eos if bos is None else bos
         if add_bos is None:
-            add_bos = bos is not None and self._tokenizer("a").input_ids[:1] == [bos]
-        self._bos: Ids = (bos,) if add_bos and bos is not None else ()
+            add_bos = bos is not None and self.tokenizer("a").input_ids[:1] == [bos]
+        self.bos: Ids = (bos,) if add_bos and bos is not None else ()
 
     def score(
         self,
@@ -112,10 +119,10 @@ class Engine:
         requests: list[Request] = []
         sizes = []
         for text in texts:
-            tokens = self._ids(text)
+            tokens = self.ids(text)
             if not tokens:
                 raise ValueError("a text without tokens has no likelihood; leave it out")
-            windows = list(_windows(tokens, self._prefix, self._longest))
+            windows = list(_windows(tokens, self.prefix, self.longest))
             requests += windows
             sizes.append(len(windows))
         parts = iter(self.score_tokens(requests))
@@ -128,12 +135,12 @@ class Engine:
         bare = context.rstrip()
         context, continuation = bare, context[len(bare) :] + continuation
         if not context:
-            tokens = self._ids(continuation)
-            if tokens[:1] == (self._prefix,) and len(tokens) > 1:
+            tokens = self.ids(continuation)
+            if tokens[:1] == (self.prefix,) and len(tokens) > 1:
                 return tokens[:1], tokens[1:]
-            return (self._prefix,), tokens
-        whole, begun = self._ids(context + continuation), self._ids(context)
-        return self._bos + begun, whole[len(begun) :]
+            return (self.prefix,), tokens
+        whole, begun = self.ids(context + continuation), self.ids(context)
+        return self.bos + begun, whole[len(begun) :]
 
     def score_tokens(
         self,
@@ -143,8 +150,6 @@ class Engine:
     ) -> list[LogLikelihood]:
         """Return what `score` returns, of tokens."""
         fitting = [self._fitting(*request) for request in requests]
-        if self._packed is None:
-            self._packed = self._compared()
         places: dict[Request, list[int]] = {}
         for at, request in enumerate(fitting):
             places.setdefault(request, []).append(at)
@@ -157,17 +162,18 @@ class Engine:
             advance(done)
         return [one for one in found if one is not None]
 
-    def _ids(self, text: str) -> Ids:
-        return tuple(self._tokenizer(text, add_special_tokens=False).input_ids)
+    def ids(self, text: str) -> Ids:
+        """Return the tokens of a text, nothing added."""
+        return tuple(self.tokenizer(text, add_special_tokens=False).input_ids)
 
     def _fitting(self, context: Ids, continuation: Ids) -> Request:
         """Return a request cut on the left to the model's context."""
         if not continuation:
             raise ValueError("a continuation without tokens has no likelihood")
-        room = self._longest + 1 - len(continuation)
+        room = self.longest + 1 - len(continuation)
         if room < 1:
             raise ValueError(
-                f"a continuation of {len(continuation)} tokens does not fit a context of {self._longest}; "
+                f"a continuation of {len(continuation)} tokens does not fit a context of {self.longest}; "
                 "score it with `rolling`"
             )
         return context[-room:], continuation
@@ -182,10 +188,11 @@ class Engine:
         yield from self._in_passes(plain, self._plainly, _plain_cost)
 
     def _packs(self, request: Request) -> bool:
-        """Return whether a request may be packed: a layer with a sliding window would need a mask of its own."""
-        return bool(self._packed) and (
-            self._window is None or sum(map(len, request)) <= self._window
-        )
+        return self.packs_up_to(sum(map(len, request)))
+
+    def packs_up_to(self, n: int) -> bool:
+        """Return whether sequences of n tokens may be packed: a layer with a sliding window would need a mask of its own."""
+        return self.packs and (self._window is None or n <= self._window)
 
     def _in_passes(
         self,
@@ -214,11 +221,11 @@ class Engine:
         row = _Row(len(shared))
         for context, continuation in batch:
             row.add(context[len(shared) :], continuation)
-        device = self._model.device
+        device = self.model.device
         with torch.inference_mode():
             past = self._begun(shared) if shared else None
-            logits = self._states(row.tensors(device, self._model.dtype), past)
-            scores = _log_probabilities(logits[row.predicting], row.wanted, device)
+            logits = self.logits(row.tensors(device, self.model.dtype), past)
+            scores = _log_probabilities(logits(0, row.predicting), row.wanted, device)
         return row.read(scores)
 
     def _begun(self, shared: Ids) -> Any:
@@ -226,24 +233,39 @@ class Engine:
         import torch
 
         if self._kept is None or self._kept[0] != shared:
-            ids = torch.tensor([shared], device=self._model.device)
-            self._kept = (shared, self._model.base_model(input_ids=ids, use_cache=True))
+            ids = torch.tensor([shared], device=self.model.device)
+            self._kept = (shared, self.model.base_model(input_ids=ids, use_cache=True))
         return copy.deepcopy(self._kept[1].past_key_values)
 
-    def _states(self, given: dict[str, Any], past: Any) -> Any:
-        """Return what gives the logits of one row at the places asked for."""
+    @property
+    def packs(self) -> bool:
+        """Return whether the packed path gives what the plain one gives; compared on the first call."""
+        if self._packed is None:
+            self._packed = self._compared()
+        return self._packed
+
+    def logits(self, given: dict[str, Any], past: Any) -> Callable[[int, Sequence[int]], Any]:
+        """Return what gives the logits of a pass at some places of one of its rows.
+
+        Parameters
+        ----------
+        given : ids, positions and mask of a packed pass
+        past : the cache of what stands before it; None for nothing
+        """
         kept = {"past_key_values": past, "use_cache": past is not None}
         if self._whole:
-            return self._model(**given, **kept).logits[0]
-        output = self._model.base_model(**given, **kept)
-        head = self._model.get_output_embeddings()
-        return _Logits(output.last_hidden_state[0], head, self._model.config)
+            whole = self.model(**given, **kept).logits
+            return lambda row, places: whole[row, list(places)]
+        hidden = self.model.base_model(**given, **kept).last_hidden_state
+        head = self.model.get_output_embeddings()
+        cap = getattr(self.model.config, "final_logit_softcapping", None)
+        return lambda row, places: _capped(head(hidden[row, list(places)]), cap)
 
     def _plainly(self, batch: Sequence[Request]) -> list[LogLikelihood]:
         """Return the likelihoods of some requests, each a sequence of its own, padded on the right."""
         import torch
 
-        device = self._model.device
+        device = self.model.device
         rows = [(*context, *continuation)[:-1] for context, continuation in batch]
         longest = max(map(len, rows))
         ids = torch.zeros((len(rows), longest), dtype=torch.long, device=device)
@@ -252,7 +274,7 @@ class Engine:
             ids[at, : len(row)] = torch.tensor(row, device=device)
             mask[at, : len(row)] = 1
         with torch.inference_mode():
-            logits = self._model(input_ids=ids, attention_mask=mask).logits
+            logits = self.model(input_ids=ids, attention_mask=mask).logits
             found = []
             for at, (context, continuation) in enumerate(batch):
                 start = len(context) - 1
@@ -265,7 +287,7 @@ class Engine:
 
         Where it does not with the output layer alone (some models scale logits afterwards), the whole model is tried.
         """
-        size = int(self._model.get_input_embeddings().weight.shape[0])
+        size = int(self.model.get_input_embeddings().weight.shape[0])
         some = [(7 * n * n + 3 * n + 1) % size for n in range(48)]
         shared = tuple(some[:_SHARED])
         requests: list[Request] = [
@@ -275,7 +297,7 @@ class Engine:
             ((*shared, some[37]), (some[45], some[46])),
         ]
         # Half precision differs more between two right ways than the tolerance of single precision.
-        allowed = _TOLERANCE if str(self._model.dtype) == "torch.float32" else 0.3
+        allowed = _TOLERANCE if str(self.model.dtype) == "torch.float32" else 0.3
         plain, told = self._plainly(requests), ""
         for self._whole in (False, True):
             try:
@@ -372,19 +394,11 @@ class _Row:
         return found
 
 
-class _Logits:
-    """The hidden states of a row, turned into logits where these are asked for."""
+def _capped(logits: Any, cap: float | None) -> Any:
+    """Return logits under a soft cap, where the model has one."""
+    import torch
 
-    def __init__(self, hidden: Any, head: Any, config: Any) -> None:
-        self._hidden = hidden
-        self._head = head
-        self._cap = getattr(config, "final_logit_softcapping", None)
-
-    def __getitem__(self, places: Sequence[int]) -> Any:
-        import torch
-
-        logits = self._head(self._hidden[list(places)])
-        return logits if not self._cap else torch.tanh(logits / self._cap) * self._cap
+    return logits if not cap else torch.tanh(logits / cap) * cap
 
 
 def _log_probabilities(
