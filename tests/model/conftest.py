@@ -45,3 +45,13 @@ def weights(tmp_path_factory):
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Tiny models are slower on several threads, and tests run side by side."""
+    try:
+        import torch
+    except ImportError:
+        return
+    torch.set_num_threads(1)
