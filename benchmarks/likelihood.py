@@ -59,7 +59,7 @@ def ours(args):
 
     folder = args.model or str(embedded_folder("embedded:smollm2"))
     found = []
-    for shots in (0, 3):
+    for shots in args.shots:
         grouped = pairs(args.data, args.items, shots)
         flat = [pair for group in grouped for pair in group]
         times = []
@@ -82,14 +82,14 @@ def harness(args):
     from lm_eval.models.huggingface import HFLM
 
     found = []
-    for shots in (0, 3):
+    for shots in args.shots:
         grouped = pairs(args.data, args.items, shots)
         asked = [
             Instance(request_type="loglikelihood", doc={}, arguments=pair, idx=i)
             for i, pair in enumerate(pair for group in grouped for pair in group)
         ]
         best = None
-        for size in BATCHES:
+        for size in args.batches:
             lm = HFLM(pretrained=args.model, device="cpu", dtype="float32", batch_size=size)
             lm.loglikelihood(asked[:4], disable_tqdm=True)
             start = time.perf_counter()
@@ -133,6 +133,8 @@ def main():
     parser.add_argument("--items", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--model", default="")
+    parser.add_argument("--shots", type=int, nargs="+", default=[0, 3])
+    parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
     {"ours": ours, "harness": harness, "compare": compare}[parser.parse_args().what](
         parser.parse_args()
     )
