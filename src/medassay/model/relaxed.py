@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from medassay.core.relaxed import Sampled, Setting, Tables, keep, prefixes, tables
 from medassay.model.likelihood import Engine, Ids
-from medassay.score.relaxed_perplexity import Sampled, Setting, Tables, keep, prefixes, tables
 
 Beginnings = dict[Ids, tuple[float, ...]]  # beginning → log-probability of each target
 
