@@ -7,7 +7,7 @@ run. Publication lies above, in `audit`, since it joins finished runs.
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from medassay.bank.folder import load_bank
 from medassay.bank.lock import register
 from medassay.core.canonical import canonical
 from medassay.core.item import Bank
-from medassay.core.leaderboard import Leaderboard
+from medassay.core.leaderboard import Leaderboard, told_fallback
 from medassay.core.model import Chat, ModelSpec
 from medassay.core.plan import DdxRules, Plan, load_plan
 from medassay.errors import IncompleteError, InputError, ModelError
@@ -49,7 +49,7 @@ from medassay.storage.run import (
     runs_of_plan,
     tidy,
 )
-from medassay.task.catalog import find_task
+from medassay.task.catalog import task_of_plan
 from medassay.task.ddx import aggregated_by, case_scores, remembered_rules
 from medassay.task.judged import judges_of, remembered_graphs
 
@@ -76,7 +76,7 @@ def prepare(
     """Return the schedule of a plan (trials numbered), its banks, and who judges if anyone does."""
     banks = [find_bank(name, base, workspace / "banks.lock") for name in plan.banks]
     specs = load_models(base / plan.models_file)
-    schedule = Schedule(plan, banks, specs, find_task(plan.task))
+    schedule = Schedule(plan, banks, specs, task_of_plan(plan))
     entries = [bank_entry(bank) for bank in banks]
     rules: dict[str, Any] = {}
     if plan.steps:
@@ -102,8 +102,13 @@ def run(
     watch: Watch | None = None,
     fresh: bool = False,
     accept_failures: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Run:
     """Ask all models of a plan and return the sealed run; the same call resumes what was cut off.
+
+    Parameters
+    ----------
+    tell : called, before anything is asked, with each line that a user must know: models asked otherwise than the plan says
 
     Raises
     ------
@@ -120,6 +125,8 @@ def run(
     wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
     workspace = workspace or base
     schedule, banks, bench = prepare(wanted, base, workspace)
+    for line in told_fallback(schedule.fallback):
+        tell(line)
     runs = workspace / "runs"
     contents = [bank.content_hash for bank in banks]
     stored = stored_run(runs, schedule.plan.hash, contents) if fresh else None
@@ -294,7 +301,8 @@ def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[s
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
     if bench is not None:
         rows += [preview_judge(schedule, bench, spec) for spec in bench.models.values()]
-    return {"trials": schedule.n_trials, **totals(rows), "models": rows}
+    fallback = {"fallback": schedule.fallback} if schedule.fallback else {}
+    return {"trials": schedule.n_trials, **totals(rows), "models": rows, **fallback}
 
 
 def has_prices(plan: Path) -> bool:

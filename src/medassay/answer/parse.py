@@ -6,6 +6,7 @@ from typing import Literal
 from medassay.answer.number import extract_number
 from medassay.answer.option import extract_option
 from medassay.core.item import Item
+from medassay.core.likelihood import likeliest, likelihoods_of
 from medassay.core.reading import strip_thoughts
 from medassay.core.trial import Answer, Completion, Prompt
 
@@ -52,8 +53,11 @@ def read_answer(
     """Return the answer in a completion, with exactly one outcome.
 
     `refused` is what the provider says; `truncated` is a reply cut off before an answer could be
-    read in it; everything else that cannot be read is `unparsed`, with the reason.
+    read in it; everything else that cannot be read is `unparsed`, with the reason. Likelihoods need no reading: an item with
+    options is answered by its likeliest one, the first of equals.
     """
+    if completion.likelihoods is not None or completion.drawn is not None:
+        return _read_likelihoods(item, prompt, completion)
     text = completion.text
     if completion.finish == "refusal":
         return Answer(item_id=item.id, outcome="refused", value=None, reason="provider")
@@ -67,3 +71,25 @@ def read_answer(
     if completion.finish == "length" or strip_thoughts(text)[1]:
         return Answer(item_id=item.id, outcome="truncated", value=None, reason=reason)
     return Answer(item_id=item.id, outcome="unparsed", value=None, reason=reason)
+
+
+def _read_likelihoods(item: Item, prompt: Prompt, completion: Completion) -> Answer:
+    """Return the answer in likelihoods: the likeliest option's letter, or what the numbers say in short."""
+    shown = likelihoods_of(completion.likelihoods or (), None)
+    if completion.drawn is not None:
+        kept = len(completion.drawn["kept"])
+        value, reason = f"{kept} completions", "drawn"
+    elif item.form == "choice":
+        best = likeliest([one.total for one in shown])
+        value = item.letters[best if prompt.order is None else prompt.order[best]]
+        reason = "likeliest"
+    else:
+        value, reason = f"{shown[0].n_tokens} tokens", "likelihood"
+    return Answer(
+        item_id=item.id,
+        outcome="answered",
+        value=value,
+        reason=reason,
+        likelihoods=likelihoods_of(completion.likelihoods or (), prompt.order),
+        drawn=completion.drawn,
+    )

@@ -40,7 +40,7 @@ from medassay.storage.run import (
     sealed_records,
     trial_cell,
 )
-from medassay.task.catalog import TASKS
+from medassay.task.catalog import task_of_run
 from medassay.task.further import further_of
 from medassay.task.scoring import RunItems, Scoring, answer_of, must_judge
 from medassay.task.standings import Table, leaderboard_document, without_judging
@@ -183,16 +183,16 @@ def _check_joined(folder: Path) -> str:
 
 def _check_content(folder: Path) -> str:
     run = open_run(folder)
-    task = TASKS[run.manifest["task"]]
+    task = task_of_run(run.manifest)
     items = RunItems(folder, run.manifest["domains"])
     same_code = (
         run.manifest["scorers"] == scorer_ids() and run.manifest["parsers"] == parser_ids()
     )
-    table = Table(items, task.scale.lo)
+    table = Table(items, task.harmful)
     judged = Rejudging(run, items, task) if "bench" in run.manifest else None
     if judged is not None and not judged.same and _is_this_code(run):
         raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
-    further = further_of(items, run.manifest)
+    further = further_of(items, run.manifest, task)
     for trial, record in _scores(run, items, task, judged, same_code=same_code):
         table.add(trial, record["score"])
         for one in further:
@@ -294,7 +294,13 @@ def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int
         options=shown,
         order=order,
     )
-    completion = Completion(text=trial["text"], finish=trial["finish"])
+    likelihoods = tuple(trial["likelihoods"]) if "likelihoods" in trial else None
+    completion = Completion(
+        text=trial["text"],
+        finish=trial["finish"],
+        likelihoods=likelihoods,
+        drawn=trial.get("drawn"),
+    )
     answer = read_answer(
         item, prompt, completion, PARSERS[parser], run.manifest["plan"]["extraction"]
     )

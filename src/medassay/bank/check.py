@@ -41,7 +41,7 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys(
         (
             *("kind", "answer_type", "options", "range", "facts", "criteria", "lowest"),
-            *("diagnoses", "severity", "record", "origin"),
+            *("diagnoses", "severity", "record", "origin", "nice_to_have"),
         ),
         object,
     ),
@@ -118,6 +118,8 @@ def _check_targets(record: Mapping[str, Any], form: Form, refuse: "_Refuse") -> 
         _check_range(record, refuse)
     if form == "open" or "facts" in record:
         _check_facts(record, refuse)
+    if "nice_to_have" in record:
+        _check_statements(record["nice_to_have"], form, refuse)
     if "criteria" in record:
         _check_criteria(record, refuse)
     if "diagnoses" in record or ("severity" in record and form != "withheld"):
@@ -140,6 +142,8 @@ def build_item(record: Mapping[str, Any]) -> Item:
             _fact(fact if isinstance(fact, dict) else {"text": fact}, number)
             for number, fact in enumerate(record["facts"], 1)
         )
+    if "nice_to_have" in record:
+        copied["nice_to_have"] = tuple(record["nice_to_have"])
     if "criteria" in record:
         copied["criteria"] = tuple(
             _criterion(criterion, number)
@@ -341,6 +345,16 @@ def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
         names.append(str(whole.get("id", f"f{number}")))
     if len(set(names)) != len(names):
         raise refuse("facts", "two facts share an id")
+
+
+def _check_statements(given: Any, form: Form, refuse: _Refuse) -> None:
+    if form not in ("open", "withheld"):
+        raise refuse(
+            "nice_to_have", "of an item without target facts; expected it beside facts"
+        )
+    whole = isinstance(given, list) and given
+    if not whole or not all(isinstance(one, str) and one.strip() for one in given):
+        raise refuse("nice_to_have", f"{given!r:.40}; expected a list of non-empty texts")
 
 
 def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:

@@ -6,7 +6,7 @@ from medassay.bank.check import TEXT_FIELDS
 from medassay.core.item import Item
 
 _DEFAULTS = Item(id="", domain="", question="", form="open")
-_SAME = (*TEXT_FIELDS, "options", "year")
+_SAME = (*TEXT_FIELDS, "options", "nice_to_have", "year")
 
 
 def item_record(item: Item) -> dict[str, Any]:

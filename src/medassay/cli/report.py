@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from medassay.cli.likelihood import print_likelihoods
 from medassay.cli.output import out, visible
 from medassay.cli.records import print_records
 from medassay.cli.rules import HELP
@@ -138,11 +139,10 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.leaderboard import units
+    from medassay.core.leaderboard import scale_text, told_fallback, units
 
     rows = board.domains[domain]
-    lo, hi = rows[0]["scale"]
-    unit = "%" if (lo, hi) == (0, 1) else f"{lo:g} to {hi:g}"
+    unit = scale_text(rows[0]["scale"], run.statistics["scale"]["better"])
     judged = any(row.get("agreement") is not None for row in rows)
     table = Table(
         title=f"{escape(visible(domain))}: {rows[0]['metric']}, {unit}, 95 % interval",
@@ -190,6 +190,10 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         _print_ddx(rows, board.ddx)
     if "record" in rows[0]:
         print_records(rows)
+    if "likelihood" in rows[0]:
+        print_likelihoods(rows)
+    for line in told_fallback(run.manifest.get("fallback", {})):
+        out.result(line)
     if any("scripted" in row["flags"] for row in rows):
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
     relations = next(iter(run.statistics["fields"].values()))[domain]

@@ -55,6 +55,7 @@ def command(
         watch=watch,
         fresh=fresh,
         accept_failures=accept_failures,
+        tell=out.say,
     )
     tell_run(found)
     if fresh:
@@ -97,7 +98,11 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
     if out.json and not to_stderr:
         out.document(cost)
         return
+    from medassay.core.leaderboard import told_fallback
+
     tell = out.say if to_stderr else out.result
+    for line in told_fallback(cost.get("fallback", {})):
+        tell(line)
     for row in cost["models"]:
         tell(
             f"{row['model']}: {row['calls']} calls, {row['stored']} stored, at most "

@@ -70,7 +70,7 @@ class Item:
     by its likeness to a reference `record` that says its `origin` (`record`; a `report` has none yet), in imports a finished prediction
     equal to a key (`key`) or a score that came with it (`given`); in publications a synthetic item is a
     `commitment` without its text (`withheld`), and a deleted one a `tombstone`. A wrong answer to an item marked `harm` could harm a
-    patient, and is counted apart.
+    patient, and is counted apart. Target facts are what an open answer must have; `nice_to_have` are statements that it may have besides.
     """
 
     id: str
@@ -109,6 +109,7 @@ class Item:
     commitment: str | None = None
     tombstone: str | None = None
     lowest: float | None = None
+    nice_to_have: tuple[str, ...] = ()
 
     @property
     def letters(self) -> str:
@@ -119,6 +120,16 @@ class Item:
     def answer_type(self) -> Literal["closed", "open"]:
         """Return `open` for items whose answer is a text, a list or a record, else `closed`."""
         return "open" if self.form in OPEN_FORMS else "closed"
+
+    @property
+    def reference_text(self) -> str:
+        """Return the text that a good open answer is like: the reference answer, else all target facts."""
+        return self.reference or " ".join(fact.text for fact in self.facts)
+
+    @property
+    def must_have(self) -> tuple[str, ...]:
+        """Return the statements that an open answer must have: the target facts, else the reference answer as one."""
+        return tuple(fact.text for fact in self.facts) or (self.reference or "",)
 
     @property
     def target(self) -> str:

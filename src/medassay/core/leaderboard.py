@@ -21,17 +21,48 @@ def rank_text(row: dict[str, Any], tied: bool) -> str:
     return f"{row['rank']}{' =' if tied else ''} ({row['rank_lo']}–{row['rank_hi']})"
 
 
-def units(value: float | None, scale: Sequence[float]) -> str:
+def told_fallback(fallback: Mapping[str, Any]) -> list[str]:
+    """Return a line for each model that was asked for replies where others were asked for likelihoods.
+
+    Examples
+    --------
+    >>> told_fallback({"task": "closed_gen", "models": {"m": "its provider tells none"}})
+    ["model 'm' is asked for replies, rows '…:closed_gen', never ranked: its provider tells none"]
+    """
+    return [
+        f"model '{name}' is asked for replies, rows '…:{fallback['task']}', never ranked: {reason}"
+        for name, reason in fallback.get("models", {}).items()
+    ]
+
+
+def units(value: float | None, scale: Sequence[float | None]) -> str:
     """Return a score as people read it: in percent on the scale 0 to 1, else in its own units.
 
     Examples
     --------
-    >>> units(0.612, [0, 1]), units(7.25, [0, 10]), units(None, [0, 1])
-    ('61.2', '7.25', '–')
+    >>> units(0.612, [0, 1]), units(7.25, [0, 10]), units(None, [0, 1]), units(1.23456, [0, None])
+    ('61.2', '7.25', '–', '1.235')
     """
     if value is None:
         return "–"
+    if None in scale:
+        return f"{value:.4g}"
     return f"{100 * value:.1f}" if list(scale) == [0, 1] else f"{value:.2f}"
+
+
+def scale_text(scale: Sequence[float | None], better: str = "high") -> str:
+    """Return a scale as people read it.
+
+    Examples
+    --------
+    >>> scale_text([0, 1]), scale_text([0, 10]), scale_text([0, None], "low")
+    ('%', '0 to 10', 'from 0, lower is better')
+    """
+    lo, hi = scale
+    if (lo, hi) == (0, 1):
+        return "%"
+    reach = f"from {lo:g}" if hi is None else f"{lo:g} to {hi:g}"
+    return f"{reach}, lower is better" if better == "low" else reach
 
 
 def honest_ends(estimate: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from medassay.core.likelihood import Asks
 from medassay.core.trial import Completion, Prompt
 
 Capability = Literal["chat", "logprobs", "likelihood", "tools", "no_temperature", "structured"]
@@ -22,7 +23,8 @@ class ModelSpec:
     """One entry of models.json: what the model is, where it answers, and its oddities.
 
     `model` is the name sent to the endpoint (default: `id`). `api_key_env` names an environment
-    variable; the secret itself is never written anywhere.
+    variable; the secret itself is never written anywhere. `batch_tokens` bounds the memory of likelihoods: so many tokens
+    are read in one pass, fewer where memory ends.
     """
 
     id: str
@@ -68,6 +70,7 @@ class ModelSpec:
     device: str = "auto"
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     batch_size: int = 8
+    batch_tokens: int = 1024
     # scripted provider
     script: dict[str, Any] = field(default_factory=dict)
 
@@ -85,6 +88,21 @@ class ModelSpec:
     def is_baseline(self) -> bool:
         """Return whether this is a reference row that is never ranked."""
         return self.provider == "baseline"
+
+    def cannot_tell(self, asks: Asks) -> str | None:
+        """Return why this entry cannot say how likely given texts are, None if it can."""
+        if self.provider == "transformers":
+            return None
+        if self.provider != "openai_compatible":
+            return f"provider '{self.provider}' tells no likelihood of given texts"
+        if asks == "relaxed":
+            return "an endpoint continues texts, not tokens; Relaxed Perplexity needs local weights"
+        if self.protocol != "completions" or "likelihood" not in self.capabilities:
+            return (
+                'an endpoint needs protocol "completions" with echo and log-probabilities, '
+                'and "likelihood" among its capabilities'
+            )
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)

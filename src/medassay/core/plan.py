@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.relaxed import Setting as RelaxedSetting
 from medassay.core.trial import Mode, Setting
 from medassay.errors import InputError
 
@@ -90,6 +91,8 @@ class Plan:
     judge grades its own family; `allow_own` lets a judge grade itself. `steps` is a file of evaluation
     steps for G-Eval, in place of those that come with it. `graphs` are graphs of judgements, by name or file: the first
     one's score counts, the others stand beside it. `ddx` are the rules of tasks on diagnoses.
+    `scoring` "likelihood" takes the twin of a task that asks no reply but how likely texts are; `chat_template` then puts prompts
+    into each model's own form of a conversation; `relaxed_perplexity` is how completions are made for it.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -118,6 +121,9 @@ class Plan:
     steps: str = ""
     graphs: tuple[str, ...] = ()
     ddx: DdxRules = DdxRules()
+    scoring: Literal["generation", "likelihood"] = "generation"
+    chat_template: bool = False
+    relaxed_perplexity: RelaxedSetting | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
@@ -127,6 +133,12 @@ class Plan:
             plain.pop("ddx")
         if not self.graphs:
             plain.pop("graphs")
+        if self.scoring == "generation":
+            plain.pop("scoring")
+        if not self.chat_template:
+            plain.pop("chat_template")
+        if self.relaxed_perplexity is None:
+            plain.pop("relaxed_perplexity")
         return plain
 
     @property
@@ -167,6 +179,9 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
             )
     if (problem := plan.ddx.problem()) is not None:
         raise InputError(f"{where}: {problem}")
+    relaxed = plan.relaxed_perplexity
+    if relaxed is not None and (problem := relaxed.problem()) is not None:
+        raise InputError(f"{where}: 'relaxed_perplexity': {problem}")
     for field in ("banks", "models", "settings", "modes", "templates", "graphs"):
         values = getattr(plan, field)
         if not values and field not in ("templates", "graphs"):

@@ -4,9 +4,11 @@ Source: specification of perplexity, 8.2.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from pydantic import ConfigDict
 
 Mode = Literal["sum", "mean", "weighted", "conditional"]
 MODES: tuple[Mode, ...] = ("sum", "mean", "weighted", "conditional")
@@ -15,7 +17,13 @@ Tokens = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """How completions are sampled and positions taken; values are comparable under one setting only."""
+    """How completions are made and positions taken; values are comparable under one setting only.
+
+    `sampler` "sample" draws `samples` completions by `temperature` and `top_p`; "beam" takes the likeliest ones that a beam search
+    as wide as `samples` finds.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     samples: int = 10
     keep: int = 5
@@ -23,6 +31,11 @@ class Setting:
     max_tokens: int = 128
     top_p: float = 0.9
     temperature: float = 1.0
+    sampler: Literal["sample", "beam"] = "sample"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the setting as plain JSON values."""
+        return asdict(self)
 
     def name(self, mode: Mode) -> str:
         """Return the metric's name; it carries what a value depends on.
@@ -31,12 +44,34 @@ class Setting:
         --------
         >>> Setting().name("mean")
         'relaxed_perplexity_mean[l=5,s=10,stride=8,max_tokens=128]'
+        >>> Setting(sampler="beam", samples=5).name("sum")
+        'relaxed_perplexity[l=5,s=5,stride=8,max_tokens=128,beam]'
         """
         kind = "" if mode == "sum" else f"_{mode}"
         told = (
             f"l={self.keep},s={self.samples},stride={self.stride},max_tokens={self.max_tokens}"
         )
+        if self.sampler == "beam":
+            return f"relaxed_perplexity{kind}[{told},beam]"
+        usual = Setting()
+        for key in ("top_p", "temperature"):
+            if getattr(self, key) != getattr(usual, key):
+                told += f",{key}={getattr(self, key):g}"
         return f"relaxed_perplexity{kind}[{told}]"
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the numbers, None if nothing is."""
+        for key, most in _MOST.items():
+            if not 1 <= getattr(self, key) <= most:
+                return f"'{key}' is {getattr(self, key)}; 1 to {most} is needed"
+        if not 0 < self.top_p <= 1:
+            return f"'top_p' is {self.top_p:g}; a share above 0, at most 1, is needed"
+        if not 0 < self.temperature <= 10:
+            return f"'temperature' is {self.temperature:g}; a number above 0, at most 10, is needed"
+        return None
+
+
+_MOST = {"samples": 1000, "keep": 1000, "stride": 4096, "max_tokens": 4096}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +109,87 @@ class Tables:
 
     target_tokens: int
     positions: tuple[Position, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """What was made for one context, and the tables of each target.
+
+    `kept` are the likeliest distinct completions, `texts` what they say; `distinct` says how many there were among `samples`.
+    `ends` are, for each completion, the lengths in characters of its beginnings at the positions that it reaches.
+    """
+
+    kept: tuple[Sampled, ...]
+    texts: tuple[str, ...]
+    ends: tuple[tuple[int, ...], ...]
+    samples: int
+    distinct: int
+    tables: tuple[Tables, ...]
+
+    def to_dict(self, *, stride: int) -> dict[str, Any]:
+        """Return everything that values are computed and shown from as plain JSON values; −∞ is null."""
+        return {
+            "samples": self.samples,
+            "distinct": self.distinct,
+            "kept": [
+                {
+                    "text": text,
+                    "n_tokens": len(one.tokens),
+                    "logprob": _plain(one.total),
+                    "ends": list(ends),
+                    "prefixes": _owners(self.kept, at, stride, len(ends)),
+                }
+                for at, (one, text, ends) in enumerate(
+                    zip(self.kept, self.texts, self.ends, strict=True)
+                )
+            ],
+            "targets": [
+                {
+                    "n_tokens": table.target_tokens,
+                    "positions": [
+                        [
+                            position.at,
+                            [[_plain(p.prefix), _plain(p.target)] for p in position.prefixes],
+                        ]
+                        for position in table.positions
+                    ],
+                }
+                for table in self.tables
+            ],
+        }
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _owners(kept: Sequence[Sampled], at: int, stride: int, n: int) -> list[int]:
+    """Return, for each position that a completion reaches, the place of its beginning among the distinct ones there."""
+    own = kept[at].tokens
+    found = []
+    for position in range(n):
+        length = position * stride
+        begun = dict.fromkeys(c.tokens[:length] for c in kept if len(c.tokens) >= length)
+        found.append(list(begun).index(own[:length]))
+    return found
+
+
+def tables_from_dict(target: Mapping[str, Any]) -> Tables:
+    """Return the tables of one target as `Drawn.to_dict` made them plain."""
+
+    def number(value: float | None) -> float:
+        return -math.inf if value is None else float(value)
+
+    return Tables(
+        target_tokens=target["n_tokens"],
+        positions=tuple(
+            Position(
+                at=at,
+                prefixes=tuple(Prefix(prefix=number(p), target=number(a)) for p, a in begun),
+            )
+            for at, begun in target["positions"]
+        ),
+    )
 
 
 def keep(completions: Iterable[Sampled], most: int) -> tuple[Sampled, ...]:

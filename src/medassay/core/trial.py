@@ -1,7 +1,11 @@
 """The answer side of the path: prompt, completion, answer, score, trial."""
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from medassay.core.canonical import canonical
+from medassay.core.likelihood import LogLikelihood, Wanted
 
 Outcome = Literal["answered", "unparsed", "refused", "truncated", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated", "failed")
@@ -19,6 +23,7 @@ class Prompt:
     `encoded` is the canonical JSON of the messages: what is hashed, and what is sent. `schema` is the
     JSON Schema that the reply should fit, for endpoints that can hold a model to one; empty for none.
     `alternatives` is how many candidates of each token the reply should name, with log-probabilities.
+    `likely` asks for no reply at all, but how likely some texts are.
     """
 
     item_id: str
@@ -30,12 +35,14 @@ class Prompt:
     order: tuple[int, ...] | None = None
     schema: bytes = b""
     alternatives: int = 0
+    likely: Wanted | None = None
 
     @property
     def asked(self) -> bytes:
         """Return all that is asked: what the key of a stored reply is made from."""
         candidates = b"\x1f%d" % self.alternatives if self.alternatives else b""
-        return self.encoded + self.schema + candidates
+        likely = b"" if self.likely is None else b"\x1f" + canonical(self.likely.to_dict())
+        return self.encoded + self.schema + candidates + likely
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +58,8 @@ class Completion:
     """What a model returned. `seconds` is the time of generation, without waiting in a queue.
 
     `logprobs` are the tokens with their log-probabilities, `alternatives` the candidates at each of
-    them; None where the endpoint does not say.
+    them; None where the endpoint does not say. `likelihoods` and `drawn` are there where they were asked for instead
+    of a reply, as plain JSON values: of each text, and the tables of Relaxed Perplexity.
     """
 
     text: str
@@ -60,19 +68,24 @@ class Completion:
     seconds: float = 0.0
     logprobs: tuple[Likely, ...] | None = None
     alternatives: tuple[tuple[Likely, ...], ...] | None = None
+    likelihoods: tuple[dict[str, Any], ...] | None = None
+    drawn: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
     """What was read from one completion; `value` is None unless the outcome is `answered`.
 
-    `reason` names the rule that read it, or why nothing could be read (`ambiguous` among them).
+    `reason` names the rule that read it, or why nothing could be read (`ambiguous` among them). `likelihoods` (of
+    options in the bank's order) and `drawn` are what was asked for instead of a reply.
     """
 
     item_id: str
     outcome: Outcome
     value: str | None
     reason: str
+    likelihoods: tuple[LogLikelihood, ...] = ()
+    drawn: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,6 +124,14 @@ class Scale:
     def worst(self) -> float:
         """Return the end that a missing answer gets."""
         return self.lo if self.better == "high" else self.hi
+
+    @property
+    def ends(self) -> list[float | None]:
+        """Return both ends as JSON holds them: None where there is no end."""
+        return [end if math.isfinite(end) else None for end in (self.lo, self.hi)]
+
+
+PERPLEXITY = Scale(hi=math.inf, better="low")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from medassay.core.leaderboard import scale_text
 from medassay.errors import IncompleteError, InputError
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import TIE
@@ -17,7 +18,7 @@ from medassay.statistic.ranking.pool import Options, Stratum, means_of
 from medassay.statistic.test.margin import Bounds, check_margin
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.catalog import TASKS
+from medassay.task.catalog import task_of_run
 from medassay.task.scoring import RunItems
 from medassay.task.standings import OVERALL, Table, unranked_rows
 
@@ -114,7 +115,8 @@ def compare(
     sides = [Side.of(run) for run in runs]
     _refuse_unlike(sides)
     ends = sides[0].run.statistics["scale"]
-    if margin is not None and margin >= ends["hi"] - ends["lo"]:
+    bounded = ends["hi"] is not None
+    if margin is not None and bounded and margin >= ends["hi"] - ends["lo"]:
         raise InputError(
             f"margin {margin:g}: as wide as the scale {ends['lo']:g} to {ends['hi']:g}; 0.02 is 2 points "
             "of 100"
@@ -189,7 +191,7 @@ def _refuse_other_clusters(first: Side, other: Side, domain: str) -> None:
 
 
 def _metric(scale: tuple[str, Mapping[str, Any]]) -> str:
-    return f"{scale[0]} from {scale[1]['lo']} to {scale[1]['hi']}"
+    return f"{scale[0]} ({scale_text([scale[1]['lo'], scale[1]['hi']], scale[1]['better'])})"
 
 
 def _ids(side: Side, domain: str) -> set[str]:
@@ -247,7 +249,7 @@ def _of_mode(
 ) -> list[dict[str, Any]]:
     used = sorted({row.side for row in rows})
     roots = sorted({sides[at].run.seal["root"] for at in used})
-    task = TASKS[sides[0].run.manifest["task"]]
+    task = task_of_run(sides[0].run.manifest)
     strata: list[Stratum] = []
     for domain in sides[used[0]].table.domains:
         common = set.intersection(*(_ids(sides[at], domain) for at in used))

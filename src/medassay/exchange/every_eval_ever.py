@@ -159,7 +159,7 @@ def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
         "score_type": "continuous",
         # Single answers may lie below the scale where points are taken off; their mean does not.
         "min_score": lo,
-        "max_score": hi,
+        "max_score": "Infinity" if hi is None else hi,
     }
     if run.manifest.get("judges"):
         metric["llm_scoring"] = {
@@ -226,7 +226,8 @@ def _generation(run: Run, spec: Mapping[str, Any], setting: str, mode: str) -> d
 def _samples(run: Run, items: RunItems) -> Iterator[tuple[Row, Iterator[dict[str, Any]]]]:
     """Yield row and sample lines of one cell after another; answers without a score have none."""
     trials, scores = (read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "scores"))
-    best = run.statistics["scale"]["hi"]
+    scale = run.statistics["scale"]
+    best = scale["hi"] if scale["better"] == "high" else scale["lo"]
     pairs = zip(trials, scores, strict=True)
 
     def cell(pair: tuple[dict[str, Any], dict[str, Any]]) -> tuple[str, Row]:

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from medassay.core.likelihood import LogLikelihood
 from medassay.core.model import ModelSpec
 
 Ids = tuple[int, ...]
@@ -28,19 +29,6 @@ _TOLERANCE = 1e-3  # of a log-probability, packed against plain
 # What a model raises that takes no mask of four dimensions, or keeps no cache of this kind.
 _UNFIT = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError)
 _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogLikelihood:
-    """How likely a continuation is: natural logarithms, summed and token by token.
-
-    `greedy` says whether the model would have said just that, taking its likeliest token each time.
-    """
-
-    total: float
-    n_tokens: int
-    greedy: bool
-    tokens: tuple[float, ...] = ()
 
 
 class Engine:
@@ -119,14 +107,35 @@ class Engine:
         requests: list[Request] = []
         sizes = []
         for text in texts:
-            tokens = self.ids(text)
-            if not tokens:
-                raise ValueError("a text without tokens has no likelihood; leave it out")
-            windows = list(_windows(tokens, self.prefix, self.longest))
+            windows = self.windows(text)
             requests += windows
             sizes.append(len(windows))
         parts = iter(self.score_tokens(requests))
-        return [_joined([next(parts) for _ in range(size)]) for size in sizes]
+        return [self.joined([next(parts) for _ in range(size)]) for size in sizes]
+
+    def windows(self, text: str) -> list[Request]:
+        """Return the requests over a text by itself: every token is scored once.
+
+        Raises
+        ------
+        ValueError
+            When the text is empty.
+        """
+        tokens = self.ids(text)
+        if not tokens:
+            raise ValueError("a text without tokens has no likelihood; leave it out")
+        return list(_windows(tokens, self.prefix, self.longest))
+
+    @staticmethod
+    def joined(parts: Sequence[LogLikelihood]) -> LogLikelihood:
+        """Return the likelihood of a text from those of its windows."""
+        tokens = tuple(value for part in parts for value in part.tokens)
+        return LogLikelihood(
+            total=sum(tokens),
+            n_tokens=len(tokens),
+            greedy=all(part.greedy for part in parts),
+            tokens=tokens,
+        )
 
     def encode(self, context: str, continuation: str) -> Request:
         """Return the tokens of a context and of its continuation, tokenised together."""
@@ -140,7 +149,13 @@ class Engine:
                 return tokens[:1], tokens[1:]
             return (self.prefix,), tokens
         whole, begun = self.ids(context + continuation), self.ids(context)
-        return self.bos + begun, whole[len(begun) :]
+        return self.begun(begun), whole[len(begun) :]
+
+    def begun(self, context: Ids) -> Ids:
+        """Return the tokens of a context as the model reads them: with its BOS, and never empty."""
+        if context[:1] == (self.tokenizer.bos_token_id,):  # a chat template writes its own
+            return context
+        return self.bos + context or (self.prefix,)
 
     def score_tokens(
         self,
@@ -168,15 +183,24 @@ class Engine:
 
     def _fitting(self, context: Ids, continuation: Ids) -> Request:
         """Return a request cut on the left to the model's context."""
+        self.refuse_too_long(continuation)
+        return context[-(self.longest + 1 - len(continuation)) :], continuation
+
+    def refuse_too_long(self, continuation: Ids) -> None:
+        """Refuse what has no likelihood, or does not fit the model's context.
+
+        Raises
+        ------
+        ValueError
+            Saying which of the two.
+        """
         if not continuation:
             raise ValueError("a continuation without tokens has no likelihood")
-        room = self.longest + 1 - len(continuation)
-        if room < 1:
+        if len(continuation) > self.longest:
             raise ValueError(
                 f"a continuation of {len(continuation)} tokens does not fit a context of {self.longest}; "
                 "score it with `rolling`"
             )
-        return context[-room:], continuation
 
     def _scored(self, requests: Sequence[Request]) -> Iterator[tuple[Request, LogLikelihood]]:
         """Yield each distinct request with its likelihood, longest first: memory that is too small shows at once."""
@@ -416,16 +440,6 @@ def _log_probabilities(
 def _likelihood(values: Sequence[float], likeliest: Sequence[bool]) -> LogLikelihood:
     return LogLikelihood(
         total=sum(values), n_tokens=len(values), greedy=all(likeliest), tokens=tuple(values)
-    )
-
-
-def _joined(parts: Sequence[LogLikelihood]) -> LogLikelihood:
-    tokens = tuple(value for part in parts for value in part.tokens)
-    return LogLikelihood(
-        total=sum(tokens),
-        n_tokens=len(tokens),
-        greedy=all(part.greedy for part in parts),
-        tokens=tokens,
     )
 
 

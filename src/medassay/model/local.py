@@ -13,7 +13,8 @@ from medassay.core.model import ModelSpec, Sampling
 from medassay.core.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
 
-_Job = tuple[int, int, Prompt, Sampling, "asyncio.Future[Completion]"]
+_Job = tuple[int, int, Prompt, Sampling, int, "asyncio.Future[Completion]"]
+_Made = list[Completion | Permanent]
 
 
 class Local:
@@ -24,6 +25,7 @@ class Local:
         self._waiting: list[_Job] = []
         self._worker: asyncio.Task[None] | None = None
         self._loaded: tuple[Any, Any] | None = None
+        self._engine: Any = None
         self._arrived = 0
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
@@ -33,14 +35,14 @@ class Local:
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         self._arrived += 1
         length = sum(len(message["content"]) for message in prompt.messages)
-        self._waiting.append((-length, self._arrived, prompt, sampling, future))
+        self._waiting.append((-length, self._arrived, prompt, sampling, repeat, future))
         return await future
 
     async def close(self) -> None:
         """Stop the worker and drop the weights."""
         if self._worker is not None:
             self._worker.cancel()
-        self._loaded = None
+        self._loaded = self._engine = None
 
     async def _work(self) -> None:
         while True:
@@ -49,18 +51,11 @@ class Local:
                 continue
             # Longest first: like lengths share a batch, so little is spent on padding.
             self._waiting.sort(key=lambda job: job[:2])
-            sampling = self._waiting[0][3]
-            wished = self._waiting[0][2].alternatives
-            alike = [
-                j for j in self._waiting if (j[3], j[2].alternatives) == (sampling, wished)
-            ]
-            batch = alike[: self._spec.batch_size]
+            batch = self._next()
             for job in batch:
                 self._waiting.remove(job)
             try:
-                done = await asyncio.to_thread(
-                    self._generate, [job[2] for job in batch], sampling
-                )
+                done = await asyncio.to_thread(self._answered, batch)
             except Exception as error:  # noqa: BLE001 -- torch raises many kinds; each prompt of the batch must hear of it
                 known = isinstance(error, Permanent)
                 told = (
@@ -69,12 +64,47 @@ class Local:
                     else Permanent(f"{self._spec.id}: {type(error).__name__}: {error}")
                 )
                 for job in batch:
-                    if not job[4].done():
-                        job[4].set_exception(told)
+                    if not job[-1].done():
+                        job[-1].set_exception(told)
                 continue
             for job, completion in zip(batch, done, strict=True):
-                if not job[4].done():
-                    job[4].set_result(completion)
+                if job[-1].done():
+                    continue
+                if isinstance(completion, Permanent):
+                    job[-1].set_exception(completion)
+                else:
+                    job[-1].set_result(completion)
+
+    def _next(self) -> list[_Job]:
+        """Return the jobs that are done together.
+
+        Likelihoods are batched by tokens, so all that wait are; drawing completions fills a batch by itself.
+        """
+        first = self._waiting[0]
+        if first[2].likely is not None and first[2].likely.relaxed is not None:
+            return [first]
+
+        def alike(job: _Job) -> tuple[Any, ...]:
+            likely = job[2].likely
+            return job[3], job[2].alternatives, likely is None or likely.relaxed
+
+        found = [job for job in self._waiting if alike(job) == alike(first)]
+        return found[: self._spec.batch_size] if first[2].likely is None else found
+
+    def _answered(self, batch: list[_Job]) -> _Made:
+        """Return the completions of a batch; only the worker calls this, one batch at a time."""
+        prompts, sampling = [job[2] for job in batch], batch[0][3]
+        if prompts[0].likely is None:
+            return [*self._generate(prompts, sampling)]
+        from medassay.model.likelihood import Engine
+        from medassay.model.measured import measure
+
+        if self._engine is None:
+            tokenizer, model = self._load()
+            self._engine = Engine(model, tokenizer=tokenizer, budget=self._spec.batch_tokens)
+        repeats = [job[4] for job in batch]
+        name, seed = self._spec.id, sampling.seed or 0
+        return measure(self._engine, prompts, seed=seed, repeats=repeats, name=name)
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
@@ -91,7 +121,7 @@ class Local:
         return text
 
     def _generate(self, prompts: list[Prompt], sampling: Sampling) -> list[Completion]:
-        tokenizer, model = self._load()  # only the worker calls this, one batch at a time
+        tokenizer, model = self._load()
         import torch
 
         texts = [self._text(prompt) for prompt in prompts]

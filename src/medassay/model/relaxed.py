@@ -4,29 +4,15 @@ What Relaxed Perplexity is computed from (`medassay.score.relaxed_perplexity`). 
 from `generate` and each beginning is scored as a sequence of its own: slower, the same values.
 """
 
+import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from medassay.core.relaxed import Sampled, Setting, Tables, keep, prefixes, tables
+from medassay.core.relaxed import Drawn, Sampled, Setting, keep, prefixes, tables
 from medassay.model.likelihood import Engine, Ids
 
 Beginnings = dict[Ids, tuple[float, ...]]  # beginning → log-probability of each target
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drawn:
-    """What was drawn for one context, and the tables of each target.
-
-    `kept` are the likeliest distinct completions, `texts` what they say; `distinct` says how many there were among `samples`.
-    """
-
-    kept: tuple[Sampled, ...]
-    texts: tuple[str, ...]
-    samples: int
-    distinct: int
-    tables: tuple[Tables, ...]
 
 
 def relaxed_tables(
@@ -43,15 +29,18 @@ def relaxed_tables(
     ValueError
         When a target is empty, or context, completion and target do not fit the model's context.
     """
-    asked = engine.bos + engine.ids(context) or (engine.prefix,)
+    asked = engine.begun(engine.ids(context))
     wanted = [_target(engine, context, target) for target in targets]
     longest = len(asked) + setting.max_tokens + max(map(len, wanted), default=0)
     if longest > engine.longest:
         raise ValueError(
             f"context, completion and target have up to {longest} tokens; the model reads {engine.longest}"
         )
-    drawn, past = _draw(engine, asked, setting, seed, cached=engine.packs_up_to(longest))
+    cached = engine.packs_up_to(longest)
+    drawn, past = _made(engine, asked, setting, seed, cached=cached)
     kept = keep(drawn, setting.keep)
+    if past is not None:
+        past = _of_kept(engine, drawn, kept, past, beam=setting.sampler == "beam")
     begun = [
         beginning
         for _, some in prefixes(kept, stride=setting.stride, max_tokens=setting.max_tokens)
@@ -60,11 +49,18 @@ def relaxed_tables(
     if past is None:
         scored = _scored_plainly(engine, asked, begun, wanted)
     else:
-        rows = [drawn.index(one) for one in kept]
-        scored = _scored_on_cache(engine, asked, kept, begun, wanted, past, rows)
+        scored = _scored_on_cache(engine, asked, kept, begun, wanted, past)
+    said = [engine.tokenizer.decode(list(one.tokens)) for one in kept]
     return Drawn(
         kept=kept,
-        texts=tuple(engine.tokenizer.decode(list(one.tokens)) for one in kept),
+        texts=tuple(said),
+        ends=tuple(
+            tuple(
+                len(engine.tokenizer.decode(list(one.tokens[:at]))) if at else 0
+                for at in range(0, len(one.tokens) + 1, setting.stride)
+            )
+            for one in kept
+        ),
         samples=len(drawn),
         distinct=len({one.tokens for one in drawn}),
         tables=tuple(
@@ -82,35 +78,145 @@ def _target(engine: Engine, context: str, target: str) -> Ids:
     return engine.ids(blank + target)
 
 
-def _draw(
+def _made(
     engine: Engine, asked: Ids, setting: Setting, seed: int, *, cached: bool
 ) -> tuple[list[Sampled], Any]:
-    """Return completions, and the cache with a row for each; None where it is of no use (`cached` false, or its kind)."""
+    """Return completions, and a cache for `_of_kept`; None where it is of no use (`cached` false, or its kind)."""
     import torch
 
     model = engine.model
     generator = torch.Generator(device=model.device).manual_seed(seed % 2**63)
-    ends = _ends(engine)
     with torch.inference_mode():
         output = model(input_ids=torch.tensor([asked], device=model.device), use_cache=True)
         past = output.past_key_values
-        if not cached or not hasattr(past, "batch_repeat_interleave"):
+        usable = cached and hasattr(past, "batch_repeat_interleave")
+        if setting.sampler == "beam":
+            if usable:
+                return _beams(engine, setting, output.logits, _Cached(engine, past)), past
+            return _beams(engine, setting, output.logits, _Whole(engine, asked)), None
+        if not usable:
             return _draw_plainly(engine, asked, setting, generator), None
-        past.batch_repeat_interleave(setting.samples)
-        logits = output.logits[:, -1].expand(setting.samples, -1)
-        told: list[list[int]] = []
-        likely: list[list[float]] = []
-        open_rows = [True] * setting.samples
-        for step in range(setting.max_tokens):
-            taken, values = _pick(logits, setting, generator)
-            told.append(taken.tolist())
-            likely.append(values)
-            open_rows = [o and t not in ends for o, t in zip(open_rows, told[-1], strict=True)]
-            if not any(open_rows) or step == setting.max_tokens - 1:
-                break
-            output = model(input_ids=taken[:, None], past_key_values=past, use_cache=True)
-            logits = output.logits[:, -1]
-    return [_ended(row, told, likely, ends) for row in range(setting.samples)], past
+        return _draw(engine, setting, generator, output), past
+
+
+def _draw(engine: Engine, setting: Setting, generator: Any, output: Any) -> list[Sampled]:
+    """Return completions drawn side by side; the cache of `output` gets a row for each."""
+    ends, past = _ends(engine), output.past_key_values
+    past.batch_repeat_interleave(setting.samples)
+    logits = output.logits[:, -1].expand(setting.samples, -1)
+    told: list[list[int]] = []
+    likely: list[list[float]] = []
+    open_rows = [True] * setting.samples
+    for step in range(setting.max_tokens):
+        taken, values = _pick(logits, setting, generator)
+        told.append(taken.tolist())
+        likely.append(values)
+        open_rows = [o and t not in ends for o, t in zip(open_rows, told[-1], strict=True)]
+        if not any(open_rows) or step == setting.max_tokens - 1:
+            break
+        output = engine.model(input_ids=taken[:, None], past_key_values=past, use_cache=True)
+        logits = output.logits[:, -1]
+    return [_ended(row, told, likely, ends) for row in range(setting.samples)]
+
+
+class _Cached:
+    """The next logits of beams, read on from a copy of the prompt's cache."""
+
+    def __init__(self, engine: Engine, past: Any) -> None:
+        self._engine = engine
+        self._past = copy.deepcopy(past)
+
+    def after(self, parents: Sequence[int], beams: Sequence[Ids]) -> Any:
+        """Return the logits after each beam; it goes on from the beam that was at its parent's place."""
+        import torch
+
+        device = self._engine.model.device
+        self._past.batch_select_indices(torch.tensor(parents, device=device))
+        last = torch.tensor([[beam[-1]] for beam in beams], device=device)
+        return self._engine.model(
+            input_ids=last, past_key_values=self._past, use_cache=True
+        ).logits[:, -1]
+
+
+class _Whole:
+    """The next logits of beams, each read anew."""
+
+    def __init__(self, engine: Engine, asked: Ids) -> None:
+        self._engine = engine
+        self._asked = asked
+
+    def after(self, parents: Sequence[int], beams: Sequence[Ids]) -> Any:
+        """Return the logits after each beam."""
+        import torch
+
+        ids = [(*self._asked, *beam) for beam in beams]
+        return self._engine.model(
+            input_ids=torch.tensor(ids, device=self._engine.model.device)
+        ).logits[:, -1]
+
+
+def _beams(
+    engine: Engine, setting: Setting, logits: Any, reading: "_Cached | _Whole"
+) -> list[Sampled]:
+    """Return the likeliest completions that a beam search finds, as many as `samples`; one that ended competes with its end.
+
+    At each step the likeliest continuations of all beams go on.
+    """
+    import torch
+
+    ends, width = _ends(engine), setting.samples
+    live: list[Sampled] = [Sampled(tokens=(), logprobs=())]
+    logits, ended = logits[:, -1], []
+    for step in range(setting.max_tokens):
+        chances = logits.float().log_softmax(dim=-1)
+        totals = torch.tensor([one.total for one in live], dtype=torch.float64)
+        whole = (chances.double().cpu() + totals[:, None]).flatten()
+        # Each beam has at most one end for each stop token: so many candidates are always enough.
+        best = whole.topk(min(len(whole), width + len(live) * len(ends)))
+        following: list[tuple[int, Sampled]] = []
+        for value, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+            beam, token = divmod(place, chances.shape[1])
+            if token in ends:
+                ended.append((value, live[beam]))
+            elif len(following) < width:
+                own = (*live[beam].logprobs, float(chances[beam, token]))
+                following.append(
+                    (beam, Sampled(tokens=(*live[beam].tokens, token), logprobs=own))
+                )
+        live = [one for _, one in following]
+        ended = sorted(ended, key=lambda pair: -pair[0])[:width]
+        surest = len(ended) == width and ended[-1][0] >= max(one.total for one in live)
+        if surest or step == setting.max_tokens - 1:
+            break
+        logits = reading.after([beam for beam, _ in following], [one.tokens for one in live])
+    found = [*ended, *((one.total, one) for one in live)]
+    return [one for _, one in sorted(found, key=lambda pair: -pair[0])[:width]]
+
+
+def _of_kept(
+    engine: Engine, drawn: Sequence[Sampled], kept: Sequence[Sampled], past: Any, *, beam: bool
+) -> Any:
+    """Return the cache with a row for each completion kept: of samples their own rows, of beams read once more."""
+    import torch
+
+    device = engine.model.device
+    if not beam:
+        past.batch_select_indices(
+            torch.tensor([drawn.index(one) for one in kept], device=device)
+        )
+        return past
+    past.batch_repeat_interleave(len(kept))
+    longest = max(len(one.tokens) for one in kept)
+    if longest:
+        # What pads a row stands behind it, where no token of it looks.
+        rows = [[*one.tokens, *[0] * (longest - len(one.tokens))] for one in kept]
+        with torch.inference_mode():
+            engine.model.base_model(
+                input_ids=torch.tensor(rows, device=device),
+                past_key_values=past,
+                use_cache=True,
+            )
+    return past
 
 
 def _ends(engine: Engine) -> frozenset[int]:
@@ -186,7 +292,6 @@ def _scored_on_cache(
     begun: Sequence[Ids],
     wanted: Sequence[Ids],
     past: Any,
-    rows: Sequence[int],
 ) -> Beginnings:
     """Return the same from one pass: all targets after all beginnings of a completion stand in its row.
 
@@ -205,7 +310,6 @@ def _scored_on_cache(
     for beginning in begun:
         segments[owner[beginning]] += [(beginning, at) for at in range(len(wanted))]
     device, dtype = engine.model.device, engine.model.dtype
-    past.batch_select_indices(torch.tensor(rows, device=device))
     cached = int(past.get_seq_length())
     width = max(sum(len(wanted[at]) for _, at in some) for some in segments)
     ids = torch.zeros((len(kept), width), dtype=torch.long, device=device)

@@ -102,7 +102,7 @@ def _check_url(url: str, where: str) -> None:
 
 
 def _out_of_range(spec: ModelSpec) -> Iterator[tuple[str, object, str]]:
-    for field in ("concurrency", "max_tokens", "batch_size"):
+    for field in ("concurrency", "max_tokens", "batch_size", "batch_tokens"):
         if getattr(spec, field) < 1:
             yield field, getattr(spec, field), "at least 1"
     for field in ("timeout", "requests_per_minute", "tokens_per_minute", "size", "context"):

@@ -5,6 +5,8 @@ from typing import Any
 from medassay.core.health_record import DIRECT, THINKING, reply_schema
 
 TEMPLATES: dict[str, tuple[str, ...]] = {
+    "choice_letters": ("en", "de", "es"),
+    "choice_texts": ("en", "de", "es"),
     "closed": ("en", "de", "es"),
     "ddx": ("en", "de", "es"),
     "ddx_described": ("en",),
@@ -22,3 +24,6 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     THINKING: reply_schema(monologue=True),
     DIRECT: reply_schema(monologue=False),
 }
+
+# Templates that show no options: an answer to them is the text of an option, not its letter.
+OPTIONS_AS_TEXTS = frozenset(["choice_texts"])

@@ -11,7 +11,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.trial import Prompt
 from medassay.errors import InputError
-from medassay.prompt.catalog import SCHEMAS, TEMPLATES
+from medassay.prompt.catalog import OPTIONS_AS_TEXTS, SCHEMAS, TEMPLATES
 
 Order = tuple[int, ...]
 
@@ -19,7 +19,8 @@ Order = tuple[int, ...]
 class Template:
     """A template in its languages. `id` is `name@hash` over all its texts.
 
-    `schema` is the canonical JSON Schema of the replies it asks for; empty if any text will do.
+    `schema` is the canonical JSON Schema of the replies it asks for; empty if any text will do. With `options_as_texts` an
+    answer is the text of an option, else its letter.
     """
 
     def __init__(self, name: str) -> None:
@@ -36,6 +37,7 @@ class Template:
         environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
         environment.globals.clear()  # a template reads its item; copying globals took half the time
         self._texts = {lang: environment.from_string(text) for lang, text in texts.items()}
+        self.options_as_texts = name in OPTIONS_AS_TEXTS
         self.schema = canonical(SCHEMAS[name]) if name in SCHEMAS else b""
         joined = "\x1f".join(f"{lang}\x1f{texts[lang]}" for lang in sorted(texts))
         self.id = f"{name}@{sha256_hex(joined.encode() + self.schema)[:12]}"
@@ -117,8 +119,11 @@ def example_turns(template: Template, examples: Sequence[Item]) -> tuple[dict[st
     """Return the examples as turns of a conversation: question, answer, question, answer …."""
     turns: list[dict[str, str]] = []
     for example in examples:
+        answer = example_answer(example) or ""
+        if template.options_as_texts and example.form == "choice":
+            answer = example.options[example.letters.index(answer)]
         turns.append({"role": "user", "content": template.fill(example, None)})
-        turns.append({"role": "assistant", "content": example_answer(example) or ""})
+        turns.append({"role": "assistant", "content": answer})
     return tuple(turns)
 
 

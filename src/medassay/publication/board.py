@@ -208,6 +208,10 @@ def shown_rows(
     Tied rows have equally long bars: that of their group's first row.
     """
     tied = tied_groups(rows)
+    # A scale without an end is drawn up to the highest end of an interval.
+    top = rows[0]["scale"][1] if rows else 1.0
+    if top is None:
+        top = max((row["hi"] for row in rows if row["hi"] is not None), default=1.0) or 1.0
     levels: dict[int, float] = {}
     ranked: list[dict[str, Any]] = []
     others: dict[str, list[dict[str, Any]]] = {}
@@ -216,8 +220,11 @@ def shown_rows(
             reason = next(
                 (f.split(":", 1)[1] for f in row["flags"] if f.startswith("not_ranked:")), ""
             )
-            others.setdefault(reason, []).append({**row, "level": row["score"], "tied": False})
+            others.setdefault(reason, []).append(
+                {**row, "level": row["score"], "tied": False, "top": top}
+            )
         else:
             level = levels.setdefault(row["group"], row["score"])
-            ranked.append({**row, "level": level, "tied": (row["mode"], row["group"]) in tied})
+            shared = (row["mode"], row["group"]) in tied
+            ranked.append({**row, "level": level, "tied": shared, "top": top})
     return ranked, others

@@ -18,7 +18,7 @@ from medassay.runner.preview import preview_judging, totals
 from medassay.runner.stages import Watch, judge, provide, refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import Run, create_run, latest, lock_run, open_run
-from medassay.task.catalog import find_task
+from medassay.task.catalog import find_task, task_of_run
 from medassay.task.judged import judges_of, remembered_graphs
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
@@ -164,7 +164,7 @@ def rescore(
             {**bank, "contradiction_penalty": contradiction_penalty}
             for bank in identity["banks"]
         ]
-    task = find_task(identity["task"])
+    task = task_of_run(identity)
     _refuse_unscorable(source, task)
     judges = judges_of(task, identity) if "bench" in identity else {}
     if judges:
@@ -206,7 +206,14 @@ def _refuse_unscorable(run: Run, task: Task) -> None:
             f"run {run.id}: holds items of form {', '.join(sorted(strange))}, which task "
             f"'{task.name}' cannot score; its forms are {', '.join(sorted(task.readers))}"
         )
-    read_by = find_task(run.manifest["task"]).readers
+    made_by = task_of_run(run.manifest)
+    if made_by.asks != task.asks:
+        raise InputError(
+            f"run {run.id}: task '{made_by.name}' asked for likelihoods, not replies; '{task.name}' needs a run of its own"
+            if made_by.asks != "reply"
+            else f"run {run.id}: task '{made_by.name}' asked for replies; '{task.name}' needs likelihoods: run its plan"
+        )
+    read_by = made_by.readers
     for form in RunItems(run.path, run.manifest["domains"]).forms & read_by.keys():
         if read_by[form][0] is not None and read_by[form][0] != task.readers[form][0]:
             raise InputError(

@@ -8,8 +8,21 @@ CHARACTERS_PER_TOKEN = 4  # for estimates before anything is sent
 
 
 def estimated_tokens(prompt: Prompt) -> int:
-    """Return a rough number of prompt tokens."""
-    return sum(len(m["content"]) for m in prompt.messages) // CHARACTERS_PER_TOKEN + 8
+    """Return a rough number of prompt tokens; a prompt is read once for each text whose likelihood it asks for."""
+    read = sum(len(m["content"]) for m in prompt.messages) // CHARACTERS_PER_TOKEN + 8
+    if prompt.likely is None or prompt.likely.relaxed is not None:
+        return read
+    return read * len(prompt.likely.continuations)
+
+
+def most_written(spec: ModelSpec, prompt: Prompt) -> int:
+    """Return how many tokens may come back at most: of a reply, of drawn completions, or of given texts (roughly)."""
+    if prompt.likely is None:
+        return spec.max_tokens
+    if prompt.likely.relaxed is not None:
+        return prompt.likely.relaxed.samples * prompt.likely.relaxed.max_tokens
+    given = prompt.likely.continuations
+    return sum(map(len, given)) // CHARACTERS_PER_TOKEN + len(given)
 
 
 def cost(spec: ModelSpec, prompt_tokens: int, completion_tokens: int) -> float:
@@ -36,7 +49,8 @@ class Purse:
             self.calls += 1
             return 0, 0.0
         read = estimated_tokens(prompt)
-        tokens, money = read + spec.max_tokens, cost(spec, read, spec.max_tokens)
+        written = most_written(spec, prompt)
+        tokens, money = read + written, cost(spec, read, written)
         budget = self._budget
         if (
             (budget.calls is not None and self.calls + 1 > budget.calls)

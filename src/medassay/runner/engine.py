@@ -158,6 +158,10 @@ def trial_record(
         "value": answer.value,
         "reason": answer.reason,
     }
+    if completion.likelihoods is not None:
+        record["likelihoods"] = list(completion.likelihoods)
+    if completion.drawn is not None:
+        record["drawn"] = completion.drawn
     if prompt.order is not None:
         record["order"] = list(prompt.order)
     return record

@@ -16,7 +16,7 @@ from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import AUDIT, SALT, VERDICTS, Run, seal_run, write_new
-from medassay.task.catalog import TASKS
+from medassay.task.catalog import task_of_run
 from medassay.task.further import further_of
 from medassay.task.judged import Judgements, by_trial, judged_score
 from medassay.task.scoring import RunItems, Scoring, score_trials
@@ -102,7 +102,7 @@ def rescore_verdicts(
     source: Run, run: Run, items: RunItems, judges: Mapping[str, Judge]
 ) -> None:
     """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
-    answers = Answers(run, items, TASKS[run.manifest["task"]])
+    answers = Answers(run, items, task_of_run(run.manifest))
     _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, judges)
     if (source.path / f"{AUDIT}.jsonl").exists():
         _reread_all(source, run.path / f"{AUDIT}.jsonl", answers, auditors(judges))
@@ -149,9 +149,9 @@ def finish(
     ----------
     secret : what the commitments to synthetic items are salted with; None draws a new one
     """
-    table = Table(items, task.scale.lo)
+    table = Table(items, task.harmful)
     judgements = read_judgements(run, items)
-    further = further_of(items, run.manifest)
+    further = further_of(items, run.manifest, task)
     scores = read_jsonl(run.path / "scores.jsonl")
     for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
         table.add(trial, score["score"])

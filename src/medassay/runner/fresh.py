@@ -4,6 +4,7 @@ Hosted models promise no equal replies; what they must keep is the numbers. Sour
 bank versions, "Runs".
 """
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,7 +160,9 @@ def _summary(cell: _Cell, interval: tuple[float, float] | None, task: Task) -> d
     new = sum(cell.new) / len(cell.new) if cell.new else None
     near = old == new
     if old is not None and new is not None:
-        near = abs(new - old) <= POINT * (task.scale.hi - task.scale.lo) + 1e-12
+        # Without an end, a point is a hundredth of what was.
+        width = task.scale.hi - task.scale.lo if math.isfinite(task.scale.hi) else abs(old)
+        near = abs(new - old) <= POINT * width + 1e-12
         near = near or (interval is not None and interval[0] <= new <= interval[1])
     return {
         "trials": cell.trials,

@@ -26,7 +26,7 @@ from medassay.storage.run import (
     trial_cell,
     write_new,
 )
-from medassay.task.catalog import TASKS
+from medassay.task.catalog import task_of_run
 from medassay.task.scoring import RunItems
 
 _SAME = (
@@ -147,7 +147,7 @@ def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> Non
     items = RunItems(folder, manifest["domains"])
     findings = [f for run in members for f in read_jsonl(run.path / "findings.jsonl")]
     sealed_at = max(str(run.seal["sealed_at"]) for run in members)
-    task = TASKS[manifest["task"]]
+    task = task_of_run(manifest)
     finish(made, task, items, findings, sealed_at=sealed_at, secret=_secret(members))
 
 

@@ -18,7 +18,7 @@ from medassay.core.plan import Plan
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.judging import Bench, auditors
 from medassay.runner.schedule import Schedule
-from medassay.score import medication, structure
+from medassay.score import likeliest, medication, structure
 from medassay.score.catalog import SCORERS
 
 _PACKAGES = (
@@ -55,6 +55,7 @@ def run_identity(
             name: sampling_of(spec, schedule.plan.seed).to_dict()
             for name, spec in sorted(schedule.specs.items())
         },
+        **({"fallback": schedule.fallback} if schedule.fallback else {}),
         **({} if bench is None else bench_entry(bench)),
     }
 
@@ -147,7 +148,7 @@ def parser_ids() -> dict[str, str]:
 
 def scorer_ids() -> dict[str, str]:
     """Return name → id of every scorer, and of the modules that scorers stand on."""
-    below = {"medication": medication, "structure": structure}
+    below = {"likeliest": likeliest, "medication": medication, "structure": structure}
     return {name: scorer.id for name, scorer in SCORERS.items()} | {
         name: _source_hash(module.__file__) for name, module in below.items()
     }

@@ -12,7 +12,7 @@ from medassay.core.trial import Prompt
 from medassay.core.verdict import Case
 from medassay.model.spec import load_models
 from medassay.runner.asking import request_constant, sampling_of
-from medassay.runner.budget import CHARACTERS_PER_TOKEN, cost, estimated_tokens
+from medassay.runner.budget import CHARACTERS_PER_TOKEN, cost, estimated_tokens, most_written
 from medassay.runner.judging import (
     Answers,
     Bench,
@@ -43,8 +43,9 @@ class _Asked:
             return
         read = estimated_tokens(prompt)
         self.calls += 1
-        self.tokens += read + self.spec.max_tokens
-        self.money += cost(self.spec, read, self.spec.max_tokens)
+        written = most_written(self.spec, prompt)
+        self.tokens += read + written
+        self.money += cost(self.spec, read, written)
 
     def add_all(self, prompts: Iterable[Prompt]) -> None:
         """Count some prompts."""

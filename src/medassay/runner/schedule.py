@@ -9,13 +9,15 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from medassay.bank.folder import bank_heads
 from medassay.core.item import Bank, Item
+from medassay.core.likelihood import Wanted
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Plan
+from medassay.core.relaxed import Setting as RelaxedSetting
 from medassay.core.trial import Prompt, TrialKey
 from medassay.errors import InputError
 from medassay.prompt.render import (
@@ -27,7 +29,7 @@ from medassay.prompt.render import (
     render,
     shown_order,
 )
-from medassay.task.task import Task
+from medassay.task.task import GENERATED, Task
 
 SETTINGS_HERE = ("zero_shot", "few_shot")
 
@@ -53,6 +55,9 @@ class Schedule:
         self.task = task
         self.specs = {name: _spec(specs, name, plan) for name in plan.models}
         self.prompts = _prompts(plan, task)
+        self._fallback = _fallback(plan, task)
+        self.without: dict[str, str] = {}  # model → why it cannot tell likelihoods
+        self._check_likelihood()
         self._bank_of: dict[str, Bank] = {}
         self._places: dict[str, array[int]] = {}  # domain → positions in its bank, by item id
         self._ids: dict[str, Sequence[str]] = {}  # bank → ids by position
@@ -104,13 +109,39 @@ class Schedule:
         if self.plan.modes != ("solo",):
             raise InputError("plan: mode 'tools' cannot be run yet; known is solo")
 
+    def _check_likelihood(self) -> None:
+        """Note which models cannot be asked what the task asks; refuse them where there is no other way to ask."""
+        asks = self.task.asks
+        if asks == "reply":
+            return
+        if asks == "alone" and self.plan.settings != ("zero_shot",):
+            raise InputError(
+                f"task '{self.task.name}' scores texts without a prompt; settings = [\"zero_shot\"] is all there is"
+            )
+        for name, spec in self.specs.items():
+            reason = spec.cannot_tell(asks)
+            if reason is not None and not (spec.is_baseline and asks == "choices"):
+                self.without[name] = reason
+        asked = [name for name, spec in self.specs.items() if not spec.is_baseline]
+        if not self.without or (self._fallback and not self.without.keys() >= set(asked)):
+            return
+        name, reason = next(iter(self.without.items()))
+        other = f'; by their replies: task = "{self.task.fallback}"' if self._fallback else ""
+        raise InputError(
+            f"task '{self.task.name}' needs likelihoods, which model '{name}' cannot tell: {reason}{other}"
+        )
+
+    def _settings(self, name: str, spec: ModelSpec) -> list[str]:
+        """Return the settings of a model's rows."""
+        if spec.is_baseline:  # reads no prompt: one setting says all there is to say
+            return list(self.prompts)[:1]
+        return sorted(self._fallback if name in self.without else self.prompts)
+
     def _cells(self) -> list[Cell]:
         wanted = []
         for domain in sorted(self._places):
             for model, spec in sorted(self.specs.items()):
-                # A baseline reads no prompt: one setting says all there is to say.
-                settings = list(self.prompts)[:1] if spec.is_baseline else sorted(self.prompts)
-                for setting in settings:
+                for setting in self._settings(model, spec):
                     wanted += [
                         (domain, model, setting, mode) for mode in sorted(self.plan.modes)
                     ]
@@ -123,7 +154,27 @@ class Schedule:
     @property
     def template_ids(self) -> str:
         """Return the ids of all templates, sorted, joined by "+"."""
+        if self.task.asks == "alone":
+            return ""
         return "+".join(sorted({template.id for _, template in self.prompts.values()}))
+
+    @property
+    def fallback(self) -> dict[str, Any]:
+        """Return how models are asked that cannot tell likelihoods, and why; {} if all can.
+
+        Returns
+        -------
+        dict
+            task (whose rows these are, unranked), template (ids joined by "+"), models (name → reason).
+        """
+        without = {n: why for n, why in self.without.items() if not self.specs[n].is_baseline}
+        if not without:
+            return {}
+        return {
+            "task": self.task.fallback + GENERATED,
+            "template": "+".join(sorted({t.id for _, t in self._fallback.values()})),
+            "models": without,
+        }
 
     @property
     def domains(self) -> dict[str, str]:
@@ -184,7 +235,10 @@ class Schedule:
         """Return the prompt of an item in a cell."""
         spec = self.specs[cell.model]
         turns: tuple[dict[str, str], ...] = ()
-        setting, template = self.prompts[cell.setting]
+        if self.task.asks == "alone":
+            return self._alone(item)
+        other = cell.model in self.without
+        setting, template = (self._fallback if other else self.prompts)[cell.setting]
         if setting == "few_shot":
             alike = (template.id, item.domain, item.form, item.language)
             if alike not in self._turns:
@@ -192,13 +246,40 @@ class Schedule:
                 chosen = choose_examples(dev, item, self.plan.few_shot_k, self.plan.seed)
                 self._turns[alike] = example_turns(template, chosen)
             turns = self._turns[alike]
-        return render(
+        prompt = render(
             template,
             item,
             examples=turns,
             order=shown_order(item, self.plan.seed) if self.plan.shuffle_options else None,
             system=spec.system_line,
             system_role=spec.system_role,
+        )
+        if self.task.asks == "reply" or other or spec.is_baseline:
+            return prompt
+        return replace(prompt, likely=self._wanted(item, prompt, template))
+
+    def _wanted(self, item: Item, prompt: Prompt, template: Template) -> Wanted:
+        """Return what is asked instead of a reply."""
+        relaxed = None
+        if self.task.asks == "choices":
+            texts = prompt.options if template.options_as_texts else tuple(prompt.letters)
+        elif self.task.asks == "conditional":
+            texts = (item.reference_text,)
+        else:
+            texts = (*item.must_have, *item.nice_to_have)
+            relaxed = self.plan.relaxed_perplexity or RelaxedSetting()
+        return Wanted(
+            continuations=texts, chat_template=self.task.chat_template, relaxed=relaxed
+        )
+
+    @staticmethod
+    def _alone(item: Item) -> Prompt:
+        return Prompt(
+            item_id=item.id,
+            messages=(),
+            encoded=b"[]",
+            template="",
+            likely=Wanted(continuations=(item.reference_text,)),
         )
 
     def majority(self) -> dict[str, str]:
@@ -221,6 +302,16 @@ def _prompts(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
         setting if len(names) == 1 else f"{setting}:{name}": (setting, load_template(name))
         for setting in plan.settings
         for name in names
+    }
+
+
+def _fallback(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
+    """Return row's setting → (setting, template) for models that cannot tell likelihoods, {} where nothing replaces these."""
+    if not task.fallback:
+        return {}
+    return {
+        f"{setting}:{task.fallback}{GENERATED}": (setting, load_template(task.fallback))
+        for setting in plan.settings
     }
 
 

@@ -4,27 +4,42 @@ from collections.abc import Callable
 from typing import Any
 
 from medassay.core.item import Form, Item
-from medassay.core.trial import Answer
+from medassay.core.trial import PERPLEXITY, Answer
 from medassay.score.choice import choice
 from medassay.score.given import given
 from medassay.score.health_record import record_parts, record_similarity, unreferenced
 from medassay.score.key import key
+from medassay.score.likeliest import likeliest_parts
 from medassay.score.pattern import pattern
+from medassay.score.perplexity import bits_per_byte, perplexity_parts
 from medassay.score.range import in_range
+from medassay.score.relaxed_perplexity import relaxed_parts, relaxed_perplexity
 from medassay.score.scorer import Scorer, per_item
 
 SCORERS: dict[str, Scorer] = {
+    "bits_per_byte": Scorer("bits_per_byte", bits_per_byte, PERPLEXITY, missing_is_worst=False),
     "choice": per_item("choice", choice),
     "given": per_item("given", given),
     "key": per_item("key", key),
     "range": per_item("range", in_range),
     "record": per_item("record", record_similarity),
     "regex": per_item("regex", pattern),
+    "relaxed_perplexity": Scorer(
+        "relaxed_perplexity", relaxed_perplexity, PERPLEXITY, missing_is_worst=False
+    ),
     "unreferenced": Scorer("unreferenced", unreferenced, missing_is_worst=False),
 }
 
+
+def open_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
+    """Return what is told of an open answer that was no reply: perplexities of its reference, or of statements in completions."""
+    return relaxed_parts(item, answer, text) or perplexity_parts(item, answer, text)
+
+
 # What is told of an answer, and of the whole reply, besides the score, whoever gives it: one line each form.
 PARTS: dict[Form, Callable[[Item, Answer, str], dict[str, Any]]] = {
+    "choice": likeliest_parts,
+    "open": open_parts,
     "record": record_parts,
     "report": record_parts,
 }

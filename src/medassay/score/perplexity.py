@@ -7,6 +7,10 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from medassay.core.item import Item
+from medassay.core.trial import Answer
 
 _BLANKS = re.compile(r"\s+")
 
@@ -109,3 +113,27 @@ def finite_exp(value: float | None) -> float | None:
     except OverflowError:
         return None
     return found if math.isfinite(found) else None
+
+
+def bits_per_byte(item: Item, answer: Answer) -> tuple[float | None, str]:
+    """Return the bits per byte of one document, and why; None where its text is empty or impossible."""
+    [one] = answer.likelihoods
+    if not one.n_bytes:
+        return None, "empty target"
+    if math.isinf(one.total):
+        return None, "impossible"
+    return max(0.0, -one.total) / one.n_bytes / math.log(2), "likelihood"
+
+
+def perplexity_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
+    """Return what corpus perplexities are summed from: nats, words and bytes of one document; {} for what was no likelihood."""
+    if answer.drawn is not None or len(answer.likelihoods) != 1:
+        return {}
+    [one] = answer.likelihoods
+    known = math.isfinite(one.total)
+    return {
+        "nats": max(0.0, -one.total) if known else None,
+        "words": count_words(item.reference_text),
+        "bytes": one.n_bytes,
+        "tokens": one.n_tokens,
+    }

@@ -10,8 +10,11 @@ Source: specification of perplexity, 8.2.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from medassay.core.relaxed import MODES, Mode, Prefix, Tables
+from medassay.core.item import Item
+from medassay.core.relaxed import MODES, Mode, Prefix, Tables, tables_from_dict
+from medassay.core.trial import Answer
 from medassay.score.perplexity import finite_exp
 
 
@@ -94,3 +97,72 @@ def log_sum_exp(values: Sequence[float]) -> float:
     if math.isinf(highest):
         return highest
     return highest + math.log(math.fsum(math.exp(value - highest) for value in values))
+
+
+ROLES = ("must", "nice")
+
+
+def relaxed_perplexity(item: Item, answer: Answer) -> tuple[float | None, str]:
+    """Return the mean of the published `sum` form over what an answer must have, and why it is None if it is."""
+    values = [combine(tables, "sum") for tables in _targets(item, answer)["must"]]
+    for one in values:
+        if one.value is None:
+            return None, one.reason
+    return math.fsum(v for one in values if (v := one.value) is not None) / len(values), "drawn"
+
+
+def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
+    """Return the value of every target in every combination, and their means by role; {} for what was not drawn.
+
+    Returns
+    -------
+    dict
+        must and nice (combination → mean over the targets of that role; None where one is None, the role absent without targets),
+        per_position (role → combination → mean nats per position), above_one (targets whose sum exceeds 1 at a position),
+        n_targets, kept and distinct (completions), targets (each with role, values, nats per position).
+    """
+    if answer.drawn is None:
+        return {}
+    targets, made = [], _targets(item, answer)
+    found: dict[str, Any] = {"per_position": {}}
+    for role in ROLES:
+        results = [{mode: combine(tables, mode) for mode in MODES} for tables in made[role]]
+        for result in results:
+            targets.append(
+                {
+                    "role": role,
+                    "values": {mode: result[mode].value for mode in MODES},
+                    "per_position": {m: _finite(result[m].per_position) for m in MODES},
+                    "above_one": result["sum"].above_one,
+                }
+            )
+        if results:
+            found[role] = {m: _mean([r[m].value for r in results]) for m in MODES}
+            found["per_position"][role] = {
+                m: _mean([_finite(r[m].per_position) for r in results]) for m in MODES
+            }
+    return {
+        **found,
+        "above_one": sum(one["above_one"] for one in targets),
+        "n_targets": len(targets),
+        "kept": len(answer.drawn["kept"]),
+        "distinct": answer.drawn["distinct"],
+        "targets": targets,
+    }
+
+
+def _targets(item: Item, answer: Answer) -> dict[str, list[Tables]]:
+    """Return the tables of an item's targets by role: what an answer must have first, then what would be nice."""
+    drawn = answer.drawn or {"targets": []}
+    found = [tables_from_dict(target) for target in drawn["targets"]]
+    must = len(item.must_have)
+    return {"must": found[:must], "nice": found[must:]}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if len(known) == len(values) else None
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -208,4 +208,8 @@ def completion_to_dict(completion: Completion) -> dict[str, Any]:
         plain["logprobs"] = completion.logprobs
     if completion.alternatives is not None:
         plain["alternatives"] = completion.alternatives
+    if completion.likelihoods is not None:
+        plain["likelihoods"] = completion.likelihoods
+    if completion.drawn is not None:
+        plain["drawn"] = completion.drawn
     return plain

@@ -25,7 +25,7 @@ from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.catalog import TASKS
+from medassay.task.catalog import task_of_run
 from medassay.task.judged import TRIAL_KEY, judges_of
 from medassay.task.scoring import RunItems
 
@@ -137,7 +137,7 @@ def _labels(path: Path, run: Run) -> dict[Key, dict[str, Any]]:
     """Return people's labels in the form of verdicts: `score` and, where they are of parts, `body`."""
     whole: dict[Key, float] = {}
     parts: dict[Key, dict[str, str]] = {}
-    scale = TASKS[run.manifest["task"]].scale
+    scale = task_of_run(run.manifest).scale
     for number, row in enumerate(read_csv(path), 2):
         where = f"{path.name} row {number}"
         if number == 2:
@@ -188,7 +188,7 @@ def _scored(
 ) -> dict[Key, dict[str, Any]]:
     """Return labels of facts or criteria with the score that the run's rubric gives them."""
     made = run.manifest
-    task = TASKS[made["task"]]
+    task = task_of_run(made)
     kind = next((k for k in _KINDS if k in task.judges.values()), None)
     if kind is None:
         raise InputError(

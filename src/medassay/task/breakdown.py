@@ -11,7 +11,7 @@ from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean, clipped
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.catalog import TASKS
+from medassay.task.catalog import task_of_run
 from medassay.task.scoring import RunItems
 
 FIELDS = ("category", "year", "language", "answer_type", "kind", "tag")
@@ -36,7 +36,7 @@ def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]
     for field in fields:
         if field not in FIELDS:
             raise InputError(f"--by: '{field}' is unknown; known are {', '.join(FIELDS)}")
-    scale = TASKS[run.manifest["task"]].scale
+    scale = task_of_run(run.manifest).scale
     items = RunItems(run.path, run.manifest["domains"])
     groups: dict[tuple[str, str], dict[str, str]] = {}
     clusters: dict[tuple[str, str], str] = {}
@@ -72,7 +72,7 @@ def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]
                 shown = clipped(estimate, scale) if scale.floor is not None else estimate
                 made[field].append(
                     {"value": value, "model": model, "setting": setting, "mode": mode}
-                    | {"scale": [scale.lo, scale.hi]}
+                    | {"scale": scale.ends}
                     | shown.to_dict()
                 )
     return made

@@ -161,7 +161,7 @@ def case_estimates(
         for at, one in enumerate(wanted):
             draws = sums[:, 2 * at] / sums[:, 2 * at + 1]
             found = ratio_estimate(one.above, one.below, draws, known.strata, scale=one.scale)
-            made[one.key] = found.to_dict() | {"scale": [one.scale.lo, one.scale.hi]} | one.more
+            made[one.key] = found.to_dict() | {"scale": one.scale.ends} | one.more
     return made
 
 

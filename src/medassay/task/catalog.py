@@ -1,5 +1,11 @@
 """Every task: one line each."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from medassay.core.plan import Plan
+from medassay.core.relaxed import Setting
 from medassay.errors import InputError
 from medassay.task.closed import CLOSED
 from medassay.task.ddx import DDX, DDX_NAMES
@@ -11,6 +17,14 @@ from medassay.task.graded import (
     PROMETHEUS,
 )
 from medassay.task.leaderboard import LEADERBOARD
+from medassay.task.likely import (
+    CLOSED_LIKELIHOOD,
+    PERPLEXITY,
+    PERPLEXITY_COND,
+    RELAXED_PERPLEXITY,
+    SUFFIX,
+    with_chat_template,
+)
 from medassay.task.open import OPEN
 from medassay.task.open_graph import OPEN_GRAPH
 from medassay.task.record import RECORD, RECORD_GRAPH
@@ -19,6 +33,8 @@ from medassay.task.task import Task
 
 TASKS: dict[str, Task] = {
     "closed": CLOSED,
+    "closed_likelihood": CLOSED_LIKELIHOOD,
+    "closed_likelihood_chat": with_chat_template(CLOSED_LIKELIHOOD),
     "ddx": DDX,
     "ddx_names": DDX_NAMES,
     "g_eval": G_EVAL,
@@ -28,9 +44,14 @@ TASKS: dict[str, Task] = {
     "leaderboard": LEADERBOARD,
     "open": OPEN,
     "open_graph": OPEN_GRAPH,
+    "perplexity": PERPLEXITY,
+    "perplexity_cond": PERPLEXITY_COND,
+    "perplexity_cond_chat": with_chat_template(PERPLEXITY_COND),
     "prometheus": PROMETHEUS,
     "record": RECORD,
     "record_graph": RECORD_GRAPH,
+    "relaxed_perplexity": RELAXED_PERPLEXITY,
+    "relaxed_perplexity_chat": with_chat_template(RELAXED_PERPLEXITY),
     "rubric": RUBRIC,
 }
 
@@ -42,3 +63,51 @@ def find_task(name: str) -> Task:
             f"plan: task '{name}' is unknown; known are {', '.join(sorted(TASKS))}"
         )
     return TASKS[name]
+
+
+def task_of_plan(plan: Plan) -> Task:
+    """Return the task that a plan means: `scoring`, `relaxed_perplexity` and `chat_template` each lead to one of its own.
+
+    Raises
+    ------
+    InputError
+        When the task is unknown, or has no such twin.
+    """
+    task = find_task(plan.task)
+    if plan.relaxed_perplexity is not None and task.asks != "relaxed":
+        if "open" not in task.readers:
+            raise InputError(
+                f"plan: 'relaxed_perplexity' is for open items, task '{task.name}' has none; "
+                'leave it out, or set task = "relaxed_perplexity"'
+            )
+        task = TASKS["relaxed_perplexity"]
+    if plan.scoring == "likelihood" and task.asks == "reply":
+        if not task.likelihood:
+            known = sorted(name for name, one in TASKS.items() if one.likelihood)
+            raise InputError(
+                f"plan: task '{task.name}' cannot be scored by likelihood; tasks that can are {', '.join(known)}"
+            )
+        task = TASKS[task.likelihood]
+    if plan.chat_template and not task.chat_template:
+        if task.name + SUFFIX not in TASKS:
+            why = (
+                "scores texts alone, without a prompt"
+                if task.asks == "alone"
+                else "asks for replies, for which the model's entry decides"
+            )
+            raise InputError(
+                f"plan: 'chat_template' is of no use to task '{task.name}', which {why}; leave it out"
+            )
+        task = TASKS[task.name + SUFFIX]
+    return _measured(task, plan.relaxed_perplexity or Setting())
+
+
+def task_of_run(manifest: Mapping[str, Any]) -> Task:
+    """Return the task of a run, by its manifest."""
+    given = manifest.get("plan", {}).get("relaxed_perplexity")
+    return _measured(TASKS[manifest["task"]], Setting(**given) if given else Setting())
+
+
+def _measured(task: Task, setting: Setting) -> Task:
+    """Return a task whose metric carries the setting that its values depend on."""
+    return replace(task, metric=setting.name("sum")) if task.asks == "relaxed" else task

@@ -7,6 +7,7 @@ CLOSED = Task(
     metric="accuracy",
     split="test",
     template="closed",
+    likelihood="closed_likelihood",
     readers={
         "choice": ("choice", "choice"),
         "given": (None, "given"),

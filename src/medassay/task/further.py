@@ -5,9 +5,11 @@ from typing import Any, Protocol
 
 from medassay.statistic.ranking.shared import Bools
 from medassay.task.cases import DdxCases
+from medassay.task.likelihoods import LikelihoodScores
 from medassay.task.records import TASKS as OF_RECORDS
 from medassay.task.records import RecordScores
 from medassay.task.scoring import RunItems
+from medassay.task.task import Task
 
 
 class Further(Protocol):
@@ -30,8 +32,10 @@ class Further(Protocol):
         """Return what is told over all domains; `used` as in `row`, by mode and row."""
 
 
-def further_of(items: RunItems, manifest: Mapping[str, Any]) -> list[Further]:
+def further_of(items: RunItems, manifest: Mapping[str, Any], task: Task) -> list[Further]:
     """Return what a run's task tells besides its rankings."""
     if "ddx" in manifest:
         return [DdxCases(items, manifest)]
-    return [RecordScores(items, manifest)] if manifest["task"] in OF_RECORDS else []
+    if task.asks != "reply":
+        return [LikelihoodScores(items, manifest, task)]
+    return [RecordScores(items, manifest)] if task.name in OF_RECORDS else []

@@ -140,7 +140,7 @@ class Kinds:
 
     def _named(self, row: Row, mode: str) -> dict[str, Any]:
         scale = self._task.scale
-        values = (*row, mode, self._task.metric, [scale.lo, scale.hi])
+        values = (*row, mode, self._task.metric, scale.ends)
         return dict(zip(_SHOWN, values, strict=True))
 
     def _gaps(

@@ -9,4 +9,5 @@ OPEN = Task(
     template="open",
     readers={"open": ("text", None)},
     judges={"open": "facts"},
+    likelihood="perplexity",
 )

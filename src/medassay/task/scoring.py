@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from medassay.bank.folder import StoredItems
 from medassay.core.item import Form, Item
+from medassay.core.likelihood import likelihoods_of
 from medassay.core.trial import Answer
 from medassay.errors import IntegrityError
 from medassay.score.catalog import PARTS, SCORERS
@@ -133,7 +134,8 @@ class Scoring:
         [score] = scorer.score([item], [answer])
         made = score_record(trial, score.value, score.because, scorer.id)
         if item.form in PARTS and answer.outcome != "failed":
-            made["parts"] = PARTS[item.form](item, answer, trial.get("text", ""))
+            parts = PARTS[item.form](item, answer, trial.get("text", ""))
+            made |= {"parts": parts} if parts else {}
         return made
 
 
@@ -176,6 +178,8 @@ def answer_of(trial: Mapping[str, Any]) -> Answer:
         outcome=trial["outcome"],
         value=trial.get("value"),
         reason=trial.get("reason", ""),
+        likelihoods=likelihoods_of(trial.get("likelihoods", ()), trial.get("order")),
+        drawn=trial.get("drawn"),
     )
 
 

@@ -21,7 +21,7 @@ from medassay.task.harm import HarmCounts, harm_of
 from medassay.task.judged import Judgements
 from medassay.task.kinds import Kinds, drawn_as
 from medassay.task.scoring import RunItems
-from medassay.task.task import Task
+from medassay.task.task import GENERATED, Task
 
 OVERALL = "overall"
 UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
@@ -31,10 +31,10 @@ Cell = tuple[str, str, str, str]
 class Table:
     """Collects scores as a stream; holds one number an item and row, whatever the repeats.
 
-    `worst` is the score at which an answer to an item marked `harm` counts as harmful.
+    `worst` is the score at which an answer to an item marked `harm` counts as harmful; None where scores cannot tell.
     """
 
-    def __init__(self, items: RunItems, worst: float = 0.0) -> None:
+    def __init__(self, items: RunItems, worst: float | None = 0.0) -> None:
         self._items = items
         self._worst = worst
         self.harm = HarmCounts()
@@ -84,8 +84,9 @@ class Table:
             position = self._items.place(domain, trial["item"])
             self._sums[cell][position] += score
             self._counts[cell][position] += 1
-            if self._items.harm[domain][position] and trial["outcome"] == "answered":
-                self.harm.add(cell, position, harmed=score <= self._worst)
+            marked = self._worst is not None and self._items.harm[domain][position]
+            if marked and trial["outcome"] == "answered":
+                self.harm.add(cell, position, harmed=score <= (self._worst or 0.0))
 
     def rows(self, mode: str) -> list[Row]:
         """Return the (model, setting) rows of a mode, sorted."""
@@ -128,6 +129,8 @@ def unranked_rows(manifest: Mapping[str, Any], rows: Iterable[Row]) -> dict[Row,
             reasons[model, setting] = provider
         elif setting.startswith("topline"):
             reasons[model, setting] = "topline"
+        elif setting.endswith(GENERATED):
+            reasons[model, setting] = "generated"
     return reasons
 
 
@@ -184,7 +187,10 @@ def leaderboard_document(
         "schema_version": 1,
         "run": manifest["run"],
         "metric": task.metric,
-        "scale": {"lo": task.scale.lo, "hi": task.scale.hi, "better": task.scale.better},
+        "scale": {
+            **dict(zip(("lo", "hi"), task.scale.ends, strict=True)),
+            "better": task.scale.better,
+        },
         "rank_rule": plan["rank_rule"],
         "separation": plan["separation"],
         "n_resamples": plan["n_resamples"],
@@ -271,7 +277,7 @@ def _row(
         "setting": setting,
         "mode": mode,
         "metric": task.metric,
-        "scale": [task.scale.lo, task.scale.hi],
+        "scale": task.scale.ends,
         "score": plain.get("score"),
         "lo": plain.get("lo"),
         "hi": plain.get("hi"),

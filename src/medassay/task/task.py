@@ -1,10 +1,16 @@
 """What a task is: which items, how their replies are read, how answers are scored."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from medassay.core.item import Form
+from medassay.core.likelihood import Asks
 from medassay.core.trial import Scale
+
+GENERATED = (
+    "_gen"  # ends the setting of rows that were asked for replies in a task of likelihoods
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,7 +19,9 @@ class Task:
 
     A parser of None means that the answer came with the item's prediction (imports); a scorer of None
     that answers are judged, by the judge that `judges` names for the form, in `n_judges` seats. `graphs` are those
-    that a judge of graphs takes unless the plan names others.
+    that a judge of graphs takes unless the plan names others. `asks` is what models are asked for: a reply, or how likely
+    texts are; `likelihood` names the task that asks the latter of the same items, `fallback` the one by which models
+    that cannot tell are asked, in rows of their own.
     """
 
     name: str
@@ -25,6 +33,15 @@ class Task:
     n_judges: int = 3
     graphs: tuple[str, ...] = ()
     scale: Scale = Scale()
+    asks: Asks = "reply"
+    chat_template: bool = False
+    likelihood: str = ""
+    fallback: str = ""
+
+    @property
+    def harmful(self) -> float | None:
+        """Return the score of a harmful answer; None for scales without a worst end, which measure no answer."""
+        return self.scale.lo if math.isfinite(self.scale.hi) else None
 
     def accepts(self, split: str, form: Form) -> bool:
         """Return whether an item of this split and form belongs to this task."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from medassay.core.leaderboard import scale_text
 from medassay.publication.board import OVERALL, Board, shown_rows
 from medassay.publication.page.html import Page, render
 
@@ -55,7 +56,7 @@ def metric_text(board: Board) -> str:
     )
     if (scale["lo"], scale["hi"]) == (0, 1):
         return f"{name} in %"
-    return f"{name}, {scale['lo']:g} to {scale['hi']:g}"
+    return f"{name}, {scale_text([scale['lo'], scale['hi']], scale['better'])}"
 
 
 def sentence(ranked: list[dict[str, object]]) -> str:

@@ -4,6 +4,7 @@ Source: specification of statistics, 7.2–7.5b; what it leaves open (the second
 paired test of a pool) is decided in `docs/decisions/0002-pooled-intervals.md`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -231,7 +232,11 @@ def _with_bounds(
             for s, p, fill in zip(strata, present, fills, strict=True)
         ]
         bounds.append(float(np.mean(filled)))
-    low, high = bounds if scale.better == "high" else bounds[::-1]
+    low, high = (
+        # A scale may have no end on one side: what a null might be is not bounded then.
+        bound if math.isfinite(bound) else None
+        for bound in (bounds if scale.better == "high" else bounds[::-1])
+    )
     coverage = sum(int(p[i].sum()) for p in present) / sum(p.shape[1] for p in present)
     return replace(estimate, coverage=coverage, worst=low, best=high)
 
@@ -281,6 +286,8 @@ def _leader_changes(estimates: list[Estimate | None], ranked: list[int], scale: 
     sign = 1.0 if scale.better == "high" else -1.0
     leader = max(kept, key=lambda e: sign * e.value)
     floor = leader.value if leader.worst is None else leader.worst
+    if leader.worst is None and leader.best is not None:  # its nulls may be however bad
+        floor = -sign * math.inf
     others = [e.value if e.best is None else e.best for e in kept if e is not leader]
     return any(sign * other > sign * floor + TIE for other in others)
 

@@ -1,0 +1,69 @@
+"""Likelihoods in a terminal: every metric of a row with its interval."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from medassay.cli.output import out, visible
+
+_SETTING = re.compile(r"\[[^]]*\]")  # the same in all names of a run: told once
+
+
+def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
+    """Print what stands beside a ranking by likelihood; rows without any are left out."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from medassay.core.leaderboard import honest_ends, units
+
+    named = [name for row in rows for name in row["likelihood"]["metrics"]]
+    setting = next((found[0] for name in named if (found := _SETTING.findall(name))), "")
+    table = Table(
+        title=f"beside the score, 95 % intervals; shares in %, perplexities: lower is better {escape(setting)}",
+        title_justify="left",
+    )
+    for heading in ("model", "setting", "metric"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("value", "median", "items", "without a value"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        for name, found in row["likelihood"]["metrics"].items():
+            ends, scale = honest_ends(found), found["scale"]
+            value, lo, hi = (units(n, scale) for n in (found["score"], ends["lo"], ends["hi"]))
+            cells = [
+                row["model"],
+                row["setting"],
+                _SETTING.sub("", name),
+                f"{value} [{lo}, {hi}]",
+                units(found.get("median"), scale),
+                str(found["n"]),
+                str(found.get("nulls", 0)),
+            ]
+            table.add_row(*(escape(visible(cell)) for cell in cells))
+    if table.row_count:
+        out.console().print(table)
+    for row in rows:
+        for line in _said(row):
+            out.result(f"{visible(row['model'])} · {visible(row['setting'])}: {line}")
+
+
+def _said(row: dict[str, Any]) -> list[str]:
+    """Return what a reader must know of a row's texts and completions."""
+    found = row["likelihood"]
+    lines = []
+    if found.get("bytes_per_word"):
+        lines.append(
+            f"{found['words']} words, {found['bytes']} bytes ({found['bytes_per_word']:.2f} a word), "
+            f"{found['tokens']} tokens"
+        )
+    if found.get("texts_differ"):
+        lines.append(
+            "its texts are not those of the other models: these numbers cannot be compared"
+        )
+    if found.get("kept"):
+        lines.append(
+            f"{found['distinct']:.1f} distinct completions an item, {found['kept']:.1f} kept"
+        )
+    if found["impossible"]:
+        lines.append(f"{found['impossible']} items are impossible to the model: no value")
+    return lines
