@@ -89,7 +89,7 @@ class ModelSpec:
         """Return whether this is a reference row that is never ranked."""
         return self.provider == "baseline"
 
-    def cannot_tell(self, asks: Asks) -> str | None:
+    def cannot_tell(self, asks: Asks, *, chat_template: bool = False) -> str | None:
         """Return why this entry cannot say how likely given texts are, None if it can."""
         if self.provider == "transformers":
             return None
@@ -102,6 +102,8 @@ class ModelSpec:
                 'an endpoint needs protocol "completions" with echo and log-probabilities, '
                 'and "likelihood" among its capabilities'
             )
+        if chat_template:
+            return "an endpoint of completions has no chat template; it needs local weights"
         return None
 
 

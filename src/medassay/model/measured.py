@@ -12,6 +12,7 @@ from medassay.core.canonical import sha256_hex
 from medassay.core.likelihood import LogLikelihood, Wanted
 from medassay.core.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
+from medassay.model.context import blank_after, joined
 from medassay.model.likelihood import Engine, Request
 from medassay.model.relaxed import relaxed_tables
 
@@ -64,8 +65,7 @@ def _asked(engine: Engine, prompt: Prompt) -> "list[Request] | ValueError":
                 request for text in wanted.continuations for request in engine.windows(text)
             ]
         context = context_text(engine.tokenizer, prompt, chat_template=wanted.chat_template)
-        # As lm-evaluation-harness has it: a blank stands between plain text and what follows.
-        blank = "" if wanted.chat_template or context[-1:].isspace() else " "
+        blank = "" if wanted.chat_template else blank_after(context)
         requests = [engine.encode(context, blank + text) for text in wanted.continuations]
         for _, continuation in requests:
             engine.refuse_too_long(continuation)
@@ -75,10 +75,7 @@ def _asked(engine: Engine, prompt: Prompt) -> "list[Request] | ValueError":
 
 
 def context_text(tokenizer: Any, prompt: Prompt, *, chat_template: bool) -> str:
-    """Return the messages of a prompt as the text that a model goes on from.
-
-    Without a chat template examples stand one after the other with their answers, as lm-evaluation-harness writes them.
-    """
+    """Return the messages of a prompt as the text that a model goes on from."""
     if chat_template:
         if not tokenizer.chat_template:
             raise ValueError("its tokenizer has no chat template; leave chat_template out")
@@ -86,11 +83,7 @@ def context_text(tokenizer: Any, prompt: Prompt, *, chat_template: bool) -> str:
             list(prompt.messages), tokenize=False, add_generation_prompt=True
         )
         return text
-    parts = ""
-    for at, message in enumerate(prompt.messages):
-        between = "" if not at else " " if message["role"] == "assistant" else "\n\n"
-        parts += between + message["content"]
-    return parts
+    return joined(prompt.messages)
 
 
 def _scored(

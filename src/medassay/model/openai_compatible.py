@@ -16,6 +16,7 @@ from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec, Sampling
 from medassay.core.trial import Completion, Finish, Likely, Prompt, Usage
 from medassay.errors import Permanent, Transient
+from medassay.model.echo import Echo
 
 _FINISH: dict[str, Finish] = {
     "stop": "stop",
@@ -59,6 +60,7 @@ class OpenAICompatible:
             self._headers[header] = prefix + secrets.get(variable, "")
         self._hidden = [value for value in secrets.values() if len(value) >= 6]
         self._session: aiohttp.ClientSession | None = None
+        self._echo = Echo(spec, self._post)
 
     def body(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> bytes:
         """Return the request body; its oddities follow the entry."""
@@ -105,13 +107,19 @@ class OpenAICompatible:
                 "hold the key",
                 endpoint_wide=True,
             )
+        if prompt.likely is not None:
+            return await self._echo.complete(prompt)
+        data, seconds = await self._post(self.body(prompt, sampling, repeat=repeat))
+        return self._completion(data, seconds)
+
+    async def _post(self, body: bytes) -> tuple[bytes, float]:
+        """Return the reply to a request, and the seconds it took."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
                 timeout=aiohttp.ClientTimeout(total=self._spec.timeout),
                 headers=self._headers,
             )
-        body = self.body(prompt, sampling, repeat=repeat)
         started = time.perf_counter()
         try:
             async with self._session.post(self._url, data=body) as response:
@@ -134,7 +142,7 @@ class OpenAICompatible:
             raise Permanent(
                 f"{self._spec.id}: the reply is longer than {_LONGEST_REPLY >> 20} MiB"
             )
-        return self._completion(data, seconds)
+        return data, seconds
 
     async def close(self) -> None:
         """Close the connections."""

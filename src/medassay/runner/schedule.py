@@ -119,7 +119,7 @@ class Schedule:
                 f"task '{self.task.name}' scores texts without a prompt; settings = [\"zero_shot\"] is all there is"
             )
         for name, spec in self.specs.items():
-            reason = spec.cannot_tell(asks)
+            reason = spec.cannot_tell(asks, chat_template=self.task.chat_template)
             if reason is not None and not (spec.is_baseline and asks == "choices"):
                 self.without[name] = reason
         asked = [name for name, spec in self.specs.items() if not spec.is_baseline]

@@ -1,0 +1,282 @@
+"""Likelihoods from a server: it reads context and continuation as one prompt and echoes it with log-probabilities.
+
+Many servers take such a request and answer something else: the log-probability of what they generated, or values that are shifted by a
+token. Every choice scores by chance then, and nothing tells. So a server is first asked what we know: whether the tokens echoed
+are the text sent, whether what stands before a token alone decides about it, and whether a token that it generates has the
+log-probability that the same token has in an echo. A server that fails is refused.
+
+Tokens that stand on both sides of the border belong to the continuation; blanks at the end of a context do too, as in the
+local engine.
+"""
+
+import asyncio
+import json
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.core.likelihood import LogLikelihood
+from medassay.core.model import ModelSpec
+from medassay.core.trial import Completion, Prompt, Usage
+from medassay.errors import Permanent
+from medassay.model.context import blank_after, joined
+
+Post = Callable[[bytes], Awaitable[tuple[bytes, float]]]  # body → reply, seconds
+_KNOWN = (
+    "A 54-year-old naïve patient takes 100 µg of levothyroxine every morning before breakfast."
+)
+_BEGINNINGS = (12, 27, 45, 61, 78)  # lengths of the known text after which the server goes on
+_TOLERANCE = 0.1  # nats between two readings of one token: servers compute in half precision
+_FEWEST = 3  # tokens of its own that a server must agree on with itself
+_PARTIAL = ("\ufffd", "bytes:")  # what servers write for a part of a character
+_UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+class WrongEchoError(ValueError):
+    """Say in which way an echo is not what it must be."""
+
+
+@dataclass(frozen=True)
+class Echoed:
+    """One echoed prompt: its tokens with their log-probabilities (None for the first), and what was generated behind it.
+
+    `ends` are the lengths of the prompt up to and with each token, None inside of a character. `best` are the log-probabilities of
+    the likeliest token at each place, None where the server does not say.
+    """
+
+    tokens: tuple[str, ...]
+    values: tuple[float | None, ...]
+    best: tuple[float | None, ...]
+    ends: tuple[int | None, ...]
+    generated: tuple[tuple[str, float], ...]
+    usage: Usage
+
+    def after(self, border: int) -> LogLikelihood:
+        """Return the likelihood of what stands behind a border, a token across it included.
+
+        Raises
+        ------
+        WrongEchoError
+            When the server gives a token there no log-probability.
+        """
+        first = 0
+        for at, end in enumerate(self.ends):
+            if end is not None and end <= border:
+                first = at + 1
+        values = self.values[first:]
+        if not values or any(value is None for value in values):
+            raise WrongEchoError(
+                "the first token of a prompt has no log-probability: without a context nothing can be scored"
+            )
+        own = tuple(value for value in values if value is not None)
+        tops = [top for top in self.best[first:] if top is not None]
+        greedy = None
+        if len(tops) == len(own):
+            greedy = all(v >= top - 1e-9 for v, top in zip(own, tops, strict=True))
+        return LogLikelihood(total=math.fsum(own), n_tokens=len(own), greedy=greedy, tokens=own)
+
+
+class Echo:
+    """Asks one endpoint for likelihoods, after it has shown once that its echo is right."""
+
+    def __init__(self, spec: ModelSpec, post: Post) -> None:
+        self._spec = spec
+        self._post = post
+        self._lock = asyncio.Lock()
+        self._wrong: str | None = None
+        self._checked = False
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Return the likelihoods that a prompt asks for, one request for each text.
+
+        Raises
+        ------
+        Permanent
+            When the endpoint's echo is wrong, or it cannot score this prompt.
+        """
+        async with self._lock:
+            if not self._checked:
+                self._wrong, self._checked = await self._check(), True
+        if self._wrong is not None:
+            raise Permanent(
+                f"{self._spec.id}: this endpoint's likelihoods are wrong: {self._wrong}; take "
+                '"likelihood" out of its capabilities, and it is asked for replies',
+                endpoint_wide=True,
+            )
+        wanted = prompt.likely
+        if wanted is None or wanted.relaxed is not None or wanted.chat_template:
+            raise Permanent(
+                f"{self._spec.id}: an echo tells the likelihood of plain texts only"
+            )
+        context = joined(prompt.messages)
+        bare = context.rstrip()
+        behind = context[len(bare) :] + blank_after(context)
+        found, seconds = [], 0.0
+        for text in wanted.continuations:
+            try:
+                echoed, took = await self._ask(bare + behind + text)
+                found.append(echoed.after(len(bare)).of(text) | {"usage": echoed.usage})
+            except WrongEchoError as error:
+                raise Permanent(f"{self._spec.id}: {error}") from None
+            seconds += took
+        usages = [one.pop("usage") for one in found]
+        written = sum(one["n_tokens"] for one in found)
+        read = sum(usage.prompt for usage in usages) - written
+        return Completion(
+            text="",
+            usage=Usage(prompt=max(0, read), completion=written),
+            seconds=seconds,
+            likelihoods=tuple(found),
+        )
+
+    async def _ask(self, text: str) -> tuple[Echoed, float]:
+        spec = self._spec
+        body: dict[str, Any] = {
+            "model": spec.sent_name,
+            "prompt": text,
+            spec.token_parameter: 1,
+            "echo": True,
+            "logprobs": 1,
+        }
+        if "no_temperature" not in spec.capabilities:
+            body["temperature"] = 0
+        data, seconds = await self._post(canonical({**body, **spec.extra_body}))
+        return read_echo(data, text), seconds
+
+    async def _check(self) -> str | None:
+        """Return what is wrong with the endpoint's echo, None if it tells what it must."""
+        try:
+            whole, _ = await self._ask(_KNOWN)
+            if not any(whole.values):
+                return "every token of a text has log-probability 0"
+            agreed = 0
+            for length in _BEGINNINGS:
+                begun, _ = await self._ask(_KNOWN[:length])
+                _same_beginning(whole, begun)
+                token, value = begun.generated[0]
+                if not token or any(mark in token for mark in _PARTIAL):
+                    continue
+                again, _ = await self._ask(_KNOWN[:length] + token)
+                if len(again.tokens) != len(begun.tokens) + 1 or again.tokens[-1] != token:
+                    continue  # read otherwise together with what stands before it
+                _agreeing(again.values[-1], value, f"a token {token!r} that it generated")
+                agreed += 1
+        except WrongEchoError as error:
+            return str(error)
+        if agreed < min(_FEWEST, len(_BEGINNINGS)):
+            return "it generates nothing that an echo could be held against"
+        return None
+
+
+def _same_beginning(whole: Echoed, begun: Echoed) -> None:
+    """Refuse an echo in which what follows a token changes what it says of it."""
+    for at, (one, other) in enumerate(zip(whole.tokens, begun.tokens, strict=False)):
+        if one != other:
+            return  # tokenised otherwise from here on
+        first, second = whole.values[at], begun.values[at]
+        if first is not None or second is not None:
+            _agreeing(
+                first, second, f"token {at + 1} of one text, read with and without the rest"
+            )
+
+
+def _agreeing(one: float | None, other: float | None, what: str) -> None:
+    if one is None or other is None or abs(one - other) > _TOLERANCE:
+        shown = ["none" if value is None else f"{value:.3f}" for value in (one, other)]
+        raise WrongEchoError(f"{what} has log-probabilities {shown[0]} and {shown[1]}")
+
+
+def read_echo(data: bytes, text: str) -> Echoed:
+    """Return what a reply of the completions protocol says of the prompt that was sent.
+
+    Raises
+    ------
+    WrongEchoError
+        When it is no echo of this prompt, or has no log-probability for each of its tokens.
+    """
+    try:
+        reply = json.loads(data)
+        choice, usage = reply["choices"][0], reply["usage"]
+        told, given = choice["text"], choice["logprobs"]
+        tokens = [str(token) for token in given["tokens"]]
+        values = [None if value is None else float(value) for value in given["token_logprobs"]]
+        best = [_highest(top) for top in given.get("top_logprobs") or [None] * len(tokens)]
+        read, written = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
+    except _UNREADABLE:
+        raise WrongEchoError(
+            "the reply has no text, tokens, log-probabilities and counts of the completions protocol"
+        ) from None
+    if not isinstance(told, str) or not told.startswith(text):
+        raise WrongEchoError("the reply does not begin with the prompt (is 'echo' ignored?)")
+    if written not in (0, 1) or not len(tokens) == len(values) == read + written:
+        raise WrongEchoError(
+            f"{len(values)} log-probabilities for {read} tokens of the prompt and {written} generated"
+        )
+    if len(best) != len(tokens):
+        best = [None] * len(tokens)
+    if any(value is None or not value <= 0 for value in values[1:]):
+        raise WrongEchoError("a token behind the first has no log-probability, or one above 0")
+    generated = [(token, value) for token, value in zip(tokens, values, strict=True)][read:]
+    first = values[0]
+    return Echoed(
+        tokens=tuple(tokens[:read]),
+        values=(None if first is None or first >= 0 else first, *values[1:read]),
+        best=tuple(best[:read]),
+        ends=_ends(tokens[:read], text),
+        generated=tuple((token, value or 0.0) for token, value in generated) or (("", 0.0),),
+        usage=Usage(prompt=min(read, 2**40), completion=written),
+    )
+
+
+def _highest(top: Any) -> float | None:
+    return max(map(float, top.values())) if isinstance(top, dict) and top else None
+
+
+def _ends(tokens: Sequence[str], text: str) -> tuple[int | None, ...]:
+    """Return where each token ends in a text, from the back; None inside of a character that several tokens make.
+
+    What stands before the text (a BOS that the server put there) ends at 0.
+    """
+    ends: list[int | None] = []
+    at: int | None = len(text)
+    for number in range(len(tokens) - 1, -1, -1):
+        token = tokens[number]
+        if at is None:  # behind a part of a character: the next whole token tells where we are
+            at = _found(tokens, number, text, _known_end(ends, text))
+        ends.append(at if token or not at else None)
+        if not token:  # as some servers write the first part of a character
+            continue
+        if any(mark in token for mark in _PARTIAL):
+            at = None
+        elif at is not None and text.endswith(token, 0, at):
+            at -= len(token)
+        elif at == 0:
+            continue
+        else:
+            raise WrongEchoError(f"the tokens echoed are not the prompt: {token[:40]!r}")
+    return tuple(reversed(ends))
+
+
+def _known_end(ends: Sequence[int | None], text: str) -> int:
+    """Return the place before which an unknown token ends: that of the last one known."""
+    return next((end for end in reversed(ends) if end is not None), len(text))
+
+
+def _found(tokens: Sequence[str], number: int, text: str, before: int) -> int | None:
+    """Return where a whole token in front of parts of characters ends; None for a part."""
+    token = tokens[number]
+    if any(mark in token for mark in _PARTIAL):
+        return None
+    place = text.rfind(token, 0, before)
+    if place < 0:
+        return 0
+    return place + len(token)
