@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medassay.core.jsontext import parse_json
+from medassay.core.canonical import canonical
+from medassay.core.jsontext import parse_json, parse_record
 from medassay.errors import InputError
 
 values = st.recursive(
@@ -21,6 +22,19 @@ values = st.recursive(
 def test_reads_what_the_standard_library_reads(value):
     written = json.dumps(value)
     assert parse_json(written.encode("utf-8", "surrogatepass"), "here") == json.loads(written)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.floats(1e15, 1e22)))
+def test_what_we_wrote_comes_back_and_is_written_again(numbers):
+    written = canonical({"some": numbers})
+    found = parse_record(written, "here")
+    assert found == {"some": numbers}
+    assert canonical(found) == written
+
+
+def test_a_number_beyond_reason_is_told():
+    with pytest.raises(InputError, match="here: "):
+        parse_record(b"9" * 400, "here")
 
 
 def test_a_byte_order_mark_is_no_error():

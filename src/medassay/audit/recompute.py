@@ -4,7 +4,6 @@ Hashes and intervals are always checked. Scores and parsed answers are recompute
 that made them is this code; otherwise the report says "not recomputed: other code".
 """
 
-import json
 import math
 from collections.abc import Iterator
 from functools import partial
@@ -19,7 +18,7 @@ from medassay.audit.report import Report
 from medassay.audit.tombstone import read_tombstones
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
-from medassay.core.jsontext import parse_json
+from medassay.core.jsontext import parse_record
 from medassay.core.trial import Completion, Prompt
 from medassay.errors import IncompleteError, MedassayError
 from medassay.runner.finish import read_judgements
@@ -130,7 +129,7 @@ def _changed_record(path: Path, name: str) -> str:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    whole = canonical(json.loads(line)) + b"\n" == line
+                    whole = canonical(parse_record(line, name)) + b"\n" == line
                 except (ValueError, MedassayError):
                     whole = False
                 if not whole:
@@ -145,7 +144,7 @@ def _check_root(folder: Path) -> str:
     for name, number, line in sealed_records(folder):
         leaf = as_leaf(line)
         if isinstance(leaf, Leaf):
-            record = parse_json(line, f"{name} line {number}")
+            record = parse_record(line, f"{name} line {number}")
             if (record["domain"], record["item"]) not in deleted:
                 raise Mismatch(
                     f"{name} line {number}: a tombstone that {TOMBSTONES} does not list"
@@ -171,7 +170,7 @@ def _check_joined(folder: Path) -> str:
         for cell in member["cells"]
     }
     for name, number, line in sealed_records(folder):
-        cell = trial_cell(parse_json(line, f"{name} line {number}"))
+        cell = trial_cell(parse_record(line, f"{name} line {number}"))
         if cell not in owner:
             raise Mismatch(f"{name} line {number}: of no run that was joined")
         owner[cell].add(as_leaf(line))
@@ -205,7 +204,7 @@ def _check_content(folder: Path) -> str:
     if withheld or document + b"\n" != (folder / "statistics.json").read_bytes():
         sealed = without_judging(run.statistics) if withheld else run.statistics
         own_code = run.manifest.get("code") == code_of_today()
-        _compare(parse_json(document, "statistics.json"), sealed, "statistics.json", own_code)
+        _compare(parse_record(document, "statistics.json"), sealed, "statistics.json", own_code)
     scores = "recomputed" if same_code else "not recomputed: other code"
     if judged is not None and not judged.same:
         scores += "; verdicts not read again: other code"

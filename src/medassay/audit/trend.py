@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical, short_hash
-from medassay.core.jsontext import parse_json
+from medassay.core.jsontext import parse_record
 from medassay.core.ledger import is_publication
 from medassay.storage.ledger import read_ledger
 from medassay.storage.run import Run
@@ -89,5 +89,5 @@ def read_trend(publication: Path) -> dict[str, Any]:
     path = publication / TREND
     if not path.is_file():
         return nothing()
-    found = parse_json(path.read_bytes(), str(TREND))
+    found = parse_record(path.read_bytes(), str(TREND))
     return found if isinstance(found, dict) else nothing()

@@ -13,7 +13,7 @@ from medassay.audit.rejudge import Mismatch
 from medassay.audit.report import Report
 from medassay.audit.trend import TREND, extended, nothing, read_trend
 from medassay.core.canonical import canonical
-from medassay.core.jsontext import parse_json
+from medassay.core.jsontext import parse_record
 from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, Entry, is_publication, status_of
 from medassay.errors import InputError
 from medassay.publication.site import site_files, status_document
@@ -105,7 +105,7 @@ def _check_trends(folder: Path) -> str:
                 (m for m in found["markers"] if m["publication"] == name), {}
             )
             made = extended(before, Run(place / DATA), name, said.get("reason", ""))
-            if parse_json(canonical(made), str(TREND)) != found:
+            if parse_record(canonical(made), str(TREND)) != found:
                 raise Mismatch(f"p/{name}/{TREND.as_posix()}: not what its publications say")
             before = found
     return f"{len(before['series'])} publications, {len(before['markers'])} changes of series"
@@ -204,7 +204,7 @@ def _kept(since: str) -> tuple[int, str] | str:
     if re.fullmatch("[0-9a-f]{64}", since.lower()):
         return since.lower()
     try:
-        found = parse_json(Path(since).read_bytes(), since)
+        found = parse_record(Path(since).read_bytes(), since)
     except OSError:
         found = None
     size, root = (found.get(k) for k in ("size", "root")) if isinstance(found, dict) else (0, 0)

@@ -1,5 +1,6 @@
 """Reading JSON that may be broken or hostile: one error, whatever is wrong with it."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -8,6 +9,8 @@ from medassay.errors import InputError
 
 _BOM = b"\xef\xbb\xbf"
 _decode = msgspec.json.Decoder().decode
+_LONG = re.compile(rb"[0-9]{16}")
+_SAFE_INTEGER = 2**53 - 1
 
 
 def parse_json(data: bytes, where: str) -> Any:
@@ -22,3 +25,32 @@ def parse_json(data: bytes, where: str) -> Any:
         return _decode(data.removeprefix(_BOM))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not valid JSON: {error}") from None
+
+
+def parse_record(data: bytes, where: str) -> Any:
+    """Return a JSON value that we wrote: canonical JSON has no other numbers than floats, so that large whole ones are floats.
+
+    Raises
+    ------
+    InputError
+        As `parse_json`.
+
+    Examples
+    --------
+    >>> parse_record(b'{"value":772517361823506000000,"n":7}', "scores.jsonl line 1")
+    {'value': 7.72517361823506e+20, 'n': 7}
+    """
+    found = parse_json(data, where)
+    try:
+        return _with_floats(found) if _LONG.search(data) else found
+    except OverflowError:
+        raise InputError(f"{where}: a number beyond reason") from None
+
+
+def _with_floats(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_floats(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_floats(inner) for inner in value]
+    large = isinstance(value, int) and abs(value) > _SAFE_INTEGER
+    return float(value) if large else value

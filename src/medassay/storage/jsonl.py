@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from medassay.core.jsontext import parse_json
+from medassay.core.jsontext import parse_record
 from medassay.errors import InputError, IntegrityError
 
 
@@ -19,7 +19,7 @@ def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                record = parse_json(line, f"{path.name} line {number}")
+                record = parse_record(line, f"{path.name} line {number}")
             except InputError as error:
                 raise IntegrityError(str(error)) from None
             if not isinstance(record, dict):

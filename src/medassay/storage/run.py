@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.jsontext import parse_json
+from medassay.core.jsontext import parse_record
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import Leaf, MerkleTree
 
@@ -66,7 +66,7 @@ class Run:
 def read_document(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file of a run."""
     try:
-        document = parse_json(path.read_bytes(), path.name)
+        document = parse_record(path.read_bytes(), path.name)
     except FileNotFoundError:
         raise InputError(
             f"{path.parent}: holds no {path.name}; expected the folder of a run"
@@ -178,7 +178,7 @@ def as_leaf(line: bytes) -> bytes:
     """Return a record as a leaf of the tree; a tombstone as the leaf that it stands for."""
     if _TOMBSTONE not in line:
         return line
-    record = parse_json(line, "tombstone")
+    record = parse_record(line, "tombstone")
     found = record.get("tombstone") if isinstance(record, dict) else None
     if not isinstance(found, str) or not re.fullmatch("[0-9a-f]{64}", found):
         return line
