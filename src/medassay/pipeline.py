@@ -234,7 +234,8 @@ def figure(
     Parameters
     ----------
     name : "forest", pairs of models over all domains; "bars", every model in every domain; of ranked
-        diagnoses also "quadrant", "semantic" and "severity" (violins), "top"
+        diagnoses also "quadrant", "semantic" and "severity" (violins), "top"; of Relaxed Perplexity
+        "positions"
     ddx : other rules for the aggregates of ranked diagnoses
 
     Raises
@@ -264,8 +265,13 @@ def figure(
     elif name in DDX_FIGURES and "ddx" in found.statistics:
         statistics = aggregated_by(found, ddx) if ddx else found.statistics
         made = ddx_figure(found, statistics, name, mode)
+    elif name == "positions" and "likelihood" in found.statistics:
+        from medassay.publication.page.likelihood import positions_figure
+
+        made = positions_figure([r for r in board.domains["overall"] if r["mode"] == mode], "must")
     else:
         known = ["forest", "bars", *(DDX_FIGURES if "ddx" in found.statistics else ())]
+        known += ["positions"] if "likelihood" in found.statistics else []
         raise InputError(f"figure '{name}': expected {', '.join(known)}")
     if made is None or not made.rows:
         raise InputError(

@@ -75,6 +75,14 @@ MADE = {
         merges=[(0, 2, 0.5), (1, 3, 1.0)],
         linkage="average",
     ),
+    "positions": lambda plot: plot(
+        [
+            {"row": m, "at": at, "score": -9.0 - at, "lo": lo, "hi": hi, "n": 9 - at}
+            for m in ("one", HOSTILE)
+            for at, lo, hi in ((0, -9.5, -8.0), (8, None, None))
+        ],
+        unit="nats",
+    ),
     "quadrant": lambda plot: plot(
         [
             {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.audit.cases import MOST_CASES, shown_cases
+from medassay.audit.likelihood import shown_likelihoods
 from medassay.audit.records import shown_record
 from medassay.audit.trend import read_trend
 from medassay.bank.stats import item_stats
@@ -189,6 +190,9 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
                     parts=score.get("parts", {}),
                     sha256=digest,
                     record=partial(shown_record, items.record(domain, trial["item"]), trial),
+                    likelihoods=partial(
+                        shown_likelihoods, items.record(domain, trial["item"]), trial
+                    ),
                     verdicts=[v for v in said(trial) if "tombstone" not in v],
                 )
                 for trial, score, digest in group

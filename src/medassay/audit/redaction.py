@@ -19,7 +19,7 @@ from medassay.task.judged import TRIAL_KEY
 ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm", "severity")
 TRIAL_FIELDS = ("schema_version", *TRIAL_KEY, "outcome")
 SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts")
-# Numbers of a ranked list or a health record, and the severity of a golden diagnosis; never a name.
+# Numbers of a ranked list, a health record or likelihoods, and the severity of a golden diagnosis; never a name.
 PART_FIELDS = (
     *("severity", "severity_shift", "golden_severity", "hit", "n", "n_considered", "unjudged"),
     *(
@@ -34,6 +34,8 @@ PART_FIELDS = (
         "graphs",
     ),
     *("characters", "correct", "total", "stopped_as_current", "lost", "invented"),
+    *("acc_norm", "acc_norm_characters", "tied", "nats", "words", "bytes", "tokens"),
+    *("must", "nice", "per_position", "log_p", "above_one", "impossible", "kept", "distinct"),
 )
 # Of a record in the form that the specification's golden file has.
 PUBLIC_FIELDS = (

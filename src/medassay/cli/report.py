@@ -26,7 +26,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     figure: str = typer.Option(
         "",
         help="Draw instead: forest (pairs of models), bars (every domain); of ranked diagnoses also quadrant, "
-        "semantic, severity, top; needs --to.",
+        "semantic, severity, top; of Relaxed Perplexity positions; needs --to.",
     ),
     to: Path | None = typer.Option(
         None, help="The figure's file, .svg, .png or .pdf; with --study a new folder."

@@ -25,7 +25,10 @@ class CellKey:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownAnswer:
-    """One trial as a cell page shows it; `record` gives a health record's fields beside their reference."""
+    """One trial as a cell page shows it.
+
+    `record` gives a health record's fields beside their reference, `likelihoods` what was asked for instead of a reply.
+    """
 
     item: Mapping[str, Any]
     trial: Mapping[str, Any]
@@ -36,6 +39,7 @@ class ShownAnswer:
     panel: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, Any] = field(default_factory=dict)
     record: Callable[[], Mapping[str, Any] | None] = lambda: None
+    likelihoods: Callable[[], Mapping[str, Any] | None] = lambda: None
 
     @property
     def anchor(self) -> str:

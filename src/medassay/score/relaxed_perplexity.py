@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from medassay.core.item import Item
+from medassay.core.likelihood import finite_or_none
 from medassay.core.relaxed import MODES, Mode, Prefix, Tables, tables_from_dict
 from medassay.core.trial import Answer
 from medassay.score.perplexity import finite_exp
@@ -118,13 +119,15 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     -------
     dict
         must and nice (combination → mean over the targets of that role; None where one is None, the role absent without targets),
-        per_position (role → combination → mean nats per position), above_one (targets whose sum exceeds 1 at a position),
-        n_targets, kept and distinct (completions), targets (each with role, values, nats per position).
+        per_position (role → combination → mean nats per position), log_p (role → mean over its targets of the summed
+        log-probability at each position), above_one (targets whose sum exceeds 1 at a position), impossible (targets without a
+        value by the sum), n_targets, kept and distinct (completions), targets (each with role, values, nats per position, log_p).
     """
     if answer.drawn is None:
         return {}
-    targets, made = [], _targets(item, answer)
-    found: dict[str, Any] = {"per_position": {}}
+    targets: list[dict[str, Any]] = []
+    made = _targets(item, answer)
+    found: dict[str, Any] = {"per_position": {}, "log_p": {}}
     for role in ROLES:
         results = [{mode: combine(tables, mode) for mode in MODES} for tables in made[role]]
         for result in results:
@@ -132,18 +135,24 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
                 {
                     "role": role,
                     "values": {mode: result[mode].value for mode in MODES},
-                    "per_position": {m: _finite(result[m].per_position) for m in MODES},
+                    "per_position": {m: finite_or_none(result[m].per_position) for m in MODES},
                     "above_one": result["sum"].above_one,
+                    "log_p": [finite_or_none(value) for value in result["sum"].log_p],
                 }
             )
         if results:
             found[role] = {m: _mean([r[m].value for r in results]) for m in MODES}
             found["per_position"][role] = {
-                m: _mean([_finite(r[m].per_position) for r in results]) for m in MODES
+                m: _mean([finite_or_none(r[m].per_position) for r in results]) for m in MODES
             }
+            positions = zip(*(r["sum"].log_p for r in results), strict=True)
+            found["log_p"][role] = [
+                _mean([finite_or_none(value) for value in values]) for values in positions
+            ]
     return {
         **found,
         "above_one": sum(one["above_one"] for one in targets),
+        "impossible": sum(one["values"]["sum"] is None for one in targets),
         "n_targets": len(targets),
         "kept": len(answer.drawn["kept"]),
         "distinct": answer.drawn["distinct"],
@@ -162,7 +171,3 @@ def _targets(item: Item, answer: Answer) -> dict[str, list[Tables]]:
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if len(known) == len(values) else None
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

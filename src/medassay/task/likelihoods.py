@@ -48,6 +48,8 @@ class LikelihoodScores:
         self._suffix = _COND if task.asks == "conditional" else ""
         given = manifest["plan"].get("relaxed_perplexity")
         self._setting = Setting(**given) if given else Setting()
+        step, last = self._setting.stride, self._setting.max_tokens
+        self._positions = range(0, last + 1, step) if self._asks == "relaxed" else range(0)
         self._numbers = {one.name: one for one in self._wanted()}
         sums = _SIZES if self._asks in ("alone", "conditional") else tuple(self._numbers)
         self._table = CaseTable(items, manifest, sums)
@@ -69,6 +71,8 @@ class LikelihoodScores:
                         _ANY,
                         ("per_position", role, mode),
                     )
+                for at in self._positions:
+                    yield _Number(_place(role, at), _ANY, ("log_p", role, str(at)))
             yield _Number("targets above 1", _ANY, ("above_one",))
 
     def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
@@ -84,9 +88,10 @@ class LikelihoodScores:
                 if self._sizes.setdefault((cell[0], place), size) != size:
                     self._unlike.add(cell)
         else:
-            found = [(one.name, _at(parts, one.path)) for one in self._numbers.values()]
+            by_place = _by_place(parts, self._setting.stride)
+            found = [(one.name, _at(by_place, one.path)) for one in self._numbers.values()]
             self._table.add(cell, trial["item"], found)
-        if score.get("because") == "impossible" or _impossible(parts):
+        if parts.get("impossible") or ("nats" in parts and parts["nats"] is None):
             self._impossible[cell] = self._impossible.get(cell, 0) + 1
         if "distinct" in parts:
             counted = self._drawn.setdefault(cell, [0, 0, 0])
@@ -119,6 +124,9 @@ class LikelihoodScores:
             )
             found["kept"] = kept / n if n else None
             found["distinct"] = distinct / n if n else None
+            found["positions"] = {
+                role: list(self._along(pool, role, found["metrics"])) for role in ROLES
+            }
         return {"likelihood": found}
 
     def _means(self, pool: CasePool) -> dict[str, dict[str, Any]]:
@@ -145,6 +153,23 @@ class LikelihoodScores:
                     "scale": scale.ends,
                 }
         return {name: made[name] for name in self._numbers if name in made}
+
+    def _along(
+        self, pool: CasePool, role: str, made: dict[str, dict[str, Any]]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the mean log-probability at each position over the items that reach it; `made` gives up its estimates."""
+        for at in self._positions:
+            estimate = made.pop(_place(role, at), {})
+            values = pool.column(_place(role, at))
+            values = values[~np.isnan(values)]
+            if len(values):
+                yield {
+                    "at": at,
+                    "score": float(values.mean()),
+                    "lo": estimate.get("lo"),
+                    "hi": estimate.get("hi"),
+                    "n": len(values),
+                }
 
     def _perplexities(self, pool: CasePool) -> dict[str, dict[str, Any]]:
         """Return name → perplexity of the corpus, each with its interval; the ends are carried through the exponential."""
@@ -189,16 +214,27 @@ def _of_role(name: str, role: str) -> str:
     return name if role == "must" else f"{name} (nice to have)"
 
 
+def _place(role: str, at: int) -> str:
+    """Return the name of the number that stands at one position of completions."""
+    return f"{role} at {at}"
+
+
+def _by_place(parts: Mapping[str, Any], stride: int) -> Mapping[str, Any]:
+    """Return parts with the log-probabilities along completions by the position they stand at."""
+    if "log_p" not in parts:
+        return parts
+    placed = {
+        role: {str(at * stride): value for at, value in enumerate(values)}
+        for role, values in parts["log_p"].items()
+    }
+    return {**parts, "log_p": placed}
+
+
 def _at(parts: Mapping[str, Any], path: Sequence[str]) -> float | None:
     found: Any = parts
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None
     return None if found is None else float(found)
-
-
-def _impossible(parts: Mapping[str, Any]) -> bool:
-    """Return whether a target of a relaxed perplexity has no value by the published sum."""
-    return any(target["values"]["sum"] is None for target in parts.get("targets", ()))
 
 
 def _total(pool: CasePool, number: str) -> int:

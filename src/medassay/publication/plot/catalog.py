@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from medassay.publication.plot import bars, forest, matrix, points, trend
+from medassay.publication.plot import bars, forest, matrix, points, positions, trend
 from medassay.publication.plot.figure import Figure
 
 PLOTS: dict[str, Callable[..., Figure]] = {
@@ -12,6 +12,7 @@ PLOTS: dict[str, Callable[..., Figure]] = {
     "case_quadrant": points.case_quadrant,
     "forest": forest.forest,
     "heat_map": matrix.heat_map,
+    "positions": positions.positions,
     "quadrant": points.quadrant,
     "rank_flow": matrix.rank_flow,
     "score_grid": matrix.score_grid,

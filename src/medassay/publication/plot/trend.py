@@ -98,9 +98,9 @@ def trend(
                     },
                 },
                 {
-                    "data": {"values": _labels(rows)},
+                    "data": {"values": end_labels(rows, "publication", _HEIGHT)},
                     "mark": {"type": "text", "align": "left", "dx": 9},
-                    "encoding": {"x": x, "y": {**y, "field": "at"}, "text": {"field": "row"}},
+                    "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
                 },
             ],
         },
@@ -120,14 +120,22 @@ def _caption(publications: int, changes: int) -> str:
     )
 
 
-def _labels(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a name beside the last point of every row, moved down where two would collide."""
+def end_labels(
+    rows: Sequence[Mapping[str, Any]], over: str, height: int
+) -> list[dict[str, Any]]:
+    """Return a name beside the last point of every row, moved down where two would collide.
+
+    Parameters
+    ----------
+    over : the column along which the lines run
+    height : of the figure, in pixels
+    """
     last = {row["row"]: row for row in rows}
-    ends = [row[key] for row in rows for key in ("lo", "hi")]
-    apart = (max(ends) - min(ends)) * _LABEL / _HEIGHT if ends else 0.0
+    ends = [row[key] for row in rows for key in ("score", "lo", "hi") if row[key] is not None]
+    apart = (max(ends) - min(ends)) * _LABEL / height if ends else 0.0
     made: list[dict[str, Any]] = []
     for row in sorted(last.values(), key=lambda row: -row["score"]):
-        above = [label["at"] for label in made if label["publication"] == row["publication"]]
+        above = [label["y"] for label in made if label[over] == row[over]]
         at = min([row["score"], *(y - apart for y in above)])
-        made.append({"publication": row["publication"], "row": row["row"], "at": at})
+        made.append({over: row[over], "row": row["row"], "y": at})
     return made

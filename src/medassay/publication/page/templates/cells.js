@@ -50,8 +50,17 @@
       } else {
         add(article, "p", "Target: " + (item.expected || item.regex || (item.range && item.range.lo + " to " + item.range.hi) || (item.facts && item.facts.map(function (f) { return f.text || f; }).join("; ")) || item.reference || "given with the score"), { dir: "auto" });
       }
-      add(article, "p", "Reply", { "class": "label" });
-      add(article, "pre", trial.text, { dir: "auto" });
+      if (trial.likelihoods) {
+        add(article, "p", "Log-probabilities in nats" + (trial.order ? ", options in the order " + trial.order.join(", ") : "") + ": " + trial.likelihoods.map(function (one) { return one.total === null ? "−∞" : one.total.toFixed(2); }).join(", "));
+      } else if (trial.drawn) {
+        trial.drawn.kept.forEach(function (one, at) {
+          add(article, "p", "Completion " + (at + 1) + ": " + one.n_tokens + " tokens, " + (one.logprob === null ? "−∞" : one.logprob.toFixed(2)) + " nats", { "class": "label" });
+          add(article, "pre", one.text, { dir: "auto" });
+        });
+      } else {
+        add(article, "p", "Reply", { "class": "label" });
+        add(article, "pre", trial.text, { dir: "auto" });
+      }
       add(article, "p", "Read as " + (trial.value === null ? "nothing" : trial.value) + " by " + trial.reason + " · " + trial.outcome);
     }
     (answer.verdicts || []).forEach(function (verdict) {
