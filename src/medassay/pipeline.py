@@ -268,7 +268,9 @@ def figure(
     elif name == "positions" and "likelihood" in found.statistics:
         from medassay.publication.page.likelihood import positions_figure
 
-        made = positions_figure([r for r in board.domains["overall"] if r["mode"] == mode], "must")
+        made = positions_figure(
+            [r for r in board.domains["overall"] if r["mode"] == mode], "must"
+        )
     else:
         known = ["forest", "bars", *(DDX_FIGURES if "ddx" in found.statistics else ())]
         known += ["positions"] if "likelihood" in found.statistics else []

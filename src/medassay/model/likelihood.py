@@ -231,7 +231,7 @@ class Engine:
             try:
                 scores = score(batch)
             except (RuntimeError, MemoryError) as error:
-                if not _lacks_memory(error) or self._budget <= _LEAST_BUDGET:
+                if not lacks_memory(error) or self._budget <= _LEAST_BUDGET:
                     raise
                 self._budget //= 2
                 continue
@@ -242,14 +242,14 @@ class Engine:
         """Return the likelihoods of some requests from one pass; `shared` begins all their contexts."""
         import torch
 
-        row = _Row(len(shared))
+        row = Row(len(shared))
         for context, continuation in batch:
             row.add(context[len(shared) :], continuation)
         device = self.model.device
         with torch.inference_mode():
             past = self._begun(shared) if shared else None
             logits = self.logits(row.tensors(device, self.model.dtype), past)
-            scores = _log_probabilities(logits(0, row.predicting), row.wanted, device)
+            scores = log_probabilities(logits(0, row.predicting), row.wanted, device)
         return row.read(scores)
 
     def _begun(self, shared: Ids) -> Any:
@@ -303,7 +303,7 @@ class Engine:
             for at, (context, continuation) in enumerate(batch):
                 start = len(context) - 1
                 own = logits[at, start : start + len(continuation)]
-                found.append(_likelihood(*_log_probabilities(own, continuation, device)))
+                found.append(_likelihood(*log_probabilities(own, continuation, device)))
         return found
 
     def _compared(self) -> bool:
@@ -327,7 +327,7 @@ class Engine:
             try:
                 packed = [self._pack(requests, shared=()), self._pack(requests, shared=shared)]
             except _UNFIT as error:
-                if _lacks_memory(error):
+                if lacks_memory(error):
                     raise
                 told = f"{type(error).__name__}: {str(error)[:120]}"
                 continue
@@ -352,40 +352,51 @@ def _apart(found: Sequence[LogLikelihood], other: Sequence[LogLikelihood]) -> fl
 
 
 @dataclass
-class _Row:
-    """Some requests in one sequence: contexts with their continuations behind them."""
+class Row:
+    """Some requests in one sequence: contexts with their continuations behind them.
 
-    shared: int  # tokens before the row, which all of it sees
+    `shared` tokens stand before the row, read already; a context sees all of them, or as many as it is put `after`.
+    """
+
+    shared: int
     ids: list[int] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)  # context of each token
     branches: list[int] = field(default_factory=list)  # 0 in a context, else which continuation
+    seen: list[int] = field(default_factory=list)  # tokens before the row that each one sees
     positions: list[int] = field(default_factory=list)
     predicting: list[int] = field(default_factory=list)  # places whose logits are wanted
     wanted: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    _last: tuple[Ids, int] | None = None
+    _last: tuple[Ids, int, int] | None = None
     _group: int = -1
     _branch: int = 0
 
-    def add(self, context: Ids, continuation: Ids) -> None:
+    def add(self, context: Ids, continuation: Ids, *, after: int | None = None) -> None:
         """Put a continuation behind its context, which stands there already if the last request had the same."""
-        if self._last is None or self._last[0] != context:
+        after = self.shared if after is None else after
+        if self._last is None or self._last[:2] != (context, after):
             self._group += 1
             for at, token in enumerate(context):
-                self._put(token, branch=0, position=self.shared + at)
-            self._last = (context, len(self.ids) - 1)
-        before = self._last[1]
+                self._put(token, branch=0, position=after + at, seen=after)
+            self._last = (context, after, len(self.ids) - 1)
+        before = self._last[2]
         self._branch += 1
         for at, token in enumerate(continuation):
             self.predicting.append(before)
             self.wanted.append(token)
             if at < len(continuation) - 1:  # the last token predicts nothing that is asked for
-                self._put(token, self._branch, self.shared + len(context) + at)
+                self._put(token, self._branch, after + len(context) + at, after)
                 before = len(self.ids) - 1
         self.sizes.append(len(continuation))
 
-    def _put(self, token: int, branch: int, position: int) -> None:
+    def cost(self, context: Ids, continuation: Ids, after: int) -> int:
+        """Return how many tokens a request would add."""
+        there = self._last is not None and self._last[:2] == (context, after)
+        return (0 if there else len(context)) + len(continuation) - 1
+
+    def _put(self, token: int, branch: int, position: int, seen: int) -> None:
         self.ids.append(token)
+        self.seen.append(seen)
         self.groups.append(self._group)
         self.branches.append(branch)
         self.positions.append(position)
@@ -398,8 +409,9 @@ class _Row:
         order = torch.arange(len(self.ids), device=device)
         sees = (group[:, None] == group[None, :]) & (order[:, None] >= order[None, :])
         sees &= (branch[None, :] == 0) | (branch[:, None] == branch[None, :])
-        whole = torch.ones((len(self.ids), self.shared), dtype=torch.bool, device=device)
-        sees = torch.cat([whole, sees], dim=1)
+        seen = torch.tensor(self.seen, device=device)
+        before = torch.arange(self.shared, device=device)[None, :] < seen[:, None]
+        sees = torch.cat([before, sees], dim=1)
         lowest = torch.finfo(dtype).min
         mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill(~sees, lowest)
         return {
@@ -425,7 +437,7 @@ def _capped(logits: Any, cap: float | None) -> Any:
     return logits if not cap else torch.tanh(logits / cap) * cap
 
 
-def _log_probabilities(
+def log_probabilities(
     logits: Any, wanted: Sequence[int], device: Any
 ) -> tuple[list[float], list[bool]]:
     """Return the log-probability of each wanted token, and whether it is the likeliest."""
@@ -509,7 +521,8 @@ def _plain_cost(batch: Sequence[Request]) -> int:
     )
 
 
-def _lacks_memory(error: BaseException) -> bool:
+def lacks_memory(error: BaseException) -> bool:
+    """Return whether an error says that memory has ended."""
     text = str(error).lower()
     return isinstance(error, MemoryError) or any(part in text for part in _NO_MEMORY)
 
