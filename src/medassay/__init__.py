@@ -72,6 +72,8 @@ def run(
 ) -> "Run":
     """Ask all models of a plan and return the sealed run; see `medassay.pipeline.run`.
 
+    A model that must be asked otherwise than the plan says is told of by a warning.
+
     Parameters
     ----------
     plan : a `Plan`, or the path of its TOML file
@@ -79,11 +81,15 @@ def run(
     workspace : folder for runs/, responses/ and banks.lock; default: the plan's folder
     """
     import os
+    import warnings
 
     from medassay import pipeline
 
+    def tell(line: str) -> None:
+        warnings.warn(line, stacklevel=4)
+
     given = dict(os.environ) if secrets is None else secrets
-    return pipeline.run(plan, secrets=given, workspace=workspace)
+    return pipeline.run(plan, secrets=given, workspace=workspace, tell=tell)
 
 
 def __getattr__(name: str) -> Any:

@@ -206,7 +206,8 @@ def test_an_endpoint_that_cannot_tell_is_unranked_for_that_alone(
 ):
     talker = makers.endpoint(mock_server(), "talker")
     plan = workspace(tmp_path, tiny(weights), talker, scoring="likelihood")
-    run = medassay.run(plan, secrets={})
+    with pytest.warns(UserWarning, match="model 'talker' is asked for replies"):
+        run = medassay.run(plan, secrets={})
     row = rows(run)["talker", "zero_shot:closed_gen"]
     assert "not_ranked:generated" in row["flags"]
     assert row["rank"] is None
@@ -227,6 +228,33 @@ def test_without_a_model_that_can_tell_nothing_is_asked(tmp_path, plan, says):
     with pytest.raises(InputError, match=says):
         medassay.run(written, secrets={})
     assert not (tmp_path / "runs").exists()
+
+
+def test_local_models_are_loaded_one_after_the_other(weights, tmp_path, monkeypatch):
+    """While transformers makes a model, parameters that other threads make have no data."""
+    import threading
+
+    import transformers
+
+    load = transformers.AutoModelForCausalLM.from_pretrained
+    alone = threading.Lock()
+
+    def watched(*args, **more):
+        assert alone.acquire(blocking=False), "two models at once"
+        time.sleep(0.1)
+        try:
+            return load(*args, **more)
+        finally:
+            alone.release()
+
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", watched)
+    names = ["one", "two", "three", "four"]
+    models = [tiny(weights, name) for name in names]
+    plan = workspace(tmp_path, *models, scoring="likelihood")
+    run = medassay.run(plan, secrets={})
+    found = [r["score"] for (_, setting), r in rows(run).items() if setting == "zero_shot"]
+    assert len(found) == len(names)
+    assert len(set(found)) == 1
 
 
 def test_perplexity_alone_has_one_setting(weights, tmp_path):

@@ -24,7 +24,8 @@ class ModelSpec:
 
     `model` is the name sent to the endpoint (default: `id`). `api_key_env` names an environment
     variable; the secret itself is never written anywhere. `batch_tokens` bounds the memory of likelihoods: so many tokens
-    are read in one pass, fewer where memory ends.
+    are read in one pass, fewer where memory ends. `add_bos` says whether a BOS stands before each context there; None does what
+    the tokenizer does.
     """
 
     id: str
@@ -68,9 +69,10 @@ class ModelSpec:
     # local weights (provider transformers)
     path: str = ""
     device: str = "auto"
-    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    dtype: Literal["float64", "float32", "bfloat16", "float16"] = "float32"
     batch_size: int = 8
     batch_tokens: int = 1024
+    add_bos: bool | None = None
     # scripted provider
     script: dict[str, Any] = field(default_factory=dict)
 

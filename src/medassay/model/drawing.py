@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from medassay.core.relaxed import Sampled, Setting, keep
-from medassay.model.likelihood import Engine, Ids
+from medassay.model.likelihood import Engine, Ids, at_least_single
 
 RowStates = list[
     tuple[Any, Any]
@@ -214,8 +214,8 @@ def _pick(logits: Any, setting: Setting, chance: Sequence[Any]) -> list[tuple[in
     """Return a token for each row, drawn by temperature and top-p, and its own log-probability without either."""
     import torch
 
-    logits = logits.float()
-    plain = logits.log_softmax(dim=-1)
+    logits = at_least_single(logits)
+    plain = logits - logits.logsumexp(dim=-1, keepdim=True)
     warm = (
         plain.exp()
         if setting.temperature == 1
@@ -258,7 +258,8 @@ def _beams(
     live: list[Sampled] = [Sampled(tokens=(), logprobs=())]
     logits, ended = first, []
     for step in range(setting.max_tokens):
-        chances = logits.float().log_softmax(dim=-1)
+        logits = at_least_single(logits)
+        chances = logits - logits.logsumexp(dim=-1, keepdim=True)
         totals = torch.tensor([one.total for one in live], dtype=torch.float64)
         whole = (chances.double().cpu() + totals[:, None]).flatten()
         # Each beam has at most one end for each stop token: so many candidates are always enough.

@@ -6,6 +6,7 @@ Weights are read from the entry's `path`, or, for `embedded:smollm2`, from the u
 
 import asyncio
 import math
+import threading
 import time
 from typing import Any
 
@@ -15,6 +16,8 @@ from medassay.errors import Permanent
 
 _Job = tuple[int, int, Prompt, Sampling, int, "asyncio.Future[Completion]"]
 _Made = list[Completion | Permanent]
+# While one model is made, transformers makes the parameters of all threads without data.
+_LOADING = threading.Lock()
 
 
 class Local:
@@ -101,7 +104,12 @@ class Local:
 
         if self._engine is None:
             tokenizer, model = self._load()
-            self._engine = Engine(model, tokenizer=tokenizer, budget=self._spec.batch_tokens)
+            self._engine = Engine(
+                model,
+                tokenizer=tokenizer,
+                add_bos=self._spec.add_bos,
+                budget=self._spec.batch_tokens,
+            )
         repeats = [job[4] for job in batch]
         name, seed = self._spec.id, sampling.seed or 0
         return measure(self._engine, prompts, seed=seed, repeats=repeats, name=name)
@@ -236,10 +244,13 @@ def load_weights(spec: ModelSpec) -> tuple[Any, Any]:
 
     folder = embedded_folder(spec.path) if spec.path.startswith("embedded:") else spec.path
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            folder, local_files_only=True, dtype=getattr(torch, spec.dtype)
-        )
+        with _LOADING:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                folder, local_files_only=True
+            )
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                folder, local_files_only=True, dtype=getattr(torch, spec.dtype)
+            )
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0][:200]
         raise Permanent(
