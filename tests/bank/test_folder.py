@@ -28,6 +28,11 @@ def bank_with(tmp_path, *items):
     return makers.write_bank(tmp_path / "nephro", items)
 
 
+def open_item(**more):
+    facts = [{"id": "f1", "text": "a"}]
+    return {"answer_type": "open", "facts": facts, **more}
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -58,6 +63,10 @@ def bank_with(tmp_path, *items):
         ({**criteria({"text": "a", "points": 1}), "facts": ["a"]}, "beside facts"),
         ({"criteria": [{"text": "a", "points": 1}]}, "'criteria': in a closed item"),
         ({"answer_type": "open"}, "'facts': absent"),
+        ({"nice_to_have": ["a"]}, "of an item without target facts"),
+        (open_item(nice_to_have=[]), "'nice_to_have': []; expected a list of non-empty texts"),
+        (open_item(nice_to_have=["a", " "]), "expected a list of non-empty texts"),
+        (open_item(nice_to_have="a"), "expected a list of non-empty texts"),
         (
             {
                 "answer_type": "open",
