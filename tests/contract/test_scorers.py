@@ -29,6 +29,8 @@ ITEMS = {
     "given": Item(**BASE, form="given"),
     "range": Item(**BASE, form="range", range=Range(lo=1, hi=2)),
     "regex": Item(**BASE, form="regex", regex="(?i)asp"),
+    "bits_per_byte": Item(**BASE, form="open", reference="Aspirin."),
+    "relaxed_perplexity": Item(**BASE, form="open", reference="Aspirin."),
 }
 REPLY = json.dumps({"structured_health_record": HEALTH})
 RIGHT = {

@@ -318,6 +318,22 @@ def test_few_shot_examples_carry_what_the_template_asks_for(weights, tmp_path, e
     assert any(told == pytest.approx(one, abs=1e-4) for one in found)
 
 
+def test_repeats_of_what_is_not_drawn_are_refused(weights, tmp_path):
+    plan = workspace(tmp_path, tiny(weights), scoring="likelihood", repeats=2)
+    with pytest.raises(InputError, match=r"'repeats' is 2; .* would tell the same"):
+        medassay.run(plan, secrets={})
+
+
+def test_repeats_of_drawn_completions_are_drawn_anew(weights, tmp_path):
+    plan = workspace(tmp_path, tiny(weights), items=open_items(), task="open", repeats=2)
+    told = ", ".join(f"{key} = {value}" for key, value in RELAXED.items())
+    plan.write_text(plan.read_text() + f"relaxed_perplexity = {{{told}}}\n")
+    run = medassay.run(plan, secrets={})
+    one, two = lines(run, "trials.jsonl")[:2]
+    assert (one["item"], one["repeat"], two["repeat"]) == (two["item"], 0, 1)
+    assert one["drawn"]["kept"] != two["drawn"]["kept"]
+
+
 @pytest.mark.parametrize("task", ["perplexity", "perplexity_cond", "perplexity_cond_chat"])
 def test_perplexities_are_those_of_the_corpus(weights, tmp_path, engine, task):
     from medassay.model.measured import context_text
@@ -492,3 +508,28 @@ def test_the_command_line_tells_what_stands_beside_the_score(closed, relaxed, cl
     assert code == 0
     for word in ("l=2,s=3,stride=4,max_tokens=8", "_conditional", "distinct completions"):
         assert word in out
+
+
+def test_a_scale_without_an_end_goes_through_every_door(weights, tmp_path, cli):
+    models = [tiny(weights, "one"), tiny(weights, "two", dtype="bfloat16")]
+    plan = workspace(tmp_path, *models, items=open_items(12), task="perplexity")
+    assert cli("run", plan)[0] == 0
+    assert cli("run", plan, "--fresh")[0] == 0
+    first, second = sorted((tmp_path / "runs").iterdir())
+    code, out, _ = cli("compare", first, second)
+    assert code == 0
+    assert "from 0" in out
+    assert cli("report", first, "--by", "language")[0] == 0
+    assert cli("report", first, "--figure", "bars", "--to", "bars.svg")[0] == 0
+    code, out, _ = cli("export", first, "--format", "every-eval-ever", "--to", "shared")
+    assert code == 0
+    [record, *_] = (tmp_path / "shared").rglob("*.json")
+    told = json.loads(record.read_text())["evaluation_results"][0]["metric_config"]
+    assert told["lower_is_better"]
+    assert told["max_score"] == "Infinity"
+    assert cli("publish", first, "--to", "site")[0] == 0
+    assert cli("verify", "site")[0] == 0
+    found = rows(Run(first))
+    for row in found.values():
+        assert row["scale"] == [0.0, None]
+        assert 0 < row["lo"] <= row["score"] <= row["hi"]

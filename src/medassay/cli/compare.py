@@ -72,18 +72,20 @@ def read_gate(text: str) -> tuple[str, float]:
     return rule, value
 
 
-def _units(value: float | None, scale: list[float]) -> str:
+def _units(value: float | None, scale: list[float | None]) -> str:
     from medassay.core.leaderboard import units
 
     return units(value, scale)
 
 
-def _print(pairs: list[dict[str, Any]], scale: list[float]) -> None:
+def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
     """Print all pairs as a table with a forest of intervals."""
     from rich.markup import escape
     from rich.table import Table
 
-    unit = "points of 100" if scale == [0, 1] else f"on {scale[0]:g} to {scale[1]:g}"
+    from medassay.core.leaderboard import scale_text
+
+    unit = "points of 100" if scale == [0, 1] else f"scale {scale_text(scale)}"
     widest = max(max(abs(pair["lo"]), abs(pair["hi"])) for pair in pairs) or 1.0
     for domain, mode in dict.fromkeys((pair["domain"], pair["mode"]) for pair in pairs):
         some = [pair for pair in pairs if (pair["domain"], pair["mode"]) == (domain, mode)]

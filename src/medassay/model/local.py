@@ -16,7 +16,7 @@ from medassay.errors import Permanent
 
 _Job = tuple[int, int, Prompt, Sampling, int, "asyncio.Future[Completion]"]
 _Made = list[Completion | Permanent]
-# While one model is made, transformers makes the parameters of all threads without data.
+# Two threads that import transformers at once find it half made; while one makes a model, the parameters of others have no data.
 _LOADING = threading.Lock()
 
 
@@ -229,7 +229,12 @@ class _Likelihoods:
 
 
 def load_weights(spec: ModelSpec) -> tuple[Any, Any]:
-    """Return (tokenizer, model) in evaluation mode, padding on the left."""
+    """Return (tokenizer, model) in evaluation mode, padding on the left; one model is loaded at a time."""
+    with _LOADING:
+        return _loaded(spec)
+
+
+def _loaded(spec: ModelSpec) -> tuple[Any, Any]:
     try:
         import torch
         import transformers
@@ -244,13 +249,10 @@ def load_weights(spec: ModelSpec) -> tuple[Any, Any]:
 
     folder = embedded_folder(spec.path) if spec.path.startswith("embedded:") else spec.path
     try:
-        with _LOADING:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                folder, local_files_only=True
-            )
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                folder, local_files_only=True, dtype=getattr(torch, spec.dtype)
-            )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, dtype=getattr(torch, spec.dtype)
+        )
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0][:200]
         raise Permanent(

@@ -118,6 +118,11 @@ class Schedule:
             raise InputError(
                 f"task '{self.task.name}' scores texts without a prompt; settings = [\"zero_shot\"] is all there is"
             )
+        if asks != "relaxed" and self.plan.repeats > 1:
+            raise InputError(
+                f"plan: 'repeats' is {self.plan.repeats}; in task '{self.task.name}' nothing is drawn, and each repeat would "
+                "tell the same: leave it out"
+            )
         for name, spec in self.specs.items():
             reason = spec.cannot_tell(asks, chat_template=self.task.chat_template)
             if reason is not None and not (spec.is_baseline and asks == "choices"):
