@@ -9,7 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from medassay.model.likelihood import Engine, _packed_cost, _windows  # noqa: E402 -- after the skip
+from medassay.model.likelihood import Engine  # noqa: E402 -- after the skip
+from medassay.model.packing import packed_cost, windows_over  # noqa: E402
 
 pytestmark = pytest.mark.local_model
 V = 199
@@ -150,7 +151,7 @@ def test_memory_that_ends_halves_the_pass_and_changes_nothing(llama, monkeypatch
     pack, sizes = starved._pack, []
 
     def small(batch, *, shared):
-        size = _packed_cost(len(shared), batch)
+        size = packed_cost(len(shared), batch)
         sizes.append(size)
         if size > 150:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
@@ -211,7 +212,7 @@ def test_a_long_context_loses_its_beginning(llama):
 @pytest.mark.parametrize("n", [1, 9, 10, 11, 20, 21, 35])
 def test_windows_score_every_token_once_with_a_token_of_context(n):
     tokens = tuple(range(100, 100 + n))
-    windows = list(_windows(tokens, 1, 10))
+    windows = list(windows_over(tokens, 1, 10))
     assert tuple(t for _, scored in windows for t in scored) == tokens
     assert windows[0][0] == (1,)
     for context, scored in windows:
@@ -226,7 +227,7 @@ def test_a_long_text_rolls_over_windows(llama):
     text = "the patient takes ramipril. " * 30  # 840 tokens, windows of 256
     [found] = engine(llama).rolling([text])
     assert found.n_tokens == len(text)
-    windows = list(_windows(engine(llama).ids(text), 1, 256))
+    windows = list(windows_over(engine(llama).ids(text), 1, 256))
     parts = engine(llama, packed=False).score_tokens(windows)
     assert found.total == pytest.approx(sum(part.total for part in parts), abs=1e-2)
 

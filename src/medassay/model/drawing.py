@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from medassay.core.relaxed import Sampled, Setting, keep
-from medassay.model.likelihood import Engine, Ids, at_least_single
+from medassay.model.likelihood import Engine
+from medassay.model.packing import Ids, at_least_single
 
 RowStates = list[
     tuple[Any, Any]

@@ -31,7 +31,8 @@ _BEGINNINGS = (12, 27, 45, 61, 78)  # lengths of the known text after which the 
 _TOLERANCE = 0.1  # nats between two readings of one token: servers compute in half precision
 _FEWEST = 3  # tokens of its own that a server must agree on with itself
 _PARTIAL = ("\ufffd", "bytes:")  # what servers write for a part of a character
-_UNREADABLE = (
+# What a hostile reply may raise when it is read as what it should be.
+UNREADABLE = (
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -211,7 +212,7 @@ def read_echo(data: bytes, text: str) -> Echoed:
         values = [None if value is None else float(value) for value in given["token_logprobs"]]
         best = [_highest(top) for top in given.get("top_logprobs") or [None] * len(tokens)]
         read, written = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
-    except _UNREADABLE:
+    except UNREADABLE:
         raise WrongEchoError(
             "the reply has no text, tokens, log-probabilities and counts of the completions protocol"
         ) from None

@@ -12,23 +12,32 @@ together, an empty context is the model's BOS, or else its EOS. Whether a BOS is
 import copy
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from medassay.core.likelihood import LogLikelihood
 from medassay.core.model import ModelSpec
+from medassay.model.packing import (
+    SHARED,
+    Ids,
+    Request,
+    Row,
+    by_beginning,
+    lacks_memory,
+    log_probabilities,
+    of_tokens,
+    packed_cost,
+    plain_cost,
+    windows_over,
+    within,
+)
 
-Ids = tuple[int, ...]
-Request = tuple[Ids, Ids]  # tokens of context and continuation
 BUDGET = 1024  # tokens of one pass: beyond, a CPU spends more on masked attention than it saves
 _LEAST_BUDGET = 64
-_SHARED = 32  # tokens from which on a common beginning is kept
 _TOLERANCE = 1e-3  # of a log-probability, packed against plain
 # What a model raises that takes no mask of four dimensions, or keeps no cache of this kind.
 _UNFIT = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError)
-_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
 class Engine:
@@ -128,7 +137,7 @@ class Engine:
         tokens = self.ids(text)
         if not tokens:
             raise ValueError("a text without tokens has no likelihood; leave it out")
-        return list(_windows(self._first + tokens, self.prefix, self.longest))
+        return list(windows_over(self._first + tokens, self.prefix, self.longest))
 
     @staticmethod
     def joined(parts: Sequence[LogLikelihood]) -> LogLikelihood:
@@ -210,10 +219,10 @@ class Engine:
         """Yield each distinct request with its likelihood, longest first: memory that is too small shows at once."""
         within = [r for r in requests if self._packs(r)]
         plain = [r for r in requests if not self._packs(r)]
-        for shared, some in _by_beginning(within):
-            cost = partial(_packed_cost, len(shared))
+        for shared, some in by_beginning(within):
+            cost = partial(packed_cost, len(shared))
             yield from self._in_passes(some, partial(self._pack, shared=shared), cost)
-        yield from self._in_passes(plain, self._plainly, _plain_cost)
+        yield from self._in_passes(plain, self._plainly, plain_cost)
 
     def _packs(self, request: Request) -> bool:
         return self.packs_up_to(sum(map(len, request)))
@@ -231,7 +240,7 @@ class Engine:
         # Continuations of one context stand side by side, and long contexts come first.
         waiting = sorted(requests, key=lambda r: (-len(r[0]), r))
         while waiting:
-            batch = _within(waiting, self._budget, cost)
+            batch = within(waiting, self._budget, cost)
             try:
                 scores = score(batch)
             except (RuntimeError, MemoryError) as error:
@@ -307,7 +316,7 @@ class Engine:
             for at, (context, continuation) in enumerate(batch):
                 start = len(context) - 1
                 own = logits[at, start : start + len(continuation)]
-                found.append(_likelihood(*log_probabilities(own, continuation, device)))
+                found.append(of_tokens(*log_probabilities(own, continuation, device)))
         return found
 
     def _compared(self) -> bool:
@@ -317,7 +326,7 @@ class Engine:
         """
         size = int(self.model.get_input_embeddings().weight.shape[0])
         some = [(7 * n * n + 3 * n + 1) % size for n in range(48)]
-        shared = tuple(some[:_SHARED])
+        shared = tuple(some[:SHARED])
         requests: list[Request] = [
             ((*shared, *some[32:36]), (some[40],)),
             ((*shared, *some[32:36]), (some[40], some[41], some[42])),
@@ -355,191 +364,11 @@ def _apart(found: Sequence[LogLikelihood], other: Sequence[LogLikelihood]) -> fl
     )
 
 
-@dataclass
-class Row:
-    """Some requests in one sequence: contexts with their continuations behind them.
-
-    `shared` tokens stand before the row, read already; a context sees all of them, or as many as it is put `after`.
-    """
-
-    shared: int
-    ids: list[int] = field(default_factory=list)
-    groups: list[int] = field(default_factory=list)  # context of each token
-    branches: list[int] = field(default_factory=list)  # 0 in a context, else which continuation
-    seen: list[int] = field(default_factory=list)  # tokens before the row that each one sees
-    positions: list[int] = field(default_factory=list)
-    predicting: list[int] = field(default_factory=list)  # places whose logits are wanted
-    wanted: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    _last: tuple[Ids, int, int] | None = None
-    _group: int = -1
-    _branch: int = 0
-
-    def add(self, context: Ids, continuation: Ids, *, after: int | None = None) -> None:
-        """Put a continuation behind its context, which stands there already if the last request had the same."""
-        after = self.shared if after is None else after
-        if self._last is None or self._last[:2] != (context, after):
-            self._group += 1
-            for at, token in enumerate(context):
-                self._put(token, branch=0, position=after + at, seen=after)
-            self._last = (context, after, len(self.ids) - 1)
-        before = self._last[2]
-        self._branch += 1
-        for at, token in enumerate(continuation):
-            self.predicting.append(before)
-            self.wanted.append(token)
-            if at < len(continuation) - 1:  # the last token predicts nothing that is asked for
-                self._put(token, self._branch, after + len(context) + at, after)
-                before = len(self.ids) - 1
-        self.sizes.append(len(continuation))
-
-    def cost(self, context: Ids, continuation: Ids, after: int) -> int:
-        """Return how many tokens a request would add."""
-        there = self._last is not None and self._last[:2] == (context, after)
-        return (0 if there else len(context)) + len(continuation) - 1
-
-    def _put(self, token: int, branch: int, position: int, seen: int) -> None:
-        self.ids.append(token)
-        self.seen.append(seen)
-        self.groups.append(self._group)
-        self.branches.append(branch)
-        self.positions.append(position)
-
-    def tensors(self, device: Any, dtype: Any) -> dict[str, Any]:
-        """Return ids, positions, and the mask of who sees whom, as the model takes them."""
-        import torch
-
-        group, branch = (torch.tensor(n, device=device) for n in (self.groups, self.branches))
-        order = torch.arange(len(self.ids), device=device)
-        sees = (group[:, None] == group[None, :]) & (order[:, None] >= order[None, :])
-        sees &= (branch[None, :] == 0) | (branch[:, None] == branch[None, :])
-        seen = torch.tensor(self.seen, device=device)
-        before = torch.arange(self.shared, device=device)[None, :] < seen[:, None]
-        sees = torch.cat([before, sees], dim=1)
-        lowest = torch.finfo(dtype).min
-        mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill(~sees, lowest)
-        return {
-            "input_ids": torch.tensor([self.ids], device=device),
-            "position_ids": torch.tensor([self.positions], device=device),
-            "attention_mask": mask[None, None],
-        }
-
-    def read(self, scores: "tuple[list[float], list[bool]]") -> list[LogLikelihood]:
-        """Return the likelihood of each request from the scores of all wanted tokens."""
-        values, likeliest = scores
-        found, at = [], 0
-        for size in self.sizes:
-            found.append(_likelihood(values[at : at + size], likeliest[at : at + size]))
-            at += size
-        return found
-
-
 def _capped(logits: Any, cap: float | None) -> Any:
     """Return logits under a soft cap, where the model has one."""
     import torch
 
     return logits if not cap else torch.tanh(logits / cap) * cap
-
-
-def at_least_single(logits: Any) -> Any:
-    """Return logits in single precision, or in the double precision that they have.
-
-    A `logsumexp` is taken from them then: in single precision on a CPU, torch's `log_softmax` is too high by up to 1.6e-5 a token
-    where a vocabulary has 49,152.
-    """
-    import torch
-
-    return logits if logits.dtype == torch.float64 else logits.float()
-
-
-def log_probabilities(
-    logits: Any, wanted: Sequence[int], device: Any
-) -> tuple[list[float], list[bool]]:
-    """Return the log-probability of each wanted token, and whether it is the likeliest."""
-    import torch
-
-    ids = torch.tensor(wanted, device=device)
-    logits = at_least_single(logits)
-    taken = logits.gather(1, ids[:, None])[:, 0] - logits.logsumexp(dim=1)
-    return taken.tolist(), (logits.argmax(dim=1) == ids).tolist()
-
-
-def _likelihood(values: Sequence[float], likeliest: Sequence[bool]) -> LogLikelihood:
-    return LogLikelihood(
-        total=sum(values), n_tokens=len(values), greedy=all(likeliest), tokens=tuple(values)
-    )
-
-
-def _windows(tokens: Ids, prefix: int, longest: int) -> Iterator[Request]:
-    """Yield windows over a text: every token is scored once, with as much context as fits, at least one token."""
-    first = min(longest, len(tokens))
-    yield (prefix,), tokens[:first]
-    done = first
-    while done < len(tokens):
-        size = min(len(tokens) - done, longest)
-        end = done + size
-        start = end - longest - 1
-        yield tokens[start:done], tokens[done:end]
-        done = end
-
-
-def _by_beginning(requests: Sequence[Request]) -> Iterator[tuple[Ids, list[Request]]]:
-    """Yield requests by what their contexts have in common at the beginning; () where that is too little to keep."""
-    groups: dict[Ids, list[Request]] = {}
-    for request in requests:
-        groups.setdefault(request[0][:_SHARED], []).append(request)
-    alone: list[Request] = []
-    for beginning, some in groups.items():
-        contexts = sorted({context for context, _ in some})
-        if len(beginning) < _SHARED or len(contexts) < 2:
-            alone += some
-            continue
-        shared = _common(contexts[0], contexts[-1])
-        # A context must keep a token of its own: the one that predicts.
-        yield shared[: min(map(len, contexts)) - 1], some
-    yield (), alone
-
-
-def _common(first: Ids, last: Ids) -> Ids:
-    """Return the beginning that the first and the last of sorted contexts share, and so all between them."""
-    n = 0
-    for a, b in zip(first, last, strict=False):
-        if a != b:
-            break
-        n += 1
-    return first[:n]
-
-
-def _within(
-    waiting: Sequence[Request], budget: int, cost: Callable[[Sequence[Request]], int]
-) -> list[Request]:
-    """Return the requests that come next and fit a pass, at least one."""
-    batch = [waiting[0]]
-    for request in waiting[1:]:
-        if cost([*batch, request]) > budget:
-            break
-        batch.append(request)
-    return batch
-
-
-def _packed_cost(shared: int, batch: Sequence[Request]) -> int:
-    """Return the tokens of one row that holds some requests, each context once."""
-    contexts = {context for context, _ in batch}
-    own = sum(len(context) - shared for context in contexts)
-    return own + sum(len(continuation) - 1 for _, continuation in batch)
-
-
-def _plain_cost(batch: Sequence[Request]) -> int:
-    """Return the tokens of a padded batch."""
-    return len(batch) * max(
-        len(context) + len(continuation) - 1 for context, continuation in batch
-    )
-
-
-def lacks_memory(error: BaseException) -> bool:
-    """Return whether an error says that memory has ended."""
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or any(part in text for part in _NO_MEMORY)
 
 
 def _window(config: Any) -> int | None:

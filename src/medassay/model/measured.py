@@ -13,7 +13,8 @@ from medassay.core.likelihood import LogLikelihood, Wanted
 from medassay.core.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
 from medassay.model.context import blank_after, joined
-from medassay.model.likelihood import Engine, Request
+from medassay.model.likelihood import Engine
+from medassay.model.packing import Request
 from medassay.model.relaxed import relaxed_tables
 
 

@@ -16,7 +16,7 @@ from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec, Sampling
 from medassay.core.trial import Completion, Finish, Likely, Prompt, Usage
 from medassay.errors import Permanent, Transient
-from medassay.model.echo import Echo
+from medassay.model.echo import UNREADABLE, Echo
 
 _FINISH: dict[str, Finish] = {
     "stop": "stop",
@@ -30,14 +30,6 @@ _FINISH: dict[str, Finish] = {
 }
 _TRANSIENT = frozenset([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
 _ENDPOINT_WIDE = frozenset([401, 402, 403, 404])
-_UNREADABLE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 _LONGEST_REPLY = 8 * 2**20  # bytes; nothing a judge or a model should say is longer
 
 
@@ -183,7 +175,7 @@ class OpenAICompatible:
             )
             finish = _FINISH.get(str(choice.get("finish_reason") or "stop"), "other")
             logprobs, alternatives = _logprobs(choice.get("logprobs"))
-        except _UNREADABLE:
+        except UNREADABLE:
             # Malformed once is often a proxy's hiccup; bounded retries decide.
             shown = self._safe(data[:80].decode("utf-8", "replace"))
             raise Transient(

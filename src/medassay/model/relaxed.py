@@ -11,7 +11,8 @@ from typing import Any
 from medassay.core.likelihood import LogLikelihood
 from medassay.core.relaxed import Drawn, Sampled, Setting, prefixes, tables
 from medassay.model.drawing import States, draw
-from medassay.model.likelihood import Engine, Ids, Row, lacks_memory, log_probabilities
+from medassay.model.likelihood import Engine
+from medassay.model.packing import Ids, Row, lacks_memory, log_probabilities
 
 Beginnings = dict[Ids, tuple[float, ...]]  # beginning → log-probability of each target
 _WIDTH = 256  # tokens of one pass: beyond, attention to what is masked costs more than it saves
