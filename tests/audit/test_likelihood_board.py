@@ -130,6 +130,10 @@ def test_of_synthetic_items_no_text_is_published_and_all_numbers_are_checked(rel
         if len(one["text"]) > 6
     ]
     assert secret
+    published = next(board.parent.rglob("scores.jsonl")).read_text().splitlines()
+    for score in map(json.loads, published):
+        assert ("targets" in score["parts"]) == (score["item"] < "open-006")
+        assert score["parts"]["must"].keys() == {"sum", "mean", "weighted", "conditional"}
     for path in board.parent.rglob("*"):
         if path.is_file():
             found = path.read_bytes()

@@ -399,9 +399,13 @@ def test_relaxed_perplexity_has_every_combination_and_the_pair(relaxed):
     assert medassay.verify(relaxed.path).ok
 
 
-def test_what_was_drawn_is_kept_position_by_position(relaxed):
+def test_what_was_drawn_is_kept_position_by_position(relaxed, engine):
+    items = {item["id"]: item for item in open_items()}
     for trial in lines(relaxed, "trials.jsonl"):
-        drawn = trial["drawn"]
+        drawn, item = trial["drawn"], items[trial["item"]]
+        texts = [*(fact["text"] for fact in item["facts"]), *item["nice_to_have"]]
+        sizes = [len(engine.ids(f" {text}")) for text in texts]
+        assert [target["n_tokens"] for target in drawn["targets"]] == sizes
         assert drawn["samples"] == 3
         assert 1 <= len(drawn["kept"]) <= 2
         assert len(drawn["targets"]) == 5
