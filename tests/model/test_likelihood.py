@@ -251,3 +251,15 @@ def test_a_folder_an_entry_and_a_loaded_model_are_the_same(weights):
     totals.append([one.total for one in Engine(loaded).score(pairs)])
     assert totals[0] == pytest.approx(totals[1])
     assert totals[0] == pytest.approx(totals[2], abs=1e-5)
+
+
+@pytest.mark.parametrize(("entry", "given", "bos"), [(None, None, (1,)), (False, None, ()), (False, True, (1,))])  # fmt: skip
+def test_an_entry_decides_about_the_bos_unless_the_engine_is_told(
+    llama, monkeypatch, entry, given, bos
+):
+    from medassay.core.model import ModelSpec
+    from medassay.model import likelihood
+
+    monkeypatch.setattr(likelihood, "_loaded", lambda model, tokenizer: (Tokenizer(), llama))
+    spec = ModelSpec(id="m", provider="transformers", path="p", add_bos=entry)
+    assert Engine(spec, add_bos=given).bos == bos

@@ -47,7 +47,7 @@ class Engine:
     ----------
     model : a folder of weights, a loaded transformers model, or an entry of a models file
     tokenizer : of a loaded model; read from its folder where it is not given
-    add_bos : whether a BOS stands before each context; None does what the tokenizer does
+    add_bos : whether a BOS stands before each context; None does what the entry says, or else the tokenizer
     scores_bos : whether a text by itself begins with a BOS that is scored too, behind the one it is conditioned on: so does
         lm-evaluation-harness with tokenizers that add a BOS, where it counts the model's surprise at a second one
     budget : tokens of one pass; halved, and the pass repeated, where memory ends
@@ -71,6 +71,8 @@ class Engine:
         budget: int = BUDGET,
         packed: bool = True,
     ) -> None:
+        if isinstance(model, ModelSpec) and add_bos is None:
+            add_bos = model.add_bos
         self.tokenizer, self.model = _loaded(model, tokenizer)
         self._budget = budget
         self._packed: bool | None = None if packed else False  # None: not compared yet
