@@ -165,6 +165,18 @@ def test_memory_that_ends_narrows_the_passes_and_changes_nothing(monkeypatch):
             )
 
 
+def test_passes_are_no_wider_than_the_budget(monkeypatch):
+    read, sizes = relaxed._read, []
+
+    def watched(engine_, row, past):
+        sizes.append(len(row.ids))
+        return read(engine_, row, past)
+
+    monkeypatch.setattr(relaxed, "_read", watched)
+    relaxed_tables(ready(model("llama"), budget=30), CONTEXT, TARGETS, SETTING, seed=3)
+    assert max(sizes) <= 30
+
+
 def test_memory_that_is_too_small_for_one_statement_is_told(monkeypatch):
     def never(*args):
         raise RuntimeError("out of memory")

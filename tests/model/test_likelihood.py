@@ -160,7 +160,7 @@ def test_memory_that_ends_halves_the_pass_and_changes_nothing(llama, monkeypatch
     monkeypatch.setattr(starved, "_pack", small)
     assert values(starved.score_tokens(asked)) == pytest.approx(wanted, abs=2e-5)
     assert max(sizes) > 150 >= min(sizes)
-    assert starved._budget < 2048
+    assert starved.budget < 2048
 
 
 def test_other_errors_are_not_taken_for_memory(llama, monkeypatch):

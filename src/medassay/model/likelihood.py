@@ -56,6 +56,7 @@ class Engine:
     Attributes
     ----------
     tokenizer, model : as loaded
+    budget : tokens of one pass, as it is by now
     longest : tokens that the model reads at once
     prefix : the token that stands for an empty context: BOS, or else EOS
     bos : what is put before each context, one token or none
@@ -74,7 +75,7 @@ class Engine:
         if isinstance(model, ModelSpec) and add_bos is None:
             add_bos = model.add_bos
         self.tokenizer, self.model = _loaded(model, tokenizer)
-        self._budget = budget
+        self.budget = budget
         self._packed: bool | None = None if packed else False  # None: not compared yet
         self._whole = False  # whether the model itself must make all logits
         self._kept: tuple[Ids, Any] | None = None  # a common beginning and its cache
@@ -242,13 +243,13 @@ class Engine:
         # Continuations of one context stand side by side, and long contexts come first.
         waiting = sorted(requests, key=lambda r: (-len(r[0]), r))
         while waiting:
-            batch = within(waiting, self._budget, cost)
+            batch = within(waiting, self.budget, cost)
             try:
                 scores = score(batch)
             except (RuntimeError, MemoryError) as error:
-                if not lacks_memory(error) or self._budget <= _LEAST_BUDGET:
+                if not lacks_memory(error) or self.budget <= _LEAST_BUDGET:
                     raise
-                self._budget //= 2
+                self.budget //= 2
                 continue
             yield from zip(batch, scores, strict=True)
             waiting = waiting[len(batch) :]

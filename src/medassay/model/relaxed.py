@@ -107,7 +107,7 @@ def _scored_on_states(
         for at in range(len(wanted))
     ]
     waiting.sort(key=lambda one: one[0])  # stable: the targets of a beginning stay together
-    width = _WIDTH
+    width = min(_WIDTH, engine.budget)
     while waiting:
         number = waiting[0][0]
         row, taken = Row(states.length(number)), 0
