@@ -128,3 +128,60 @@ def cli(capsys, tmp_path, monkeypatch):
         return code, found.out, found.err
 
     return run
+
+
+WORDS = "the patient has pain in chest no acute finding lungs are clear stop start aspirin mg 5 , . ##s ##ing"
+
+
+@pytest.fixture(scope="session")
+def encoder(tmp_path_factory):
+    """Make a tiny random DistilBERT with WordPiece tokens, for metrics that read texts."""
+    try:
+        import tokenizers
+        import torch
+        import transformers
+    except ImportError:
+        absent("the extra [metrics] is not installed")
+    folder = tmp_path_factory.mktemp("encoder")
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    pieces = [*WORDS.split(), *letters, *(f"##{c}" for c in letters)]
+    vocabulary = dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces])
+    numbers = {piece: number for number, piece in enumerate(vocabulary)}
+    (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
+    base = tokenizers.BertWordPieceTokenizer(vocab=numbers, lowercase=True)
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=base._tokenizer,
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        mask_token="[MASK]",
+        model_max_length=64,
+    ).save_pretrained(folder)
+    torch.manual_seed(11)
+    config = transformers.DistilBertConfig(
+        vocab_size=len(numbers),
+        dim=32,
+        hidden_dim=64,
+        n_layers=2,
+        n_heads=2,
+        max_position_embeddings=64,
+    )
+    transformers.DistilBertModel(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def bge(encoder, tmp_path_factory):
+    """Return the tiny encoder with random heads of BGE-M3."""
+    import shutil
+
+    import torch
+
+    folder = tmp_path_factory.mktemp("bge") / "tiny-bge"
+    shutil.copytree(encoder, folder)
+    torch.manual_seed(12)
+    for name, width in (("sparse_linear.pt", 1), ("colbert_linear.pt", 32)):
+        head = torch.nn.Linear(32, width)
+        torch.save(head.state_dict(), folder / name)
+    return str(folder)

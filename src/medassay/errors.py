@@ -5,6 +5,7 @@
     ├── InputError                 3   a file or a setting is wrong; says what, where, what was expected
     ├── StatisticError             3   data from which the number cannot be computed
     │   └── ScaleError             3   a number outside its declared range, or NaN (also a ValueError)
+    ├── UnavailableError           3   an optional library or a model is not here; says how to get it
     ├── GateError                  1   ran, and a check or gate said no
     ├── ModelError                 5   a provider did not answer
     │   ├── Transient              5   may pass: asked again a bounded number of times
@@ -43,6 +44,12 @@ class StatisticError(MedassayError):
 
 class ScaleError(StatisticError, ValueError):
     """Say that a number is NaN, infinite or outside its declared range."""
+
+
+class UnavailableError(MedassayError):
+    """Say that an optional library or a model is not here, and how to get it."""
+
+    exit_code = 3
 
 
 class GateError(MedassayError):

@@ -27,6 +27,7 @@ from medassay.runner.asking import Asker
 from medassay.runner.fresh import compare_with_stored, stored_run
 from medassay.runner.judging import RULE, Bench, seat
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
+from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judge, preview_model, priced, totals
 from medassay.runner.schedule import Schedule
 from medassay.runner.stages import (
@@ -125,13 +126,15 @@ def run(
     wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
     workspace = workspace or base
     schedule, banks, bench = prepare(wanted, base, workspace)
+    gauges = gauges_of(wanted.metrics, schedule.task)
     for line in told_fallback(schedule.fallback):
         tell(line)
     runs = workspace / "runs"
     contents = [bank.content_hash for bank in banks]
     stored = stored_run(runs, schedule.plan.hash, contents) if fresh else None
     fresh_of = {"fresh_of": stored.id if stored else None} if fresh else {}
-    found = _open(schedule, banks, bench, runs, fresh_of)
+    identity = run_identity(schedule, banks, bench, gauges.to_dict())
+    found = _open(schedule.plan.hash, {**identity, **fresh_of}, schedule.plan.name, runs)
     for bank in banks:
         register(workspace / "banks.lock", bank.version, bank.content_hash)
     with lock_run(found), ResponseStore(workspace / "responses") as store:
@@ -155,6 +158,7 @@ def run(
         write_trials(found, schedule, journal)
         if bench is not None:
             judge(found, schedule.task, bench, items, asker, watch, accept_failures)
+        measure(found, items, gauges, workspace, watch)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         findings = (
             compare_with_stored(stored, found, schedule.task, items, opened=now)
@@ -165,26 +169,18 @@ def run(
     return open_run(found.path)
 
 
-def _open(
-    schedule: Schedule,
-    banks: list[Bank],
-    bench: Bench | None,
-    runs: Path,
-    fresh_of: Mapping[str, str | None],
-) -> Run:
-    """Return the unfinished run of the same plan, or a new one; fresh runs resume fresh ones only."""
-    identity = {**run_identity(schedule, banks, bench), **fresh_of}
-    plan_hash = schedule.plan.hash
+def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -> Run:
+    """Return the unfinished run of the same identity, or a new one; fresh runs resume fresh ones only."""
     counter, last = latest(runs, plan_hash)
     if last is not None and last.sealed:
         tidy(last)
     for run in reversed(runs_of_plan(runs, plan_hash)):
-        alike = ("fresh_of" in run.manifest) == bool(fresh_of)
+        alike = ("fresh_of" in run.manifest) == ("fresh_of" in identity)
         if not run.sealed and alike and _same(run, identity):
             return run
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = f"{plan_hash}-{counter + 1}"
-    manifest = {**identity, "name": schedule.plan.name, "created_at": created, **surroundings()}
+    manifest = {**identity, "name": title, "created_at": created, **surroundings()}
     return create_run(runs, name, manifest)
 
 

@@ -9,6 +9,21 @@ from medassay.core.canonical import content_hash
 from medassay.errors import InputError
 
 REAL = {
+    "aci_bench": ("aci_bench", 165, {}),
+    "biored": ("biored", 1163, {}),
+    "healthbranches_open": ("healthbranches", 364, {"no reference": 36}),
+    "medical_abstracts": ("medical_abstracts", 2888, {}),
+    "mediqa_qa2019": ("mediqa2019_qa", 75, {}),
+    "mediqa_qa2019_best": ("mediqa2019_qa", 75, {}),
+    "meqsum": ("meqsum", 1000, {}),
+    "mts_dialog": ("mts_dialog", 902, {}),
+    "mtsamples": ("mtsamples", 248, {}),
+    "olaph": (
+        "olaph_medlfqa",
+        294,
+        {"reference of fewer than 10 characters": 3, "question occurs twice": 3},
+    ),
+    "openi": ("openi_radiology", 343, {}),
     "headqa_en": ("head_qa", 2675, {"needs a picture": 67}),
     "headqa_es": ("head_qa", 2675, {"needs a picture": 67}),
     "grascco": ("grascco", 63, {}),

@@ -37,7 +37,7 @@ def open_item(**more):
     ("change", "says"),
     [
         ({"expected": "F"}, "target 'F' is not among options A–B"),
-        ({"options": ["a"]}, "1 options; expected 2 to 26"),
+        ({"options": ["a"]}, "1 options; expected 2 to 40"),
         ({"options": ["a", ""]}, "non-empty texts"),
         ({"question": " "}, "'question': absent or empty"),
         ({"domain": "tax"}, "'tax' is not among the card's domains (law)"),

@@ -29,6 +29,7 @@ ITEMS = {
     "given": Item(**BASE, form="given"),
     "range": Item(**BASE, form="range", range=Range(lo=1, hi=2)),
     "regex": Item(**BASE, form="regex", regex="(?i)asp"),
+    "chrf": Item(**BASE, form="text", reference="Aspirin."),
     "bits_per_byte": Item(**BASE, form="open", reference="Aspirin."),
     "relaxed_perplexity": Item(**BASE, form="open", reference="Aspirin."),
 }
@@ -40,6 +41,7 @@ RIGHT = {
     "given": "1.0",
     "range": "2",
     "regex": "Aspirin",
+    "chrf": "Aspirin.",
 }
 WRONG = {
     "record": "[1]",
@@ -48,6 +50,7 @@ WRONG = {
     "given": "0.0",
     "range": "2.0001",
     "regex": "none",
+    "chrf": "xyz",
 }
 each = pytest.mark.parametrize("name", SCORERS)
 each_that_knows = pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from medassay.model.catalog import PROVIDERS
 from medassay.prompt.catalog import TEMPLATES
 from medassay.publication.page.catalog import PAGES
 from medassay.publication.plot.catalog import PLOTS
-from medassay.score.catalog import SCORERS
+from medassay.score.catalog import METRICS, SCORERS
 from medassay.task.catalog import TASKS
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +26,7 @@ CATALOGUES = {
     "Providers": PROVIDERS,
     "Parsers": PARSERS,
     "Scorers": SCORERS,
+    "Metrics of texts": METRICS,
     "Judges": JUDGES,
     "Tasks": TASKS,
     "Pages": PAGES,

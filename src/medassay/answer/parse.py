@@ -10,6 +10,7 @@ from medassay.core.likelihood import likeliest, likelihoods_of
 from medassay.core.reading import strip_thoughts
 from medassay.core.trial import Answer, Completion, Prompt
 
+BLANK_LINE = "\n\n"
 Extraction = Literal["standard", "paper"]
 Parser = Callable[[Item, Prompt, str, Extraction], tuple[str | None, str]]
 
@@ -41,6 +42,26 @@ def read_text(
     """Return the reply without thoughts and outer blanks."""
     kept = strip_thoughts(text)[0].strip()
     return (kept, "text") if kept else (None, "blank")
+
+
+def paragraph(least: int = 1) -> Parser:
+    """Return the parser that takes what stands before the first blank line; fewer than `least` characters are no answer.
+
+    Models that end there are told to; of others the rest is left out, so that all are compared on the same.
+    """
+
+    def read_paragraph(
+        item: Item, prompt: Prompt, text: str, mode: Extraction
+    ) -> tuple[str | None, str]:
+        kept = strip_thoughts(text)[0]
+        if kept != text:  # what separates thoughts from the answer does not end it
+            kept = kept.lstrip()
+        kept = kept.partition(BLANK_LINE)[0].strip()
+        if not kept:
+            return None, "blank"
+        return (kept, "paragraph") if len(kept) >= least else (None, "short")
+
+    return read_paragraph
 
 
 def read_answer(

@@ -246,6 +246,8 @@ def _scores(
             score = scoring.record(item, trial, answer_of(trial))
             if judged is not None and must_judge(task, trial, items):
                 score = judged.score(trial, score)
+            if "measured" in record:  # by models of metrics, which need not be here
+                score["measured"] = record["measured"]
             if score != record:
                 raise Mismatch(
                     f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"

@@ -18,8 +18,8 @@ from medassay.task.judged import TRIAL_KEY
 
 ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm", "severity")
 TRIAL_FIELDS = ("schema_version", *TRIAL_KEY, "outcome")
-SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts")
-# Numbers of a ranked list, a health record or likelihoods, and the severity of a golden diagnosis; never a name.
+SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts", "measured")
+# Numbers of a ranked list, a health record, likelihoods or likeness to a reference, and the severity of a golden diagnosis; never a name.
 PART_FIELDS = (
     *("severity", "severity_shift", "golden_severity", "hit", "n", "n_considered", "unjudged"),
     *(
@@ -35,6 +35,7 @@ PART_FIELDS = (
     ),
     *("characters", "correct", "total", "stopped_as_current", "lost", "invented"),
     *("acc_norm", "acc_norm_characters", "tied", "nats", "words", "bytes", "tokens"),
+    "text",
     *("must", "nice", "per_position", "log_p", "above_one", "impossible", "kept", "distinct"),
 )
 # Of a record in the form that the specification's golden file has.

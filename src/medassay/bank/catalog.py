@@ -6,16 +6,29 @@ from pathlib import Path
 from typing import Literal
 
 from medassay.bank import (
+    aci_bench,
+    biored,
     careqa,
+    careqa_open,
     demo,
     headqa,
     healthbench,
     healthbranches,
     medcalc,
+    meddialog,
+    medical_abstracts,
+    mediqa,
     medmcqa,
     medqa,
+    medtext,
+    meqsum,
     mmlu,
+    mts_dialog,
+    mtsamples,
+    olaph,
+    prescriptions,
     pubmedqa,
+    radiology,
     rarebench,
     reports,
 )
@@ -33,11 +46,24 @@ class Entry:
 
 
 BANKS: dict[str, Entry] = {
+    "aci_bench": Entry(
+        load=aci_bench.load,
+        checked="verified on data",
+        says="ACI-Bench, dialogue to clinical note",
+    ),
+    "biored": Entry(
+        load=biored.load,
+        checked="verified on data",
+        says="BioRED, type of relation, own definition",
+    ),
     "careqa_en": Entry(
         load=careqa.load_en, checked="from documentation", says="CareQA closed, English"
     ),
     "careqa_es": Entry(
         load=careqa.load_es, checked="from documentation", says="CareQA closed, Spanish"
+    ),
+    "careqa_open": Entry(
+        load=careqa_open.load, checked="from documentation", says="CareQA-Open, short answers"
     ),
     "demo": Entry(
         load=demo.load,
@@ -76,15 +102,84 @@ BANKS: dict[str, Entry] = {
     "healthbranches": Entry(
         load=healthbranches.load, checked="verified on data", says="HealthBranches quiz"
     ),
+    "healthbranches_open": Entry(
+        load=healthbranches.load_open,
+        checked="verified on data",
+        says="HealthBranches, open answers",
+    ),
+    "med_prescriptions_easy": Entry(
+        load=prescriptions.load_easy,
+        checked="from documentation",
+        says="prescriptions, distractors of other patients",
+    ),
+    "med_prescriptions_hard": Entry(
+        load=prescriptions.load_hard,
+        checked="from documentation",
+        says="prescriptions, same medicines taken otherwise",
+    ),
     "medcalc": Entry(
         load=medcalc.load, checked="verified on data", says="MedCalc-Bench, numbers in a range"
+    ),
+    "meddialog_qsumm": Entry(
+        load=meddialog.load_qsumm,
+        checked="from documentation",
+        says="MedDialog, summary of the question",
+    ),
+    "meddialog_raw": Entry(
+        load=meddialog.load_raw,
+        checked="from documentation",
+        says="MedDialog, first reply of the doctor",
+    ),
+    "medical_abstracts": Entry(
+        load=medical_abstracts.load,
+        checked="verified on data",
+        says="Medical Abstracts, five classes",
+    ),
+    "mediqa_qa2019": Entry(
+        load=mediqa.load,
+        checked="verified on data",
+        says="MEDIQA 2019, reference ranked first by the system",
+    ),
+    "mediqa_qa2019_best": Entry(
+        load=mediqa.load_best,
+        checked="verified on data",
+        says="MEDIQA 2019, reference ranked first by people",
     ),
     "medmcqa": Entry(load=medmcqa.load, checked="verified on data", says="MedMCQA"),
     "medqa": Entry(
         load=medqa.load, checked="verified on data", says="MedQA, USMLE, four options"
     ),
+    "medtext": Entry(
+        load=medtext.load, checked="from documentation", says="MedText, diagnosis and treatment"
+    ),
+    "meqsum": Entry(
+        load=meqsum.load, checked="verified on data", says="MeQSum, summary of the question"
+    ),
+    "mimic_repsum": Entry(
+        load=radiology.load_mimic,
+        checked="from documentation",
+        says="MIMIC-III, findings to impression; needs credentials",
+    ),
     "mmlu_medical": Entry(
         load=mmlu.load, checked="verified on data", says="MMLU, six medical subjects"
+    ),
+    "mts_dialog": Entry(
+        load=mts_dialog.load,
+        checked="verified on data",
+        says="MTS-Dialog, dialogue to note section",
+    ),
+    "mtsamples": Entry(
+        load=mtsamples.load, checked="verified on data", says="MTSamples, forty specialties"
+    ),
+    "olaph": Entry(
+        load=olaph.load,
+        checked="verified on data",
+        says="OLAPH (MedLFQA), must-have and nice-to-have statements",
+    ),
+    "openi": Entry(
+        load=radiology.load_openi,
+        checked="verified on data",
+        says="Open-i, findings to impression",
     ),
     "pubmedqa": Entry(
         load=pubmedqa.load, checked="verified on data", says="PubMedQA, expert-labelled"

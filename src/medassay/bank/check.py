@@ -118,6 +118,8 @@ def _check_targets(record: Mapping[str, Any], form: Form, refuse: "_Refuse") -> 
         _check_range(record, refuse)
     if form == "open" or "facts" in record:
         _check_facts(record, refuse)
+    if form == "text" and not record["reference"].strip():
+        raise refuse("reference", "empty; an open item without facts needs one")
     if "nice_to_have" in record:
         _check_statements(record["nice_to_have"], form, refuse)
     if "criteria" in record:
@@ -187,7 +189,9 @@ def form_of(record: Mapping[str, Any]) -> Form:
         return next((form for key, form in _CLOSED_FORMS.items() if key in record), "given")
     if record.get("record", 0) is None:
         return "report"
-    return next((form for key, form in _OPEN_FORMS.items() if key in record), "open")
+    if found := [form for key, form in _OPEN_FORMS.items() if key in record]:
+        return found[0]
+    return "text" if "reference" in record and "facts" not in record else "open"
 
 
 _Refuse = Callable[[str, str], InputError]
@@ -327,7 +331,9 @@ def _finite(value: Any) -> bool:
 def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
     given = record.get("facts")
     if not isinstance(given, list) or not given:
-        raise refuse("facts", "absent or empty; an open item needs target facts or criteria")
+        raise refuse(
+            "facts", "absent or empty; an open item needs target facts, a reference or criteria"
+        )
     names = []
     for number, fact in enumerate(given, 1):
         # A fact given as text is {id: "f1", text, weight: 1}.
@@ -348,9 +354,9 @@ def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
 
 
 def _check_statements(given: Any, form: Form, refuse: _Refuse) -> None:
-    if form not in ("open", "withheld"):
+    if form not in ("open", "text", "withheld"):
         raise refuse(
-            "nice_to_have", "of an item without target facts; expected it beside facts"
+            "nice_to_have", "of an item without target facts or a reference; expected it beside"
         )
     whole = isinstance(given, list) and given
     if not whole or not all(isinstance(one, str) and one.strip() for one in given):

@@ -21,13 +21,21 @@ class Draft:
     """Collects records of one bank; `drop` counts what was left out, `bank` is the result."""
 
     def __init__(
-        self, name: str, *, licence: str, source: str, title: str, limits: str = ""
+        self,
+        name: str,
+        *,
+        licence: str,
+        source: str,
+        title: str,
+        limits: str = "",
+        may_leave: bool = True,
     ) -> None:
         self.name = name
         self.licence = licence
         self.source = source
         self.title = title
         self.limits = limits
+        self.may_leave = may_leave
         self.dropped: Counter[str] = Counter()
         self._items: dict[str, Item] = {}
 
@@ -53,6 +61,23 @@ class Draft:
                 "expected": LETTERS[key],
             }
             self.add({"id": name, **record, **more})
+
+    def text(
+        self, name: str, question: Any, reference: Any, *, least: int = 1, **more: Any
+    ) -> None:
+        """Add an open item whose answer is compared with a reference text, or count why it cannot be one.
+
+        `least` is how many characters a reference must have.
+        """
+        asked, answer = (str(text or "").strip() for text in (question, reference))
+        if not asked:
+            self.drop("empty question")
+        elif len(answer) < least:
+            short = f"reference of fewer than {least} characters"
+            self.drop(short if least > 1 else "no reference")
+        else:
+            record = {"answer_type": "open", "question": asked, "reference": answer}
+            self.add({"id": name, "domain": self.name, **record, **more})
 
     def add(self, record: dict[str, Any]) -> None:
         """Add one record in the form of a bank file, or count why it is refused."""
@@ -87,6 +112,7 @@ class Draft:
             "limits": self.limits,
             "kept": len(items),
             "dropped": dict(self.dropped),
+            **({} if self.may_leave else {"may_leave": False}),
         }
         return Bank(
             name=self.name,
@@ -97,6 +123,7 @@ class Draft:
             content_hash=content_hash(item_record(item) for item in items),
             title=self.title,
             limits=self.limits,
+            may_leave=self.may_leave,
             kept=len(items),
             dropped=dict(self.dropped),
             card=card,

@@ -8,8 +8,15 @@ from medassay.errors import InputError, Transient
 HUB: dict[str, tuple[str, list[str]]] = {
     "careqa_en": ("HPAI-BSC/CareQA", ["CareQA_en.json*"]),
     "careqa_es": ("HPAI-BSC/CareQA", ["CareQA_es.json*"]),
+    "careqa_open": ("HPAI-BSC/CareQA", ["CareQA_en_open.json*"]),
+    "med_prescriptions_easy": ("devlocalhost/prescription-full", ["data/train*.parquet"]),
+    "med_prescriptions_hard": ("devlocalhost/prescription-full", ["data/train*.parquet"]),
+    "meddialog_qsumm": ("lighteval/med_dialog", ["icliniq/test*.parquet"]),
+    "meddialog_raw": ("bigbio/meddialog", ["*train*.parquet", "*train*.json*"]),
     "medmcqa": ("openlifescienceai/medmcqa", ["data/validation*.parquet"]),
     "medqa": ("GBaker/MedQA-USMLE-4-options-hf", ["test.json*", "data/test*.parquet"]),
+    "medtext": ("BI55/MedText", ["*.csv", "data/*.parquet"]),
+    "olaph": ("dmis-lab/MedLFQA", ["*test*.json*", "data/test*.parquet"]),
 }
 
 

@@ -54,7 +54,7 @@ def load_table(
             "--columns: 'question' is needed, e.g. --columns question=Frage,A=a,B=b,expected=key"
         )
     draft = Draft(name, licence=licence, source=f"table {path.name}", title=name)
-    for row, cells in _rows(path):
+    for row, cells in read_rows(path):
         where = f"{path.name} row {row}"
         for key, column in columns.items():
             if column not in cells:
@@ -124,7 +124,8 @@ def _key(given: str, options: list[str], where: str) -> str:
     )
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (number of the row, cells by column) of a CSV file, or of the first sheet of an XLSX file."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     if path.suffix.lower() != ".xlsx":

@@ -19,14 +19,16 @@ Form = Literal[
     "key",
     "given",
     "open",
+    "text",
     "rubric",
     "diagnoses",
     "record",
     "report",
     "withheld",
 ]
-OPEN_FORMS: tuple[Form, ...] = ("open", "rubric", "diagnoses", "record", "report")
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+OPEN_FORMS: tuple[Form, ...] = ("open", "text", "rubric", "diagnoses", "record", "report")
+# One character an option; where there are more than 26 (40 medical specialties), letters follow that look like none before.
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "ΓΔΘΛΞΠΣΦΨΩБДЖЗ"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +67,7 @@ class Item:
     """One question with its target.
 
     `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
-    (`range`), target facts (`open`), criteria with points (`rubric`), a ranked list by its closeness to
+    (`range`), target facts (`open`), likeness to a reference text (`text`), criteria with points (`rubric`), a ranked list by its closeness to
     the golden diagnosis (`diagnoses`: it and its other names, with its `severity` if known), a structured health record
     by its likeness to a reference `record` that says its `origin` (`record`; a `report` has none yet), in imports a finished prediction
     equal to a key (`key`) or a score that came with it (`given`); in publications a synthetic item is a
@@ -141,6 +143,7 @@ class Item:
         told = {
             "regex": f"/{self.regex}/",
             "open": "; ".join(fact.text for fact in self.facts),
+            "text": self.reference or "",
             "diagnoses": self.diagnoses[0] if self.diagnoses else "",
             "rubric": "; ".join(f"{c.points:+g} {c.text}" for c in self.criteria),
         }

@@ -25,7 +25,7 @@ class ModelSpec:
     `model` is the name sent to the endpoint (default: `id`). `api_key_env` names an environment
     variable; the secret itself is never written anywhere. `batch_tokens` bounds the memory of likelihoods: so many tokens
     are read in one pass, fewer where memory ends. `add_bos` says whether a BOS stands before each context there; None does what
-    the tokenizer does.
+    the tokenizer does. A completion ends before any of the texts in `stop`.
     """
 
     id: str
@@ -51,6 +51,7 @@ class ModelSpec:
     max_tokens: int = 128
     temperature: float = 0.0
     top_p: float = 1.0
+    stop: tuple[str, ...] = ()
     concurrency: int = 16
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
@@ -117,6 +118,7 @@ class Sampling:
     top_p: float
     max_tokens: int
     seed: int | None
+    stop: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sampling as plain JSON values."""
@@ -125,6 +127,7 @@ class Sampling:
             "top_p": self.top_p,
             "max_tokens": self.max_tokens,
             "seed": self.seed,
+            **({"stop": list(self.stop)} if self.stop else {}),
         }
 
 

@@ -34,6 +34,7 @@ AGGREGATING = (
     "semantic_max",
 )  # of `DdxRules`: what leaves scores as they are
 _LONGEST_LIST = 40  # as many entries of a list are read
+_MAY_BE_EMPTY = ("templates", "graphs", "metrics")
 _STEEPEST = 100.0  # beyond, the worst case alone counts
 
 
@@ -93,6 +94,7 @@ class Plan:
     one's score counts, the others stand beside it. `ddx` are the rules of tasks on diagnoses.
     `scoring` "likelihood" takes the twin of a task that asks no reply but how likely texts are; `chat_template` then puts prompts
     into each model's own form of a conversation; `relaxed_perplexity` is how completions are made for it.
+    `metrics` says where the models of metrics are, as `bertscore=models/roberta-large`, or which ones to leave out, as `bleurt=none`.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -124,6 +126,7 @@ class Plan:
     scoring: Literal["generation", "likelihood"] = "generation"
     chat_template: bool = False
     relaxed_perplexity: RelaxedSetting | None = None
+    metrics: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
@@ -139,6 +142,8 @@ class Plan:
             plain.pop("chat_template")
         if self.relaxed_perplexity is None:
             plain.pop("relaxed_perplexity")
+        if not self.metrics:
+            plain.pop("metrics")
         return plain
 
     @property
@@ -182,9 +187,9 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
     relaxed = plan.relaxed_perplexity
     if relaxed is not None and (problem := relaxed.problem()) is not None:
         raise InputError(f"{where}: 'relaxed_perplexity': {problem}")
-    for field in ("banks", "models", "settings", "modes", "templates", "graphs"):
+    for field in ("banks", "models", "settings", "modes", *_MAY_BE_EMPTY):
         values = getattr(plan, field)
-        if not values and field not in ("templates", "graphs"):
+        if not values and field not in _MAY_BE_EMPTY:
             raise InputError(f"{where}: '{field}' is empty; name at least one")
         if len(set(values)) != len(values):
             raise InputError(f"{where}: '{field}' names something twice: {', '.join(values)}")

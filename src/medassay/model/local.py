@@ -150,6 +150,8 @@ class Local:
                 "top_p": sampling.top_p,
             }
             torch.manual_seed((sampling.seed or 0) % 2**63)
+        if sampling.stop:
+            drawn |= {"stop_strings": list(sampling.stop), "tokenizer": tokenizer}
         heard = _Likelihoods(prompts[0].alternatives) if self._spec.logprobs else None
         with torch.inference_mode():
             output = model.generate(
@@ -170,10 +172,12 @@ class Local:
             ends = {tokenizer.eos_token_id, tokenizer.pad_token_id}
             stop = next((i for i, token in enumerate(new) if token in ends), None)
             kept = new if stop is None else new[:stop]
+            text = tokenizer.decode(kept, skip_special_tokens=True)
+            whole = stop is not None or any(end in text for end in sampling.stop)
             made.append(
                 Completion(
-                    text=tokenizer.decode(kept, skip_special_tokens=True),
-                    finish="length" if stop is None else "stop",
+                    text=text,
+                    finish="stop" if whole else "length",
                     usage=Usage(prompt=int(mask.sum()), completion=len(kept)),
                     seconds=seconds,
                     **({} if heard is None else heard.of(place, kept, tokenizer)),

@@ -83,6 +83,8 @@ class OpenAICompatible:
                 rest["top_p"] = sampling.top_p
         if sampling.seed is not None:
             rest["seed"] = (sampling.seed + repeat) % 2**31
+        if sampling.stop:
+            rest["stop"] = list(sampling.stop)
         if spec.logprobs and spec.protocol == "chat":
             rest["logprobs"] = True
             if alternatives:

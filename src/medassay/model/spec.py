@@ -109,10 +109,7 @@ def _out_of_range(spec: ModelSpec) -> Iterator[tuple[str, object, str]]:
         value = getattr(spec, field)
         if value is not None and not 0 < value < 1e12:
             yield field, value, "expected a number above 0"
-    if not 0 <= spec.temperature <= 10:
-        yield "temperature", spec.temperature, "expected 0 to 10"
-    if not 0 < spec.top_p <= 1:
-        yield "top_p", spec.top_p, "expected a share above 0, at most 1"
+    yield from _sampling_out_of_range(spec)
     if not (0 <= spec.price.input < 1e9 and 0 <= spec.price.output < 1e9):
         yield "price", spec.price, "expected money per million tokens, from 0"
     for name in (spec.token_parameter, *spec.extra_body):
@@ -121,3 +118,12 @@ def _out_of_range(spec: ModelSpec) -> Iterator[tuple[str, object, str]]:
     for header, variable in spec.headers_env.items():
         if not re.fullmatch(r"[A-Za-z0-9-]+", header) or not variable:
             yield "headers_env", header, "expected header names with environment variables"
+
+
+def _sampling_out_of_range(spec: ModelSpec) -> Iterator[tuple[str, object, str]]:
+    if not 0 <= spec.temperature <= 10:
+        yield "temperature", spec.temperature, "expected 0 to 10"
+    if not all(spec.stop):
+        yield "stop", spec.stop, "expected texts that are not empty"
+    if not 0 < spec.top_p <= 1:
+        yield "top_p", spec.top_p, "expected a share above 0, at most 1"

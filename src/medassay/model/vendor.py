@@ -143,6 +143,8 @@ class Vendor:
             settings["temperature"] = sampling.temperature
             if sampling.top_p != 1.0:
                 settings["top_p"] = sampling.top_p
+        if sampling.stop:
+            settings["stop_sequences"] = list(sampling.stop)
         # Anthropic knows no seed, and pydantic-ai warns of what a vendor ignores.
         if sampling.seed is not None and self._spec.provider != "anthropic":
             settings["seed"] = (sampling.seed + repeat) % 2**31

@@ -5,8 +5,11 @@ from typing import Any
 from medassay.core.health_record import DIRECT, THINKING, reply_schema
 
 TEMPLATES: dict[str, tuple[str, ...]] = {
+    "as_a_doctor": ("en",),
+    "careqa_open": ("en",),
     "choice_letters": ("en", "de", "es"),
     "choice_texts": ("en", "de", "es"),
+    "clinical_note": ("en",),
     "closed": ("en", "de", "es"),
     "ddx": ("en", "de", "es"),
     "ddx_described": ("en",),
@@ -15,8 +18,14 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "health_record": ("en", "de"),
     "health_record_direct": ("en", "de"),
     "healthbranches_quiz": ("en",),
+    "healthbranches_open": ("en",),
+    "impression": ("en",),
     "leaderboard": ("en", "de", "es"),
+    "medtext": ("en",),
+    "olaph": ("en",),
     "open": ("en", "de", "es"),
+    "question_summary": ("en",),
+    "text": ("en", "de", "es"),
 }
 
 # JSON Schemas of the replies that templates ask for, for models that can be held to one.

@@ -14,6 +14,7 @@ from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker
 from medassay.runner.judging import RULE, Answers, Bench, seat
 from medassay.runner.manifest import bench_entry, judging, scorer_ids, surroundings
+from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.stages import Watch, judge, provide, refuse_leaving
 from medassay.storage.response import ResponseStore
@@ -172,6 +173,9 @@ def rescore(
     identity["methodology"] = short_hash(
         [identity["methodology"], scorer_ids(), identity.get("rubrics"), contradiction_penalty]
     )
+    gauges = gauges_of(identity.get("plan", {}).get("metrics", ()), task)
+    if gauges.to_dict():
+        identity["metrics"] = gauges.to_dict()
     identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
     found = _derived(source, identity, workspace / "runs")
     with lock_run(found):
@@ -182,6 +186,7 @@ def rescore(
         write_scores(found, task, items)
         if judges:
             rescore_verdicts(source, found, items, judges)
+        measure(found, items, gauges, workspace, None)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finish(found, task, items, [], sealed_at=now)
     return open_run(found.path)
@@ -234,6 +239,7 @@ _MADE_ANEW = frozenset(
         "packages",
         "machine",
         "judges",
+        "metrics",
         "bench",
         "rubrics",
         "steps",

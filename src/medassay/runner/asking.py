@@ -191,6 +191,7 @@ def sampling_of(spec: ModelSpec, seed: int) -> Sampling:
         top_p=spec.top_p,
         max_tokens=spec.max_tokens,
         seed=seed % 2**31 if spec.sends_seed else None,
+        stop=spec.stop,
     )
 
 

@@ -4,7 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +18,7 @@ from medassay.core.plan import Plan
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.judging import Bench, auditors
 from medassay.runner.schedule import Schedule
-from medassay.score import likeliest, medication, structure
+from medassay.score import likeliest, medication, structure, text
 from medassay.score.catalog import SCORERS
 
 _PACKAGES = (
@@ -35,7 +35,10 @@ _PACKAGES = (
 
 
 def run_identity(
-    schedule: Schedule, banks: Sequence[Bank], bench: Bench | None = None
+    schedule: Schedule,
+    banks: Sequence[Bank],
+    bench: Bench | None = None,
+    metrics: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what must be equal for a run to be resumed: plan, banks, models, templates, judges."""
     plan = schedule.plan.to_dict()
@@ -50,12 +53,13 @@ def run_identity(
         "models": models,
         "models_sha256": sha256_hex(canonical(models)),
         "template": schedule.template_ids,
-        "methodology": methodology(schedule, bench),
+        "methodology": methodology(schedule, bench, metrics),
         "sampling": {
             name: sampling_of(spec, schedule.plan.seed).to_dict()
             for name, spec in sorted(schedule.specs.items())
         },
         **({"fallback": schedule.fallback} if schedule.fallback else {}),
+        **({"metrics": metrics} if metrics else {}),
         **({} if bench is None else bench_entry(bench)),
     }
 
@@ -91,7 +95,9 @@ def bank_entry(bank: Bank) -> dict[str, Any]:
     }
 
 
-def methodology(schedule: Schedule, bench: Bench | None = None) -> str:
+def methodology(
+    schedule: Schedule, bench: Bench | None = None, metrics: Mapping[str, Any] | None = None
+) -> str:
     """Return the hash of everything but bank and model that decides what a number means.
 
     Which models a run asks is no part of it: a further model joins the series of the others. How each
@@ -113,6 +119,7 @@ def methodology(schedule: Schedule, bench: Bench | None = None) -> str:
             "judges": [] if bench is None else judging(bench, plan),
             "rank_rule": plan.rank_rule,
             "separation": plan.separation,
+            **({"metrics": metrics} if metrics else {}),
         }
     )
 
@@ -149,6 +156,7 @@ def parser_ids() -> dict[str, str]:
 def scorer_ids() -> dict[str, str]:
     """Return name → id of every scorer, and of the modules that scorers stand on."""
     below = {"likeliest": likeliest, "medication": medication, "structure": structure}
+    below |= {"text": text}
     return {name: scorer.id for name, scorer in SCORERS.items()} | {
         name: _source_hash(module.__file__) for name, module in below.items()
     }

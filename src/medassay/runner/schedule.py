@@ -53,7 +53,7 @@ class Schedule:
     ) -> None:
         self.plan = plan
         self.task = task
-        self.specs = {name: _spec(specs, name, plan) for name in plan.models}
+        self.specs = {name: _asked(_spec(specs, name, plan), task) for name in plan.models}
         self.prompts = _prompts(plan, task)
         self._fallback = _fallback(plan, task)
         self.without: dict[str, str] = {}  # model → why it cannot tell likelihoods
@@ -327,6 +327,18 @@ def _spec(specs: Mapping[str, ModelSpec], name: str, plan: Plan) -> ModelSpec:
             f"plan: model '{name}' is not an enabled entry of {plan.models_file}; known are {known}"
         )
     return specs[name]
+
+
+def _asked(spec: ModelSpec, task: Task) -> ModelSpec:
+    """Return an entry as a task asks it: where completions end, and whether prompts are put as a conversation.
+
+    A model that thinks first is not told to end: its thoughts may hold what ends an answer. It is read alike.
+    """
+    if task.stop and not spec.think_tags:
+        spec = replace(spec, stop=tuple(dict.fromkeys((*spec.stop, *task.stop))))
+    if task.plain and spec.provider == "transformers":
+        spec = replace(spec, protocol="completions")
+    return spec
 
 
 def sample_evenly(

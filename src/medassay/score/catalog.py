@@ -5,20 +5,27 @@ from typing import Any
 
 from medassay.core.item import Form, Item
 from medassay.core.trial import PERPLEXITY, Answer
+from medassay.score.bertscore import BertScore
+from medassay.score.bge import BgeM3
 from medassay.score.choice import choice
 from medassay.score.given import given
 from medassay.score.health_record import record_parts, record_similarity, unreferenced
 from medassay.score.key import key
+from medassay.score.legacy import client
 from medassay.score.likeliest import likeliest_parts
+from medassay.score.metric import TextMetric
+from medassay.score.moverscore import MoverScore
 from medassay.score.pattern import pattern
 from medassay.score.perplexity import bits_per_byte, perplexity_parts
 from medassay.score.range import in_range
 from medassay.score.relaxed_perplexity import relaxed_parts, relaxed_perplexity
 from medassay.score.scorer import Scorer, per_item
+from medassay.score.text import likeness_to_reference
 
 SCORERS: dict[str, Scorer] = {
     "bits_per_byte": Scorer("bits_per_byte", bits_per_byte, PERPLEXITY, missing_is_worst=False),
     "choice": per_item("choice", choice),
+    "chrf": per_item("chrf", likeness_to_reference),
     "given": per_item("given", given),
     "key": per_item("key", key),
     "range": per_item("range", in_range),
@@ -28,6 +35,17 @@ SCORERS: dict[str, Scorer] = {
         "relaxed_perplexity", relaxed_perplexity, PERPLEXITY, missing_is_worst=False
     ),
     "unreferenced": Scorer("unreferenced", unreferenced, missing_is_worst=False),
+}
+
+
+# Metrics of two texts that need a model: name → what makes one from the place of its model.
+METRICS: dict[str, Callable[[str], TextMetric]] = {
+    "bertscore": BertScore,
+    "bge_m3": BgeM3,
+    "bleurt": client.bleurt,
+    "chexbert": client.chexbert,
+    "f1_radgraph": client.f1_radgraph,
+    "moverscore": MoverScore,
 }
 
 
@@ -42,4 +60,5 @@ PARTS: dict[Form, Callable[[Item, Answer, str], dict[str, Any]]] = {
     "open": open_parts,
     "record": record_parts,
     "report": record_parts,
+    "text": open_parts,
 }

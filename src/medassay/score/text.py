@@ -1,4 +1,4 @@
-"""Likeness of two texts by their words and letters: ROUGE, BLEU, token F1, Levenshtein; all in [0, 1].
+"""Likeness of two texts by their words and letters: ROUGE, BLEU, chrF, token F1, Levenshtein; all in [0, 1].
 
 Lexical only: a text that says the same in other words scores low, one that forgets a "not" scores high.
 
@@ -8,13 +8,23 @@ Source: specification of text metrics. ROUGE is that of rouge_score 0.1.2, BLEU 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from rapidfuzz.distance import LCSseq, Levenshtein
 
+from medassay.core.item import Item
+from medassay.core.trial import Answer
+
+LEXICAL = (
+    *("bleu", "bleu_smoothed", "chrf", "levenshtein", "rouge1", "rouge1_unicode"),
+    *("rouge2", "rouge2_unicode", "rougeL", "rougeL_unicode", "token_f1"),
+)
 BLEU_OF_NONE = 1e-5  # what the harness reports in place of 0
 _ORDER = 4
-_LATIN = re.compile(r"[^a-z0-9]+")
+_CHRF_ORDER, _CHRF_BETA = 6, 2
+_LATIN = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(r"\w+")
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 _MARKS = (
@@ -25,22 +35,44 @@ _MARKS = (
 )
 
 
-def rouge_n(prediction: str, reference: str, n: int, *, unicode_tokens: bool = False) -> float:
-    """Return the F1 of n-grams; `unicode_tokens` keeps letters beyond a–z, as German and Spanish need.
+@dataclass(frozen=True)
+class Rouge:
+    """F1 of single words, of pairs of words, and of the longest common subsequence; each in [0, 1]."""
+
+    rouge1: float
+    rouge2: float
+    rougeL: float
+
+    def __getitem__(self, name: str) -> float:
+        """Return one of the three by its name."""
+        return float(getattr(self, name))
+
+
+def rouge(prediction: str, reference: str, *, unicode_tokens: bool = False) -> Rouge:
+    """Return ROUGE-1, ROUGE-2 and ROUGE-L of a text against one reference, the whole text as one sequence.
+
+    Words are runs of a–z and 0–9 in lower case, as in rouge_score without a stemmer; `unicode_tokens` keeps letters beyond
+    them, as German and Spanish need.
+
+    References
+    ----------
+    Lin (2004), https://aclanthology.org/W04-1013.
 
     Examples
     --------
-    >>> round(rouge_n("Opioid withdrawal.", "The patient has opioid withdrawal.", 1), 4)
-    0.5714
+    >>> found = rouge("The patient has opioid withdrawal.", "Opioid withdrawal.")
+    >>> round(found.rouge1, 4), round(found.rouge2, 4), round(found.rougeL, 4)
+    (0.5714, 0.4, 0.5714)
     """
-    first, second = (_grams(_words(t, unicode_tokens), n) for t in (prediction, reference))
-    return _f1((first & second).total(), first.total(), second.total())
-
-
-def rouge_l(prediction: str, reference: str, *, unicode_tokens: bool = False) -> float:
-    """Return the F1 of the longest common subsequence of words, the whole text as one sequence."""
-    first, second = (_words(text, unicode_tokens) for text in (prediction, reference))
-    return _f1(LCSseq.similarity(first, second), len(first), len(second))
+    words = _WORD if unicode_tokens else _LATIN
+    first, second = words.findall(prediction.lower()), words.findall(reference.lower())
+    n, m = len(first), len(second)
+    pairs = _shared(tuple(pairwise(first)), tuple(pairwise(second)))
+    return Rouge(
+        _f1(_shared(first, second), n, m),
+        _f1(pairs, n - 1, m - 1),
+        _f1(LCSseq.similarity(first, second), n, m),
+    )
 
 
 def bleu(prediction: str, reference: str, *, smoothed: bool = False) -> float:
@@ -88,7 +120,7 @@ def token_f1(prediction: str, reference: str) -> float:
     ----------
     Rajpurkar et al. (2016), SQuAD, arXiv:1606.05250, section 6.1; here without dropping articles.
     """
-    first, second = (Counter(_words(text, True)) for text in (prediction, reference))
+    first, second = (Counter(_words(text)) for text in (prediction, reference))
     if not first and not second:
         return 1.0
     return _f1((first & second).total(), first.total(), second.total())
@@ -99,24 +131,76 @@ def levenshtein(prediction: str, reference: str) -> float:
     return float(Levenshtein.normalized_similarity(prediction, reference))
 
 
-TEXT_METRICS: dict[str, Callable[[str, str], float]] = {
-    "bleu": bleu,
-    "bleu_smoothed": lambda said, wanted: bleu(said, wanted, smoothed=True),
-    "levenshtein": levenshtein,
-    "rouge1_unicode": lambda said, wanted: rouge_n(said, wanted, 1, unicode_tokens=True),
-    "rouge2_unicode": lambda said, wanted: rouge_n(said, wanted, 2, unicode_tokens=True),
-    "rougeL_unicode": lambda said, wanted: rouge_l(said, wanted, unicode_tokens=True),
-    "token_f1": token_f1,
-}
+def chrf(prediction: str, reference: str) -> float:
+    """Return chrF2: the F-score of runs of one to six characters, white space aside, recall twice as important; in [0, 1].
+
+    Orders longer than either text are left out, as sacrebleu does.
+
+    References
+    ----------
+    Popović (2015), doi:10.18653/v1/W15-3049.
+
+    Examples
+    --------
+    >>> round(chrf("stop aspirin", "stop aspirin today"), 4)
+    0.6743
+    """
+    said, wanted = ("".join(text.split()) for text in (prediction, reference))
+    precision = recall = 0.0
+    orders = min(_CHRF_ORDER, len(said), len(wanted))
+    for n in range(1, orders + 1):
+        first, second = (
+            [text[at : at + n] for at in range(len(text) - n + 1)] for text in (said, wanted)
+        )
+        common = _shared(first, second)
+        precision += common / len(first)
+        recall += common / len(second)
+    if not precision + recall:
+        return 0.0
+    precision, recall = precision / orders, recall / orders
+    return (1 + _CHRF_BETA**2) * precision * recall / (_CHRF_BETA**2 * precision + recall)
 
 
-def _words(text: str, unicode_tokens: bool) -> list[str]:
-    lower = text.lower()
-    return _WORD.findall(lower) if unicode_tokens else _LATIN.sub(" ", lower).split()
+def text_likeness(prediction: str, reference: str) -> dict[str, float]:
+    """Return every metric of words of one pair, by name; the names are those of `LEXICAL`."""
+    latin = rouge(prediction, reference)
+    letters = rouge(prediction, reference, unicode_tokens=True)
+    return {
+        "bleu": bleu(prediction, reference),
+        "bleu_smoothed": bleu(prediction, reference, smoothed=True),
+        "chrf": chrf(prediction, reference),
+        "levenshtein": levenshtein(prediction, reference),
+        "rouge1": latin.rouge1,
+        "rouge1_unicode": letters.rouge1,
+        "rouge2": latin.rouge2,
+        "rouge2_unicode": letters.rouge2,
+        "rougeL": latin.rougeL,
+        "rougeL_unicode": letters.rougeL,
+        "token_f1": token_f1(prediction, reference),
+    }
+
+
+def likeness_to_reference(item: Item, answer: Answer) -> tuple[float, str]:
+    """Return chrF of an answer and the item's reference text.
+
+    Of the metrics that need no model it agrees best with people on what a summary leaves out, see `study metrics`.
+    """
+    return chrf(answer.value or "", item.reference_text), "chrf"
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
 
 
 def _grams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     return Counter(zip(*(tokens[at:] for at in range(n)), strict=False))
+
+
+def _shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
+    """Return how many elements two bags have in common, each as often as in the bag that has fewer."""
+    counts = Counter(second)
+    found = counts.get
+    return sum(min(n, found(one, 0)) for one, n in Counter(first).items())
 
 
 def _f1(common: float, n_first: int, n_second: int) -> float:

@@ -23,20 +23,19 @@ from medassay.errors import IncompleteError, InputError
 from medassay.score.embedding import Embedder
 from medassay.score.health_record import section_of, section_text
 from medassay.score.medication import medication_state
-from medassay.score.text import TEXT_METRICS
+from medassay.score.text import text_likeness
 from medassay.statistic.metric.correlation import pearson, tree
 from medassay.statistic.ranking.field import MIN_COVERAGE
 from medassay.statistic.ranking.shared import Bools
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.case_pool import CasePool
+from medassay.task.case_pool import CasePool, pooled_means
 from medassay.task.case_table import CaseTable
 from medassay.task.records import (
     TASKS,
     graph_number,
     graphs_of,
     paired_differences,
-    pooled_estimates,
     thinking_pairs,
 )
 from medassay.task.scoring import RunItems
@@ -44,6 +43,11 @@ from medassay.task.scoring import RunItems
 COMPOSITE = "composite"
 ALONE = ("bleu",)  # told, and in no family: it gives nothing to a short text that is right
 EMBEDDING = "embedding"
+# Records are German as often as English: only metrics that know letters beyond a–z.
+_WORDS = (
+    *("bleu", "bleu_smoothed", "levenshtein", "rouge1_unicode", "rouge2_unicode"),
+    *("rougeL_unicode", "token_f1"),
+)
 # From which value on a reply passes by a metric; declared here, and to be declared anew by --pass.
 THRESHOLDS: Mapping[str, float] = {
     "json_similarity": 0.8,
@@ -132,7 +136,7 @@ def _metrics(
     run: Run, embedder: Embedder | None, thresholds: Mapping[str, float]
 ) -> list[Metric]:
     families = {"json_similarity": "structure", "medication": "structure"}
-    families |= dict.fromkeys(TEXT_METRICS, "words")
+    families |= dict.fromkeys(_WORDS, "words")
     ids: dict[str, str] = {}
     if embedder is not None:
         families[EMBEDDING] = "meaning"
@@ -185,7 +189,8 @@ def _answered(
     values = {"json_similarity": parts["similarity"]}
     if parts["total"]:
         values["medication"] = parts["correct"] / parts["total"]
-    values |= {name: metric(said, reference) for name, metric in TEXT_METRICS.items()}
+    likeness = text_likeness(said, reference)
+    values |= {name: likeness[name] for name in _WORDS}
     values |= {
         graph_number(name): told["score"]
         for name, told in judged.items()
@@ -330,7 +335,7 @@ class _Study:
         }
 
     def _row(self, row: Row) -> dict[str, Any]:
-        found = pooled_estimates(self._pools[row])
+        found = pooled_means(self._pools[row])
         own = next(r for r in self._overall if (r["model"], r["setting"], r["mode"]) == row)
         return {
             **dict(zip(("model", "setting", "mode"), row, strict=True)),

@@ -129,6 +129,29 @@ class CasePool:
         return [(self.only(self.known(found[0])), found) for found in groups.values()]
 
 
+def pooled_means(
+    pool: CasePool, scales: Mapping[str, Scale] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return the mean of every number of a pool with its interval; what no case has, or what has no interval, is left out.
+
+    `scales` are those of numbers that are no shares.
+    """
+    made: dict[str, dict[str, Any]] = {}
+    for known, numbers in pool.alike():
+        if not known.strata.has_interval:
+            continue
+        columns = [known.column(number) for number in numbers]
+        ones = np.ones(len(columns[0]))
+        sums = known.strata.sums(np.column_stack([*columns, ones]))
+        for at, (number, values) in enumerate(zip(numbers, columns, strict=True)):
+            draws = sums[:, at] / sums[:, -1]
+            scale = (scales or {}).get(number, Scale())
+            made[number] = ratio_estimate(
+                values, ones, draws, known.strata, scale=scale
+            ).to_dict()
+    return made
+
+
 @dataclass(frozen=True)
 class _Wanted:
     """One estimate to make: its name, what is summed above and below the line, its scale, what is added."""

@@ -30,8 +30,10 @@ from medassay.task.open_graph import OPEN_GRAPH
 from medassay.task.record import RECORD, RECORD_GRAPH
 from medassay.task.rubric import RUBRIC
 from medassay.task.task import Task
+from medassay.task.text import PROMETHEUS_TEXT, TEXT_TASKS
 
 TASKS: dict[str, Task] = {
+    **TEXT_TASKS,
     "closed": CLOSED,
     "closed_likelihood": CLOSED_LIKELIHOOD,
     "closed_likelihood_chat": with_chat_template(CLOSED_LIKELIHOOD),
@@ -48,6 +50,7 @@ TASKS: dict[str, Task] = {
     "perplexity_cond": PERPLEXITY_COND,
     "perplexity_cond_chat": with_chat_template(PERPLEXITY_COND),
     "prometheus": PROMETHEUS,
+    "prometheus_text": PROMETHEUS_TEXT,
     "record": RECORD,
     "record_graph": RECORD_GRAPH,
     "relaxed_perplexity": RELAXED_PERPLEXITY,
@@ -83,7 +86,9 @@ def task_of_plan(plan: Plan) -> Task:
         task = TASKS["relaxed_perplexity"]
     if plan.scoring == "likelihood" and task.asks == "reply":
         if not task.likelihood:
-            known = sorted(name for name, one in TASKS.items() if one.likelihood)
+            known = sorted(
+                name for name, one in TASKS.items() if one.likelihood and not one.chat_template
+            )
             raise InputError(
                 f"plan: task '{task.name}' cannot be scored by likelihood; tasks that can are {', '.join(known)}"
             )

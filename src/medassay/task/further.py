@@ -10,6 +10,7 @@ from medassay.task.records import TASKS as OF_RECORDS
 from medassay.task.records import RecordScores
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
+from medassay.task.texts import TextScores
 
 
 class Further(Protocol):
@@ -38,4 +39,6 @@ def further_of(items: RunItems, manifest: Mapping[str, Any], task: Task) -> list
         return [DdxCases(items, manifest)]
     if task.asks != "reply":
         return [LikelihoodScores(items, manifest, task)]
+    if task.metrics:
+        return [TextScores(items, manifest, task)]
     return [RecordScores(items, manifest)] if task.name in OF_RECORDS else []

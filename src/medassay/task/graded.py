@@ -13,8 +13,8 @@ def _graded(name: str, scale: Scale) -> Task:
         metric=name,
         split="test",
         template="open",
-        readers={"open": ("text", None)},
-        judges={"open": name},
+        readers={form: ("text", None) for form in ("open", "text")},
+        judges={form: name for form in ("open", "text")},
         n_judges=1,
         scale=scale,
     )

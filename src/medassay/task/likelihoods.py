@@ -18,7 +18,7 @@ from medassay.score.perplexity import finite_exp
 from medassay.score.relaxed_perplexity import ROLES
 from medassay.statistic.interval.ratio import ratio_estimate
 from medassay.statistic.ranking.shared import Bools
-from medassay.task.case_pool import CasePool
+from medassay.task.case_pool import CasePool, pooled_means
 from medassay.task.case_table import CaseTable, Cell, Row
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
@@ -131,28 +131,17 @@ class LikelihoodScores:
 
     def _means(self, pool: CasePool) -> dict[str, dict[str, Any]]:
         """Return name → mean over the items, with interval and median; a null where an item has none is counted."""
+        scales = {name: one.scale for name, one in self._numbers.items()}
+        found = pooled_means(pool, scales)
         made: dict[str, dict[str, Any]] = {}
-        for known, names in pool.alike():
-            if not known.strata.has_interval:
-                continue
-            columns = [known.column(name) for name in names]
-            ones = np.ones(len(columns[0]))
-            sums = known.strata.sums(np.column_stack([*columns, ones]))
-            for at, (name, values) in enumerate(zip(names, columns, strict=True)):
-                estimate = ratio_estimate(
-                    values,
-                    ones,
-                    sums[:, at] / sums[:, -1],
-                    known.strata,
-                    scale=self._numbers[name].scale,
-                )
-                scale = self._numbers[name].scale
-                made[name] = estimate.to_dict() | {
-                    "median": None if scale.unit else float(np.median(values)),
-                    "nulls": len(pool.values) - len(values),
-                    "scale": scale.ends,
-                }
-        return {name: made[name] for name in self._numbers if name in made}
+        for name in (name for name in self._numbers if name in found):
+            values = pool.column(name)[pool.known(name)]
+            made[name] = found[name] | {
+                "median": None if scales[name].unit else float(np.median(values)),
+                "nulls": len(pool.values) - len(values),
+                "scale": scales[name].ends,
+            }
+        return made
 
     def _along(
         self, pool: CasePool, role: str, made: dict[str, dict[str, Any]]

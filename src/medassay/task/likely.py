@@ -28,7 +28,7 @@ PERPLEXITY = Task(
     metric="bits_per_byte_of_a_document",
     split="test",
     template="open",
-    readers={"open": ("text", "bits_per_byte")},
+    readers={"open": ("text", "bits_per_byte"), "text": ("text", "bits_per_byte")},
     scale=SCALE,
     asks="alone",
 )
@@ -43,7 +43,10 @@ RELAXED_PERPLEXITY = Task(
     metric=Setting().name("sum"),
     split="test",
     template="open",
-    readers={"open": ("text", "relaxed_perplexity")},
+    readers={
+        "open": ("text", "relaxed_perplexity"),
+        "text": ("text", "relaxed_perplexity"),
+    },
     scale=SCALE,
     asks="relaxed",
 )

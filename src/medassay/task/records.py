@@ -24,10 +24,10 @@ from medassay.core.health_record import (
     asks_for_thoughts,
 )
 from medassay.core.trial import Scale
-from medassay.statistic.interval.ratio import ratio_estimate, ratio_p
+from medassay.statistic.interval.ratio import ratio_p
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.paired import difference_from_draws
-from medassay.task.case_pool import CasePool
+from medassay.task.case_pool import CasePool, pooled_means
 from medassay.task.case_table import CaseTable, Cell, Row
 from medassay.task.scoring import RunItems
 
@@ -36,6 +36,7 @@ COUNTED = (
     *("leaves", "missing", "extra"),
 )
 TASKS = ("record", "record_graph")
+_SCALES = {LENGTH: Scale(hi=sys.float_info.max)}  # all others are shares
 _FEWEST = 2  # reports of a paired comparison
 
 
@@ -92,7 +93,7 @@ class RecordScores:
         """
         pool = self._table.pool(domains, row, mode)
         # Without a single reference nothing is ranked, and what was read is told of all reports.
-        found = pooled_estimates(pool.only(used) if used.any() else pool, frozenset([LENGTH]))
+        found = pooled_means(pool.only(used) if used.any() else pool, _SCALES)
         counted: Counter[str] = Counter()
         for domain in domains:
             counted.update(self._counted.get((domain, *row, mode), {}))
@@ -156,29 +157,6 @@ class RecordScores:
             ]
             found = dict(paired_differences(pools[0], pools[1], self._numbers))
             yield {"model": model, "thinking": thinking, "direct": direct, "differences": found}
-
-
-def pooled_estimates(
-    pool: CasePool, unbounded: frozenset[str] = frozenset()
-) -> dict[str, dict[str, Any]]:
-    """Return every number of a pool with its interval; what has no report, or no interval, is left out.
-
-    Numbers are shares, except for `unbounded` ones.
-    """
-    made: dict[str, dict[str, Any]] = {}
-    for known, numbers in pool.alike():
-        if not known.strata.has_interval:
-            continue
-        columns = [known.column(number) for number in numbers]
-        ones = np.ones(len(columns[0]))
-        sums = known.strata.sums(np.column_stack([*columns, ones]))
-        for at, (number, values) in enumerate(zip(numbers, columns, strict=True)):
-            draws = sums[:, at] / sums[:, -1]
-            scale = Scale(hi=sys.float_info.max) if number in unbounded else Scale()
-            made[number] = ratio_estimate(
-                values, ones, draws, known.strata, scale=scale
-            ).to_dict()
-    return made
 
 
 def paired_differences(

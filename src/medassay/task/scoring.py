@@ -13,6 +13,7 @@ from medassay.core.trial import Answer
 from medassay.errors import IntegrityError
 from medassay.score.catalog import PARTS, SCORERS
 from medassay.score.scorer import Scorer
+from medassay.score.text import text_likeness
 from medassay.storage.jsonl import read_jsonl
 from medassay.task.task import Task
 
@@ -123,6 +124,7 @@ class Scoring:
     """The scorers of a task, applied to one answer at a time."""
 
     def __init__(self, task: Task) -> None:
+        self._compares = bool(task.metrics)
         self._scorers = {
             form: SCORERS[name] if name else unjudged(task)
             for form, (_, name) in task.readers.items()
@@ -136,6 +138,9 @@ class Scoring:
         if item.form in PARTS and answer.outcome != "failed":
             parts = PARTS[item.form](item, answer, trial.get("text", ""))
             made |= {"parts": parts} if parts else {}
+        if self._compares and answer.value is not None:
+            likeness = text_likeness(answer.value, item.reference_text)
+            made["parts"] = {**made.get("parts", {}), "text": likeness}
         return made
 
 

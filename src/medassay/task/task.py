@@ -21,7 +21,8 @@ class Task:
     that answers are judged, by the judge that `judges` names for the form, in `n_judges` seats. `graphs` are those
     that a judge of graphs takes unless the plan names others. `asks` is what models are asked for: a reply, or how likely
     texts are; `likelihood` names the task that asks the latter of the same items, `fallback` the one by which models
-    that cannot tell are asked, in rows of their own.
+    that cannot tell are asked, in rows of their own. With `plain` local models get the prompt as it stands, without their form of a
+    conversation; completions end before any of `stop`. `metrics` are those by which texts are compared with references.
     """
 
     name: str
@@ -35,6 +36,9 @@ class Task:
     scale: Scale = Scale()
     asks: Asks = "reply"
     chat_template: bool = False
+    plain: bool = False
+    stop: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
     likelihood: str = ""
     fallback: str = ""
 

