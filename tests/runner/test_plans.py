@@ -7,6 +7,9 @@ import pytest
 
 import medassay
 from medassay import pipeline
+from medassay.suite.catalog import SUITES
+from medassay.suite.plan import load_suite_plan
+from medassay.suite.run import suite_models
 
 PLANS = Path(__file__).parents[2] / "plans"
 
@@ -148,3 +151,12 @@ def test_the_extraction_protocol_runs_with_scripted_models(tmp_path):
     assert len(rows) == 18
     assert all(row["record"]["read"]["score"] == 1 for row in rows)
     assert len(run.statistics["records"]["thinking"]["solo"]) == 9
+
+
+def test_the_protocol_of_the_suite_names_entries_that_exist():
+    plan = load_suite_plan(PLANS / "careqa_suite.toml")
+    specs = suite_models(PLANS / plan.models_file, (*plan.models, plan.judge))
+    assert len(plan.models) == 12
+    assert {*plan.models, plan.judge} == specs.keys()
+    assert plan.benchmarks == (*SUITES["careqa_suite_closed"], *SUITES["careqa_suite_open"])
+    assert all(specs[name].cannot_tell("relaxed") is None for name in plan.models)

@@ -1,12 +1,11 @@
 """`medassay report RUN --study extraction`: the study's tables in a terminal, and its files."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medassay.cli.output import out, visible
-from medassay.errors import InputError, UsageError
+from medassay.errors import UsageError
 
 if TYPE_CHECKING:
     from medassay.storage.run import Run
@@ -35,17 +34,15 @@ def report_extraction(
     run: "Run", to: Path | None, embeddings: str, thresholds: Mapping[str, float]
 ) -> None:
     """Print the study, and write its files into a new folder where one is named."""
-    from medassay.storage.run import refuse_inside
+    from medassay.cli.sheet import new_folder, write_folder
     from medassay.study.extraction import extraction_study
     from medassay.study.extraction_files import files_of
 
     if to is not None:
-        refuse_inside(to)
-        if to.exists():
-            raise InputError(f"{to}: exists; nothing is overwritten")
+        new_folder(to)
     document = extraction_study(run, embeddings=embeddings, thresholds=thresholds)
     if to is not None:
-        _write(to, files_of(document))
+        write_folder(to, files_of(document))
     if out.json:
         out.document(document)
         return
@@ -54,17 +51,6 @@ def report_extraction(
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
     if to is not None:
         out.result(f"study {to / 'index.html'}")
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder whole or not at all."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-        whole = Path(made) / "whole"
-        whole.mkdir()
-        for name, content in files.items():
-            (whole / name).write_bytes(content)
-        whole.rename(folder)
 
 
 def _print(document: Mapping[str, Any]) -> None:

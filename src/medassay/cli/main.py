@@ -20,6 +20,7 @@ from medassay.cli import (
     init,
     judge,
     keys,
+    metrics,
     publish,
     report,
     run,
@@ -55,6 +56,7 @@ GROUPS = {
     "bank": bank.app,
     "import": imports.app,
     "keys": keys.app,
+    "metrics": metrics.app,
     "study": study.app,
 }
 _FLAGS = {"--json": "json", "--quiet": "quiet", "--debug": "debug"}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    run: Path = typer.Argument(..., help="The folder of a run."),
+    run: Path = typer.Argument(..., help="The folder of a run, or of a suite."),
     domain: str = typer.Option(
         "overall", help="The domain to show as text; 'all' for every one."
     ),
@@ -51,12 +51,26 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         "--pass",
         help="--study: thresholds, comma-separated: json_similarity=0.9,medication=1.",
     ),
+    suite: bool = typer.Option(
+        False,
+        "--suite",
+        help="The folder is one of a suite: all tables, ranks by metric, model cards; --to writes Markdown, CSV, LaTeX and a page.",
+    ),
+    as_published: bool = typer.Option(
+        False,
+        "--as-published",
+        help="--suite: ± standard errors; answers that are too short are left out of means.",
+    ),
 ) -> None:
     """Print the leaderboard of a run, with intervals and shared ranks."""
     from medassay import pipeline
     from medassay.storage.run import open_run
     from medassay.task.breakdown import breakdown
 
+    of_runs = (figure, by, rules, study, embeddings, passes, domain != "overall")
+    if suite or as_published or (run / "suite.json").is_file():
+        _suite(run, to, as_published=as_published, others=any(of_runs))
+        return
     found = open_run(run)
     if study:
         if figure or by or rules or domain != "overall":
@@ -86,6 +100,14 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         print_leaderboard(board, found, name)
     for field, rows in (groups or {}).items():
         _print_groups(field, rows)
+
+
+def _suite(folder: Path, to: Path | None, *, as_published: bool, others: bool) -> None:
+    from medassay.cli.suite import report_suite
+
+    if others:
+        raise UsageError("--suite goes with --to and --as-published alone")
+    report_suite(folder, to, as_published=as_published)
 
 
 def _study(run: "Run", name: str, to: Path | None, embeddings: str, passes: str) -> None:

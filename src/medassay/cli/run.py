@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from medassay.storage.run import Run
 
 
-def command(
-    plan: Path = typer.Argument(..., help="The plan, a TOML file."),
+def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+    plan: Path | None = typer.Argument(
+        None, help="The plan, a TOML file; of one task, or of a suite."
+    ),
     preview: bool = typer.Option(
         False, "--plan", help="Say what the run would ask and cost; call nothing."
     ),
@@ -38,11 +40,42 @@ def command(
     workspace: Path | None = typer.Option(
         None, help="Folder of runs/, responses/, banks.lock; default: the plan's."
     ),
+    suite: str = typer.Option(
+        "", help="Without a plan: suites or benchmarks, comma-separated, as careqa_suite_open."
+    ),
+    model: str = typer.Option(
+        "",
+        help="--suite: models, comma-separated: entries of models.json, folders of weights, embedded:smollm2.",
+    ),
+    limit: int | None = typer.Option(
+        None, help="--suite: test items of each benchmark; default: all."
+    ),
+    data: Path | None = typer.Option(
+        None, envvar="MEDASSAY_DATA", help="--suite: the folder of data sets; default: data."
+    ),
+    judge: str = typer.Option(
+        "", help="--suite: a model that grades open answers as Prometheus does."
+    ),
+    metric: str = typer.Option(
+        "",
+        help="--suite: where models of metrics are, comma-separated: bertscore=FOLDER, bleurt=none.",
+    ),
 ) -> None:
-    """Ask all models of a plan; the same command resumes what was cut off."""
+    """Ask all models of a plan, or of a whole suite; the same command resumes what was cut off."""
     from medassay import pipeline
     from medassay.cli.report import tell_run
+    from medassay.cli.suite import Wanted, is_suite_plan, run_command
 
+    wanted = Wanted(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
+    if plan is None or is_suite_plan(plan):
+        if preview or fresh:
+            raise UsageError("--plan and --fresh are for plans of one task")
+        run_command(
+            plan, wanted, data or Path("data"), workspace, accept_failures=accept_failures
+        )
+        return
+    if wanted != Wanted():
+        raise UsageError("--suite, --model, --limit, --judge and --metric go without a plan")
     if preview:
         print_preview(pipeline.preview(plan, workspace=workspace))
         return

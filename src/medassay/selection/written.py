@@ -3,15 +3,13 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from medassay.publication.page.html import asset, environment
+from medassay.publication.sheet import markdown_table, markdown_text
 from medassay.publication.table import harmless
 from medassay.selection.licence import FAMILIES, STATED
 from medassay.selection.shortlist import Row, Shortlist
-
-_MARKS = str.maketrans({c: f"\\{c}" for c in "\\|*_`<>[]"} | {"\n": " ", "\r": " "})
 
 
 def files_of(found: Shortlist, document: dict[str, Any]) -> dict[str, bytes]:
@@ -60,14 +58,22 @@ def markdown(found: Shortlist, document: dict[str, Any]) -> str:
     """Return the whole way: steps, what went and why, what stayed, licences, and what predictions say."""
     parts = [f"# Shortlist of {len(found.rows)} of {found.candidates} models", ""]
     for step in found.taken:
-        parts += [f"## {step.name}: {_plain(step.asks)}", "", f"{len(step.kept)} stay.", ""]
+        parts += [
+            f"## {step.name}: {markdown_text(step.asks)}",
+            "",
+            f"{len(step.kept)} stay.",
+            "",
+        ]
         if step.removed:
-            parts += [*_table(["goes", "because"], step.removed), ""]
+            parts += [*markdown_table(["goes", "because"], step.removed), ""]
         if step.unknown:
-            parts += [f"Unknown, kept: {', '.join(_plain(name) for name in step.unknown)}.", ""]
+            parts += [
+                f"Unknown, kept: {', '.join(markdown_text(name) for name in step.unknown)}.",
+                "",
+            ]
     parts += ["## Shortlist", ""]
     if found.rows:
-        parts += _table(columns_of(found), (cells_of(found, row) for row in found.rows))
+        parts += markdown_table(columns_of(found), (cells_of(found, row) for row in found.rows))
     else:
         parts.append("No model passes every step.")
     if document["recomputed"] is not None:
@@ -75,7 +81,7 @@ def markdown(found: Shortlist, document: dict[str, Any]) -> str:
     parts += ["", f"## Licences, as stated on {STATED}, not verified", ""]
     truth = {True: "yes", False: "no"}
     heads = ["family", "licences", "open source", "commercial use", "needs an API", "notes"]
-    parts += _table(
+    parts += markdown_table(
         heads,
         (
             (
@@ -96,7 +102,7 @@ def _recomputed(scores: dict[str, Any]) -> list[str]:
     parts = ["## Recomputed from predictions", ""]
     if not scores["models"]:
         return [*parts, "No model of the shortlist has predictions in the file."]
-    parts += _table(
+    parts += markdown_table(
         ["model", "mean [95 % interval]", "rank range", "items", "blank"],
         (
             [row["model"], interval(row), rank_range(row), str(row["n"]), str(row["blank"])]
@@ -111,7 +117,7 @@ def _recomputed(scores: dict[str, Any]) -> list[str]:
         ]
     if noise:
         pairs = ([p["first"], p["second"], _difference(p)] for p in noise)
-        parts += ["", *_table(["first", "second", "difference [95 % interval]"], pairs)]
+        parts += ["", *markdown_table(["first", "second", "difference [95 % interval]"], pairs)]
     return parts
 
 
@@ -135,13 +141,3 @@ def rank_range(row: dict[str, Any]) -> str:
 
 def _difference(pair: dict[str, Any]) -> str:
     return f"{pair['difference']:+.4f} [{pair['lo']:+.4f}, {pair['hi']:+.4f}]"
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [*([_plain(cell) for cell in row] for row in rows)]
-    lines = [[_plain(head) for head in heads], ["---"] * len(heads), *lines]
-    return [f"| {' | '.join(line)} |" for line in lines]
-
-
-def _plain(text: str) -> str:
-    return text.translate(_MARKS)

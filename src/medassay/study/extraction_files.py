@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.core.leaderboard import share_text
-from medassay.publication.page.html import asset, environment, neutral
+from medassay.publication.page.html import asset, environment
 from medassay.publication.page.records import thinking_figure
 from medassay.publication.plot.figure import Figure, drawable
 from medassay.publication.plot.matrix import heat_map
+from medassay.publication.sheet import markdown_table, markdown_text
 from medassay.publication.table import harmless
 from medassay.study.extraction import COMPOSITE
 
 _ALONE = "Each interval is of its difference alone: among twenty, one excludes 0 by chance."
 _SCRIPTED = "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
-_MARKS = str.maketrans({c: f"\\{c}" for c in "\\|*_`<>[]"} | {"\n": " ", "\r": " "})
 
 
 def files_of(document: Mapping[str, Any]) -> dict[str, bytes]:
@@ -112,7 +112,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     parts = [
         f"# Extraction study of run {document['run']}",
         "",
-        f"{_plain(reading(document))} References: {references['gold']} gold, {references['silver']} silver, "
+        f"{markdown_text(reading(document))} References: {references['gold']} gold, {references['silver']} silver, "
         f"{references['converted']} converted. Percent with 95 % intervals, over {document['reports']['common']} of "
         f"{document['reports']['all']} reports that the rows have in common. Seal {document['seal'][:16]}.",
         "",
@@ -124,7 +124,9 @@ def markdown(document: Mapping[str, Any]) -> str:
     for family, names in _groups(document).items():
         parts += ["", f"## {family.capitalize()}", "", *_table(document, "metrics", names)]
     thresholds = {m["name"]: m["threshold"] for m in document["metrics"]}
-    declared = ", ".join(f"{_plain(name)} {value:g}" for name, value in thresholds.items())
+    declared = ", ".join(
+        f"{markdown_text(name)} {value:g}" for name, value in thresholds.items()
+    )
     parts += ["", "## Passes", "", f"Thresholds: {declared}.", ""]
     parts += _table(document, "pass", list(thresholds))
     parts += ["", "## Pearson's r over all answers", "", *_correlation(document["correlation"])]
@@ -143,7 +145,7 @@ def markdown(document: Mapping[str, Any]) -> str:
         [s["item"], s["drug"] or "not named: synthetic", s["model"], s["setting"]]
         for s in document["stopped"]
     )
-    parts += list(_lines(heads, lines)) if document["stopped"] else ["None."]
+    parts += list(markdown_table(heads, lines)) if document["stopped"] else ["None."]
     return "\n".join(parts) + "\n"
 
 
@@ -165,7 +167,7 @@ def _table(document: Mapping[str, Any], key: str, names: Sequence[str]) -> Itera
         ]
         for row in document["rows"]
     )
-    yield from _lines(["model", "setting", "reports", *names], rows)
+    yield from markdown_table(["model", "setting", "reports", *names], rows)
 
 
 def _correlation(found: Mapping[str, Any]) -> Iterator[str]:
@@ -174,7 +176,7 @@ def _correlation(found: Mapping[str, Any]) -> Iterator[str]:
         [found["metrics"][i], *(_number(found["pearson"][i][j]) for j in found["order"])]
         for i in found["order"]
     )
-    yield from _lines(["metric", *names], rows)
+    yield from markdown_table(["metric", *names], rows)
 
 
 def _number(value: float | None) -> str:
@@ -194,15 +196,4 @@ def _thinking(document: Mapping[str, Any]) -> Iterator[str]:
         for name, one in pair["differences"].items()
     )
     heads = ["model", "metric", "with thinking", "without", "difference", "reading"]
-    yield from _lines(heads, rows)
-
-
-def _lines(heads: Sequence[str], rows: Any) -> Iterator[str]:
-    for line in (heads, ["---"] * len(heads), *rows):
-        cells = line if line[0] == "---" else [_plain(cell) for cell in line]
-        yield f"| {' | '.join(cells)} |"
-
-
-def _plain(text: str) -> str:
-    """Return text that is nothing but text in Markdown and in a terminal: no mark, no link, nothing that steers."""
-    return str(neutral(text)).translate(_MARKS).replace("://", ":\\//")
+    yield from markdown_table(heads, rows)

@@ -1,0 +1,83 @@
+"""`medassay metrics …`: which metrics of texts are here, and how the others come."""
+
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import typer
+
+from medassay.cli.output import out
+from medassay.errors import UsageError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Metrics of texts: which are here, how others come.",
+)
+_TORCH = "torch==2.13.0"
+
+
+@app.command("list")
+def list_metrics() -> None:
+    """Print every metric of texts, with the model it would use here, or why it is unavailable."""
+    from medassay.errors import UnavailableError
+    from medassay.score.catalog import METRICS
+    from medassay.score.text import LEXICAL
+
+    rows = [{"name": name, "available": True, "says": "needs no model"} for name in LEXICAL]
+    for name, make in METRICS.items():
+        try:
+            rows.append({"name": name, "available": True, "says": make("").id})
+        except UnavailableError as error:
+            rows.append({"name": name, "available": False, "says": str(error)})
+    if out.json:
+        out.document({"metrics": rows})
+        return
+    for row in rows:
+        mark = "here" if row["available"] else "unavailable"
+        out.result(f"{row['name']:<16} {mark:<12} {row['says']}")
+
+
+@app.command("install")
+def install(
+    what: str = typer.Argument(..., help="legacy: BLEURT, F1-RadGraph and CheXbert."),
+    python: str = typer.Option(
+        "", help="The Python to make the environment with; default: this one."
+    ),
+) -> None:
+    """Make the environment of metrics whose libraries cannot live beside ours: 1.6 GB, in the user's data folder."""
+    from medassay.score.legacy.client import legacy_folder
+
+    if what != "legacy":
+        raise UsageError(f"metrics install: '{what}' is unknown; known is legacy")
+    folder = legacy_folder()
+    if (folder / "ready").exists():
+        out.result(f"{folder}: is there already")
+        return
+    lock = Path(str(files("medassay.score.legacy") / "requirements.txt"))
+    pip = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
+    steps = (
+        (
+            "making an environment",
+            [python or sys.executable, "-m", "venv", "--clear", str(folder)],
+        ),
+        ("installing torch", [*pip, _TORCH]),
+        ("installing the metrics", [*pip, "--require-hashes", "--no-deps", "-r", str(lock)]),
+    )
+    for said, command in steps:
+        out.say(f"{said} …")
+        done = subprocess.run(command, check=False, stdout=sys.stderr)
+        if done.returncode:
+            raise UsageError(
+                f"metrics install: {said} failed, see above; the same command tries again"
+            )
+    (folder / "ready").touch()
+    out.result(f"{folder}: ready; models are fetched apart, see `medassay metrics list`")

@@ -1,0 +1,74 @@
+"""Sheets in a terminal, and as a folder of files."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from medassay.cli.output import out, visible
+from medassay.errors import InputError
+
+if TYPE_CHECKING:
+    from medassay.publication.sheet import Sheet
+
+
+def new_folder(to: Path) -> Path:
+    """Return a folder that may be written, or refuse it before any work is done."""
+    from medassay.storage.run import refuse_inside
+
+    refuse_inside(to)
+    if to.exists():
+        raise InputError(f"{to}: exists; nothing is overwritten")
+    return to
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder whole or not at all."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+        whole = Path(made) / "whole"
+        whole.mkdir()
+        for name, content in files.items():
+            (whole / name).parent.mkdir(exist_ok=True)
+            (whole / name).write_bytes(content)
+        whole.rename(folder)
+
+
+def tell_sheet(
+    sheet: "Sheet", to: Path | None, more: Mapping[str, bytes] | None = None
+) -> None:
+    """Print a sheet, or its data as JSON, and write its files where a folder is named."""
+    if to is not None:
+        write_folder(to, {**sheet.files(), **(more or {})})
+    if out.json:
+        out.document({**sheet.data, **({} if to is None else {"page": str(to / "index.html")})})
+        return
+    out.result(sheet.title)
+    out.result(sheet.reading)
+    for note in sheet.notes:
+        out.result(f"- {note}")
+    for section in sheet.sections:
+        _print_tables(sheet, section.title)
+    if to is not None:
+        out.result(f"page {to / 'index.html'}")
+
+
+def _print_tables(sheet: "Sheet", title: str) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    section = next(one for one in sheet.sections if one.title == title)
+    if section.text:
+        out.result(f"\n{section.title}: {section.text}")
+    for grid in section.grids:
+        table = Table(
+            title=escape(visible(grid.caption or section.title)), title_justify="left"
+        )
+        for at, head in enumerate(grid.heads):
+            right = at >= grid.names
+            table.add_column(
+                escape(visible(head)), justify="right" if right else "left", overflow="fold"
+            )
+        for row in grid.rows:
+            table.add_row(*(escape(visible(cell)) for cell in row))
+        out.console().print(table)

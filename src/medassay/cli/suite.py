@@ -1,0 +1,95 @@
+"""`medassay run --suite …` and `medassay report SUITE --suite`."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from medassay.cli.output import out
+from medassay.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the options of the command line ask of a suite."""
+
+    suite: str = ""
+    model: str = ""
+    limit: int | None = None
+    judge: str = ""
+    metric: str = ""
+
+
+def is_suite_plan(path: Path) -> bool:
+    """Return whether a file is the plan of a suite."""
+    from medassay.suite.plan import is_suite
+
+    return is_suite(path)
+
+
+def run_command(
+    path: Path | None,
+    wanted: Wanted,
+    data: Path,
+    workspace: Path | None,
+    *,
+    accept_failures: bool,
+) -> None:
+    """Run a suite, and print its report."""
+    from medassay.cli.run import watch
+    from medassay.suite.plan import SuitePlan, checked, load_suite_plan
+    from medassay.suite.run import Means, run_suite, suite_models
+
+    if path is None:
+        if not wanted.suite or not wanted.model:
+            raise UsageError("name a plan, or --suite and --model; see --help")
+        named = _parts(wanted.model)
+        models = Path("models.json")
+        specs = suite_models(models, (*named, *_parts(wanted.judge)))
+        plan = checked(
+            SuitePlan(
+                suite=_parts(wanted.suite),
+                models=tuple(
+                    name if name in specs else Path(name).resolve().name for name in named
+                ),
+                limit=wanted.limit,
+                judge=wanted.judge,
+                metrics=_parts(wanted.metric),
+            ),
+            "--suite",
+        )
+    else:
+        if wanted != Wanted():
+            raise UsageError(
+                "--suite, --model, --limit, --judge and --metric go without a plan"
+            )
+        plan = load_suite_plan(path)
+        models = path.resolve().parent / plan.models_file
+        specs = suite_models(models, (*plan.models, *_parts(plan.judge)))
+    means = Means(
+        data=data,
+        workspace=workspace or (Path.cwd() if path is None else path.resolve().parent),
+        secrets=os.environ,
+        watch=watch,
+        tell=out.say,
+        accept_failures=accept_failures,
+    )
+    found = run_suite(plan, specs, means)
+    report_suite(found.folder, None)
+    if not out.json:
+        out.result(f"suite {found.folder}")
+
+
+def report_suite(folder: Path, to: Path | None, *, as_published: bool = False) -> None:
+    """Print the report of a suite, and write its files where a folder is named."""
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.suite.report import cards, suite_sheet
+    from medassay.suite.run import open_suite
+
+    if to is not None:
+        new_folder(to)
+    suite = open_suite(folder)
+    tell_sheet(suite_sheet(suite, as_published=as_published), to, cards(suite))
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part for part in (p.strip() for p in text.split(",")) if part)

@@ -1,0 +1,113 @@
+"""`SuitePlan`: which suites of which models; TOML in, record out."""
+
+import json
+import tomllib
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.relaxed import Setting
+from medassay.errors import InputError
+from medassay.suite.catalog import BENCHMARKS, SUITES
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuitePlan:
+    """What is wanted of a suite.
+
+    `suite` are names of suites or of single benchmarks; `limit` takes that many test items a benchmark, spread evenly, fixed by the
+    seed; `judge` grades open answers as Prometheus does; `metrics` as in a plan; without `perplexities` open benchmarks are asked for
+    answers alone; `chat_template` puts prompts into each local model's own form of a conversation, in tasks of their own names.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    suite: tuple[str, ...]
+    models: tuple[str, ...]
+    models_file: str = "models.json"
+    limit: int | None = None
+    seed: int = 0
+    judge: str = ""
+    metrics: tuple[str, ...] = ()
+    perplexities: bool = True
+    chat_template: bool = False
+    relaxed_perplexity: Setting | None = None
+    n_resamples: int = 1000
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """Return the benchmarks, each once, in the order of the suites."""
+        named = [one for name in self.suite for one in SUITES.get(name, (name,))]
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def name(self) -> str:
+        """Return what the folder of its results is called."""
+        return "+".join(self.suite)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON values."""
+        return {**asdict(self), "seed": str(self.seed)}
+
+    @property
+    def hash(self) -> str:
+        """Return the first 12 digits of the SHA-256 of the plan."""
+        return sha256_hex(canonical(self.to_dict()))[:12]
+
+
+_PLAN = TypeAdapter(SuitePlan)
+
+
+def checked(plan: SuitePlan, where: str) -> SuitePlan:
+    """Return a plan whose names are known, or refuse it.
+
+    Raises
+    ------
+    InputError
+        Naming what is unknown, and what is known.
+    """
+    for name in plan.suite:
+        if name not in SUITES and name not in BENCHMARKS:
+            raise InputError(
+                f"{where}: suite '{name}' is unknown; suites are {', '.join(SUITES)}; benchmarks {', '.join(BENCHMARKS)}"
+            )
+    for field, least in (("limit", 1), ("seed", 0), ("n_resamples", 100)):
+        value = getattr(plan, field)
+        if value is not None and value < least:
+            raise InputError(f"{where}: '{field}' is {value}; at least {least} is needed")
+    for field in ("suite", "models"):
+        values = getattr(plan, field)
+        if not values:
+            raise InputError(f"{where}: '{field}' is empty; name at least one")
+        if len(set(values)) != len(values):
+            raise InputError(f"{where}: '{field}' names something twice: {', '.join(values)}")
+    return replace(plan, seed=int(plan.seed))
+
+
+def is_suite(path: Path) -> bool:
+    """Return whether a TOML file is the plan of a suite."""
+    try:
+        return "suite" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return False  # whoever reads it as a plan says what is wrong with it
+
+
+def load_suite_plan(path: Path) -> SuitePlan:
+    """Return the plan in a TOML file; its models file is relative to the file's folder."""
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    known = {f.name for f in fields(SuitePlan)}
+    for key in data:
+        if key not in known:
+            raise InputError(
+                f"{path}: unknown key '{key}'; known are {', '.join(sorted(known))}"
+            )
+    try:
+        plan = _PLAN.validate_json(json.dumps(data, default=str), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "plan"
+        raise InputError(f"{path}: '{field}': {first['msg']}") from error
+    return checked(plan, str(path))

@@ -1,0 +1,372 @@
+"""The report of a suite: tables in the published layout, ranks by metric, differences between languages, a card for each model."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from medassay.publication.plot.matrix import rank_flow
+from medassay.publication.sheet import Grid, Section, Sheet, markdown_table, markdown_text
+from medassay.suite.catalog import BENCHMARKS
+from medassay.suite.results import (
+    Result,
+    language_gaps,
+    results_of,
+    weighted_means,
+)
+from medassay.suite.run import ANSWERS, Part, SuiteRun
+
+_COLUMNS = (
+    *("group", "benchmark", "title", "metric", "better", "model", "setting", "value", "se", "lo", "hi"),
+    *("n", "left_out", "rank", "rank_lo", "rank_hi", "run"),
+)  # fmt: skip
+_LARGE = 1000.0
+
+
+def number(value: float | None) -> str:
+    """Return a number as published tables print it: three decimals, large ones by four digits.
+
+    Examples
+    --------
+    >>> number(0.41667), number(9123456.0), number(None)
+    ('0.417', '9.123e+06', '–')
+    """
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if abs(value) < _LARGE else f"{value:.4g}"
+
+
+def cell(one: Result | None, *, as_published: bool = False) -> str:
+    """Return a value with its interval, or as published with ± its standard error; with its rank where it has one."""
+    if one is None or one.value is None:
+        return "–"
+    if as_published:
+        return (
+            f"{number(one.value)} ± {number(one.se)}"
+            if one.se is not None
+            else number(one.value)
+        )
+    lo, hi = one.lo, one.hi
+    if lo == hi and one.second is not None:  # none of twelve is no proof of none at all
+        lo, hi = one.second["lo"], one.second["hi"]
+    band = "" if lo is None else f" [{number(lo)}, {number(hi)}]"
+    place = "" if one.rank is None else f", {one.rank} ({one.rank_lo}–{one.rank_hi})"
+    return f"{number(one.value)}{band}{place}"
+
+
+def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> Sheet:
+    """Return the report of a suite."""
+    results = results_of(suite, as_published=as_published)
+    weighted, gaps = weighted_means(suite), language_gaps(suite)
+    sections = [*_means(weighted), *_gaps(gaps)]
+    closed = [one for one in results if not BENCHMARKS[one.benchmark].is_open]
+    sections += _closed(closed, as_published=as_published)
+    for part in suite.parts:
+        own = [one for one in results if one.benchmark == part.benchmark]
+        if own and BENCHMARKS[part.benchmark].is_open:
+            sections.append(_open(part, own, as_published=as_published))
+    models = sorted({one.model for one in results})
+    return Sheet(
+        name="suite",
+        title=f"Suite {' and '.join(suite.record['suite'])}",
+        reading=reading(suite, results),
+        notes=list(notes(suite, as_published=as_published)),
+        facts={"Models": ", ".join(models), "Suite": suite.folder.name},
+        sections=sections,
+        columns=_COLUMNS,
+        lines=[one.to_dict() for one in results],
+        data={
+            "suite": suite.record["suite"],
+            "plan": suite.record["plan"],
+            "as_published": as_published,
+            "results": [one.to_dict() for one in results],
+            "weighted": weighted,
+            "languages": gaps,
+            "unavailable": unavailable(suite),
+        },
+    )
+
+
+def reading(suite: SuiteRun, results: Sequence[Result]) -> str:
+    """Return the suite in one paragraph: what was asked, what is absent, which metrics order models alike and which do not."""
+    here = [p for p in suite.parts if ANSWERS in p.runs]
+    models = {one.model for one in results}
+    said = (
+        f"{len(models)} model{'s' if len(models) > 1 else ''} on {len(here)} of {len(suite.parts)} benchmarks, "
+        f"{len({one.metric for one in results})} metric{'s' if len({one.metric for one in results}) > 1 else ''}."
+    )
+    leads: dict[str, set[str]] = {}
+    for one in results:
+        if one.rank == 1:
+            leads.setdefault(one.model, set()).add(f"{one.benchmark} {one.metric}")
+    columns = {(one.benchmark, one.metric) for one in results if one.rank is not None}
+    if len(leads) > 1 and columns:
+        most = max(sorted(leads), key=lambda model: len(leads[model]))
+        said += (
+            f" {most} is first, alone or shared, by {len(leads[most])} of {len(columns)} rankings; "
+            f"{len(leads)} models are first by at least one: the metric decides who wins."
+        )
+    return said
+
+
+def notes(suite: SuiteRun, *, as_published: bool) -> Iterator[str]:
+    """Yield what a reader must know: what is unavailable, what stands in, warnings of banks, scripted numbers."""
+    told: dict[str, None] = {}  # several benchmarks may warn of the same
+    for part in suite.parts:
+        told |= dict.fromkeys(_warnings(suite, part))
+    yield from told
+    for name, reason in unavailable(suite).items():
+        yield f"{name}: unavailable: {reason}"
+    chat = sorted(_in_conversation(suite))
+    if chat:
+        yield (
+            f"{', '.join(chat)}: asked through a chat endpoint, so in a form of conversation, unlike models asked with plain prompts."
+        )
+    if as_published:
+        yield "As published: values ± standard error; answers that are blank or too short are left out of means, and counted."
+    else:
+        yield "Values with 95 % intervals, then the rank with its range; 1 is best. Baselines are not ranked."
+    if any(BENCHMARKS[part.benchmark].is_open for part in suite.parts):
+        yield "BLEU without smoothing gives nothing to a right answer of fewer than four tokens; never rank by it."
+
+
+def _warnings(suite: SuiteRun, part: Part) -> Iterator[str]:
+    """Yield what a reader must know of one benchmark."""
+    title = BENCHMARKS[part.benchmark].title
+    if part.instead_of:
+        yield f"{title} stands in for {BENCHMARKS[part.instead_of].title}: {part.why}"
+    for kind, reason in part.absent.items():
+        yield f"{title}, {kind}: unavailable: {reason}"
+    for name in part.runs.values():
+        run = suite.run(name)
+        yield from (f"{title}: {b['limits']}" for b in run.manifest["banks"] if b["limits"])
+        if any("scripted" in row["flags"] for row in run.statistics["domains"]["overall"]):
+            yield "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
+
+
+def _in_conversation(suite: SuiteRun) -> set[str]:
+    """Return the models that plain tasks could only ask through a chat endpoint."""
+    found: set[str] = set()
+    for part in suite.parts:
+        if ANSWERS not in part.runs or not BENCHMARKS[part.benchmark].is_open:
+            continue
+        manifest = suite.run(part.runs[ANSWERS]).manifest
+        if manifest["task"].endswith("_chat"):
+            continue
+        found |= {
+            name
+            for name, entry in manifest["models"].items()
+            if entry["protocol"] == "chat"
+            and entry["provider"] not in ("baseline", "fake", "replay")
+        }
+    return found
+
+
+def unavailable(suite: SuiteRun) -> dict[str, str]:
+    """Return the metrics that had no model here, with the reason."""
+    found: dict[str, str] = {}
+    for part in suite.parts:
+        if ANSWERS in part.runs and BENCHMARKS[part.benchmark].is_open:
+            told = suite.run(part.runs[ANSWERS]).statistics.get("text", {})
+            found |= told.get("unavailable", {})
+    return found
+
+
+def _closed(results: Sequence[Result], *, as_published: bool) -> Iterator[Section]:
+    """Yield the accuracies of each published task, all its benchmarks in one table."""
+    for group in dict.fromkeys(one.group for one in results):
+        own = [one for one in results if one.group == group]
+        rows = list(dict.fromkeys((one.model, one.setting) for one in own))
+        titles = list(dict.fromkeys(one.title for one in own))
+        cells = {
+            (one.model, one.setting, one.title): cell(one, as_published=as_published)
+            for one in own
+        }
+        layout = _by_model if len(rows) > len(titles) else _by_metric
+        sizes = {one.title: one.n for one in own}
+        caption = "accuracy; items: " + ", ".join(f"{name} {n}" for name, n in sizes.items())
+        yield Section(title=group.capitalize(), grids=[layout(rows, titles, cells, caption)])
+
+
+def _open(part: Part, own: Sequence[Result], *, as_published: bool) -> Section:
+    benchmark = BENCHMARKS[part.benchmark]
+    metrics = list(dict.fromkeys(one.metric for one in own))
+    rows = list(dict.fromkeys((one.model, one.setting) for one in own))
+    by = {(one.model, one.setting, one.metric): one for one in own}
+    ranks = [
+        {"model": one.model, "metric": one.metric.replace("_", " "), "rank": one.rank}
+        for one in own
+        if one.rank is not None
+    ]
+    figure = None
+    if len({one["model"] for one in ranks}) > 1 and len({one["metric"] for one in ranks}) > 1:
+        order = [m.replace("_", " ") for m in metrics if any(r["metric"] == m.replace("_", " ") for r in ranks)]  # fmt: skip
+        figure = (f"ranks-{part.benchmark}", rank_flow(ranks, order))
+    left_out = max(one.left_out for one in own)
+    items = max(one.n for one in own)
+    caption = f"{benchmark.title}, {benchmark.group}: {items} items" + (
+        f"; up to {left_out} answers blank or too short" if left_out else ""
+    )
+    cells = {key: cell(one, as_published=as_published) for key, one in by.items()}
+    layout = _by_model if len(rows) > len(metrics) else _by_metric
+    grid = layout(rows, metrics, cells, caption)
+    return Section(title=benchmark.title, figure=figure, grids=[grid])
+
+
+def _by_metric(
+    rows: Sequence[tuple[str, str]],
+    metrics: Sequence[str],
+    cells: Mapping[tuple[str, str, str], str],
+    caption: str,
+) -> Grid:
+    """Return a table with a line for each metric or benchmark, for a few models."""
+    several = len({setting for _, setting in rows}) > 1
+    return Grid(
+        heads=[
+            "",
+            *(f"{model}, {setting}" if several else model for model, setting in rows),
+        ],
+        rows=[
+            [metric.replace("_", " "), *(cells.get((*row, metric), "–") for row in rows)]
+            for metric in metrics
+        ],
+        caption=caption,
+    )
+
+
+def _by_model(
+    rows: Sequence[tuple[str, str]],
+    metrics: Sequence[str],
+    cells: Mapping[tuple[str, str, str], str],
+    caption: str,
+) -> Grid:
+    """Return a table with a line for each model, as published, for many."""
+    return Grid(
+        heads=["model", "setting", *(metric.replace("_", " ") for metric in metrics)],
+        names=2,
+        rows=[[*row, *(cells.get((*row, metric), "–") for metric in metrics)] for row in rows],
+        caption=caption,
+    )
+
+
+def _means(weighted: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+    for name in dict.fromkeys(one["suite"] for one in weighted):
+        own = [one for one in weighted if one["suite"] == name]
+        lacking = own[0]["lacking"]
+        yield Section(
+            title=f"Mean accuracy of {name}",
+            text=f"Each benchmark by its number of items: {', '.join(own[0]['benchmarks'])}."
+            + (f" Lacking: {', '.join(lacking)}." if lacking else ""),
+            grids=[
+                Grid(
+                    heads=["model", "setting", "accuracy", "items"],
+                    names=2,
+                    rows=[
+                        [
+                            one["model"],
+                            one["setting"],
+                            f"{number(one['score'])} [{number(one['lo'])}, {number(one['hi'])}]",
+                            str(one["n"]),
+                        ]
+                        for one in own
+                    ],
+                )
+            ],
+        )
+
+
+def _gaps(gaps: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+    if not gaps:
+        return
+    rows = [
+        [
+            f"{one['first']} − {one['second']}",
+            one["model"],
+            one["setting"],
+            f"{one['difference']:+.3f} [{one['lo']:+.3f}, {one['hi']:+.3f}]",
+            "different" if one["different"] else "not separable",
+            str(one["n"]),
+        ]
+        for one in gaps
+    ]
+    heads = ["languages", "model", "setting", "difference", "reading", "shared items"]
+    yield Section(
+        title="Difference between languages",
+        text="The same questions in two languages, paired item by item; above 0 the first is answered better.",
+        grids=[Grid(heads=heads, rows=rows, names=3)],
+    )
+
+
+def cards(suite: SuiteRun) -> dict[str, bytes]:
+    """Return a card for each model by the name of its file: what it is, what it did on every benchmark, what limits that."""
+    results = results_of(suite)
+    entries: dict[str, Mapping[str, Any]] = {}
+    for part in suite.parts:
+        if ANSWERS in part.runs:
+            entries |= suite.run(part.runs[ANSWERS]).manifest["models"]
+    made: dict[str, bytes] = {}
+    for model, entry in sorted(entries.items()):
+        own = [one for one in results if one.model == model]
+        text = "\n".join(_card(model, entry, own, list(notes(suite, as_published=False))))
+        made[f"cards/{_file_name(model, made)}.md"] = (text + "\n").encode()
+    return made
+
+
+_TOLD = (
+    *("provider", "model", "version", "family", "location", "size", "context", "licence"),
+    *(
+        "quantisation",
+        "engine",
+        "engine_version",
+        "dtype",
+        "temperature",
+        "top_p",
+        "max_tokens",
+    ),
+)
+
+
+def _card(
+    model: str, entry: Mapping[str, Any], own: Iterable[Result], said: Sequence[str]
+) -> Iterator[str]:
+    yield f"# {markdown_text(model)}"
+    yield ""
+    yield from (f"- {name.replace('_', ' ')}: {markdown_text(str(entry[name]))}" for name in _TOLD if entry.get(name) not in (None, ""))  # fmt: skip
+    yield ""
+    yield "## Results"
+    yield ""
+    rows = [
+        [
+            one.title,
+            one.metric.replace("_", " "),
+            one.setting,
+            cell(one),
+            number(one.se),
+            str(one.n),
+        ]
+        for one in own
+    ]
+    yield from markdown_table(
+        [
+            "benchmark",
+            "metric",
+            "setting",
+            "value [95 % interval], rank",
+            "standard error",
+            "items",
+        ],
+        rows,
+    )
+    yield ""
+    yield "## Limits"
+    yield ""
+    yield "- Scores on exam-like questions and likeness to references are no evidence of clinical benefit."
+    yield from (f"- {markdown_text(one)}" for one in said)
+
+
+def _file_name(model: str, taken: Mapping[str, Any]) -> str:
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
+    name, number_ = plain, 1
+    while f"cards/{name}.md" in taken:
+        number_ += 1
+        name = f"{plain}-{number_}"
+    return name

@@ -1,0 +1,277 @@
+"""What the runs of a suite say, as one long table: a line for each benchmark, metric and row, with standard error, interval and rank.
+
+Source: specification of text metrics; statistics 7.6 and 7.7.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from medassay.core.estimate import Estimate, Second
+from medassay.core.trial import Scale
+from medassay.statistic.draws import seed_of
+from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate
+from medassay.statistic.ranking.shared import rank
+from medassay.statistic.test.paired import paired_difference
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+from medassay.suite.catalog import BENCHMARKS, LANGUAGES, SUITES, WEIGHTED
+from medassay.suite.run import ANSWERS, JUDGED, PERPLEXITY, RELAXED, Part, SuiteRun
+
+Row = tuple[str, str]  # model, setting
+Items = dict[tuple[str, str], float]  # (domain, item) → mean over repeats
+ACCURACY = "accuracy"
+PERPLEXITIES = ("bits_per_byte", "byte_perplexity", "word_perplexity")
+_FEWEST = 2  # items of a difference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One number of a suite. `ranked` tells whether its row takes part in ranks: baselines and scripted models do not."""
+
+    group: str
+    benchmark: str
+    title: str
+    metric: str
+    better: str
+    model: str
+    setting: str
+    value: float | None
+    se: float | None
+    lo: float | None
+    hi: float | None
+    n: int
+    left_out: int = 0
+    second: Mapping[str, Any] | None = None
+    rank: int | None = None
+    rank_lo: int | None = None
+    rank_hi: int | None = None
+    ranked: bool = True
+    run: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain JSON values."""
+        return asdict(self)
+
+
+def results_of(suite: SuiteRun, *, as_published: bool = False) -> list[Result]:
+    """Return every number of a suite; `as_published` leaves answers that are too short out of means of texts."""
+    found: list[Result] = []
+    for part in suite.parts:
+        for kind, name in part.runs.items():
+            found += _of_run(suite.run(name), part, kind, as_published=as_published)
+    return _ranked(found)
+
+
+def _of_run(run: Run, part: Part, kind: str, *, as_published: bool) -> Iterator[Result]:
+    benchmark = BENCHMARKS[part.benchmark]
+    scored = item_scores(run) if kind in (ANSWERS, JUDGED) else {}
+    for row in run.statistics["domains"]["overall"]:
+        reasons = [f for f in row["flags"] if f.startswith("not_ranked:")]
+        base = Result(
+            group=benchmark.group,
+            benchmark=part.benchmark,
+            title=benchmark.title,
+            metric="",
+            better="high",
+            model=row["model"],
+            setting=row["setting"],
+            value=None,
+            se=None,
+            lo=None,
+            hi=None,
+            n=0,
+            ranked=not reasons or reasons == ["not_ranked:too_few_items"],
+            run=run.id,
+        )
+        if kind in (PERPLEXITY, RELAXED):
+            yield from _likelihoods(base, row, run.statistics, kind)
+        elif kind == ANSWERS and "text" in row:
+            yield from _texts(base, row["text"], as_published=as_published)
+        else:
+            name = "prometheus" if kind == JUDGED else ACCURACY
+            items = scored.get((row["model"], row["setting"]), {})
+            yield _scored(replace(base, metric=name), row, items)
+
+
+def _texts(base: Result, told: Mapping[str, Any], *, as_published: bool) -> Iterator[Result]:
+    for name, found in told["as_published" if as_published else "metrics"].items():
+        if found is not None:
+            yield replace(_filled(base, found), metric=name, se=found["se"], left_out=told["left_out"])  # fmt: skip
+
+
+def _likelihoods(
+    base: Result, row: Mapping[str, Any], statistics: Mapping[str, Any], kind: str
+) -> Iterator[Result]:
+    metrics = row.get("likelihood", {}).get("metrics", {})
+    names = PERPLEXITIES if kind == PERPLEXITY else [statistics["metric"]]
+    for name in names:
+        if name in metrics:
+            shown = "relaxed_perplexity" if kind == RELAXED else name
+            yield replace(_filled(base, metrics[name]), metric=shown, better="low")
+
+
+def _filled(base: Result, found: Mapping[str, Any]) -> Result:
+    return replace(
+        base,
+        value=found["score"],
+        lo=found["lo"],
+        hi=found["hi"],
+        second=found.get("second"),
+        n=found["n"],
+    )
+
+
+def _scored(base: Result, row: Mapping[str, Any], items: Items) -> Result:
+    """Return the mean over items, each counting once whatever its domain, as published tables have it."""
+    told = row["micro"] or row
+    values = np.array(list(items.values()))
+    se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
+    second = None if row["micro"] else row["second"]
+    return replace(
+        base,
+        value=told["score"],
+        lo=told["lo"],
+        hi=told["hi"],
+        second=second,
+        se=se,
+        n=row["n"],
+    )
+
+
+def item_scores(run: Run) -> dict[Row, Items]:
+    """Return row → the score of each item, repeats averaged, nulls left out."""
+    sums: dict[Row, dict[tuple[str, str], list[float]]] = {}
+    for score in read_jsonl(run.path / "scores.jsonl"):
+        if score["score"] is not None:
+            row = sums.setdefault((score["model"], score["setting"]), {})
+            row.setdefault((score["domain"], score["item"]), []).append(score["score"])
+    return {
+        row: {item: sum(v) / len(v) for item, v in found.items()} for row, found in sums.items()
+    }
+
+
+def _ranked(found: Sequence[Result]) -> list[Result]:
+    """Return the results with shared ranks within each benchmark and metric, where two or more rows have it; 1 is best."""
+    made = list(found)
+    columns: dict[tuple[str, str], list[int]] = {}
+    for at, one in enumerate(made):
+        if one.ranked and one.value is not None and one.lo is not None and one.hi is not None:
+            columns.setdefault((one.benchmark, one.metric), []).append(at)
+    for places in columns.values():
+        if len(places) < 2:  # first of one says nothing
+            continue
+        estimates = {str(at): _estimate(made[at]) for at in places}
+        for key, found_rank in rank(estimates, better=made[places[0]].better).items():  # type: ignore[arg-type]  # high or low
+            at = int(key)
+            made[at] = replace(
+                made[at], rank=found_rank.rank, rank_lo=found_rank.lo, rank_hi=found_rank.hi
+            )
+    return made
+
+
+def _estimate(one: Result) -> Estimate:
+    second = None if one.second is None else Second(**one.second)
+    assert one.value is not None
+    assert one.lo is not None
+    assert one.hi is not None
+    return Estimate(
+        value=one.value, lo=one.lo, hi=one.hi, second=second, n=one.n, n_clusters=one.n
+    )
+
+
+def weighted_means(suite: SuiteRun) -> list[dict[str, Any]]:
+    """Return, for suites told as one mean, Σ n·accuracy / Σ n of each model with its interval.
+
+    Benchmarks are drawn apart; a model that lacks one of those run has no mean.
+    """
+    made: list[dict[str, Any]] = []
+    parts = {part.benchmark: part for part in suite.parts if ANSWERS in part.runs}
+    for name in WEIGHTED:
+        members = [one for one in SUITES[name] if one in parts]
+        if len(members) < 2 or not set(SUITES[name]) <= {p.benchmark for p in suite.parts}:
+            continue
+        scored = {one: item_scores(suite.run(parts[one].runs[ANSWERS])) for one in members}
+        for row in sorted(set.intersection(*(set(found) for found in scored.values()))):
+            columns = [np.array(list(scored[one][row].values())) for one in members]
+            strata = Strata(
+                [
+                    DrawnStratum(np.arange(len(v)) + at * 10**9, seed_of(name, one, *row))
+                    for at, (one, v) in enumerate(zip(members, columns, strict=True))
+                ],
+                pool_seed=seed_of(name, *row, "pool"),
+                n_resamples=suite.record["plan"]["n_resamples"],
+            )
+            values = np.concatenate(columns)
+            ones = np.ones(len(values))
+            sums = strata.sums(np.column_stack([values, ones]))
+            estimate = ratio_estimate(
+                values, ones, sums[:, 0] / sums[:, 1], strata, scale=Scale()
+            )
+            plain = estimate.to_dict()
+            made.append(
+                {
+                    "suite": name,
+                    "model": row[0],
+                    "setting": row[1],
+                    **{key: plain[key] for key in ("score", "lo", "hi", "n")},
+                    "benchmarks": members,
+                    "lacking": [one for one in SUITES[name] if one not in parts],
+                }
+            )
+    return made
+
+
+def language_gaps(suite: SuiteRun) -> list[dict[str, Any]]:
+    """Return the paired difference of accuracy between two languages of the same questions, over those that both have."""
+    runs = {part.benchmark: part.runs.get(ANSWERS) for part in suite.parts}
+    made: list[dict[str, Any]] = []
+    for first, second in LANGUAGES:
+        one, other = runs.get(first), runs.get(second)
+        if one is None or other is None:
+            continue
+        sides = [
+            {
+                row: _without_language(items)
+                for row, items in item_scores(suite.run(name)).items()
+            }
+            for name in (one, other)
+        ]
+        for row in sorted(sides[0].keys() & sides[1].keys()):
+            shared = sorted(sides[0][row].keys() & sides[1][row].keys())
+            if len(shared) < _FEWEST:
+                continue  # as with a limit, which draws other items of each bank
+            a, b = (np.array([side[row][item] for item in shared]) for side in sides)
+            found = paired_difference(a, b, seed=seed_of(first, second, *row))
+            made.append(
+                {
+                    "first": first,
+                    "second": second,
+                    "model": row[0],
+                    "setting": row[1],
+                    "difference": found.value,
+                    "lo": found.lo,
+                    "hi": found.hi,
+                    "p": found.p,
+                    "different": found.different,
+                    "n": len(shared),
+                }
+            )
+    return made
+
+
+def _without_language(items: Items) -> dict[str, float]:
+    """Return the scores by what names of items have in common in both languages.
+
+    Examples
+    --------
+    >>> _without_language({("d", "careqa-en-2020-1"): 1.0})
+    {'careqa-2020-1': 1.0}
+    """
+    return {
+        name.replace("-en-", "-", 1).replace("-es-", "-", 1): score
+        for (_, name), score in items.items()
+    }

@@ -1,0 +1,386 @@
+"""One command for a whole suite: banks from the files that are here, a run for each task, resumed where it was cut off.
+
+A suite lies in `suites/<name>-<hash>/`: `suite.json` says what is done, `models.json` holds the entries asked. Its runs are
+ordinary runs of the workspace, each sealed and verifiable by itself.
+"""
+
+import datetime as dt
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from medassay import pipeline
+from medassay.bank.catalog import BANKS
+from medassay.bank.folder import bank_records, write_bank
+from medassay.bank.hub import HUB
+from medassay.core.jsontext import parse_json
+from medassay.core.model import ModelSpec
+from medassay.core.relaxed import Setting
+from medassay.errors import IncompleteError, InputError
+from medassay.model.spec import load_models
+from medassay.runner.again import Sitting, judge_run
+from medassay.runner.stages import Watch
+from medassay.storage.run import Run, open_run
+from medassay.suite.catalog import BENCHMARKS, Benchmark
+from medassay.suite.plan import SuitePlan
+
+RECORD = "suite.json"
+FOLDER = "suites"
+ANSWERS, PERPLEXITY, RELAXED, JUDGED = "answers", "perplexity", "relaxed", "prometheus"
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One benchmark of a suite as it stands: its runs by kind, and why what is not there is not; of a stand-in, for what it stands and why."""
+
+    benchmark: str
+    runs: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    instead_of: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class SuiteRun:
+    """A suite in a workspace."""
+
+    folder: Path
+    record: Mapping[str, Any]
+
+    @property
+    def parts(self) -> list[Part]:
+        """Return its benchmarks."""
+        return [Part(**part) for part in self.record["parts"]]
+
+    @property
+    def workspace(self) -> Path:
+        """Return the folder of runs/."""
+        return self.folder.resolve().parents[1]
+
+    def run(self, name: str) -> Run:
+        """Return one of its runs."""
+        return open_run(self.workspace / "runs" / name)
+
+
+def open_suite(folder: Path) -> SuiteRun:
+    """Return the suite in a folder.
+
+    Raises
+    ------
+    InputError
+        When there is none.
+    """
+    path = folder / RECORD
+    if not path.is_file():
+        raise InputError(f"{folder}: no {RECORD}; `medassay run --suite NAME` makes a suite")
+    record = parse_json(path.read_bytes(), str(path))
+    if not isinstance(record, dict) or "parts" not in record:
+        raise InputError(f"{path}: not the record of a suite")
+    return SuiteRun(folder, record)
+
+
+def is_suite_folder(folder: Path) -> bool:
+    """Return whether a folder holds a suite."""
+    return (folder / RECORD).is_file()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """What a suite is run with: where files and runs are, who may know what, who is told."""
+
+    data: Path
+    workspace: Path
+    secrets: Mapping[str, str]
+    watch: Watch | None = None
+    tell: Tell = lambda line: None
+    accept_failures: bool = False
+
+
+def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], means: Means) -> SuiteRun:
+    """Run every benchmark of a suite whose files are here; the same call goes on where it was cut off.
+
+    Parameters
+    ----------
+    specs : entries of models by id, the judge among them
+
+    Raises
+    ------
+    InputError
+        When a model is unknown, or no benchmark has its files here.
+    IncompleteError
+        When trials failed: all other benchmarks are done, and the same call resumes.
+    """
+    missing = [n for n in (*plan.models, *filter(None, [plan.judge])) if n not in specs]
+    if missing:
+        known = ", ".join(sorted(specs)) or "none"
+        raise InputError(
+            f"suite: model '{missing[0]}' is not an enabled entry of {plan.models_file}; known are {known}"
+        )
+    work = _Work(plan, specs, means)
+    return work.run()
+
+
+class _Work:
+    """The running of one suite."""
+
+    def __init__(self, plan: SuitePlan, specs: Mapping[str, ModelSpec], means: Means) -> None:
+        self._plan, self._means = plan, means
+        self._specs = {
+            name: specs[name] for name in (*plan.models, *filter(None, [plan.judge]))
+        }
+        self._folder = means.workspace / FOLDER / f"{plan.name}-{plan.hash}"
+        self._unfinished: list[str] = []
+
+    def run(self) -> SuiteRun:
+        parts = self._begin()
+        found = [part for part in parts if not part.absent.get(ANSWERS)]
+        if not found:
+            raise InputError(
+                f"suite '{self._plan.name}': no benchmark has its files in {self._means.data}: "
+                + "; ".join(f"{part.benchmark}: {part.absent[ANSWERS]}" for part in parts[:3])
+            )
+        for part in parts:
+            if part.absent.get(ANSWERS):
+                self._means.tell(f"unavailable: {part.benchmark}: {part.absent[ANSWERS]}")
+        for number, part in enumerate(found, 1):
+            for kind in self._kinds(part):
+                if kind in part.runs or kind in part.absent:
+                    continue
+                self._means.tell(f"[{number}/{len(found)}] {part.benchmark}: {kind}")
+                self._step(part, kind)
+                self._write(parts)
+        if self._unfinished:
+            raise IncompleteError(
+                f"suite {self._folder.name}: {len(self._unfinished)} runs are not finished: {'; '.join(self._unfinished[:3])}; "
+                "the same command resumes"
+            )
+        return open_suite(self._folder)
+
+    def _begin(self) -> list[Part]:
+        """Return the parts as they stand; banks are made from the files that are here."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        entries = [_entry(spec) for _, spec in sorted(self._specs.items())]
+        document = {"schema_version": 1, "models": entries}
+        (self._folder / "models.json").write_text(
+            json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
+        known: dict[str, Part] = {}
+        if is_suite_folder(self._folder):
+            known = {part.benchmark: part for part in open_suite(self._folder).parts}
+        parts = []
+        for name in self._plan.benchmarks:
+            chosen, absent, why = self._available(name)
+            part = known.get(chosen, Part(benchmark=chosen))
+            parts.append(
+                replace(
+                    part,
+                    absent={**_without(part.absent, ANSWERS), **absent},
+                    instead_of=name if chosen != name else "",
+                    why=why,
+                )
+            )
+        self._write(parts)
+        return parts
+
+    def _available(self, name: str) -> tuple[str, dict[str, str], str]:
+        """Return the benchmark to run for a name, itself or its stand-in; why none can be run, and why it is a stand-in."""
+        reason = self._bank(BENCHMARKS[name])
+        if reason is None:
+            return name, {}, ""
+        for other, benchmark in BENCHMARKS.items():
+            if benchmark.stands_in_for == name and self._bank(benchmark) is None:
+                return other, {}, reason
+        return name, {ANSWERS: reason}, ""
+
+    def _bank(self, benchmark: Benchmark) -> str | None:
+        """Make the bank of a benchmark in the workspace; return why it cannot be made, None if it is there."""
+        target = self._means.workspace / "banks" / benchmark.bank
+        if (target / "bank.toml").is_file():
+            return None
+        source = self._means.data / benchmark.folder
+        if not source.exists() and benchmark.bank in HUB:
+            return (
+                f"no files in {benchmark.folder}/ of the data folder; "
+                f"`medassay bank fetch {benchmark.bank} --to DATA/{benchmark.folder}` brings them"
+            )
+        try:
+            bank = BANKS[benchmark.bank].load(source)
+        except InputError as error:
+            return str(error).replace(str(self._means.data), "DATA")
+        card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
+        write_bank(target, card, (record for _, record in bank_records(bank)))
+        return None
+
+    def _kinds(self, part: Part) -> list[str]:
+        benchmark = BENCHMARKS[part.benchmark]
+        if not benchmark.is_open:
+            return [ANSWERS]
+        kinds = [ANSWERS]
+        if self._plan.judge:
+            kinds.append(JUDGED)
+        if self._plan.perplexities:
+            kinds += [PERPLEXITY, *([RELAXED] if benchmark.relaxed else [])]
+        return kinds
+
+    def _step(self, part: Part, kind: str) -> None:
+        """Make one run of a benchmark; what cannot be asked is noted, what is not finished resumes."""
+        try:
+            if kind == JUDGED:
+                part.runs[kind] = self._judged(part).id
+                return
+            wanted = self._run_plan(part, kind)
+            if not wanted["models"]:
+                part.absent[kind] = "no model here tells likelihoods"
+                return
+            path = self._folder / f"{part.benchmark}-{kind}.toml"
+            path.write_text(_toml(wanted), encoding="utf-8")
+            made = pipeline.run(
+                path,
+                secrets=self._means.secrets,
+                workspace=self._means.workspace,
+                watch=self._means.watch,
+                accept_failures=self._means.accept_failures,
+                tell=self._means.tell,
+            )
+            part.runs[kind] = made.id
+        except IncompleteError as error:
+            self._unfinished.append(f"{part.benchmark} ({kind}): {error}")
+
+    def _run_plan(self, part: Part, kind: str) -> dict[str, Any]:
+        """Return the plan of one run, its paths relative to the folder of the suite."""
+        benchmark, plan = BENCHMARKS[part.benchmark], self._plan
+        asks = {PERPLEXITY: "alone", RELAXED: "relaxed"}.get(kind)
+        models = plan.models
+        if asks is not None:
+            chat = plan.chat_template and kind == RELAXED
+            models = tuple(
+                name
+                for name in models
+                if self._specs[name].cannot_tell(asks, chat_template=chat) is None  # type: ignore[arg-type]  # one of the two
+            )
+        task = {PERPLEXITY: "perplexity", RELAXED: "relaxed_perplexity"}.get(
+            kind, benchmark.task
+        )
+        if task == "closed_likelihood" and self._none_tells():
+            task = "closed"
+        wanted: dict[str, Any] = {
+            "name": f"{part.benchmark} ({kind})",
+            "task": task,
+            "banks": [f"../../banks/{benchmark.bank}"],
+            "models": models,
+            "seed": plan.seed,
+            "n_resamples": plan.n_resamples,
+        }
+        if plan.limit is not None:
+            wanted["sample"] = plan.limit
+        if kind == ANSWERS and benchmark.template:
+            wanted["templates"] = [benchmark.template]
+        if kind == ANSWERS and benchmark.is_open and plan.metrics:
+            wanted["metrics"] = plan.metrics
+        if plan.chat_template and kind != PERPLEXITY and task != "closed":
+            wanted["chat_template"] = True
+        if kind == RELAXED:
+            wanted["relaxed_perplexity"] = (plan.relaxed_perplexity or Setting()).to_dict()
+        return wanted
+
+    def _none_tells(self) -> bool:
+        """Return whether no model but baselines tells the likelihood of options: then replies are read, in a task of that name."""
+        chat = self._plan.chat_template
+        asked = [s for n in self._plan.models if not (s := self._specs[n]).is_baseline]
+        return all(spec.cannot_tell("choices", chat_template=chat) for spec in asked)
+
+    def _judged(self, part: Part) -> Run:
+        answers = open_run(self._means.workspace / "runs" / part.runs[ANSWERS])
+        sitting = Sitting(
+            judges=(self._plan.judge,),
+            models_file=self._folder / "models.json",
+            task="prometheus_text",
+            allow_own=True,
+        )
+        return judge_run(
+            answers,
+            sitting,
+            secrets=self._means.secrets,
+            workspace=self._means.workspace,
+            watch=self._means.watch,
+            accept_failures=self._means.accept_failures,
+        )
+
+    def _write(self, parts: list[Part]) -> None:
+        record = {
+            "schema_version": 1,
+            "suite": list(self._plan.suite),
+            "plan": self._plan.to_dict(),
+            "parts": [part.__dict__ for part in parts],
+        }
+        draft = self._folder / f"{RECORD}.part"
+        draft.write_text(
+            json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
+        draft.replace(self._folder / RECORD)
+
+
+def _toml(given: Mapping[str, Any]) -> str:
+    """Return a plan as TOML; its one table comes last."""
+    plain = {k: v for k, v in given.items() if not isinstance(v, Mapping)}
+    tables = {k: v for k, v in given.items() if isinstance(v, Mapping)}
+    lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
+    for name, table in tables.items():
+        known = ((k, v) for k, v in table.items() if v is not None)
+        lines += ["", f"[{name}]", *(f"{k} = {_value(v)}" for k, v in known)]
+    return "\n".join(lines) + "\n"
+
+
+def _value(given: Any) -> str:
+    return json.dumps(list(given) if isinstance(given, tuple) else given, ensure_ascii=False)
+
+
+def _without(given: Mapping[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in given.items() if name != key}
+
+
+def _entry(spec: ModelSpec) -> dict[str, Any]:
+    """Return an entry as a models file holds it, without what is as by default."""
+    from dataclasses import asdict
+
+    plain = asdict(ModelSpec(id=spec.id, provider=spec.provider))
+    return {
+        key: value
+        for key, value in asdict(spec).items()
+        if key in ("id", "provider") or value != plain[key]
+    }
+
+
+def suite_models(path: Path, names: tuple[str, ...]) -> dict[str, ModelSpec]:
+    """Return the entries of a models file, and those that a name alone describes: `embedded:smollm2`, or a folder of weights.
+
+    Raises
+    ------
+    InputError
+        When a name is neither an entry nor a folder.
+    """
+    found = load_models(path) if path.is_file() else {}
+    for name in names:
+        folder = Path(name)
+        if name in found:
+            continue
+        if name.startswith("embedded:"):
+            found[name] = ModelSpec(
+                id=name, provider="transformers", path=name, location="local"
+            )
+        elif (folder / "config.json").is_file():
+            found[folder.resolve().name] = ModelSpec(
+                id=folder.resolve().name,
+                provider="transformers",
+                path=str(folder.resolve()),
+                location="local",
+            )
+        elif not path.is_file():
+            raise InputError(
+                f"--model: '{name}' is no folder of weights, and there is no {path}; expected an entry of a models file, "
+                "a folder, or embedded:smollm2"
+            )
+    return found

@@ -1,0 +1,282 @@
+"""Suites: one command over many tasks, what is absent told, resumed, reported in the published layout."""
+
+import csv
+import io
+import json
+
+import pytest
+from tests import makers
+
+from medassay.bank.catalog import BANKS
+from medassay.core.model import ModelSpec
+from medassay.errors import IncompleteError, InputError
+from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.suite.catalog import BENCHMARKS, SUITES
+from medassay.suite.plan import SuitePlan, checked, load_suite_plan
+from medassay.suite.report import cards, cell, suite_sheet
+from medassay.suite.results import Result, language_gaps, results_of, weighted_means
+from medassay.suite.run import Means, open_suite, run_suite, suite_models
+from medassay.task.catalog import TASKS
+
+LETTERS = "ABCD"
+
+
+def write(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Write small sets in their documented layouts: CareQA in both languages, CareQA-Open, MeQSum, MedQA, MedMCQA."""
+    folder = tmp_path / "data"
+    for language in ("en", "es"):
+        rows = [
+            {
+                "unique_id": f"u{n}",
+                "question": f"Question {n}?",
+                **{f"op{o}": f"option {o}" for o in range(1, 5)},
+                "cop": n % 4 + 1,
+                "category": "Medicine",
+            }
+            for n in range(16)
+        ]
+        write(folder / f"careqa_{language}" / f"CareQA_{language}.json", rows)
+    answers = [
+        {"unique_id": n, "question": f"Which {n}?", "answer": f"The answer number {n} is it."}
+        for n in range(14)
+    ]
+    write(folder / "careqa_open/CareQA_en_open.json", answers)
+    (folder / "meqsum").mkdir()
+    lines = "".join(f"f{n},A long question {n},A short one {n}?\n" for n in range(12))
+    (folder / "meqsum/MeQSum.csv").write_text("File,CHQ,Summary\n" + lines)
+    medqa = [
+        {
+            "question": f"Case {n}?",
+            "options": dict(zip(LETTERS, ["a", "b", "c", "d"], strict=True)),
+            "answer_idx": "A",
+        }
+        for n in range(12)
+    ]
+    write(folder / "medqa/test.jsonl", medqa)
+    return folder
+
+
+def fake(name, **script):
+    return ModelSpec(id=name, provider="fake", location="local", script=script)
+
+
+GOOD = {f"careqa-open-{n}": f"The answer number {n} is it." for n in range(14)}
+MODELS = {
+    "good": fake("good", replies=GOOD, letters="hash"),
+    "poor": fake("poor", reply="No idea.", letters="hash"),
+    "judge": fake("judge", reply="Feedback: as it is. [RESULT] 4"),
+}
+
+
+@pytest.fixture
+def means(tmp_path, data):
+    said = []
+    made = Means(data=data, workspace=tmp_path / "work", secrets={}, tell=said.append)
+    return made, said
+
+
+def plan(*suite, **keys):
+    wanted = {
+        "models": ("good", "poor"),
+        "metrics": ("bertscore=none", "moverscore=none", "bleurt=none"),
+    }
+    return checked(SuitePlan(suite=suite, **{**wanted, **keys}), "test")
+
+
+def test_every_benchmark_has_a_bank_a_task_and_a_stand_in_that_exists():
+    for name, one in BENCHMARKS.items():
+        assert one.bank in BANKS, name
+        assert one.task in TASKS, name
+        assert not one.stands_in_for or one.stands_in_for in BENCHMARKS
+    for members in SUITES.values():
+        assert set(members) <= BENCHMARKS.keys()
+
+
+def test_a_suite_runs_what_is_here_and_says_what_is_not(means):
+    made, said = means
+    suite = run_suite(plan("careqa_suite_open", judge="judge"), MODELS, made)
+    parts = {part.benchmark: part for part in suite.parts}
+    assert parts["careqa_open"].runs.keys() == {"answers", "prometheus"}
+    assert parts["careqa_open"].absent["perplexity"] == "no model here tells likelihoods"
+    assert parts["meqsum"].instead_of == "meddialog_qsumm"
+    assert "bank fetch medtext" in parts["medtext"].absent["answers"]
+    assert "credentialed users" in parts["mimic_repsum"].absent["answers"]
+    assert any(line.startswith("unavailable: medtext") for line in said)
+
+
+def test_results_have_errors_intervals_and_ranks(means):
+    suite = run_suite(plan("careqa_open", judge="judge"), MODELS, means[0])
+    found = {(one.model, one.metric): one for one in results_of(suite)}
+    good, poor = found["good", "chrf"], found["poor", "chrf"]
+    assert good.value == 1.0
+    assert poor.value < 0.5
+    assert poor.se > 0
+    assert poor.lo <= poor.value <= poor.hi
+    assert found["good", "prometheus"].value == 0.75
+    assert good.n == poor.n == 14
+    assert not good.ranked  # scripted models are never ranked
+
+
+def test_the_same_call_goes_on_where_it_was_cut_off(means, monkeypatch):
+    from medassay import pipeline
+
+    whole, calls = pipeline.run, []
+
+    def cut(path, **keys):
+        calls.append(path.name)
+        if len(calls) == 2:
+            raise IncompleteError("cut")
+        return whole(path, **keys)
+
+    monkeypatch.setattr(pipeline, "run", cut)
+    wanted = plan("careqa_open", "meqsum")
+    with pytest.raises(IncompleteError, match="1 runs are not finished"):
+        run_suite(wanted, MODELS, means[0])
+    suite = run_suite(wanted, MODELS, means[0])
+    assert calls == ["careqa_open-answers.toml", "meqsum-answers.toml", "meqsum-answers.toml"]
+    assert all("answers" in part.runs for part in suite.parts)
+    again = run_suite(wanted, MODELS, means[0])
+    assert len(calls) == 3
+    assert again.record == suite.record
+
+
+def test_languages_are_compared_over_the_questions_that_both_have(means):
+    suite = run_suite(plan("careqa_en", "careqa_es"), MODELS, means[0])
+    for gap in language_gaps(suite):
+        assert gap["n"] == 16
+        assert gap["lo"] <= gap["difference"] <= gap["hi"]
+    assert {gap["model"] for gap in language_gaps(suite)} == {"good", "poor"}
+
+
+def test_means_are_weighted_by_items_and_say_what_is_lacking(means, data):
+    rows = [
+        {
+            "id": f"i{n}",
+            "question": "Q?",
+            "opa": "a",
+            "opb": "b",
+            "opc": "c",
+            "opd": "d",
+            "cop": n % 4,
+            "choice_type": "single",
+        }
+        for n in range(20)
+    ]
+    write(data / "medmcqa/dev.json", rows)
+    suite = run_suite(plan("multimedqa"), MODELS, means[0])
+    accuracy = {(o.model, o.benchmark): o for o in results_of(suite) if o.metric == "accuracy"}
+    for one in weighted_means(suite):
+        medqa, medmcqa = (accuracy[one["model"], name] for name in ("medqa", "medmcqa"))
+        assert one["score"] == pytest.approx((medqa.value * 12 + medmcqa.value * 20) / 32)
+        assert one["lo"] <= one["score"] <= one["hi"]
+        assert one["lacking"] == ["mmlu_medical", "pubmedqa"]
+
+
+def test_the_report_is_written_in_every_form(means):
+    suite = run_suite(plan("careqa_open", judge="judge"), MODELS, means[0])
+    files = {**suite_sheet(suite).files(), **cards(suite)}
+    rows = list(csv.DictReader(io.StringIO(files["suite.csv"].decode())))
+    assert {row["metric"] for row in rows} >= {"rouge1", "bleu", "chrf", "prometheus"}
+    assert all(row["lo"] for row in rows)
+    document = json.loads(files["suite.json"])
+    assert len(document["results"]) == len(rows)
+    tex = files["suite.tex"].decode()
+    assert tex.count(r"\begin{tabular}") == tex.count(r"\end{tabular}") > 0
+    assert "SCRIPTED" in files["suite.md"].decode()
+    assert "## Limits" in files["cards/good.md"].decode()
+    published = suite_sheet(suite, as_published=True)
+    assert any(
+        "±" in text
+        for section in published.sections
+        for row in section.grids[0].rows
+        for text in row
+    )
+
+
+def test_no_files_at_all_is_refused_with_how_to_get_them(means, tmp_path):
+    empty = Means(data=tmp_path / "none", workspace=tmp_path / "w", secrets={})
+    with pytest.raises(InputError, match=r"no benchmark has its files.*bank fetch medtext"):
+        run_suite(plan("medtext"), MODELS, empty)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            'suite = ["nope"]\nmodels = ["m"]',
+            "suite 'nope' is unknown; suites are careqa_suite_closed",
+        ),
+        ('suite = []\nmodels = ["m"]', "'suite' is empty"),
+        ('suite = ["multimedqa"]\nmodels = ["m", "m"]', "'models' names something twice"),
+        ('suite = ["multimedqa"]\nmodels = ["m"]\nlimit = 0', "'limit' is 0; at least 1"),
+        ('suite = ["multimedqa"]\nmodels = ["m"]\nlimt = 3', "unknown key 'limt'"),
+        ('suite = ["multimedqa"]\nmodels = "m"', "'models': Input should be a valid"),
+    ],
+)
+def test_a_plan_of_a_suite_that_means_nothing_is_refused(tmp_path, text, says):
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=says):
+        load_suite_plan(path)
+
+
+def test_models_may_be_entries_folders_or_embedded(tmp_path):
+    makers.write_models(tmp_path, {"id": "m", "provider": "fake"})
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights/config.json").write_text("{}")
+    found = suite_models(
+        tmp_path / "models.json", ("m", str(tmp_path / "weights"), "embedded:smollm2")
+    )
+    assert {"m", "weights", "embedded:smollm2"} <= found.keys()
+    with pytest.raises(InputError, match="no folder of weights"):
+        suite_models(tmp_path / "none.json", ("x",))
+
+
+def test_a_folder_without_a_suite_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"no suite\.json"):
+        open_suite(tmp_path)
+
+
+def test_what_was_never_seen_is_not_shown_as_never(tmp_path):
+    base = {
+        "group": "g",
+        "benchmark": "b",
+        "title": "B",
+        "metric": "accuracy",
+        "better": "high",
+    }
+    none = Result(
+        **base, model="m", setting="s", value=0.0, se=0.0, lo=0.0, hi=0.0, n=12,
+        second={"method": "wilson", "lo": 0.0, "hi": 0.242},
+    )  # fmt: skip
+    assert cell(none) == "0.000 [0.000, 0.242]"
+    assert cell(none, as_published=True) == "0.000 ± 0.000"
+    assert cell(None) == "–"
+
+
+HOSTILE = "<script>alert(1)</script> =1+1 a_b & 50 % {x} \\input{y} \x1b[31m | `x`"
+
+
+def test_hostile_names_stay_text_in_every_form():
+    grid = Grid(heads=["model", "value"], rows=[[HOSTILE, "1"]], caption=HOSTILE)
+    sheet = Sheet(
+        name="s",
+        title=HOSTILE,
+        reading=HOSTILE,
+        sections=[Section(title=HOSTILE, text=HOSTILE, grids=[grid])],
+        columns=["model"],
+        lines=[{"model": "=1+1"}],
+        data={},
+        notes=[HOSTILE],
+    )
+    files = sheet.files()
+    assert b"<script>" not in files["index.html"]
+    assert b"\x1b" not in files["index.html"] + files["s.md"] + files["s.tex"]
+    assert rb"\input" not in files["s.tex"].replace(rb"\textbackslash{}input", b"")
+    assert files["s.csv"].decode().splitlines()[1] == "'=1+1"
