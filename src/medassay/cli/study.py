@@ -2,15 +2,20 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import UsageError
+from medassay.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from medassay.study.long_table import LongRow
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Studies of the judges themselves."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Studies of judges, metrics, benchmarks and banks themselves.",
 )
 
 
@@ -42,6 +47,83 @@ def injection(
         out.result(f"moved by {', '.join(found['moved_by'])}")
     if found["no_verdict"]:
         out.result(f"no verdict on {', '.join(found['no_verdict'])}")
+
+
+@app.command("correlation")
+def correlation(
+    results: Path = typer.Argument(
+        ...,
+        help="A suite, or a CSV with dataset, metric, model, value (and direction: up or down).",
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figures, Markdown, CSV, JSON."
+    ),
+    dataset: str = typer.Option("", help="Only these data sets, comma-separated."),
+    metric: str = typer.Option("", help="Only these metrics, comma-separated."),
+    external: Path | None = typer.Option(
+        None,
+        help="Scores from elsewhere (arena Elo, say): a CSV with model, name, value, source, date.",
+    ),
+    models: Path | None = typer.Option(
+        None, help="A models file with sizes: small and larger models are told apart."
+    ),
+) -> None:
+    """Tell which benchmarks and metrics say the same of models, with intervals, order and clusters."""
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.model.spec import load_models
+    from medassay.study.correlation import correlation_sheet, correlation_study
+    from medassay.study.long_table import chosen, read_external
+
+    if to is not None:
+        new_folder(to)
+    rows, sizes = results_at(results)
+    if models is not None:
+        sizes = {name: s.size for name, s in load_models(models).items() if s.size is not None}
+    found = correlation_study(
+        chosen(rows, _listed(dataset), _listed(metric)),
+        external=read_external(external) if external else (),
+        sizes=sizes,
+    )
+    tell_sheet(correlation_sheet(found), to)
+
+
+def results_at(place: Path) -> "tuple[list[LongRow], dict[str, float]]":
+    """Return the numbers of a suite or of a CSV file, and the sizes of models where they are known."""
+    from medassay.study.long_table import LongRow, read_long
+    from medassay.suite.results import results_of
+    from medassay.suite.run import is_suite_folder, open_suite
+
+    if not is_suite_folder(place):
+        if place.is_dir():
+            raise InputError(f"{place}: no suite; expected the folder of one, or a CSV file")
+        return read_long(place), {}
+    suite = open_suite(place)
+    found = [one for one in results_of(suite) if one.ranked and one.value is not None]
+    several = len({one.setting for one in found}) > 1
+    rows = [
+        LongRow(
+            dataset=one.title,
+            metric=one.metric,
+            model=f"{one.model}, {one.setting}" if several else one.model,
+            value=one.value or 0.0,
+            better=one.better,
+            n=one.n,
+        )
+        for one in found
+    ]
+    return rows, suite_sizes(suite.folder)
+
+
+def suite_sizes(folder: Path) -> dict[str, float]:
+    """Return model → billions of parameters, of the entries that a suite asked."""
+    from medassay.model.spec import load_models
+
+    specs = load_models(folder / "models.json")
+    return {name: spec.size for name, spec in specs.items() if spec.size is not None}
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 @app.command("power")

@@ -22,12 +22,13 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A table of texts; the first `heads` are of columns that name the row."""
+    """A table of texts; the first `names` columns name the row."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
     names: int = 1  # columns that name a row
+    folded: bool = False  # on the page behind a click
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,9 @@
-"""How numbers rise and fall together: Pearson's correlation pair by pair, and the order that puts alike ones together.
+"""How numbers rise and fall together: Pearson, Spearman and Kendall pair by pair, and the order that puts alike ones together.
 
 Source: specification of statistics, 7.7.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike
 FEWEST = 3  # complete pairs
 CUT = 0.5  # distance at which clusters end
 _CONSTANT = 1e-12
+_MOST_LOST = 0.05  # of draws in which a correlation is undefined
+Measure = Callable[[np.ndarray, np.ndarray], float | None]
+Ends = tuple[tuple[float | None, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -51,20 +54,105 @@ def pearson(columns: ArrayLike) -> Correlations:
     >>> pearson([[1, 2, 1], [2, 4, 1], [3, 6, 1]]).values[0]
     (1.0, 1.0, None)
     """
+    return _pairwise(columns, _r)
+
+
+def spearman(columns: ArrayLike) -> Correlations:
+    """Return Spearman's rho of every pair of columns: Pearson's r of their average ranks, over the rows that have both.
+
+    Examples
+    --------
+    >>> spearman([[1, 1], [2, 8], [3, 27], [4, 64]]).values[0]
+    (1.0, 1.0)
+    """
+    from scipy.stats import rankdata
+
+    return _pairwise(columns, lambda a, b: _r(rankdata(a), rankdata(b)) if len(a) else None)
+
+
+def kendall(columns: ArrayLike) -> Correlations:
+    """Return Kendall's tau-b of every pair of columns, over the rows that have both.
+
+    Examples
+    --------
+    >>> kendall([[1, 4], [2, 3], [3, 2], [4, 1]]).values[0]
+    (1.0, -1.0)
+    """
+    return _pairwise(columns, _tau)
+
+
+def _pairwise(columns: ArrayLike, measure: Measure) -> Correlations:
     table = np.asarray(columns, dtype=np.float64)
     known = ~np.isnan(table)
     k = table.shape[1]
-    values: list[tuple[float | None, ...]] = []
     counts = known.T.astype(int) @ known.astype(int)
+    values: list[list[float | None]] = [[None] * k for _ in range(k)]
     for i in range(k):
-        row: list[float | None] = []
-        for j in range(k):
+        for j in range(i, k):
             both = known[:, i] & known[:, j]
-            row.append(_r(table[both, i], table[both, j]))
-        values.append(tuple(row))
+            values[i][j] = values[j][i] = measure(table[both, i], table[both, j])
     return Correlations(
-        values=tuple(values), n=tuple(tuple(map(int, line)) for line in counts.tolist())
+        values=tuple(map(tuple, values)),
+        n=tuple(tuple(map(int, line)) for line in counts.tolist()),
     )
+
+
+def _tau(first: np.ndarray, second: np.ndarray) -> float | None:
+    if len(first) < FEWEST:
+        return None
+    above = np.triu_indices(len(first), 1)
+    signs = [np.sign(np.subtract.outer(one, one)[above]) for one in (first, second)]
+    size = np.sqrt((signs[0] @ signs[0]) * (signs[1] @ signs[1]))
+    return float(signs[0] @ signs[1] / size) if size > 0 else None
+
+
+def pearson_intervals(
+    columns: ArrayLike, *, seed: int, n_resamples: int = 1000, level: float = 0.95
+) -> tuple[Ends, Ends]:
+    """Return the lower and the upper end of each r, by drawing rows with replacement (percentiles).
+
+    Parameters
+    ----------
+    columns : shape (n_rows, k), NaN where a value is absent; rows are what is drawn, as models
+
+    Returns
+    -------
+    tuple
+        None where r is undefined in more than a twentieth of the draws: too few rows to say.
+    """
+    table = np.asarray(columns, dtype=np.float64)
+    n, k = table.shape
+    known = (~np.isnan(table)).astype(np.float64)
+    # Far from 0 the sums of squares would lose the differences that matter.
+    centre = np.nanmean(np.where(known.any(axis=0), table, 0.0), axis=0)
+    spread = np.nanstd(np.where(known.any(axis=0), table, 0.0), axis=0)
+    scaled = np.where(known > 0, (table - centre) / np.where(spread > 0, spread, 1.0), 0.0)
+    rng = np.random.default_rng(seed)
+    draws = np.full((n_resamples, k, k), np.nan)
+    for at in range(n_resamples):
+        times = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)[:, None]
+        distinct = ((times > 0) * known).T @ known
+        size = (times * known).T @ known
+        one = (times * scaled).T @ known
+        both = (times * scaled).T @ scaled
+        square = (times * scaled**2).T @ known
+        with np.errstate(invalid="ignore", divide="ignore"):
+            varies = square - one**2 / size
+            r = (both - one * one.T / size) / np.sqrt(varies * varies.T)
+        defined = (distinct >= FEWEST) & (varies > _CONSTANT) & (varies.T > _CONSTANT)
+        draws[at] = np.where(defined, np.clip(r, -1.0, 1.0), np.nan)
+    lost = np.isnan(draws).mean(axis=0)
+    tail = (1 - level) / 2
+    ends = []
+    for share in (tail, 1 - tail):
+        found = np.full((k, k), np.nan)
+        told = lost <= _MOST_LOST
+        if told.any():
+            found[told] = np.nanquantile(draws[:, told], share, axis=0)
+        ends.append(
+            tuple(tuple(None if np.isnan(v) else float(v) for v in row) for row in found)
+        )
+    return ends[0], ends[1]
 
 
 def _r(first: np.ndarray, second: np.ndarray) -> float | None:

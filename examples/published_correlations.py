@@ -1,0 +1,59 @@
+"""What the published tables of the CareQA suite say of its benchmarks and metrics, from the numbers alone.
+
+Reads the results of twelve models (Tables 7 to 20 of the paper) below MEDASSAY_DATA; without them it says so and ends.
+"""
+
+import os
+from pathlib import Path
+
+from medassay.study.correlation import ITEMS, correlation_sheet, correlation_study
+from medassay.study.long_table import read_long
+
+table = (
+    Path(os.environ.get("MEDASSAY_DATA", "../shared/data"))
+    / "careqa_suite_results/results_long.csv"
+)
+if not table.is_file():
+    raise SystemExit(f"{table.name} is not here: set MEDASSAY_DATA")
+
+rows = read_long(table)
+study = correlation_study(rows)
+print(correlation_sheet(study).reading)
+
+print(
+    "\n1. Accuracies of closed benchmarks: Pearson's r over 12 models [95 % interval by drawing models]"
+)
+view = study["views"]["accuracy over data sets"]
+names, found = view["columns"], view["matrices"]
+for first, second in (
+    ("CareQA (en)", "MMLU"),
+    ("MedMCQA", "MedQA"),
+    ("PubMedQA", "MMLU"),
+    ("PubMedQA", "MedQA"),
+):
+    i, j = names.index(first), names.index(second)
+    r, lo, hi = (found[key][i][j] for key in ("pearson", "pearson_lo", "pearson_hi"))
+    print(f"   {first:12} {second:8} {r:5.2f} [{lo:.2f}, {hi:.2f}]")
+
+print("\n2. Metrics of MedText fall into clusters (distance 1 − |r| below 0.5)")
+for cluster in study["views"]["metrics of MedText"]["clusters"]:
+    print(f"   {', '.join(cluster)}")
+
+print("\n3. The published mean over MultiMedQA is that of its parts, each by its items")
+parts = {"PubMedQA": 500, **{name: ITEMS[name] for name in ("MedMCQA", "MedQA", "MMLU")}}
+accuracy = {(r.dataset, r.model): r.value for r in rows if r.metric == "accuracy"}
+for model in study["models"][:3]:
+    mean = sum(n * accuracy[name, model] for name, n in parts.items()) / sum(parts.values())
+    print(f"   {model:28} {mean:.3f} published {accuracy['multimedqa', model]:.3f}")
+
+print("\n4. What goes with closed accuracy, and what does not")
+for one in study["closed"]:
+    if one["column"] in (
+        "PubMedQA · accuracy",
+        "CareQA-Open · Prometheus",
+        "OLAPH · BERTScore",
+        "MedText · ROUGE1",
+    ):
+        print(
+            f"   {one['column']:28} {one['pearson']:5.2f} [{one['pearson_lo']:.2f}, {one['pearson_hi']:.2f}]"
+        )

@@ -1,0 +1,442 @@
+"""Which benchmarks and metrics say the same of models: matrices of correlations over models, with intervals, order and clusters.
+
+Few models make wide intervals: n is printed everywhere, and a correlation over twelve models is a hint.
+
+Source: specification of statistics, 7.6 and 7.7.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medassay.errors import InputError
+from medassay.publication.page.html import signed
+from medassay.publication.plot.matrix import heat_map
+from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.statistic.draws import Floats, seed_of
+from medassay.statistic.metric.correlation import (
+    CUT,
+    FEWEST,
+    kendall,
+    pearson,
+    pearson_intervals,
+    spearman,
+    tree,
+)
+from medassay.statistic.metric.weighted import weighted_accuracy
+from medassay.study.long_table import External, LongRow
+
+ACCURACY = "accuracy"
+CLOSED = "weighted closed accuracy"
+RANKS = "metrics, by mean rank over data sets"
+# Test items of published sets, for tables that do not say how many.
+ITEMS = {
+    "BioRED": 1163,
+    "CareQA (en)": 5621,
+    "CareQA (es)": 5621,
+    "MMLU": 1089,
+    "MedMCQA": 4183,
+    "MedQA": 1273,
+    "PubMedQA": 500,
+}
+_OF_PARTS = ("multimedqa",)  # columns that are means of others
+_SMALL = 10.0  # billions of parameters; from there on medium and larger
+_MOST_DRAWN = 30  # columns of a heat map
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers of models: shape (n_models, n_columns), NaN where absent."""
+
+    models: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: Floats
+
+    def of(self, models: Sequence[str]) -> "Table":
+        """Return the rows of some models."""
+        kept = [at for at, name in enumerate(self.models) if name in models]
+        return Table(tuple(self.models[at] for at in kept), self.columns, self.values[kept])
+
+
+def correlation_study(
+    rows: Sequence[LongRow],
+    *,
+    external: Sequence[External] = (),
+    sizes: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """Return the correlations of a long table of results.
+
+    Parameters
+    ----------
+    external : scores from elsewhere, as further columns; a model without one has none
+    sizes : model → billions of parameters, for groups of models
+
+    Returns
+    -------
+    dict
+        columns, matrices (pearson, pearson_lo, pearson_hi, spearman, kendall, n), clusters and order (names) of all columns;
+        `views` the same of parts (metrics of a data set, data sets by a metric, groups of models); `closed` what goes with the
+        weighted accuracy of closed benchmarks; models, groups, sources of external scores.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than three models or two columns.
+    """
+    models = tuple(sorted({row.model for row in rows}))
+    groups = _groups(models, sizes or {})
+    columns = _columns(rows)
+    whole = _table(models, columns)
+    if len(models) < FEWEST or len(columns) < 2:
+        raise InputError(
+            f"correlation: {len(models)} models and {len(columns)} columns; at least {FEWEST} models and 2 columns are needed"
+        )
+    closed = _weighted(rows)
+    if closed:
+        columns = {**columns, CLOSED: closed}
+    for name in dict.fromkeys(one.name for one in external):
+        columns[name] = {
+            e.model: e.value for e in external if e.name == name and e.model in models
+        }
+    whole = _table(models, columns)
+    views = {name: _table(models, found) for name, found in _views(rows)}
+    made = {name: _matrices(table) for name, table in views.items()}
+    for group, members in groups.items():
+        for name in (f"{ACCURACY} over data sets", RANKS):
+            if len(groups) > 1 and len(members) >= FEWEST and name in views:
+                made[f"{name}: {group} models"] = _matrices(views[name].of(members))
+    return {
+        "models": list(models),
+        "groups": groups,
+        "pooled": len(groups) > 1,
+        "sources": [
+            {"name": one[0], "source": one[1], "date": one[2]}
+            for one in sorted({(e.name, e.source, e.date) for e in external})
+        ],
+        **_matrices(whole),
+        "views": made,
+        "closed": _against(whole, CLOSED) if closed else [],
+    }
+
+
+def _columns(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
+    """Return name → model → value; a column is called by data set and metric, by one of them where the other never changes."""
+    several_sets = len({row.dataset for row in rows}) > 1
+    several = len({row.metric for row in rows}) > 1
+    made: dict[str, dict[str, float]] = {}
+    for row in rows:
+        name = f"{row.dataset} · {row.metric}" if several_sets and several else row.dataset
+        name = name if several_sets else row.metric
+        if row.model in made.setdefault(name, {}):
+            raise InputError(
+                f"correlation: model '{row.model}' has two numbers for {row.dataset}, {row.metric}; expected one"
+            )
+        made[name][row.model] = row.value
+    return made
+
+
+def _views(rows: Sequence[LongRow]) -> Iterator[tuple[str, dict[str, dict[str, float]]]]:
+    """Yield the parts of a table that have three columns or more: data sets by a metric, metrics of a data set, mean ranks."""
+    datasets = dict.fromkeys(row.dataset for row in rows)
+    metrics = sorted({row.metric for row in rows}, key=lambda name: (name != ACCURACY, name))
+    ranks = _mean_ranks(rows)
+    if len(ranks) >= FEWEST and len(datasets) > 1:
+        yield RANKS, ranks
+    for metric in metrics:
+        found = _columns([row for row in rows if row.metric == metric])
+        if len(found) >= FEWEST and len(metrics) > 1:
+            yield f"{metric} over data sets", found
+    for dataset in datasets:
+        found = _columns([row for row in rows if row.dataset == dataset])
+        if len(found) >= FEWEST and len(datasets) > 1:
+            yield f"metrics of {dataset}", found
+
+
+def _mean_ranks(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
+    """Return metric → model → mean over data sets of its average rank, 1 best; metrics of open answers alone."""
+    from scipy.stats import rankdata
+
+    ranks: dict[str, dict[str, list[float]]] = {}
+    for (_, metric), found in _by(rows).items():
+        if metric == ACCURACY:
+            continue
+        sign = 1.0 if found[0].better == "low" else -1.0
+        placed = rankdata([sign * row.value for row in found])
+        for row, place in zip(found, placed, strict=True):
+            ranks.setdefault(metric, {}).setdefault(row.model, []).append(float(place))
+    return {
+        metric: {model: sum(v) / len(v) for model, v in found.items()}
+        for metric, found in ranks.items()
+    }
+
+
+def _by(rows: Sequence[LongRow]) -> dict[tuple[str, str], list[LongRow]]:
+    made: dict[tuple[str, str], list[LongRow]] = {}
+    for row in rows:
+        made.setdefault((row.dataset, row.metric), []).append(row)
+    return made
+
+
+def _weighted(rows: Sequence[LongRow]) -> dict[str, float]:
+    """Return model → weighted accuracy over the closed benchmarks that all models have; {} without two such."""
+    found = {
+        dataset: {row.model: row for row in own}
+        for (dataset, metric), own in _by(rows).items()
+        if metric == ACCURACY and dataset not in _OF_PARTS
+    }
+    models = {row.model for row in rows}
+    items = {
+        name: next((row.n for row in own.values() if row.n), None) or ITEMS.get(name)
+        for name, own in found.items()
+    }
+    known = {
+        name: n for name, n in items.items() if n is not None and found[name].keys() == models
+    }
+    if len(known) < 2:
+        return {}
+    return {
+        model: weighted_accuracy({name: found[name][model].value for name in known}, known)
+        for model in models
+    }
+
+
+def _table(models: Sequence[str], columns: Mapping[str, Mapping[str, float]]) -> Table:
+    values = np.array(
+        [[columns[name].get(model, np.nan) for name in columns] for model in models]
+    )
+    return Table(tuple(models), tuple(columns), values)
+
+
+def _groups(models: Sequence[str], sizes: Mapping[str, float]) -> dict[str, list[str]]:
+    """Return small and larger models; one group where sizes are unknown."""
+    known = {name: sizes[name] for name in models if name in sizes}
+    if len(known) < len(models):
+        return {"all": list(models)}
+    groups = {
+        f"small (under {_SMALL:g} B)": [n for n in models if known[n] < _SMALL],
+        f"medium (from {_SMALL:g} B)": [n for n in models if known[n] >= _SMALL],
+    }
+    return {name: members for name, members in groups.items() if members}
+
+
+def _matrices(table: Table) -> dict[str, Any]:
+    r = pearson(table.values)
+    lo, hi = pearson_intervals(table.values, seed=seed_of(*table.models, *table.columns))
+    joined = tree(r.values)
+    return {
+        "columns": list(table.columns),
+        "n_models": len(table.models),
+        "matrices": {
+            "pearson": r.values,
+            "pearson_lo": lo,
+            "pearson_hi": hi,
+            "spearman": spearman(table.values).values,
+            "kendall": kendall(table.values).values,
+            "n": r.n,
+        },
+        "order": [table.columns[at] for at in joined.order],
+        "merges": [list(merge) for merge in joined.merges],
+        "clusters": [[table.columns[at] for at in cluster] for cluster in joined.clusters],
+    }
+
+
+def _against(table: Table, name: str) -> list[dict[str, Any]]:
+    """Return how every other column goes with one, by falling |r|."""
+    at = table.columns.index(name)
+    found = _matrices(table)["matrices"]
+    made = [
+        {
+            "column": column,
+            **{
+                key: found[key][i][at]
+                for key in ("pearson", "pearson_lo", "pearson_hi", "spearman", "kendall", "n")
+            },
+        }
+        for i, column in enumerate(table.columns)
+        if i != at
+    ]
+    return sorted(made, key=lambda one: -abs(one["pearson"] or 0.0))
+
+
+def correlation_sheet(study: Mapping[str, Any]) -> Sheet:
+    """Return the study as a sheet."""
+    sections = [_view("All columns", study)] if len(study["columns"]) <= _MOST_DRAWN else []
+    if study["closed"]:
+        sections.append(_closed(study["closed"], study["n_models"]))
+    sections += [_view(name, view) for name, view in study["views"].items()]
+    lines = [
+        {
+            "view": name,
+            "first": a,
+            "second": b,
+            **{key: view["matrices"][key][i][j] for key in view["matrices"]},
+        }
+        for name, view in {"all": study, **study["views"]}.items()
+        for i, a in enumerate(view["columns"])
+        for j, b in enumerate(view["columns"])
+        if i < j
+    ]
+    columns = [
+        "view",
+        "first",
+        "second",
+        "pearson",
+        "pearson_lo",
+        "pearson_hi",
+        "spearman",
+        "kendall",
+        "n",
+    ]
+    return Sheet(
+        name="correlation",
+        title="Correlations of benchmarks and metrics",
+        reading=reading(study),
+        notes=[
+            f"Pearson's r over {study['n_models']} models, with 95 % intervals by drawing models; clusters join below a distance of {CUT:g} "
+            "(1 − |r|, average linkage). Undefined with fewer than three models, or where a column does not vary.",
+            "Few models: a correlation here is a hint, and its interval is wide.",
+            *(
+                [
+                    "The matrix of all models is pooled over groups of sizes; groups stand apart below."
+                ]
+                if study["pooled"]
+                else []
+            ),
+            *(f"{one['name']}: {one['source']}, {one['date']}." for one in study["sources"]),
+        ],
+        facts={"Models": ", ".join(study["models"])},
+        sections=sections,
+        columns=columns,
+        lines=lines,
+        data=study,
+    )
+
+
+def reading(study: Mapping[str, Any]) -> str:
+    """Return the study in one paragraph: which closed benchmarks agree, into how many clusters metrics fall, what goes with accuracy."""
+    parts = [f"{study['n_models']} models."]
+    accuracy = study["views"].get(f"{ACCURACY} over data sets")
+    if accuracy:
+        parts.append(_agreement(accuracy))
+    counts = [len(v["clusters"]) for n, v in study["views"].items() if n.startswith("metrics of ") and not n.endswith(" models")]  # fmt: skip
+    if counts:
+        parts.append(
+            f"The metrics of a data set fall into {min(counts)}"
+            + (f" to {max(counts)}" if max(counts) > min(counts) else "")
+            + " clusters: what one says, the others of its cluster say too."
+        )
+    others = [
+        one
+        for one in study["closed"]
+        if ACCURACY not in one["column"] and one["pearson"] is not None
+    ]
+    sure = [
+        one
+        for one in others
+        if one["pearson_lo"] is not None and one["pearson_lo"] * one["pearson_hi"] > 0
+    ]
+    if others:
+        parts.append(
+            f"Of {len(others)} numbers of open answers {len(sure)} go with closed accuracy beyond what drawing models explains; closed "
+            "accuracy does not stand in for the others."
+        )
+    if len(parts) == 1:
+        parts.append(
+            f"{len(study['columns'])} columns fall into {len(study['clusters'])} clusters."
+        )
+    return " ".join(parts)
+
+
+def _agreement(view: Mapping[str, Any]) -> str:
+    """Say which closed benchmarks tell the same of models, and which stand apart."""
+    largest = max(view["clusters"], key=len)
+    apart = [name for cluster in view["clusters"] if cluster is not largest for name in cluster]
+    if len(largest) < 2:
+        return "No two closed benchmarks tell the same of these models."
+    said = f"{', '.join(largest)} tell the same of models"
+    return (
+        f"{said}; {', '.join(apart)} stand{'s' if len(apart) == 1 else ''} apart."
+        if apart
+        else f"{said}."
+    )
+
+
+def _view(name: str, view: Mapping[str, Any]) -> Section:
+    names = view["columns"]
+    order = [names.index(one) for one in view["order"]]
+    figure = None
+    if len(names) <= _MOST_DRAWN:
+        drawn = heat_map(
+            names,
+            view["matrices"]["pearson"],
+            order=order,
+            merges=[tuple(merge) for merge in view["merges"]],
+            linkage=f"Pearson's r over {view['n_models']} models, average linkage of 1 − |r|",
+        )
+        figure = (f"correlation-{_slug(name)}", drawn)
+    clusters = "; ".join(", ".join(cluster) for cluster in view["clusters"])
+    return Section(
+        title=f"{name[0].upper()}{name[1:]} (n = {view['n_models']})",
+        text=f"Clusters: {clusters}.",
+        figure=figure,
+        grids=[_matrix(view, order)] if len(names) <= _MOST_DRAWN else [],
+    )
+
+
+def _matrix(view: Mapping[str, Any], order: Sequence[int]) -> Grid:
+    names, found = view["columns"], view["matrices"]
+    rows = [
+        [
+            names[i],
+            *(_shown(found, i, j) if at > other else "" for other, j in enumerate(order)),
+        ]
+        for at, i in enumerate(order)
+    ]
+    return Grid(
+        heads=["", *(names[j] for j in order)],
+        rows=rows,
+        caption="Pearson [95 % interval]",
+        folded=True,
+    )
+
+
+def _shown(found: Mapping[str, Any], i: int, j: int) -> str:
+    r, lo, hi = (found[key][i][j] for key in ("pearson", "pearson_lo", "pearson_hi"))
+    if r is None:
+        return "undefined"
+    return _r(r) if lo is None else f"{_r(r)} [{_r(lo)}, {_r(hi)}]"
+
+
+def _closed(found: Sequence[Mapping[str, Any]], n: int) -> Section:
+    rows = [
+        [
+            one["column"],
+            _r(one["pearson"]),
+            "–"
+            if one["pearson_lo"] is None
+            else f"[{_r(one['pearson_lo'])}, {_r(one['pearson_hi'])}]",
+            *(_r(one[key]) for key in ("spearman", "kendall")),
+            str(one["n"]),
+        ]
+        for one in found
+    ]
+    return Section(
+        title="Closed accuracy against everything else",
+        text=f"How every number goes with the accuracy over closed benchmarks, each by its items, over at most {n} models.",
+        grids=[
+            Grid(
+                heads=["number", "Pearson", "95 % interval", "Spearman", "Kendall", "models"],
+                rows=rows,
+            )
+        ],
+    )
+
+
+def _r(value: float | None) -> str:
+    return "undefined" if value is None else signed(value, 2)
+
+
+def _slug(name: str) -> str:
+    return "-".join("".join(c if c.isalnum() else " " for c in name).lower().split()) or "view"

@@ -1,0 +1,147 @@
+"""Results as a long table: one number for each data set, metric and model. What correlations are computed from."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from medassay.bank.draft import read_csv
+from medassay.errors import InputError
+
+_DATASETS = ("title", "dataset", "benchmark", "task")
+_BETTER = {"up": "high", "high": "high", "down": "low", "low": "low", "": "high"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongRow:
+    """One number; `better` says which end is, `n` is the number of test items where it is known."""
+
+    dataset: str
+    metric: str
+    model: str
+    value: float
+    better: str = "high"
+    n: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class External:
+    """A score of a model that comes from elsewhere, with its source and date."""
+
+    name: str
+    model: str
+    value: float
+    source: str
+    date: str
+
+
+def read_long(path: Path) -> list[LongRow]:
+    """Return the numbers in a CSV file with the columns dataset (or title, benchmark, task), metric, model and value.
+
+    `direction` (up, down) or `better` (high, low) and `n` are read where they are there; rows without a value are left out.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the row and what was expected.
+    """
+    made: list[LongRow] = []
+    for number, row in enumerate(_rows(path), 2):
+        named = next((name for name in _DATASETS if row.get(name)), None)
+        missing = [name for name in ("metric", "model", "value") if name not in row]
+        if named is None or missing:
+            lacking = ", ".join([*missing, *([] if named else ["dataset"])])
+            raise InputError(
+                f"{path.name} row {number}: lacks {lacking}; expected columns dataset, metric, model, value, and direction (up or down) "
+                "where lower is better"
+            )
+        if row["value"].strip().lower() in ("", "-", "nan", "none"):
+            continue
+        better = _BETTER.get((row.get("direction") or row.get("better") or "").strip().lower())
+        if better is None:
+            raise InputError(f"{path.name} row {number}: direction; expected up or down")
+        made.append(
+            LongRow(
+                dataset=row[named],
+                metric=row["metric"],
+                model=_model(row),
+                value=_number(row["value"], f"{path.name} row {number}: value"),
+                better=better,
+                n=int(_number(row["n"], f"{path.name} row {number}: n"))
+                if row.get("n")
+                else None,
+            )
+        )
+    if not made:
+        raise InputError(f"{path.name}: holds no number")
+    return made
+
+
+def read_external(path: Path) -> list[External]:
+    """Return scores from elsewhere: a CSV file with model, name, value, source and date, all of them needed."""
+    made = []
+    for number, row in enumerate(_rows(path), 2):
+        where = f"{path.name} row {number}"
+        for key in ("model", "name", "value", "source", "date"):
+            if not (row.get(key) or "").strip():
+                raise InputError(
+                    f"{where}: {key} is absent; expected columns model, name, value, source, date"
+                )
+        value = _number(row["value"], f"{where}: value")
+        made.append(
+            External(
+                name=row["name"],
+                model=row["model"],
+                value=value,
+                source=row["source"],
+                date=row["date"],
+            )
+        )
+    return made
+
+
+def _rows(path: Path) -> Iterable[dict[str, str]]:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    return read_csv(path)
+
+
+def _model(row: Mapping[str, str]) -> str:
+    setting = row.get("setting") or "zero_shot"
+    return row["model"] if setting == "zero_shot" else f"{row['model']}, {setting}"
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{where}: '{text}'; expected a number")
+    return value
+
+
+def chosen(
+    rows: Sequence[LongRow], datasets: Sequence[str], metrics: Sequence[str]
+) -> list[LongRow]:
+    """Return the rows of some data sets and metrics, all where none is named.
+
+    Raises
+    ------
+    InputError
+        When a name is not there.
+    """
+    for option, wanted, known in (
+        ("--dataset", datasets, {row.dataset for row in rows}),
+        ("--metric", metrics, {row.metric for row in rows}),
+    ):
+        for name in wanted:
+            if name not in known:
+                raise InputError(
+                    f"{option}: '{name}' is not here; known are {', '.join(sorted(known))}"
+                )
+    return [
+        row
+        for row in rows
+        if (not datasets or row.dataset in datasets) and (not metrics or row.metric in metrics)
+    ]

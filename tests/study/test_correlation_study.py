@@ -1,0 +1,276 @@
+"""The correlation study: the golden clusters, what is published, groups, scores from elsewhere, and tables that are refused."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from medassay.cli.main import call
+from medassay.errors import InputError
+from medassay.statistic.metric.correlation import kendall, pearson, pearson_intervals, spearman
+from medassay.statistic.metric.spread import resilience, variation
+from medassay.statistic.metric.weighted import weighted_accuracy
+from medassay.study.correlation import (
+    CLOSED,
+    RANKS,
+    correlation_sheet,
+    correlation_study,
+)
+from medassay.study.long_table import External, LongRow, chosen, read_external, read_long
+
+
+def test_the_golden_ranks_and_taus(golden):
+    wanted = golden("statistics")["correlation"]
+    table = np.column_stack([wanted["x"], wanted["y"]])
+    assert spearman(table).values[0][1] == pytest.approx(wanted["spearman"], abs=1e-9)
+    assert kendall(table).values[0][1] == pytest.approx(wanted["kendall_tau_b"], abs=1e-9)
+
+
+@given(st.lists(st.tuples(*[st.integers(-5, 5)] * 2), min_size=3, max_size=20))
+def test_rank_correlations_are_those_of_scipy(rows):
+    table = np.array(rows, dtype=float)
+    if min(np.ptp(table, axis=0)) == 0:
+        assert spearman(table).values[0][1] is None
+        assert kendall(table).values[0][1] is None
+        return
+    rho = stats.spearmanr(*table.T).statistic
+    assert spearman(table).values[0][1] == pytest.approx(rho, abs=1e-9)
+    assert kendall(table).values[0][1] == pytest.approx(
+        stats.kendalltau(*table.T).statistic, abs=1e-9
+    )
+
+
+def test_intervals_hold_what_drawing_rows_one_by_one_gives():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=15)
+    table = np.column_stack([x, x + rng.normal(size=15), 1e6 + rng.normal(size=15)])
+    table[3, 1] = np.nan
+    lo, hi = pearson_intervals(table, seed=9, n_resamples=400)
+    draws = np.random.default_rng(9)
+    found = []
+    for _ in range(400):
+        drawn = table[draws.integers(0, 15, 15)]
+        found.append(pearson(drawn[:, :2]).values[0][1])
+    ends = np.nanquantile(np.array(found, dtype=float), [0.025, 0.975])
+    assert (lo[0][1], hi[0][1]) == pytest.approx(tuple(ends), abs=1e-9)
+    assert lo[0][2] < 0 < hi[0][2]
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    """Percentiles over rows are short for few rows; with forty they cover in over 88 % of 300 tables."""
+    rng = np.random.default_rng(8)
+    hits = 0
+    for at in range(300):
+        x = rng.normal(size=40)
+        table = np.column_stack([x, 0.6 * x + 0.8 * rng.normal(size=40)])
+        lo, hi = pearson_intervals(table, seed=at, n_resamples=200)
+        hits += lo[0][1] <= 0.6 <= hi[0][1]
+    assert 0.88 <= hits / 300 <= 0.99
+
+
+def test_few_rows_have_no_interval():
+    lo, hi = pearson_intervals([[1, 2], [2, 4], [3, 7]], seed=1, n_resamples=200)
+    assert (lo[0][1], hi[0][1]) == (None, None)
+
+
+def test_the_golden_resilience(golden):
+    wanted = golden("statistics")["resilience"]
+    found = resilience(wanted["items"])
+    assert found.range == pytest.approx(wanted["column_range"])
+    assert found.variances == pytest.approx(wanted["item_variances"], abs=1e-12)
+    assert found.scaled == pytest.approx(wanted["scaled"], abs=1e-12)
+    assert found.mean == pytest.approx(wanted["mean_scaled"], abs=1e-12)
+    assert found.scaled_squared == pytest.approx(wanted["scaled_by_range_squared"], abs=1e-12)
+    assert found.meta_variance == pytest.approx(wanted["meta_variance"], abs=1e-15)
+
+
+def test_the_golden_variation(golden):
+    wanted = golden("statistics")["self_consistency"]
+    assert variation(wanted["x"]) == pytest.approx(wanted["cv"], abs=1e-12)
+    assert variation(wanted["cases"][0]["x"]) is None
+    assert variation(wanted["cases"][1]["x"]) == 0.0
+
+
+def test_a_metric_that_never_moves_has_no_variance():
+    found = resilience([[0.4] * 6] * 3)
+    assert (found.mean, found.meta_variance) == (0.0, 0.0)
+
+
+def test_the_golden_weighted_accuracies(golden):
+    wanted = golden("statistics")["weighted_accuracy"]
+    for row in wanted["rows"]:
+        found = weighted_accuracy(
+            {name: row[name] for name in wanted["sizes"]}, wanted["sizes"]
+        )
+        assert found == pytest.approx(row["expected"], abs=1e-12)
+        assert abs(found - row["published"]) <= 0.001
+
+
+def golden_rows(golden):
+    wanted = golden("statistics")["metric_clusters"]
+    return wanted, [
+        LongRow(dataset="MedText", metric=metric, model=model, value=value)
+        for model, values in zip(wanted["models"], wanted["values"], strict=True)
+        for metric, value in zip(wanted["metrics"], values, strict=True)
+    ]
+
+
+def test_the_golden_clusters_of_metrics(golden):
+    wanted, rows = golden_rows(golden)
+    study = correlation_study(rows)
+    assert study["n_models"] == 12
+    assert sorted(map(sorted, study["clusters"])) == sorted(map(sorted, wanted["clusters"]))
+    place = [study["columns"].index(name) for name in wanted["metrics"]]
+    found = np.array(study["matrices"]["pearson"], dtype=float)[np.ix_(place, place)]
+    assert np.allclose(found, wanted["pearson"], atol=1e-9)
+    assert sorted(study["order"]) == sorted(wanted["metrics"])
+
+
+@pytest.mark.real_data
+def test_the_published_findings(data):
+    """Closed exams agree, PubMedQA less; three clusters of metrics on MedText; open answers are another matter."""
+    study = correlation_study(read_long(data / "careqa_suite_results/results_long.csv"))
+    view = study["views"]["accuracy over data sets"]
+    names, r = view["columns"], view["matrices"]["pearson"]
+    exams = ["CareQA (en)", "CareQA (es)", "MMLU", "MedMCQA", "MedQA"]
+    pairs = [r[names.index(a)][names.index(b)] for a in exams for b in exams if a < b]
+    pubmed = [r[names.index("PubMedQA")][names.index(b)] for b in exams]
+    assert min(pairs) > 0.7
+    assert max(pubmed) < min(pairs)
+    assert set(exams) <= set(max(view["clusters"], key=len))
+    medtext = study["views"]["metrics of MedText"]
+    assert len(medtext["clusters"]) == 3
+    assert {"Prometheus"} in map(set, medtext["clusters"])
+    open_ones = [one for one in study["closed"] if "accuracy" not in one["column"]]
+    assert all(abs(one["pearson"]) < 0.7 for one in open_ones)
+
+
+def rows(n=5, better="high"):
+    rng = np.random.default_rng(2)
+    return [
+        LongRow(
+            dataset=d, metric=m, model=f"m{i}", value=float(rng.random()), better=better, n=10
+        )
+        for i in range(n)
+        for d, m in (
+            ("A", "accuracy"),
+            ("B", "accuracy"),
+            ("C", "accuracy"),
+            ("D", "rouge1"),
+            ("D", "chrf"),
+            ("D", "bleu"),
+        )
+    ]
+
+
+def test_closed_accuracy_is_weighted_by_items_and_stands_against_everything_else():
+    study = correlation_study(rows())
+    assert CLOSED in study["columns"]
+    assert {one["column"] for one in study["closed"]} == set(study["columns"]) - {CLOSED}
+
+
+def test_metrics_are_compared_by_mean_rank_with_1_best_whichever_end_is_better():
+    high = correlation_study(rows())["views"]
+    assert RANKS in high
+    low = [
+        LongRow(
+            dataset=r.dataset,
+            metric=r.metric,
+            model=r.model,
+            value=-r.value,
+            better="low",
+            n=10,
+        )
+        for r in rows()
+    ]
+    assert correlation_study(low)["views"][RANKS]["matrices"] == high[RANKS]["matrices"]
+
+
+def test_small_and_larger_models_stand_apart_and_the_whole_is_called_pooled():
+    sizes = {f"m{i}": 7.0 if i < 4 else 70.0 for i in range(8)}
+    study = correlation_study(rows(8), sizes=sizes)
+    assert study["pooled"]
+    assert {len(found) for found in study["groups"].values()} == {4}
+    assert any("small" in name for name in study["views"])
+    assert not correlation_study(rows(8))["pooled"]
+
+
+def test_scores_from_elsewhere_are_a_column_with_source_and_date():
+    elo = [
+        External(
+            name="Elo", model=f"m{i}", value=1000.0 + i, source="an arena", date="2026-11-01"
+        )
+        for i in range(4)
+    ]
+    study = correlation_study(rows(), external=elo)
+    at = study["columns"].index("Elo")
+    assert study["matrices"]["n"][at][0] == 4
+    assert study["sources"] == [{"name": "Elo", "source": "an arena", "date": "2026-11-01"}]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.permutations(range(5)))
+def test_the_order_of_models_changes_nothing(order):
+    given_rows = rows()
+    moved = [r for i in order for r in given_rows if r.model == f"m{i}"]
+    first, second = (correlation_study(one) for one in (given_rows, moved))
+    assert np.allclose(
+        np.array(first["matrices"]["pearson"], dtype=float),
+        np.array(second["matrices"]["pearson"], dtype=float),
+    )
+
+
+def test_the_sheet_holds_every_pair_and_draws_its_views():
+    sheet = correlation_sheet(correlation_study(rows()))
+    files = sheet.files()
+    assert any(name.endswith(".svg") for name in files)
+    assert json.loads(files["correlation.json"])["n_models"] == 5
+    assert "n = 5" in files["correlation.md"].decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a,b\n1,2\n", "row 2: lacks metric, model, value, dataset"),
+        ("dataset,metric,model,value\nA,x,m,much\n", "row 2: value: 'much'; expected a number"),
+        ("dataset,metric,model,value,direction\nA,x,m,1,sideways\n", "expected up or down"),
+        ("dataset,metric,model,value\nA,x,m,-\n", "holds no number"),
+        ("dataset,metric,model,value\nA,x,m,1\nA,x,m,2\n", "'m' has two numbers for A, x"),
+        (
+            "dataset,metric,model,value\nA,x,m,1\nA,y,m,2\n",
+            "1 models and 2 columns; at least 3 models",
+        ),
+    ],
+)
+def test_tables_that_say_nothing_are_refused(tmp_path, text, says):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=says):
+        correlation_study(read_long(path))
+
+
+def test_names_that_are_not_there_are_refused_with_those_that_are():
+    with pytest.raises(InputError, match="--dataset: 'Z' is not here; known are A, B, C, D"):
+        chosen(rows(), ["Z"], [])
+
+
+def test_scores_from_elsewhere_need_source_and_date(tmp_path):
+    path = tmp_path / "elo.csv"
+    path.write_text("model,name,value,source,date\nm,Elo,1000,,2026\n")
+    with pytest.raises(InputError, match="row 2: source is absent"):
+        read_external(path)
+
+
+def test_the_command_prints_matrices_clusters_and_order(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    lines = [f"{r.dataset},{r.metric},{r.model},{r.value},up" for r in rows()]
+    path.write_text("\n".join(["dataset,metric,model,value,direction", *lines]) + "\n")
+    assert call(["study", "correlation", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"matrices", "clusters", "order", "columns", "n_models"} <= found.keys()
+    assert call(["study", "correlation", str(path), "--to", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out/index.html").is_file()
+    assert call(["study", "correlation", str(path), "--to", str(tmp_path / "out")]) == 3
