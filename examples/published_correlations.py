@@ -14,7 +14,8 @@ table = (
     / "careqa_suite_results/results_long.csv"
 )
 if not table.is_file():
-    raise SystemExit(f"{table.name} is not here: set MEDASSAY_DATA")
+    print(f"{table.name} is not here: set MEDASSAY_DATA")
+    raise SystemExit
 
 rows = read_long(table)
 study = correlation_study(rows)

@@ -100,3 +100,36 @@ def test_likelihoods_are_those_of_the_model(weights):
     silent = generate(spec(weights), ["short"])
     assert silent[0].logprobs is None
     assert silent[0].text == found[0].text
+
+
+def test_repeats_are_drawn_apart_and_again_alike(weights):
+    """A further repeat of one prompt is another draw; the same one comes out again."""
+    told = spec(weights, device="cpu")
+    sampling = Sampling(temperature=1.0, top_p=0.9, max_tokens=12, seed=3)
+
+    async def drawn():
+        model = Local(told, {})
+        return [
+            (await model.complete(prompt("short"), sampling, repeat=repeat)).text
+            for repeat in range(4)
+        ]
+
+    first, again = (asyncio.run(drawn()) for _ in range(2))
+    assert first == again
+    assert len(set(first)) > 1
+
+
+def test_a_completion_ends_where_the_entry_says(weights):
+    """The stop text may be kept at the end, since whoever reads cuts there; nothing is generated behind it."""
+    whole = generate(spec(weights, device="cpu"), ["short"])[0]
+    stop = whole.text[2:4]
+    sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=24, seed=3, stop=(stop,))
+
+    async def ended():
+        return await Local(spec(weights, device="cpu"), {}).complete(
+            prompt("short"), sampling, repeat=0
+        )
+
+    found = asyncio.run(ended())
+    assert found.finish == "stop"
+    assert found.text.index(stop) == len(found.text) - len(stop)

@@ -18,6 +18,13 @@ POINTS = [
     for m in ("one", HOSTILE)
 ]
 MADE = {
+    "agreement": lambda plot: plot(
+        [
+            {"name": n, "r": 0.4, "lo": lo, "hi": 0.6}
+            for n, lo in (("one", 0.1), (HOSTILE, -0.1))
+        ],
+        unit="Pearson's r",
+    ),
     "bars": lambda plot: plot(
         [
             {"domain": d, "model": HOSTILE, "score": 0.5, "lo": 0.4, "hi": 0.7, "n": 9}
@@ -74,6 +81,12 @@ MADE = {
         order=[1, 0, 2],
         merges=[(0, 2, 0.5), (1, 3, 1.0)],
         linkage="average",
+    ),
+    "item_map": lambda plot: plot(
+        [
+            {"item": HOSTILE, "difficulty": 0.5, "discrimination": d, "suspect": d < 0}
+            for d in (-0.2, 0.4)
+        ]
     ),
     "positions": lambda plot: plot(
         [

@@ -126,6 +126,162 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+_METRIC = typer.Option(
+    "", help="Metrics that need a model, comma-separated: bertscore=embedded:minilm,bleurt."
+)
+
+
+@app.command("metrics")
+def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+    table: Path = typer.Argument(
+        ...,
+        help="A CSV with answers and references, or a run whose answers are compared with references.",
+    ),
+    columns: str = typer.Option(
+        "",
+        help="Of the CSV: prediction=…,reference=…,item=…,model=…, where they are called otherwise.",
+    ),
+    people: str = typer.Option("", help="Columns of people's scores, comma-separated."),
+    labels: Path | None = typer.Option(
+        None,
+        help="Another CSV that holds these, a line for each of the first, in the same order.",
+    ),
+    metric: str = _METRIC,
+    rephraser: str = typer.Option(
+        "", help="A model that rephrases the answers, to see which metrics break."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figures, Markdown, CSV, JSON."
+    ),
+    models: Path = typer.Option(Path("models.json"), help="The models file."),
+    workspace: Path = typer.Option(Path(), help="Folder of responses/ and measures/."),
+) -> None:
+    """Check metrics on your own data: which say the same, which break under rephrasing, which agree with people."""
+    from medassay.cli.bank import read_columns
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.storage.run import open_run
+    from medassay.study.answers import answers_of, gauges_named
+    from medassay.study.checkup import checkup, checkup_sheet, read_answers
+    from medassay.study.rephrase import Rephraser
+    from medassay.study.stability import resilience_study
+
+    if to is not None:
+        new_folder(to)
+    if table.is_dir():
+        if columns or people or labels:
+            raise UsageError("--columns, --people and --labels are for a CSV")
+        answers = answers_of(open_run(table))
+    else:
+        answers = read_answers(table, read_columns(columns), _listed(people), labels)
+    gauges = gauges_named(_listed(metric))
+    steady = None
+    if rephraser:
+        model = Rephraser(rephraser, models, secrets=os.environ, workspace=workspace)
+        steady = resilience_study(answers, model, gauges, workspace)
+    tell_sheet(checkup_sheet(checkup(answers, gauges, workspace, resilience=steady)), to)
+
+
+@app.command("resilience")
+def resilience(
+    run: Path = typer.Argument(..., help="A run whose answers are compared with references."),
+    rephraser: str = typer.Option(
+        ..., help="The model that rephrases, an entry of the models file."
+    ),
+    metric: str = _METRIC,
+    sample: int | None = typer.Option(
+        None, help="Only so many answers of each model, drawn by a seed."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figure, Markdown, CSV, JSON."
+    ),
+    models: Path = typer.Option(Path("models.json"), help="The models file."),
+    workspace: Path = typer.Option(Path(), help="Folder of responses/ and measures/."),
+) -> None:
+    """Tell how far each metric moves when answers are said in other words, six times each."""
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.storage.run import open_run
+    from medassay.study.answers import answers_of, gauges_named, some
+    from medassay.study.rephrase import Rephraser
+    from medassay.study.stability import resilience_sheet, resilience_study
+
+    if to is not None:
+        new_folder(to)
+    answers = some(answers_of(open_run(run)), sample)
+    model = Rephraser(rephraser, models, secrets=os.environ, workspace=workspace)
+    gauges = gauges_named(_listed(metric))
+    tell_sheet(resilience_sheet(resilience_study(answers, model, gauges, workspace)), to)
+
+
+@app.command("consistency")
+def consistency(
+    run: Path = typer.Argument(
+        ..., help="A run with repeats, its models asked at temperature 1, top_p 0.9."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figure, Markdown, CSV, JSON."
+    ),
+) -> None:
+    """Tell how far each metric moves when a model is asked the same again (eleven times, as published)."""
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.storage.run import open_run
+    from medassay.study.answers import answers_of
+    from medassay.study.stability import consistency_sheet, consistency_study
+
+    if to is not None:
+        new_folder(to)
+    found = open_run(run)
+    study = consistency_study(answers_of(found))
+    cold = [n for n, told in found.manifest["sampling"].items() if not told["temperature"]]
+    notes = (
+        [f"{', '.join(cold)}: asked at temperature 0; draws may not differ."] if cold else []
+    )
+    tell_sheet(consistency_sheet(study, notes), to)
+
+
+@app.command("settings")
+def settings(
+    runs: list[Path] = typer.Argument(
+        ..., help="Runs over the same bank that differ in settings."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figures, Markdown, CSV, JSON."
+    ),
+) -> None:
+    """Tell what chat template, worked examples and option order do to each model, paired item by item."""
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.storage.run import open_run
+    from medassay.study.settings import settings_sheet, settings_study
+
+    if to is not None:
+        new_folder(to)
+    tell_sheet(settings_sheet(settings_study([open_run(run) for run in runs])), to)
+
+
+@app.command("bank")
+def bank(
+    banks: list[Path] = typer.Argument(
+        None, help="Folders of banks: duplicates, leaks, habits of keys."
+    ),
+    run: list[Path] = typer.Option(
+        [],
+        help="Runs with closed answers of several models: difficulty, discrimination, suspected keys.",
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figure, Markdown, CSV, JSON."
+    ),
+) -> None:
+    """Tell what answers and texts say of items: a list for review."""
+    from medassay.bank.folder import load_bank
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.storage.run import open_run
+    from medassay.study.bank import bank_sheet, bank_study
+
+    if to is not None:
+        new_folder(to)
+    found = bank_study([open_run(one) for one in run], [load_bank(one) for one in banks or []])
+    tell_sheet(bank_sheet(found), to)
+
+
 @app.command("power")
 def power(
     difference: float = typer.Option(

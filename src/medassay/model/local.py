@@ -8,8 +8,10 @@ import asyncio
 import math
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
+from medassay.core.canonical import sha256_hex
 from medassay.core.model import ModelSpec, Sampling
 from medassay.core.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
@@ -98,7 +100,8 @@ class Local:
         """Return the completions of a batch; only the worker calls this, one batch at a time."""
         prompts, sampling = [job[2] for job in batch], batch[0][3]
         if prompts[0].likely is None:
-            return [*self._generate(prompts, sampling)]
+            drawn = [(job[2].encoded, job[4]) for job in batch]
+            return [*self._generate(prompts, sampling, drawn)]
         from medassay.model.likelihood import Engine
         from medassay.model.measured import measure
 
@@ -128,7 +131,10 @@ class Local:
         )
         return text
 
-    def _generate(self, prompts: list[Prompt], sampling: Sampling) -> list[Completion]:
+    def _generate(
+        self, prompts: list[Prompt], sampling: Sampling, drawn_for: Sequence[tuple[bytes, int]]
+    ) -> list[Completion]:
+        """Return completions; what is drawn depends on the seed, and on the prompts and repeats that share the batch."""
         tokenizer, model = self._load()
         import torch
 
@@ -149,7 +155,7 @@ class Local:
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
             }
-            torch.manual_seed((sampling.seed or 0) % 2**63)
+            torch.manual_seed(_seed(sampling.seed or 0, drawn_for))
         if sampling.stop:
             drawn |= {"stop_strings": list(sampling.stop), "tokenizer": tokenizer}
         heard = _Likelihoods(prompts[0].alternatives) if self._spec.logprobs else None
@@ -184,6 +190,12 @@ class Local:
                 )
             )
         return made
+
+
+def _seed(seed: int, drawn_for: Sequence[tuple[bytes, int]]) -> int:
+    """Return the seed of a batch: the same for the same prompts in the same repeats, another for the next repeat."""
+    parts = [str(seed).encode(), *(b"%d\x1f%s" % (repeat, text) for text, repeat in drawn_for)]
+    return int(sha256_hex(b"\x1e".join(parts))[:15], 16)
 
 
 class _Likelihoods:

@@ -25,6 +25,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "olaph": ("en",),
     "open": ("en", "de", "es"),
     "question_summary": ("en",),
+    "rephrase": ("en",),
     "text": ("en", "de", "es"),
 }
 

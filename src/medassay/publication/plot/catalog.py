@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 
-from medassay.publication.plot import bars, forest, matrix, points, positions, trend
+from medassay.publication.plot import bars, forest, items, matrix, points, positions, trend
 from medassay.publication.plot.figure import Figure
 
 PLOTS: dict[str, Callable[..., Figure]] = {
+    "agreement": forest.agreement,
     "bars": bars.bars,
     "before_after": bars.before_after,
     "case_density": points.case_density,
     "case_quadrant": points.case_quadrant,
     "forest": forest.forest,
     "heat_map": matrix.heat_map,
+    "item_map": items.item_map,
     "positions": positions.positions,
     "quadrant": points.quadrant,
     "rank_flow": matrix.rank_flow,

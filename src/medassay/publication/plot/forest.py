@@ -26,8 +26,6 @@ def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
         for pair in pairs
     ]
     apart = sum(pair["different"] for pair in pairs)
-    y = {"field": "pair", "type": "nominal", "sort": None, "title": None}
-    x = {"field": "lo", "type": "quantitative", "title": f"difference, {unit}"}
     return Figure(
         name="forest",
         title="Differences between models",
@@ -41,25 +39,60 @@ def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
             "reading": "reading",
         },
         rows=rows,
-        spec={
-            "width": 420,
-            "height": {"step": 22},
-            "layer": [
-                {
-                    "mark": {"type": "rule", "strokeDash": [4, 3]},
-                    "encoding": {"x": {"datum": 0, "type": "quantitative"}},
-                },
-                {"mark": "rule", "encoding": {"y": y, "x": x, "x2": {"field": "hi"}}},
-                {
-                    "mark": {"type": "point", "size": 60, "filled": True},
-                    "transform": [{"filter": "datum.reading == 'different'"}],
-                    "encoding": {"y": y, "x": {**x, "field": "diff"}},
-                },
-                {
-                    "mark": {"type": "point", "size": 60, "filled": False, "strokeWidth": 2},
-                    "transform": [{"filter": "datum.reading != 'different'"}],
-                    "encoding": {"y": y, "x": {**x, "field": "diff"}},
-                },
-            ],
-        },
+        spec=_around_zero("pair", "diff", f"difference, {unit}"),
     )
+
+
+def agreement(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
+    """Return correlations with their intervals around zero.
+
+    Parameters
+    ----------
+    points : each with name, r, lo and hi
+    unit : of the axis, as "Pearson's r with FactualF1"
+    """
+    rows = [
+        {
+            "name": point["name"],
+            **{key: point[key] for key in ("r", "lo", "hi")},
+            "reading": "different" if point["lo"] * point["hi"] > 0 else "not separable",
+        }
+        for point in points
+    ]
+    sure = sum(row["reading"] == "different" for row in rows)
+    return Figure(
+        name="agreement",
+        title="Agreement",
+        description="A point and a 95 % interval for each correlation, a line at zero.",
+        caption=f"{sure} of {len(rows)} exclude 0; hollow points do not.",
+        columns={"name": "metric", "r": "r", "lo": "from", "hi": "to", "reading": "reading"},
+        rows=rows,
+        spec=_around_zero("name", "r", unit),
+    )
+
+
+def _around_zero(names: str, value: str, title: str) -> dict[str, Any]:
+    """Return points with intervals beside a line at zero; hollow where the interval includes it."""
+    y = {"field": names, "type": "nominal", "sort": None, "title": None}
+    x = {"field": "lo", "type": "quantitative", "title": title}
+    return {
+        "width": 420,
+        "height": {"step": 22},
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeDash": [4, 3]},
+                "encoding": {"x": {"datum": 0, "type": "quantitative"}},
+            },
+            {"mark": "rule", "encoding": {"y": y, "x": x, "x2": {"field": "hi"}}},
+            {
+                "mark": {"type": "point", "size": 60, "filled": True},
+                "transform": [{"filter": "datum.reading == 'different'"}],
+                "encoding": {"y": y, "x": {**x, "field": value}},
+            },
+            {
+                "mark": {"type": "point", "size": 60, "filled": False, "strokeWidth": 2},
+                "transform": [{"filter": "datum.reading != 'different'"}],
+                "encoding": {"y": y, "x": {**x, "field": value}},
+            },
+        ],
+    }

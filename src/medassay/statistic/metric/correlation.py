@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 FEWEST = 3  # complete pairs
 CUT = 0.5  # distance at which clusters end
@@ -107,13 +107,19 @@ def _tau(first: np.ndarray, second: np.ndarray) -> float | None:
 
 
 def pearson_intervals(
-    columns: ArrayLike, *, seed: int, n_resamples: int = 1000, level: float = 0.95
+    columns: ArrayLike,
+    *,
+    seed: int,
+    clusters: NDArray[np.int64] | None = None,
+    n_resamples: int = 1000,
+    level: float = 0.95,
 ) -> tuple[Ends, Ends]:
     """Return the lower and the upper end of each r, by drawing rows with replacement (percentiles).
 
     Parameters
     ----------
     columns : shape (n_rows, k), NaN where a value is absent; rows are what is drawn, as models
+    clusters : number of the cluster of each row, from 0; clusters are drawn with all their rows
 
     Returns
     -------
@@ -127,10 +133,13 @@ def pearson_intervals(
     centre = np.nanmean(np.where(known.any(axis=0), table, 0.0), axis=0)
     spread = np.nanstd(np.where(known.any(axis=0), table, 0.0), axis=0)
     scaled = np.where(known > 0, (table - centre) / np.where(spread > 0, spread, 1.0), 0.0)
+    groups = np.arange(n) if clusters is None else clusters
+    m = int(groups.max()) + 1
     rng = np.random.default_rng(seed)
     draws = np.full((n_resamples, k, k), np.nan)
     for at in range(n_resamples):
-        times = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)[:, None]
+        drawn = np.bincount(rng.integers(0, m, m), minlength=m).astype(np.float64)
+        times = drawn[groups][:, None]
         distinct = ((times > 0) * known).T @ known
         size = (times * known).T @ known
         one = (times * scaled).T @ known

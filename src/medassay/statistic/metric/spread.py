@@ -65,7 +65,8 @@ def resilience(values: ArrayLike, *, span: float | None = None) -> Resilience:
     if table.ndim != 2 or not table.shape[0] or table.shape[1] < 2:
         raise StatisticError("resilience needs items, each with two or more rephrasings")
     reach = float(np.ptp(table)) if span is None else span
-    variances = table.var(axis=1) if reach > 0 else np.zeros(len(table))
+    # Equal numbers have a mean that rounding moves off them.
+    variances = np.where(np.ptp(table, axis=1) > 0, table.var(axis=1), 0.0)
     divisor = reach if reach > 0 else 1.0
     return Resilience(reach, variances, variances / divisor, variances / divisor**2)
 
@@ -84,4 +85,6 @@ def variation(values: ArrayLike) -> float | None:
     if not len(drawn):
         raise StatisticError("no draws: no data is no variation of zero")
     mean = float(drawn.mean())
-    return float(drawn.std()) / mean if mean != 0 else None
+    if mean == 0:
+        return None
+    return float(drawn.std()) / mean if np.ptp(drawn) > 0 else 0.0

@@ -1,0 +1,123 @@
+"""Answers with their references and what metrics say of them: the data of studies about metrics."""
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from medassay.errors import IncompleteError, InputError
+from medassay.runner.measuring import NONE, compared
+from medassay.score.catalog import METRICS
+from medassay.score.metric import Pair, TextMetric
+from medassay.score.text import LEXICAL, text_likeness
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+from medassay.task.scoring import RunItems
+
+MEASURES = "measures"  # folder of a workspace
+SIGNED = ("bleurt",)  # can be negative, so their mean says nothing of their size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """One answer. `values` is what the run already knows of it, `people` what people said of it."""
+
+    item: str
+    model: str
+    repeat: int
+    text: str
+    reference: str
+    values: Mapping[str, float] = field(default_factory=dict)
+    people: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def pair(self) -> Pair:
+        """Return prediction and reference."""
+        return self.text, self.reference
+
+
+def answers_of(run: Run) -> list[Answered]:
+    """Return the answers of a run that compares texts, with the metrics that it computed.
+
+    Raises
+    ------
+    InputError
+        When the run's answers have no reference texts.
+    """
+    if not run.sealed:
+        raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    items = RunItems(run.path, run.manifest["domains"])
+    if not items.forms & {"text", "open"}:
+        raise InputError(
+            f"run {run.id}: its items have no reference texts; the study needs open answers"
+        )
+    return list(_answers(run, items))
+
+
+def _answers(run: Run, items: RunItems) -> Iterator[Answered]:
+    several = len(run.statistics["domains"]["overall"]) > len(run.manifest["models"])
+    trials = read_jsonl(run.path / "trials.jsonl")
+    for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
+        if trial["outcome"] != "answered":
+            continue
+        item = items.get(trial["domain"], trial["item"])
+        said = {**score.get("parts", {}).get("text", {}), **score.get("measured", {})}
+        model = f"{trial['model']}, {trial['setting']}" if several else trial["model"]
+        yield Answered(
+            item=f"{trial['domain']}/{trial['item']}",
+            model=model,
+            repeat=trial["repeat"],
+            text=trial["value"],
+            reference=item.reference_text,
+            values={name: value for name, value in said.items() if value is not None},
+        )
+
+
+def some(answers: Sequence[Answered], size: int | None) -> list[Answered]:
+    """Return at most so many answers of each model, drawn by a seed, in their order."""
+    if size is None:
+        return list(answers)
+    items = sorted({answer.item for answer in answers})
+    drawn = set(random.Random("answers of a study").sample(items, min(size, len(items))))
+    return [answer for answer in answers if answer.item in drawn]
+
+
+def gauges_named(given: Sequence[str]) -> dict[str, TextMetric]:
+    """Return metrics that need a model, by what the command line says of them: `bertscore=embedded:minilm`.
+
+    Raises
+    ------
+    InputError
+        When one is unknown.
+    UnavailableError
+        When its model is not here.
+    """
+    found = {}
+    for one in given:
+        name, _, place = one.partition("=")
+        if name not in METRICS:
+            raise InputError(
+                f"--metric: '{name}' is unknown; known are {', '.join(sorted(METRICS))}"
+            )
+        if place != NONE:
+            found[name] = METRICS[name](place)
+    return found
+
+
+def values_of(
+    pairs: Sequence[Pair], gauges: Iterable[TextMetric], workspace: Path
+) -> list[dict[str, float]]:
+    """Return what every metric says of each pair: those of words, and those given."""
+    made = [text_likeness(*pair) for pair in pairs]
+    for gauge in gauges:
+        for found, values in zip(
+            made, compared(pairs, gauge, workspace / MEASURES), strict=True
+        ):
+            found |= {n: v for n, v in zip(gauge.columns, values, strict=True) if v is not None}
+    return made
+
+
+def columns_of(found: Iterable[Mapping[str, float]]) -> list[str]:
+    """Return the metrics that occur, those of words first."""
+    seen = dict.fromkeys(name for one in found for name in one)
+    return [*(n for n in LEXICAL if n in seen), *(n for n in seen if n not in LEXICAL)]

@@ -1,0 +1,248 @@
+"""What a setting does to a model's score: form of conversation, worked examples, order of options; the same items, paired.
+
+Rows of the same model that differ in one setting are compared on the items that both have, within one run or across runs of the same
+bank.
+
+Source: specification of statistics, 7.3; tasks and prompts, 14.3.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from medassay.core.plan import Plan
+from medassay.errors import IncompleteError, InputError
+from medassay.publication.plot.forest import forest
+from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.statistic.draws import number_clusters, seed_of
+from medassay.statistic.test.holm import holm
+from medassay.statistic.test.paired import paired_difference
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+from medassay.task.likely import SUFFIX
+from medassay.task.scoring import RunItems
+
+FACTORS = ("chat template", "few-shot", "option order", "prompt")
+_FEWEST = 2  # items of a difference
+_PLAIN = Plan(banks=("",), models=("",))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a run, as it was asked; `factors` is what may differ between rows of a model."""
+
+    run: str
+    model: str
+    task: str
+    scale: float
+    factors: Mapping[str, str]
+    scores: Mapping[tuple[str, str], float]
+    clusters: Mapping[tuple[str, str], int]
+
+
+def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return what each setting does to each model.
+
+    Returns
+    -------
+    dict
+        effects: each with model, factor, with_ and without (what the factor was), task, difference (with minus without), lo, hi, p, p_holm
+        (over all effects), different, n; runs.
+
+    Raises
+    ------
+    InputError
+        When no two rows of a model differ in just one setting.
+    """
+    rows = [row for run in runs for row in _rows(run)]
+    effects = [
+        found for one, other in _pairs(rows) if (found := _effect(one, other)) is not None
+    ]
+    if not effects:
+        raise InputError(
+            'settings: no two rows of a model differ in one setting alone; run a plan with settings = ["zero_shot", "few_shot"], or two plans that '
+            "differ in chat_template or shuffle_options, over the same bank"
+        )
+    for effect, p in zip(effects, holm([e["p"] for e in effects]), strict=True):
+        effect["p_holm"] = p
+    return {"runs": [run.id for run in runs], "effects": effects}
+
+
+def _rows(run: Run) -> Iterator[Row]:
+    if not run.sealed:
+        raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
+    plan, task = run.manifest["plan"], run.manifest["task"]
+    clusters = _clusters(run)
+    found: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
+    for score in read_jsonl(run.path / "scores.jsonl"):
+        if score["score"] is not None:
+            row = found.setdefault((score["model"], score["setting"]), {})
+            row.setdefault((score["domain"], score["item"]), []).append(score["score"])
+    lo, hi = run.statistics["scale"]["lo"], run.statistics["scale"]["hi"]
+    for (model, setting), scores in found.items():
+        kind, _, template = setting.partition(":")
+        examples = (
+            f"{plan.get('few_shot_k', _PLAIN.few_shot_k)} examples"
+            if kind == "few_shot"
+            else "none"
+        )
+        yield Row(
+            run=run.id,
+            model=model,
+            task=task.removesuffix(SUFFIX),
+            scale=100.0 if (lo, hi) == (0, 1) else 1.0,
+            factors={
+                "chat template": "conversation" if task.endswith(SUFFIX) else "plain",
+                "few-shot": examples,
+                "option order": "shuffled" if plan.get("shuffle_options") else "as in the bank",
+                "prompt": template or run.manifest["template"],
+            },
+            scores={item: sum(v) / len(v) for item, v in scores.items()},
+            clusters=clusters,
+        )
+
+
+def _clusters(run: Run) -> dict[tuple[str, str], int]:
+    items = RunItems(run.path, run.manifest["domains"])
+    return {
+        (domain, name): number
+        for domain, numbers in items.clusters.items()
+        for name, number in zip(items.names(domain), numbers, strict=True)
+    }
+
+
+def _pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+    """Yield rows of one model and task that differ in one setting: (with, without)."""
+    for one, other in combinations(rows, 2):
+        if (one.model, one.task) != (other.model, other.task):
+            continue
+        apart = [name for name in FACTORS if one.factors[name] != other.factors[name]]
+        # Examples and forms of conversation bring prompts of their own.
+        apart = [name for name in apart if name != "prompt"] or apart
+        if len(apart) == 1:
+            plain = one.factors[apart[0]] in ("plain", "none", "as in the bank")
+            yield (other, one) if plain else (one, other)
+
+
+def _effect(one: Row, other: Row) -> dict[str, Any] | None:
+    shared = sorted(one.scores.keys() & other.scores.keys())
+    if len(shared) < _FEWEST:
+        return None
+    factor = next(n for n in FACTORS if one.factors[n] != other.factors[n])
+    a, b = (np.array([row.scores[item] for item in shared]) for row in (one, other))
+    groups = number_clusters(np.array([one.clusters[item] for item in shared]))
+    found = paired_difference(a, b, seed=seed_of(one.model, one.task, factor), clusters=groups)
+    return {
+        "model": one.model,
+        "task": one.task,
+        "factor": factor,
+        "with": one.factors[factor],
+        "without": other.factors[factor],
+        "unit": one.scale,
+        "mean_with": float(a.mean()),
+        "mean_without": float(b.mean()),
+        "difference": found.value,
+        "lo": found.lo,
+        "hi": found.hi,
+        "p": found.p,
+        "different": found.different,
+        "n": len(shared),
+    }
+
+
+def settings_sheet(study: Mapping[str, Any]) -> Sheet:
+    """Return the study as a sheet, a section for each setting."""
+    sections = []
+    for factor in FACTORS:
+        own = [one for one in study["effects"] if one["factor"] == factor]
+        if not own:
+            continue
+        drawn = forest(
+            [
+                {
+                    "name": f"{one['model']}, {one['task']}: {one['with']} − {one['without']}",
+                    "diff": one["difference"],
+                    "lo": one["lo"],
+                    "hi": one["hi"],
+                    "different": one["different"],
+                }
+                for one in own
+            ],
+            unit="points of 100" if own[0]["unit"] == 100 else "score",
+            factor=own[0]["unit"],
+        )
+        rows = [
+            [
+                one["model"],
+                one["task"],
+                f"{one['with']} − {one['without']}",
+                f"{one['unit'] * one['difference']:+.1f} [{one['unit'] * one['lo']:+.1f}, {one['unit'] * one['hi']:+.1f}]",
+                f"{one['p_holm']:.3f}",
+                "different" if one["different"] else "not separable",
+                str(one["n"]),
+            ]
+            for one in own
+        ]
+        heads = [
+            "model",
+            "task",
+            "with − without",
+            "difference",
+            "p (Holm)",
+            "reading",
+            "items",
+        ]
+        slug = factor.replace(" ", "-")
+        sections.append(
+            Section(
+                title=factor.capitalize(),
+                figure=(f"settings-{slug}", drawn),
+                grids=[Grid(heads=heads, rows=rows, names=3)],
+            )
+        )
+    return Sheet(
+        name="settings",
+        title="What settings do",
+        reading=reading(study),
+        notes=[
+            f"Paired over the items that both rows have, in points of 100 for shares; runs: {', '.join(study['runs'])}.",
+            "Each interval is of its difference alone; p is Holm's over all differences here.",
+        ],
+        sections=sections,
+        columns=[
+            "model",
+            "task",
+            "factor",
+            "with",
+            "without",
+            "mean_with",
+            "mean_without",
+            "difference",
+            "lo",
+            "hi",
+            "p",
+            "p_holm",
+            "different",
+            "n",
+        ],
+        lines=study["effects"],
+        data=study,
+    )
+
+
+def reading(study: Mapping[str, Any]) -> str:
+    """Return the study in one paragraph."""
+    said = []
+    for factor in FACTORS:
+        own = [one for one in study["effects"] if one["factor"] == factor]
+        if own:
+            sure = [one for one in own if one["different"]]
+            most = max(own, key=lambda one: abs(one["difference"]))
+            said.append(
+                f"{factor.capitalize()}: {len(sure)} of {len(own)} differences are more than chance; the largest is "
+                f"{most['unit'] * most['difference']:+.1f} ({most['model']}, {most['task']})."
+            )
+    return " ".join(said)

@@ -1,0 +1,318 @@
+"""How steady metrics are: when an answer is said in other words (resilience), and when a model is asked again (consistency).
+
+A metric that moves when nothing that matters changes cannot tell small differences between models.
+
+Source: specification of statistics, 7.8 and 7.9.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from medassay.errors import InputError
+from medassay.publication.plot.points import violin_swarm
+from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.score.metric import TextMetric
+from medassay.statistic.metric.spread import resilience, variation
+from medassay.study.answers import SIGNED, Answered, columns_of, values_of
+from medassay.study.rephrase import REPHRASINGS, Rephraser
+
+_SWARM = 200  # points drawn over a violin
+_LEAST_DRAWS = 2
+
+
+def resilience_study(
+    answers: Sequence[Answered],
+    rephraser: Rephraser,
+    gauges: Mapping[str, TextMetric],
+    workspace: Path,
+) -> dict[str, Any]:
+    """Return how far each metric moves when answers are rephrased, over all answers and by model.
+
+    Returns
+    -------
+    dict
+        metrics: name → range, mean (scaled variance), mean_squared, meta_variance, n; by_model the same; items: name → scaled
+        variances over the squared range of each answer; rephraser, n, lost (answers without all rephrasings).
+    """
+    first = [answer for answer in answers if answer.repeat == 0]
+    said = rephraser.rephrase([answer.text for answer in first])
+    kept = [answer for answer in first if answer.text in said]
+    if not kept:
+        raise InputError("resilience: the rephrasing model gave no answer its six rephrasings")
+    pairs = [(text, a.reference) for a in kept for text in said[a.text]]
+    found = values_of(pairs, gauges.values(), workspace)
+    models = [answer.model for answer in kept]
+    made: dict[str, Any] = {}
+    by_model: dict[str, dict[str, Any]] = {name: {} for name in sorted(set(models))}
+    items: dict[str, list[float]] = {}
+    for name in columns_of(found):
+        table = np.array([one.get(name, np.nan) for one in found]).reshape(-1, REPHRASINGS)
+        whole = ~np.isnan(table).any(axis=1)
+        if not whole.any():
+            continue
+        span = float(np.ptp(table[whole]))
+        every = resilience(table[whole], span=span)
+        made[name] = _told(every)
+        items[name] = every.scaled_squared.tolist()
+        for model, told in by_model.items():
+            own = whole & np.array([m == model for m in models])
+            if own.any():
+                told[name] = _told(resilience(table[own], span=span))
+    return {
+        "rephraser": rephraser.id,
+        "rephrasings": REPHRASINGS,
+        "n": len(kept),
+        "lost": len(first) - len(kept),
+        "same": sum(len(set(said[a.text])) == 1 for a in kept),
+        "models": sorted(set(models)),
+        "scripted": rephraser.spec.is_scripted,
+        "metrics": made,
+        "by_model": by_model,
+        "items": items,
+    }
+
+
+def _told(found: Any) -> dict[str, Any]:
+    return {
+        "range": found.range,
+        "mean": found.mean,
+        "mean_squared": found.mean_squared,
+        "meta_variance": found.meta_variance,
+        "n": len(found.variances),
+    }
+
+
+def resilience_sheet(study: Mapping[str, Any]) -> Sheet:
+    """Return the study as a sheet."""
+    order = sorted(study["metrics"], key=lambda name: study["metrics"][name]["mean_squared"])
+    rows = [
+        [
+            name.replace("_", " "),
+            *(
+                f"{study['metrics'][name][key]:.3g}"
+                for key in ("range", "mean", "meta_variance", "mean_squared")
+            ),
+            str(study["metrics"][name]["n"]),
+        ]
+        for name in order
+    ]
+    heads = [
+        "metric",
+        "range",
+        "mean variance / range",
+        "meta-variance",
+        "mean variance / range²",
+        "answers",
+    ]
+    by_model = [
+        [
+            name.replace("_", " "),
+            *(_mean(study["by_model"][model].get(name)) for model in study["models"]),
+        ]
+        for name in order
+    ]
+    grids = [Grid(heads=heads, rows=rows)]
+    if len(study["models"]) > 1:
+        grids.append(
+            Grid(
+                heads=["metric", *study["models"]],
+                rows=by_model,
+                caption="Mean variance / range² by model",
+            )
+        )
+    points = _points({name: study["items"][name] for name in order}, "variance / range²")
+    return Sheet(
+        name="resilience",
+        title="Resilience of metrics to rephrasing",
+        reading=resilience_reading(study, order),
+        notes=[
+            f"{study['n']} answers, each said in other words {study['rephrasings']} times by {study['rephraser']}; the original is not among them.",
+            "Variances are of the rephrasings of one answer (divided by their number). Over the range they keep the metric's unit, the literal "
+            "published rule; over its square metrics can be compared.",
+            *(
+                [f"{study['lost']} answers lack rephrasings and are left out."]
+                if study["lost"]
+                else []
+            ),
+            *(
+                [f"{study['same']} answers came back the same six times."]
+                if study["same"]
+                else []
+            ),
+            *(
+                ["SCRIPTED: the rephrasing model is a script; these numbers measure nothing."]
+                if study["scripted"]
+                else []
+            ),
+        ],
+        sections=[
+            Section(
+                title="Metrics, steadiest first",
+                figure=("resilience", _violins(points, "variance / range²")),
+                grids=grids,
+            )
+        ],
+        columns=["metric", "range", "mean", "meta_variance", "mean_squared", "n"],
+        lines=[{"metric": name, **study["metrics"][name]} for name in order],
+        data=study,
+    )
+
+
+def resilience_reading(study: Mapping[str, Any], order: Sequence[str]) -> str:
+    """Return the study in one paragraph."""
+    moved = [name for name in order if study["metrics"][name]["mean_squared"] > 0]
+    if not moved:
+        return "No metric moved: the rephrasings are the answers themselves, or all metrics are constant."
+    best, worst = moved[0], moved[-1]
+    return (
+        f"Said in other words, {best.replace('_', ' ')} moves least (mean variance / range² {study['metrics'][best]['mean_squared']:.2g}) and "
+        f"{worst.replace('_', ' ')} most ({study['metrics'][worst]['mean_squared']:.2g}): differences of that size by it may be wording alone."
+    )
+
+
+def consistency_study(answers: Sequence[Answered]) -> dict[str, Any]:
+    """Return how far each metric moves when the same model is asked the same again.
+
+    Returns
+    -------
+    dict
+        metrics: name → mean variance, mean CV (None for metrics that can be negative), zero_mean (prompts left out of it), n; prompts:
+        name → CV of each prompt, averaged over models; draws (smallest number), models, n.
+
+    Raises
+    ------
+    InputError
+        When no prompt was asked twice.
+    """
+    drawn: dict[tuple[str, str], list[Answered]] = {}
+    for answer in answers:
+        drawn.setdefault((answer.item, answer.model), []).append(answer)
+    several = {key: found for key, found in drawn.items() if len(found) >= _LEAST_DRAWS}
+    if not several:
+        raise InputError(
+            "consistency: every prompt was asked once; give the plan repeats = 11, and its models temperature 1 and top_p 0.9"
+        )
+    metrics: dict[str, Any] = {}
+    prompts: dict[str, list[float]] = {}
+    for name in columns_of(answer.values for answer in answers):
+        variances: dict[str, list[float]] = {}
+        cvs: dict[str, list[float]] = {}
+        zero = 0
+        for (item, _), found in several.items():
+            values = np.array([a.values[name] for a in found if name in a.values])
+            if len(values) < _LEAST_DRAWS:
+                continue
+            variances.setdefault(item, []).append(float(values.var()))
+            cv = None if name in SIGNED else variation(values)
+            if cv is None:
+                zero += name not in SIGNED
+            else:
+                cvs.setdefault(item, []).append(cv)
+        each = [sum(v) / len(v) for v in cvs.values()]
+        spread = [sum(v) / len(v) for v in variances.values()]
+        if spread:
+            prompts[name] = each
+            metrics[name] = {
+                "variance": float(np.mean(spread)),
+                "cv": float(np.mean(each)) if each else None,
+                "cv_median": float(np.median(each)) if each else None,
+                "zero_mean": zero,
+                "n": len(spread),
+            }
+    return {
+        "draws": min(len(found) for found in several.values()),
+        "models": sorted({model for _, model in several}),
+        "n": len({item for item, _ in several}),
+        "metrics": metrics,
+        "prompts": prompts,
+    }
+
+
+def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> Sheet:
+    """Return the study as a sheet; `notes` are what is known of the run."""
+    known = [name for name, one in study["metrics"].items() if one["cv"] is not None]
+    order = [
+        *sorted(known, key=lambda n: study["metrics"][n]["cv"]),
+        *(n for n in study["metrics"] if n not in known),
+    ]
+    rows = [
+        [
+            name.replace("_", " "),
+            f"{study['metrics'][name]['variance']:.3g}",
+            _number(study["metrics"][name]["cv"]),
+            _number(study["metrics"][name]["cv_median"]),
+            str(study["metrics"][name]["zero_mean"]),
+            str(study["metrics"][name]["n"]),
+        ]
+        for name in order
+    ]
+    heads = ["metric", "mean variance", "mean CV", "median CV", "mean is 0", "prompts"]
+    points = _points(
+        {name: study["prompts"][name] for name in known}, "coefficient of variation"
+    )
+    figure = ("consistency", _violins(points, "coefficient of variation")) if points else None
+    return Sheet(
+        name="consistency",
+        title="Self-consistency of models, metric by metric",
+        reading=_consistency_reading(study, known),
+        notes=[
+            f"{study['n']} prompts, each asked at least {study['draws']} times of {', '.join(study['models'])}; by prompt first, then averaged over models.",
+            "CV: deviation (divided by the number of draws) over the mean. Metrics that can be negative have none; perplexities of a fixed reference do not "
+            "depend on draws.",
+            *notes,
+        ],
+        sections=[
+            Section(
+                title="Metrics, steadiest first",
+                figure=figure,
+                grids=[Grid(heads=heads, rows=rows)],
+            )
+        ],
+        columns=["metric", "variance", "cv", "cv_median", "zero_mean", "n"],
+        lines=[{"metric": name, **study["metrics"][name]} for name in order],
+        data=study,
+    )
+
+
+def _consistency_reading(study: Mapping[str, Any], known: Sequence[str]) -> str:
+    moved = sorted(
+        (n for n in known if study["metrics"][n]["cv"] > 0),
+        key=lambda n: study["metrics"][n]["cv"],
+    )
+    if not moved:
+        return "No metric moved from draw to draw: the models gave the same answers again."
+    low, high = moved[0], moved[-1]
+    return (
+        f"Asked again, a model's {low.replace('_', ' ')} varies by {100 * study['metrics'][low]['cv']:.0f} % of its mean, its "
+        f"{high.replace('_', ' ')} by {100 * study['metrics'][high]['cv']:.0f} %: one draw says little where that is large."
+    )
+
+
+def _points(values: Mapping[str, Sequence[float]], column: str) -> list[dict[str, Any]]:
+    jitter = random.Random(column)
+    return [
+        {
+            "group": name.replace("_", " "),
+            column: value,
+            "jitter": round(jitter.uniform(-1, 1), 3) if at < _SWARM else None,
+        }
+        for name, found in values.items()
+        for at, value in enumerate(jitter.sample(list(found), len(found)))
+    ]
+
+
+def _violins(points: Sequence[Mapping[str, Any]], column: str) -> Any:
+    top = max((point[column] for point in points), default=0.0) or 1.0
+    return violin_swarm(points, value=column, bandwidth=top / 25, extent=(0.0, 1.05 * top))
+
+
+def _mean(told: Mapping[str, Any] | None) -> str:
+    return "–" if told is None else f"{told['mean_squared']:.3g}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"
