@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 INTEROP := .venv-interop
+LEGACY := .venv-legacy
 BIN := $(VENV)/bin
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: all bench check demo docs examples golden interop test
+.PHONY: all bench check demo docs examples golden interop legacy test
 
 all: check docs examples test
 
@@ -17,7 +18,7 @@ check: $(VENV)/.vendors
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check docs examples $(VENV)/.local $(INTEROP)/.ready
+test: check docs examples $(VENV)/.local $(INTEROP)/.ready $(LEGACY)/.ready
 	$(BIN)/pytest -n 2 -q
 
 docs: $(VENV)/.dev
@@ -33,6 +34,8 @@ demo: $(VENV)/.local
 	$(BIN)/medassay demo --to demo
 
 interop: $(INTEROP)/.ready
+
+legacy: $(LEGACY)/.ready
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
@@ -50,6 +53,15 @@ $(INTEROP)/.ready: requirements/interop.txt
 	test -x $(INTEROP)/bin/python || $(PYTHON) -m venv $(INTEROP)
 	$(INTEROP)/bin/python -m pip install --quiet --upgrade pip
 	$(INTEROP)/bin/pip install --quiet --require-hashes --no-deps -r requirements/interop.txt
+	touch $@
+
+# BLEURT, RadGraph and CheXbert, as `medassay metrics install legacy` installs them for users, and the oracles of tests.
+$(LEGACY)/.ready: src/medassay/score/legacy/requirements.txt requirements/legacy-test.txt
+	test -x $(LEGACY)/bin/python || $(PYTHON) -m venv $(LEGACY)
+	$(LEGACY)/bin/python -m pip install --quiet --upgrade pip
+	$(LEGACY)/bin/pip install --quiet torch==2.13.0
+	$(LEGACY)/bin/pip install --quiet --require-hashes --no-deps -r src/medassay/score/legacy/requirements.txt
+	$(LEGACY)/bin/pip install --quiet --require-hashes --no-deps -r requirements/legacy-test.txt
 	touch $@
 
 $(VENV)/.vendors: requirements/vendors.txt $(VENV)/.dev

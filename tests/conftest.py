@@ -158,6 +158,13 @@ def encoder(tmp_path_factory):
         mask_token="[MASK]",
         model_max_length=64,
     ).save_pretrained(folder)
+    # As real checkpoints have it, so that older libraries read it too.
+    told = folder / "tokenizer_config.json"
+    kept = json.loads(told.read_text()) | {
+        "tokenizer_class": "DistilBertTokenizer",
+        "do_lower_case": True,
+    }
+    told.write_text(json.dumps(kept))
     torch.manual_seed(11)
     config = transformers.DistilBertConfig(
         vocab_size=len(numbers),
