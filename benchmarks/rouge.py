@@ -1,5 +1,6 @@
-"""ROUGE-1/2/L beside rouge-score on 20,000 real pairs: are they equal, and how much faster is ours?
+"""ROUGE-1/2/L beside rouge-score on 20,000 real pairs.
 
+Are they equal, and how much faster is ours?
 Pairs are answers and references of the public sets below MEDASSAY_DATA, and references of one item against those of another; each is
 scored by both, the programs taking turns, CPU seconds of this process.
 

@@ -10,6 +10,7 @@ from medassay.cli.likelihood import print_likelihoods
 from medassay.cli.output import out, visible
 from medassay.cli.records import print_records
 from medassay.cli.rules import HELP
+from medassay.cli.texts import print_texts
 from medassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -214,6 +215,8 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         print_records(rows)
     if "likelihood" in rows[0]:
         print_likelihoods(rows)
+    if "text" in rows[0]:
+        print_texts(rows, run.statistics["text"])
     for line in told_fallback(run.manifest.get("fallback", {})):
         out.result(line)
     if any("scripted" in row["flags"] for row in rows):

@@ -17,6 +17,7 @@ from medassay.publication.page import (
     ranking,
     records,
     run,
+    texts,
     trend,
     validation,
 )
@@ -36,6 +37,7 @@ PAGES: dict[str, Callable[[Board], Iterator[Page]]] = {
     "ranking": ranking.pages,
     "records": records.pages,
     "run": run.pages,
+    "texts": texts.pages,
     "trend": trend.pages,
     "validation": validation.pages,
 }

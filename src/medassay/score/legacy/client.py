@@ -25,6 +25,7 @@ TIMEOUT = 600.0  # seconds for one request, the first loads the model
 DEATHS = 5  # in a row, without a reply between them
 _BATCH = 16
 _PASSED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "XDG_CACHE_HOME", "HF_HOME")
+_CACHE = "the package's cache"  # reasons are published: no path of this machine
 _PROGRAM = Path(__file__).with_name("worker.py")
 
 
@@ -201,7 +202,7 @@ def f1_radgraph(place: str) -> LegacyMetric:
     found = [k for k in ("radgraph", "radgraph-xl") if (folder / k / "weights.th").is_file()]
     if not found:
         raise UnavailableError(
-            f"f1_radgraph: {folder}: no folder radgraph with a weights.th; unpack radgraph.tar.gz of StanfordAIMI/RRG_scorers there, "
+            f"f1_radgraph: {place or _CACHE}: no folder radgraph with a weights.th; unpack radgraph.tar.gz of StanfordAIMI/RRG_scorers there, "
             'or name its parent: metrics = ["f1_radgraph=FOLDER"]'
         )
     name = _digest(folder / found[0] / "weights.th")
@@ -214,7 +215,7 @@ def chexbert(place: str) -> LegacyMetric:
     folder = Path(place) if place else platformdirs.user_cache_path("chexbert")
     if not (folder / "chexbert.pth").is_file():
         raise UnavailableError(
-            f"chexbert: {folder}: no chexbert.pth; take it from StanfordAIMI/RRG_scorers, or name its folder: "
+            f"chexbert: {place or _CACHE}: no chexbert.pth; take it from StanfordAIMI/RRG_scorers, or name its folder: "
             'metrics = ["chexbert=FOLDER"]'
         )
     name = _digest(folder / "chexbert.pth")

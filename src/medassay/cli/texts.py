@@ -1,0 +1,43 @@
+"""Likeness to references in a terminal: every metric of a row with its interval."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from medassay.cli.output import out, visible
+
+
+def print_texts(rows: Sequence[dict[str, Any]], document: Mapping[str, Any]) -> None:
+    """Print what stands beside a ranking of texts, and which metrics are unavailable."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from medassay.core.leaderboard import honest_ends
+
+    table = Table(title="every metric, 95 % intervals", title_justify="left")
+    for heading in ("model", "setting", "metric"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("value", "standard error", "items", "without a value"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        for name, found in row["text"]["metrics"].items():
+            if found is None:
+                continue
+            ends = honest_ends(found) if found["flags"] is not None else found
+            band = "" if ends["lo"] is None else f" [{ends['lo']:.3f}, {ends['hi']:.3f}]"
+            cells = [
+                row["model"],
+                row["setting"],
+                name.replace("_", " "),
+                f"{found['score']:.3f}{band}",
+                "–" if found["se"] is None else f"{found['se']:.3f}",
+                str(found["n"]),
+                str(found["nulls"]),
+            ]
+            table.add_row(*(escape(visible(cell)) for cell in cells))
+    out.console().print(table)
+    for row in rows:
+        if row["text"]["left_out"]:
+            who = f"{visible(row['model'])} · {visible(row['setting'])}"
+            out.result(f"{who}: {row['text']['left_out']} answers blank or too short")
+    for reason in document["unavailable"].values():
+        out.result(f"unavailable: {visible(reason)}")
