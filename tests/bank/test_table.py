@@ -68,3 +68,10 @@ def test_a_file_that_is_no_spreadsheet_is_refused(tmp_path):
     (tmp_path / "f.xlsx").write_bytes(b"PK not a zip")
     with pytest.raises(InputError, match="not readable as a spreadsheet"):
         load(tmp_path / "f.xlsx")
+
+
+def test_a_question_with_a_reference_alone_is_open(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("q,a\nWhat is it?,It is gout.\n")
+    [item] = load(path, {"question": "q", "reference": "a"}).items
+    assert (item.form, item.reference) == ("text", "It is gout.")
