@@ -28,7 +28,7 @@ SETS = {
     "mediqa_qa2019": "mediqa2019_qa",
     "aci_bench": "aci_bench",
 }
-PAIRS, ROUNDS, LONGEST = 20_000, 3, 20_000
+PAIRS, ROUNDS, LONGEST = 20_000, 3, 3_000
 NAMES = ("rouge1", "rouge2", "rougeL")
 
 
@@ -37,8 +37,8 @@ def pairs(data):
     found = []
     for name, folder in SETS.items():
         items = BANKS[name].load(data / folder).items
-        references = [item.reference for item in items]
-        found += [(item.question[:LONGEST], item.reference) for item in items]
+        references = [item.reference[:LONGEST] for item in items]
+        found += [(item.question[:LONGEST], item.reference[:LONGEST]) for item in items]
         rng = random.Random(name)
         found += [tuple(rng.sample(references, 2)) for _ in range(PAIRS // len(SETS))]
     random.Random(1).shuffle(found)

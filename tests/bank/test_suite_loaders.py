@@ -162,6 +162,7 @@ def test_hard_prescriptions_are_the_same_medicines_taken_otherwise(tmp_path):
     item = next(i for i in bank.items if "fever" in i.question)
     right = item.options[item.letters.index(item.expected)]
     wrong = [option for option in item.options if option != right]
+    assert not {"Paracetamol, tds, 3 days", "Zinc, od, 10 days"} & set(wrong)
     assert {option.partition(",")[0] for option in wrong} <= {"Paracetamol", "Zinc"}
     assert all(option.rpartition(", ")[2] in DURATIONS for option in wrong)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import absent
 
+from medassay.errors import IncompleteError
 from medassay.score.catalog import METRICS
 from medassay.score.contextual import Encoder
 from medassay.score.metric import Pair
@@ -93,7 +94,7 @@ def test_each_scores_by_its_real_library(made, name):
         assert values[2] == (1.0,)
 
 
-def test_a_checkpoint_that_is_damaged_is_null_and_says_why(made, checkpoints, tmp_path):
+def test_a_checkpoint_that_is_damaged_ends_the_work_and_says_why(made, checkpoints, tmp_path):
     broken = tmp_path / "bleurt"
     broken.mkdir()
     for file in (checkpoints / "bleurt").iterdir():
@@ -101,7 +102,8 @@ def test_a_checkpoint_that_is_damaged_is_null_and_says_why(made, checkpoints, tm
             file.read_bytes()[: 10 if file.suffix == ".safetensors" else None]
         )
     metric = METRICS["bleurt"](str(broken))
-    assert metric.score(PAIRS[:1]) == [(None,)]
+    with pytest.raises(IncompleteError, match="its model cannot be loaded"):
+        metric.score(PAIRS[:1])
     metric.close()
 
 

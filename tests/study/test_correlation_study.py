@@ -211,6 +211,17 @@ def test_scores_from_elsewhere_are_a_column_with_source_and_date():
     assert study["sources"] == [{"name": "Elo", "source": "an arena", "date": "2026-11-01"}]
 
 
+def test_a_score_from_elsewhere_replaces_no_column_and_has_one_value_a_model():
+    one = External(name="D · bleu", model="m1", value=1.0, source="s", date="d")
+    with pytest.raises(InputError, match="'D · bleu' is the name of a column here"):
+        correlation_study(rows(), external=[one])
+    twice = [
+        External(name="Elo", model="m1", value=v, source="s", date="d") for v in (1.0, 2.0)
+    ]
+    with pytest.raises(InputError, match="'Elo' has two values for one model"):
+        correlation_study(rows(), external=twice)
+
+
 @settings(max_examples=10, deadline=None)
 @given(st.permutations(range(5)))
 def test_the_order_of_models_changes_nothing(order):

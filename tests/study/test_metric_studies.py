@@ -356,8 +356,61 @@ def test_duplicates_and_leaks_are_found_within_and_across_banks(tmp_path):
 def test_the_text_of_a_synthetic_item_is_not_shown(tmp_path):
     secret = [choice(n, f"{LONG}. Secret?", kind="synthetic") for n in ("a", "b")]
     study = bank_study([], [bank_of(tmp_path, "one", secret)])
-    assert study["duplicates"][0]["text"] == "(synthetic)"
+    assert study["duplicates"][0]["text"] == "(private)"
     assert "Secret" not in json.dumps(study)
+
+
+def test_the_text_of_a_bank_that_may_not_leave_is_not_shown(tmp_path):
+    makers.write_bank(
+        tmp_path / "one",
+        [choice(n, f"{LONG}. Secret?") for n in ("a", "b")],
+        name="one",
+        may_leave=False,
+    )
+    assert "Secret" not in json.dumps(bank_study([], [load_bank(tmp_path / "one")]))
+
+
+def test_open_answers_tell_nothing_of_keys(text_run):
+    with pytest.raises(InputError, match="no closed answer"):
+        bank_study([text_run], [])
+
+
+def test_private_answers_go_to_no_rephraser_elsewhere(tmp_path, capsys):
+    makers.write_bank(tmp_path / "bank", text_items(), may_leave=False)
+    makers.write_models(
+        tmp_path,
+        {"id": "m", "provider": "fake", "script": {"reply": "He is well."}},
+        {"id": "far", "provider": "openai_compatible", "url": "http://127.0.0.1:9/v1"},
+    )
+    run = medassay.run(makers.write_plan(tmp_path, task="text", models=["m"]))
+    for command in ("resilience", "metrics"):
+        base = [
+            "--rephraser",
+            "far",
+            "--models",
+            str(tmp_path / "models.json"),
+            "--workspace",
+            str(tmp_path),
+        ]
+        assert call(["study", command, str(run.path), *base]) == 3
+        assert "may not leave" in capsys.readouterr().err
+
+
+def test_a_label_that_is_infinite_is_refused(tmp_path):
+    rows = labelled()
+    rows[2]["good"] = "inf"
+    with pytest.raises(InputError, match="row 4: good: 'inf'"):
+        read_answers(table(tmp_path, rows), {}, ["good"])
+
+
+def test_other_entries_or_banks_are_not_compared_as_settings(tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.law_items())
+    makers.write_models(tmp_path, makers.fake(letters="hash"))
+    first = medassay.run(makers.write_plan(tmp_path))
+    makers.write_models(tmp_path, makers.fake(reply="A"))
+    second = medassay.run(makers.write_plan(tmp_path, shuffle_options=True))
+    with pytest.raises(InputError, match="no two rows of a model differ"):
+        settings_study([first, second])
 
 
 def test_habits_of_keys_are_told(tmp_path):

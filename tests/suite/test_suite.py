@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 from tests import makers
@@ -120,6 +121,7 @@ def test_results_have_errors_intervals_and_ranks(means):
     assert poor.lo <= poor.value <= poor.hi
     assert found["good", "prometheus"].value == 0.75
     assert good.n == poor.n == 14
+    assert found["good", "bleu"].rank is None
     assert not good.ranked  # scripted models are never ranked
 
 
@@ -144,6 +146,60 @@ def test_the_same_call_goes_on_where_it_was_cut_off(means, monkeypatch):
     again = run_suite(wanted, MODELS, means[0])
     assert len(calls) == 3
     assert again.record == suite.record
+
+
+def test_answers_that_are_not_whole_are_not_judged_and_the_rest_goes_on(means):
+    models = {
+        **MODELS,
+        "good": fake("good", fail_items=["careqa-open-3"], replies=GOOD, letters="hash"),
+    }
+    with pytest.raises(IncompleteError, match="1 runs are not finished: careqa_open"):
+        run_suite(plan("careqa_open", "careqa_en", judge="judge"), models, means[0])
+    [folder] = (means[0].workspace / "suites").iterdir()
+    parts = {part.benchmark: part for part in open_suite(folder).parts}
+    assert "answers" in parts["careqa_en"].runs
+    assert not parts["careqa_open"].runs.keys() & {"answers", "prometheus"}
+
+
+def test_a_benchmark_that_is_refused_is_told_and_the_others_run(means):
+    made, said = means
+    write(
+        made.data / "mimic_repsum/test.jsonl",
+        [{"extractive_notes_summ": "FINDINGS: Clear lungs.     IMPRESSION: Well."}] * 3,
+    )
+    far = ModelSpec(
+        id="far", provider="openai_compatible", url="http://127.0.0.1:9/v1", location="external"
+    )
+    wanted = plan("mimic_repsum", models=("far",))
+    with pytest.raises(InputError, match=r"no benchmark could be asked: .*may not leave"):
+        run_suite(wanted, {"far": far}, made)
+    both = plan("mimic_repsum", "careqa_en", models=("far", "good"))
+    with pytest.raises(IncompleteError):  # nobody is behind that endpoint
+        run_suite(both, {**MODELS, "far": far}, made)
+    assert any("refused: mimic_repsum" in line for line in said)
+
+
+def test_another_entry_of_the_same_name_is_another_suite(means):
+    first = run_suite(plan("careqa_en"), MODELS, means[0])
+    other = {**MODELS, "good": fake("good", reply="A")}
+    assert run_suite(plan("careqa_en"), other, means[0]).folder != first.folder
+
+
+def test_a_stand_in_that_is_also_named_runs_once(means):
+    suite = run_suite(plan("meddialog_qsumm", "meqsum"), MODELS, means[0])
+    assert [part.benchmark for part in suite.parts] == ["meqsum"]
+
+
+@pytest.mark.local_model
+def test_answers_are_compared_again_when_a_metric_came(means, encoder, monkeypatch):
+    wanted = plan("careqa_open", metrics=("moverscore=none", "bleurt=none"))
+    monkeypatch.setenv("HF_HOME", str(means[0].workspace / "none"))
+    first = run_suite(wanted, MODELS, means[0])
+    monkeypatch.setattr("medassay.score.bertscore.find_model", lambda *_: Path(encoder))
+    again = run_suite(wanted, MODELS, means[0])
+    assert again.parts[0].runs["answers"] != first.parts[0].runs["answers"]
+    assert "bertscore" in {one.metric for one in results_of(again)}
+    assert run_suite(wanted, MODELS, means[0]).record == again.record
 
 
 def test_languages_are_compared_over_the_questions_that_both_have(means):

@@ -101,7 +101,7 @@ def _otherwise(right: str, medicines: list[str], rng: random.Random) -> list[str
     while len(made) < 3:
         name = names[len(made) % len(names)]
         one = f"{name}, {rng.choice(FREQUENCIES)}, {rng.choice(DURATIONS)}"
-        if one != right and one not in made:
+        if one not in medicines and one not in made:
             made.append(one)
     return made
 

@@ -177,6 +177,8 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     steady = None
     if rephraser:
         model = Rephraser(rephraser, models, secrets=os.environ, workspace=workspace)
+        if table.is_dir():
+            model.refuse(open_run(table))
         steady = resilience_study(answers, model, gauges, workspace)
     tell_sheet(checkup_sheet(checkup(answers, gauges, workspace, resilience=steady)), to)
 
@@ -189,7 +191,7 @@ def resilience(
     ),
     metric: str = _METRIC,
     sample: int | None = typer.Option(
-        None, help="Only so many answers of each model, drawn by a seed."
+        None, min=1, help="Only so many answers of each model, drawn by a seed."
     ),
     to: Path | None = typer.Option(
         None, help="New folder for page, figure, Markdown, CSV, JSON."
@@ -206,8 +208,10 @@ def resilience(
 
     if to is not None:
         new_folder(to)
-    answers = some(answers_of(open_run(run)), sample)
+    found = open_run(run)
     model = Rephraser(rephraser, models, secrets=os.environ, workspace=workspace)
+    model.refuse(found)
+    answers = some(answers_of(found), sample)
     gauges = gauges_named(_listed(metric))
     tell_sheet(resilience_sheet(resilience_study(answers, model, gauges, workspace)), to)
 

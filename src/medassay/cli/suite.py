@@ -1,6 +1,7 @@
 """`medassay run --suite …` and `medassay report SUITE --suite`."""
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,11 +49,9 @@ def run_command(
         plan = checked(
             SuitePlan(
                 suite=_parts(wanted.suite),
-                models=tuple(
-                    name if name in specs else Path(name).resolve().name for name in named
-                ),
+                models=tuple(_entry_of(name, specs) for name in named),
                 limit=wanted.limit,
-                judge=wanted.judge,
+                judge=_entry_of(wanted.judge, specs) if wanted.judge else "",
                 metrics=_parts(wanted.metric),
             ),
             "--suite",
@@ -89,6 +88,11 @@ def report_suite(folder: Path, to: Path | None, *, as_published: bool = False) -
         new_folder(to)
     suite = open_suite(folder)
     tell_sheet(suite_sheet(suite, as_published=as_published), to, cards(suite))
+
+
+def _entry_of(name: str, specs: Collection[str]) -> str:
+    """Return the id of an entry: a folder of weights is called by its own name."""
+    return name if name in specs else Path(name).resolve().name
 
 
 def _parts(text: str) -> tuple[str, ...]:

@@ -173,7 +173,8 @@ def rescore(
     identity["methodology"] = short_hash(
         [identity["methodology"], scorer_ids(), identity.get("rubrics"), contradiction_penalty]
     )
-    gauges = gauges_of(identity.get("plan", {}).get("metrics", ()), task)
+    asked = identity.get("plan", {}).get("metrics", ()) if task.metrics else ()
+    gauges = gauges_of(asked, task)
     if gauges.to_dict():
         identity["metrics"] = gauges.to_dict()
     identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}

@@ -44,7 +44,7 @@ class BgeM3:
         absent = [name for name in _HEADS if not (folder / name).is_file()]
         if absent:
             raise UnavailableError(
-                f"bge_m3: {folder}: lacks {', '.join(absent)}; it needs BGE-M3's heads"
+                f"bge_m3: {place or REFERENCE}: lacks {', '.join(absent)}; it needs BGE-M3's heads"
             )
         self.id = (
             f"bge_m3:{model_name(folder, place)}/fp32, {LONGEST} tokens, weights .33 .33 .33"

@@ -90,7 +90,7 @@ def model_name(folder: Path, place: str) -> str:
     """Return how a model is called in ids: by name, and by the hash of its weights and configuration."""
     files = sorted(p for p in folder.rglob("*") if p.suffix in (*_WEIGHTS, ".json"))
     if not any(path.suffix in _WEIGHTS for path in files):
-        raise UnavailableError(f"{folder}: holds no weights")
+        raise UnavailableError(f"{place or _called(folder)}: holds no weights")
     digest = sha256_hex(b"".join(sha256_hex(p.read_bytes()).encode() for p in files))[:12]
     name = "all-MiniLM-L6-v2" if place == EMBEDDED else _called(folder)
     return f"{name}@{digest}"

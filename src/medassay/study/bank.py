@@ -28,6 +28,7 @@ _RUN = 3  # words
 _COMMON = 60  # texts that share a run of words which then says nothing
 _LISTED = 50
 _WORD = re.compile(r"\w+")
+_HIDDEN = "(private)"  # in place of what synthetic items, and banks that may not leave, hold
 _SHORT = 120  # characters of a text shown
 
 
@@ -87,13 +88,17 @@ def _table(runs: Sequence[Run]) -> Table:
             if score["score"] is None or provider in ("baseline", "fake"):
                 continue
             place = (trial["domain"], trial["item"])
+            item = items.get(*place)
+            if item.answer_type == "open" or item.form == "withheld":
+                continue  # a text is neither right nor wrong, and may be private
             model = f"{trial['model']}, {trial['setting']}"
             scores.setdefault(model, {}).setdefault(place, []).append(score["score"])
-            said[model, place] = str(trial.get("value") or "")
-            keys[place] = items.get(*place).target
+            hidden = item.kind == "synthetic"
+            said[model, place] = _HIDDEN if hidden else str(trial.get("value") or "")
+            keys[place] = _HIDDEN if hidden else item.target
     if not scores:
         raise InputError(
-            "bank: the runs hold no answer of a model that is neither a baseline nor scripted"
+            "bank: the runs hold no closed answer of a model that is neither a baseline nor scripted"
         )
     models = tuple(sorted(scores))
     places = tuple(sorted(keys))
@@ -135,7 +140,7 @@ def _of_answers(table: Table) -> dict[str, Any]:
                     "item": "/".join(place),
                     "key": table.keys[place],
                     "said": dict(answers),
-                    "agree": bool(answer) and times >= _AGREE * len(missed),
+                    "agree": answer not in ("", _HIDDEN) and times >= _AGREE * len(missed),
                     "instead": answer,
                     "solved_by": int(np.nansum(column > 0)),
                     "n_models": int(known.sum()),
@@ -170,7 +175,7 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[dict[str, Any]]:
 
     Texts are compared by their runs of three words; runs that very many share are left out of the search, not of the comparison.
     """
-    texts: list[tuple[str, Item, frozenset[str], str]] = []
+    texts: list[tuple[str, Item, frozenset[str], str, bool]] = []
     for bank in banks:
         for item in bank.items:
             words = _WORD.findall(f"{item.context or ''} {item.question}".casefold())
@@ -178,9 +183,10 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[dict[str, Any]]:
                 " ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)
             )
             shown = " ".join([*words, "|", *sorted(o.casefold() for o in item.options)])
-            texts.append((bank.name, item, runs, shown))
+            private = item.kind == "synthetic" or not bank.may_leave
+            texts.append((bank.name, item, runs, shown, private))
     where: dict[str, list[int]] = {}
-    for number, (*_, runs, shown) in enumerate(texts):
+    for number, (_, _, runs, shown, _) in enumerate(texts):
         for run in runs or (shown,):
             where.setdefault(run, []).append(number)
     shared: Counter[tuple[int, int]] = Counter()
@@ -201,14 +207,12 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[dict[str, Any]]:
             "options_too": same,
             "across": one[0] != other[0],
             "leak": one[0] == other[0] and {one[1].split, other[1].split} == {"test", "dev"},
-            "text": _shown(one[1]),
+            "text": _HIDDEN if one[4] else _shown(one[1]),
         }
 
 
 def _shown(item: Item) -> str:
-    """Return the beginning of a question; nothing of a synthetic one, which must stay private."""
-    if item.kind == "synthetic":
-        return "(synthetic)"
+    """Return the beginning of a question."""
     text = " ".join(item.question.split())
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
 

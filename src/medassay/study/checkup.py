@@ -3,6 +3,7 @@
 Source: specification of statistics, 7.7 and 7.8; text metrics.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,9 +104,12 @@ def _number(text: str, where: str) -> float | None:
     if text.strip().lower() in ("", "nan", "na", "-"):
         return None
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
-        raise InputError(f"{where}: '{text}'; expected a number or nothing") from None
+        value = math.inf
+    if not math.isfinite(value):
+        raise InputError(f"{where}: '{text}'; expected a number or nothing")
+    return value
 
 
 def checkup(

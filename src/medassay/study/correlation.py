@@ -97,12 +97,18 @@ def correlation_study(
     if closed:
         columns = {**columns, CLOSED: closed}
     for name in dict.fromkeys(one.name for one in external):
-        columns[name] = {
-            e.model: e.value for e in external if e.name == name and e.model in models
-        }
+        if name in columns:
+            raise InputError(
+                f"--external: '{name}' is the name of a column here; call it otherwise"
+            )
+        own = [one for one in external if one.name == name]
+        if len({one.model for one in own}) < len(own):
+            raise InputError(f"--external: '{name}' has two values for one model; expected one")
+        columns[name] = {one.model: one.value for one in own if one.model in models}
     whole = _table(models, columns)
     views = {name: _table(models, found) for name, found in _views(rows)}
     made = {name: _matrices(table) for name, table in views.items()}
+    everything = _matrices(whole)
     for group, members in groups.items():
         for name in (f"{ACCURACY} over data sets", RANKS):
             if len(groups) > 1 and len(members) >= FEWEST and name in views:
@@ -115,9 +121,9 @@ def correlation_study(
             {"name": one[0], "source": one[1], "date": one[2]}
             for one in sorted({(e.name, e.source, e.date) for e in external})
         ],
-        **_matrices(whole),
+        **everything,
         "views": made,
-        "closed": _against(whole, CLOSED) if closed else [],
+        "closed": _against(everything, CLOSED) if closed else [],
     }
 
 
@@ -242,10 +248,10 @@ def _matrices(table: Table) -> dict[str, Any]:
     }
 
 
-def _against(table: Table, name: str) -> list[dict[str, Any]]:
+def _against(view: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return how every other column goes with one, by falling |r|."""
-    at = table.columns.index(name)
-    found = _matrices(table)["matrices"]
+    at = view["columns"].index(name)
+    found = view["matrices"]
     made = [
         {
             "column": column,
@@ -254,7 +260,7 @@ def _against(table: Table, name: str) -> list[dict[str, Any]]:
                 for key in ("pearson", "pearson_lo", "pearson_hi", "spearman", "kendall", "n")
             },
         }
-        for i, column in enumerate(table.columns)
+        for i, column in enumerate(view["columns"])
         if i != at
     ]
     return sorted(made, key=lambda one: -abs(one["pearson"] or 0.0))

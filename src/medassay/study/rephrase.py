@@ -14,8 +14,9 @@ from medassay.model.spec import load_models
 from medassay.prompt.render import load_template, render
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
-from medassay.runner.stages import provide
+from medassay.runner.stages import provide, refuse_leaving
 from medassay.storage.response import ResponseStore
+from medassay.storage.run import Run
 
 REPHRASINGS = 6
 _TEMPERATURE = 1.0  # of entries that are greedy: six times the same text would say nothing
@@ -51,6 +52,10 @@ class Rephraser:
     def id(self) -> str:
         """Return model and template, as results remember them."""
         return f"{self.spec.id}, temperature {self.spec.temperature:g}, {load_template('rephrase').id}"
+
+    def refuse(self, run: Run) -> None:
+        """Refuse a run over a bank that may not leave, where this model is at an external endpoint."""
+        refuse_leaving(run.manifest["banks"], [self.spec])
 
     def rephrase(self, texts: Sequence[str], *, seed: int = 0) -> dict[str, tuple[str, ...]]:
         """Return text → its rephrasings, of those for which the model gave all of them, none blank.

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from medassay.core.canonical import short_hash
 from medassay.core.plan import Plan
 from medassay.errors import IncompleteError, InputError
 from medassay.publication.plot.forest import forest
@@ -32,11 +33,12 @@ _PLAIN = Plan(banks=("",), models=("",))
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a run, as it was asked; `factors` is what may differ between rows of a model."""
+    """One row of a run, as it was asked; `factors` may differ between rows of a model, `alike` (bank and entry) must not."""
 
     run: str
     model: str
     task: str
+    alike: str
     scale: float
     factors: Mapping[str, str]
     scores: Mapping[tuple[str, str], float]
@@ -93,6 +95,7 @@ def _rows(run: Run) -> Iterator[Row]:
             run=run.id,
             model=model,
             task=task.removesuffix(SUFFIX),
+            alike=_alike(run, model),
             scale=100.0 if (lo, hi) == (0, 1) else 1.0,
             factors={
                 "chat template": "conversation" if task.endswith(SUFFIX) else "plain",
@@ -103,6 +106,14 @@ def _rows(run: Run) -> Iterator[Row]:
             scores={item: sum(v) / len(v) for item, v in scores.items()},
             clusters=clusters,
         )
+
+
+def _alike(run: Run, model: str) -> str:
+    """Return the hash of what must be equal: the banks, and the model's entry less what the form of conversation sets."""
+    entry = run.manifest["models"].get(model, {})
+    kept = {key: value for key, value in entry.items() if key not in ("protocol", "stop")}
+    banks = sorted(bank["content_sha256"] for bank in run.manifest["banks"])
+    return short_hash([banks, kept])
 
 
 def _clusters(run: Run) -> dict[tuple[str, str], int]:
@@ -117,7 +128,7 @@ def _clusters(run: Run) -> dict[tuple[str, str], int]:
 def _pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
     """Yield rows of one model and task that differ in one setting: (with, without)."""
     for one, other in combinations(rows, 2):
-        if (one.model, one.task) != (other.model, other.task):
+        if (one.model, one.task, one.alike) != (other.model, other.task, other.alike):
             continue
         apart = [name for name in FACTORS if one.factors[name] != other.factors[name]]
         # Examples and forms of conversation bring prompts of their own.
@@ -156,8 +167,9 @@ def _effect(one: Row, other: Row) -> dict[str, Any] | None:
 def settings_sheet(study: Mapping[str, Any]) -> Sheet:
     """Return the study as a sheet, a section for each setting."""
     sections = []
-    for factor in FACTORS:
-        own = [one for one in study["effects"] if one["factor"] == factor]
+    kinds = [(factor, unit) for factor in FACTORS for unit in (100.0, 1.0)]
+    for factor, unit in kinds:
+        own = [e for e in study["effects"] if (e["factor"], e["unit"]) == (factor, unit)]
         if not own:
             continue
         drawn = forest(
@@ -171,8 +183,8 @@ def settings_sheet(study: Mapping[str, Any]) -> Sheet:
                 }
                 for one in own
             ],
-            unit="points of 100" if own[0]["unit"] == 100 else "score",
-            factor=own[0]["unit"],
+            unit="points of 100" if unit == 100 else "score",
+            factor=unit,
         )
         rows = [
             [
@@ -195,10 +207,10 @@ def settings_sheet(study: Mapping[str, Any]) -> Sheet:
             "reading",
             "items",
         ]
-        slug = factor.replace(" ", "-")
+        slug = factor.replace(" ", "-") + ("" if unit == 100 else "-score")
         sections.append(
             Section(
-                title=factor.capitalize(),
+                title=factor.capitalize() + ("" if unit == 100 else ", in units of the score"),
                 figure=(f"settings-{slug}", drawn),
                 grids=[Grid(heads=heads, rows=rows, names=3)],
             )

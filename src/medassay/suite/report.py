@@ -19,6 +19,7 @@ _COLUMNS = (
     *("group", "benchmark", "title", "metric", "better", "model", "setting", "value", "se", "lo", "hi"),
     *("n", "left_out", "rank", "rank_lo", "rank_hi", "run"),
 )  # fmt: skip
+_PLACES = ("metrics", "models_file")  # of one machine
 _LARGE = 1000.0
 
 
@@ -76,7 +77,7 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> Sheet:
         lines=[one.to_dict() for one in results],
         data={
             "suite": suite.record["suite"],
-            "plan": suite.record["plan"],
+            "plan": {k: v for k, v in suite.record["plan"].items() if k not in _PLACES},
             "as_published": as_published,
             "results": [one.to_dict() for one in results],
             "weighted": weighted,

@@ -25,6 +25,7 @@ Row = tuple[str, str]  # model, setting
 Items = dict[tuple[str, str], float]  # (domain, item) → mean over repeats
 ACCURACY = "accuracy"
 PERPLEXITIES = ("bits_per_byte", "byte_perplexity", "word_perplexity")
+NEVER_RANKED = ("bleu",)  # it gives nothing to a right answer of three tokens
 _FEWEST = 2  # items of a difference
 
 
@@ -159,7 +160,13 @@ def _ranked(found: Sequence[Result]) -> list[Result]:
     made = list(found)
     columns: dict[tuple[str, str], list[int]] = {}
     for at, one in enumerate(made):
-        if one.ranked and one.value is not None and one.lo is not None and one.hi is not None:
+        if (
+            one.metric not in NEVER_RANKED
+            and one.ranked
+            and one.value is not None
+            and one.lo is not None
+            and one.hi is not None
+        ):
             columns.setdefault((one.benchmark, one.metric), []).append(at)
     for places in columns.values():
         if len(places) < 2:  # first of one says nothing

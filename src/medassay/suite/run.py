@@ -7,7 +7,7 @@ ordinary runs of the workspace, each sealed and verifiable by itself.
 import datetime as dt
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +15,23 @@ from medassay import pipeline
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import bank_records, write_bank
 from medassay.bank.hub import HUB
+from medassay.core.canonical import short_hash
 from medassay.core.jsontext import parse_json
 from medassay.core.model import ModelSpec
 from medassay.core.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models
 from medassay.runner.again import Sitting, judge_run
+from medassay.runner.measuring import gauges_of
 from medassay.runner.stages import Watch
 from medassay.storage.run import Run, open_run
 from medassay.suite.catalog import BENCHMARKS, Benchmark
 from medassay.suite.plan import SuitePlan
+from medassay.task.catalog import find_task
 
 RECORD = "suite.json"
 FOLDER = "suites"
+_LONGEST = 60  # characters of a folder's name before its hash
 ANSWERS, PERPLEXITY, RELAXED, JUDGED = "answers", "perplexity", "relaxed", "prometheus"
 Tell = Callable[[str], None]
 
@@ -131,7 +135,11 @@ class _Work:
         self._specs = {
             name: specs[name] for name in (*plan.models, *filter(None, [plan.judge]))
         }
-        self._folder = means.workspace / FOLDER / f"{plan.name}-{plan.hash}"
+        self._entries = [_entry(spec) for _, spec in sorted(self._specs.items())]
+        made_of = short_hash(
+            [plan.hash, self._entries]
+        )  # another entry of the same name is another suite
+        self._folder = means.workspace / FOLDER / f"{plan.name[:_LONGEST]}-{made_of}"
         self._unfinished: list[str] = []
 
     def run(self) -> SuiteRun:
@@ -152,6 +160,11 @@ class _Work:
                 self._means.tell(f"[{number}/{len(found)}] {part.benchmark}: {kind}")
                 self._step(part, kind)
                 self._write(parts)
+        if not any(ANSWERS in part.runs for part in parts) and not self._unfinished:
+            reasons = [why for part in found for why in part.absent.values()]
+            raise InputError(
+                f"suite '{self._plan.name}': no benchmark could be asked: {reasons[0]}"
+            )
         if self._unfinished:
             raise IncompleteError(
                 f"suite {self._folder.name}: {len(self._unfinished)} runs are not finished: {'; '.join(self._unfinished[:3])}; "
@@ -162,28 +175,42 @@ class _Work:
     def _begin(self) -> list[Part]:
         """Return the parts as they stand; banks are made from the files that are here."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        entries = [_entry(spec) for _, spec in sorted(self._specs.items())]
-        document = {"schema_version": 1, "models": entries}
+        document = {"schema_version": 1, "models": self._entries}
         (self._folder / "models.json").write_text(
             json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
         )
         known: dict[str, Part] = {}
         if is_suite_folder(self._folder):
             known = {part.benchmark: part for part in open_suite(self._folder).parts}
-        parts = []
+        parts: dict[str, Part] = {}
         for name in self._plan.benchmarks:
             chosen, absent, why = self._available(name)
+            if chosen in parts:  # a stand-in that was asked for besides
+                continue
             part = known.get(chosen, Part(benchmark=chosen))
-            parts.append(
-                replace(
-                    part,
-                    absent={**_without(part.absent, ANSWERS), **absent},
-                    instead_of=name if chosen != name else "",
-                    why=why,
-                )
+            parts[chosen] = Part(
+                benchmark=chosen,
+                runs=self._valid(part),
+                absent=absent,  # what was absent may be there by now
+                instead_of=name if chosen != name else "",
+                why=why,
             )
-        self._write(parts)
-        return parts
+        self._write([*parts.values()])
+        return [*parts.values()]
+
+    def _valid(self, part: Part) -> dict[str, str]:
+        """Return the runs of a part that still hold: answers are compared again where other metrics are here by now."""
+        benchmark = BENCHMARKS[part.benchmark]
+        if ANSWERS not in part.runs or not benchmark.is_open:
+            return dict(part.runs)
+        told = open_run(self._means.workspace / "runs" / part.runs[ANSWERS]).manifest
+        now = gauges_of(self._plan.metrics, find_task(benchmark.task)).to_dict()
+        if told.get("metrics", {}) == now:
+            return dict(part.runs)
+        self._means.tell(
+            f"{part.benchmark}: other metrics are here by now; its stored answers are compared again"
+        )
+        return {k: v for k, v in part.runs.items() if k not in (ANSWERS, JUDGED)}
 
     def _available(self, name: str) -> tuple[str, dict[str, str], str]:
         """Return the benchmark to run for a name, itself or its stand-in; why none can be run, and why it is a stand-in."""
@@ -209,10 +236,18 @@ class _Work:
         try:
             bank = BANKS[benchmark.bank].load(source)
         except InputError as error:
-            return str(error).replace(str(self._means.data), "DATA")
+            return self._without_paths(error)
         card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
         write_bank(target, card, (record for _, record in bank_records(bank)))
         return None
+
+    def _without_paths(self, error: InputError) -> str:
+        """Return what an error says without the folders of this machine: it is published with the suite."""
+        said = str(error)
+        for place, name in ((self._means.data, "DATA"), (self._means.workspace, "WORKSPACE")):
+            for form in (place, place.resolve()):
+                said = said.replace(f"{form}/", f"{name}/")
+        return said
 
     def _kinds(self, part: Part) -> list[str]:
         benchmark = BENCHMARKS[part.benchmark]
@@ -227,6 +262,8 @@ class _Work:
 
     def _step(self, part: Part, kind: str) -> None:
         """Make one run of a benchmark; what cannot be asked is noted, what is not finished resumes."""
+        if kind == JUDGED and ANSWERS not in part.runs:
+            return  # they are not whole yet
         try:
             if kind == JUDGED:
                 part.runs[kind] = self._judged(part).id
@@ -248,6 +285,9 @@ class _Work:
             part.runs[kind] = made.id
         except IncompleteError as error:
             self._unfinished.append(f"{part.benchmark} ({kind}): {error}")
+        except InputError as error:
+            part.absent[kind] = self._without_paths(error)
+            self._means.tell(f"refused: {part.benchmark}, {kind}: {error}")
 
     def _run_plan(self, part: Part, kind: str) -> dict[str, Any]:
         """Return the plan of one run, its paths relative to the folder of the suite."""
@@ -338,10 +378,6 @@ def _value(given: Any) -> str:
     return json.dumps(list(given) if isinstance(given, tuple) else given, ensure_ascii=False)
 
 
-def _without(given: Mapping[str, str], key: str) -> dict[str, str]:
-    return {name: value for name, value in given.items() if name != key}
-
-
 def _entry(spec: ModelSpec) -> dict[str, Any]:
     """Return an entry as a models file holds it, without what is as by default."""
     from dataclasses import asdict
@@ -375,7 +411,7 @@ def suite_models(path: Path, names: tuple[str, ...]) -> dict[str, ModelSpec]:
             found[folder.resolve().name] = ModelSpec(
                 id=folder.resolve().name,
                 provider="transformers",
-                path=str(folder.resolve()),
+                path=name,
                 location="local",
             )
         elif not path.is_file():

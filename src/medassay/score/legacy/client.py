@@ -173,6 +173,11 @@ class LegacyMetric:
         reply = self._worker.ask(asked)
         if "values" in reply:
             return [tuple(values) for values in reply["values"]]
+        if "fatal" in reply:
+            raise IncompleteError(
+                f"metric '{self._metric}': its model cannot be loaded: {reply['error']}; mend it, or leave the metric out: "
+                f'metrics = ["{self._metric}=none"]; the same command goes on'
+            )
         if len(pairs) == 1:
             return [(None,)]
         half = len(pairs) // 2  # which pair was it?
@@ -213,6 +218,12 @@ def chexbert(place: str) -> LegacyMetric:
     """Return CheXbert: whether five observations are labelled alike; `place` holds chexbert.pth, by default the package's cache."""
     _python("chexbert")
     folder = Path(place) if place else platformdirs.user_cache_path("chexbert")
+    tokenizer = folder / "bert-base-uncased"
+    if (folder / "chexbert.pth").is_file() and not tokenizer.is_dir():
+        raise UnavailableError(
+            f"chexbert: {place or _CACHE}: no folder bert-base-uncased, whose tokenizer it needs; "
+            "`hf download bert-base-uncased --local-dir …` brings it"
+        )
     if not (folder / "chexbert.pth").is_file():
         raise UnavailableError(
             f"chexbert: {place or _CACHE}: no chexbert.pth; take it from StanfordAIMI/RRG_scorers, or name its folder: "

@@ -1,7 +1,8 @@
 """The program that runs in the environment of legacy metrics: requests in, values out, one JSON object a line.
 
 It is started by `medassay.score.legacy.client` and imports nothing of medassay. A request is `{"id", "metric", "model", "pairs"}`,
-a reply `{"id", "values"}`, one list a pair, or `{"id", "error"}`. Libraries print where they like: what they print goes to
+a reply `{"id", "values"}`, one list a pair, or `{"id", "error"}`, with `"fatal"` where the model cannot
+be loaded. Libraries print where they like: what they print goes to
 standard error.
 """
 
@@ -99,7 +100,9 @@ def main() -> None:
         key = (request["metric"], request["model"])
         try:
             if key not in ready:
+                reply["fatal"] = True  # unless it loads
                 ready[key] = METRICS[key[0]](key[1])
+                del reply["fatal"]
             reply["values"] = ready[key](request["pairs"])
         except Exception as error:  # noqa: BLE001 -- whatever a library raises is told, and the next request answered
             traceback.print_exc()

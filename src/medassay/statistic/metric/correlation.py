@@ -100,10 +100,11 @@ def _pairwise(columns: ArrayLike, measure: Measure) -> Correlations:
 def _tau(first: np.ndarray, second: np.ndarray) -> float | None:
     if len(first) < FEWEST:
         return None
-    above = np.triu_indices(len(first), 1)
-    signs = [np.sign(np.subtract.outer(one, one)[above]) for one in (first, second)]
-    size = np.sqrt((signs[0] @ signs[0]) * (signs[1] @ signs[1]))
-    return float(signs[0] @ signs[1] / size) if size > 0 else None
+    if min(np.ptp(first), np.ptp(second)) == 0:
+        return None
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(first, second).statistic)
 
 
 def pearson_intervals(
