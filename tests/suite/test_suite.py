@@ -314,6 +314,7 @@ def test_what_was_never_seen_is_not_shown_as_never(tmp_path):
     assert cell(none) == "0.000 [0.000, 0.242]"
     assert cell(none, as_published=True) == "0.000 ± 0.000"
     assert cell(None) == "–"
+    assert cell(none, items=20) == "0.000 [0.000, 0.242], 12 of 20"
 
 
 HOSTILE = "<script>alert(1)</script> =1+1 a_b & 50 % {x} \\input{y} \x1b[31m | `x`"

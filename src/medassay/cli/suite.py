@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from medassay.cli.output import out
@@ -35,9 +35,11 @@ def run_command(
     *,
     accept_failures: bool,
 ) -> None:
-    """Run a suite, and print its report."""
+    """Run a suite, and print its values in one table."""
     from medassay.cli.run import watch
+    from medassay.cli.sheet import tell_sheet
     from medassay.suite.plan import SuitePlan, checked, load_suite_plan
+    from medassay.suite.report import suite_sheet, whole_table
     from medassay.suite.run import Means, run_suite, suite_models
 
     if path is None:
@@ -73,9 +75,11 @@ def run_command(
         accept_failures=accept_failures,
     )
     found = run_suite(plan, specs, means)
-    report_suite(found.folder, None)
+    tell_sheet(replace(suite_sheet(found), sections=[whole_table(found)]), None)
     if not out.json:
-        out.result(f"suite {found.folder}")
+        out.result(
+            f"suite {found.folder}; page, files and cards: medassay report {found.folder} --suite --to FOLDER"
+        )
 
 
 def report_suite(folder: Path, to: Path | None, *, as_published: bool = False) -> None:

@@ -307,7 +307,9 @@ def _points(values: Mapping[str, Sequence[float]], column: str) -> list[dict[str
 
 def _violins(points: Sequence[Mapping[str, Any]], column: str) -> Any:
     top = max((point[column] for point in points), default=0.0) or 1.0
-    return violin_swarm(points, value=column, bandwidth=top / 25, extent=(0.0, 1.05 * top))
+    return violin_swarm(
+        points, value=column, bandwidth=float(f"{top / 25:.1g}"), extent=(0.0, 1.05 * top)
+    )
 
 
 def _mean(told: Mapping[str, Any] | None) -> str:

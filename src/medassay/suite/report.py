@@ -1,6 +1,7 @@
 """The report of a suite: tables in the published layout, ranks by metric, differences between languages, a card for each model."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -36,22 +37,23 @@ def number(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) < _LARGE else f"{value:.4g}"
 
 
-def cell(one: Result | None, *, as_published: bool = False) -> str:
-    """Return a value with its interval, or as published with ± its standard error; with its rank where it has one."""
+def cell(one: Result | None, *, as_published: bool = False, items: int = 0) -> str:
+    """Return a value with its interval, or as published with ± its standard error; with its rank where it has one.
+
+    Where fewer than `items` have a value, it says of how many.
+    """
     if one is None or one.value is None:
         return "–"
+    part = f", {one.n} of {items}" if one.n < items else ""
     if as_published:
-        return (
-            f"{number(one.value)} ± {number(one.se)}"
-            if one.se is not None
-            else number(one.value)
-        )
+        error = "" if one.se is None else f" ± {number(one.se)}"
+        return f"{number(one.value)}{error}{part}"
     lo, hi = one.lo, one.hi
     if lo == hi and one.second is not None:  # none of twelve is no proof of none at all
         lo, hi = one.second["lo"], one.second["hi"]
     band = "" if lo is None else f" [{number(lo)}, {number(hi)}]"
     place = "" if one.rank is None else f", {one.rank} ({one.rank_lo}–{one.rank_hi})"
-    return f"{number(one.value)}{band}{place}"
+    return f"{number(one.value)}{band}{part}{place}"
 
 
 def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> Sheet:
@@ -95,17 +97,18 @@ def reading(suite: SuiteRun, results: Sequence[Result]) -> str:
         f"{len(models)} model{'s' if len(models) > 1 else ''} on {len(here)} of {len(suite.parts)} benchmarks, "
         f"{len({one.metric for one in results})} metric{'s' if len({one.metric for one in results}) > 1 else ''}."
     )
-    leads: dict[str, set[str]] = {}
+    first: dict[tuple[str, str], set[str]] = {}
     for one in results:
         if one.rank == 1:
-            leads.setdefault(one.model, set()).add(f"{one.benchmark} {one.metric}")
-    columns = {(one.benchmark, one.metric) for one in results if one.rank is not None}
-    if len(leads) > 1 and columns:
-        most = max(sorted(leads), key=lambda model: len(leads[model]))
-        said += (
-            f" {most} is first, alone or shared, by {len(leads[most])} of {len(columns)} rankings; "
-            f"{len(leads)} models are first by at least one: the metric decides who wins."
-        )
+            first.setdefault((one.benchmark, one.metric), set()).add(one.model)
+    alone = Counter(next(iter(models)) for models in first.values() if len(models) == 1)
+    if first:
+        said += f" Of {len(first)} rankings {len(first) - alone.total()} share the first place: the data cannot tell their best models apart."
+    if len(alone) > 1:
+        most, times = max(sorted(alone.items()), key=lambda pair: pair[1])
+        said += f" {most} is first alone by {times}, {len(alone) - 1} others by {alone.total() - times}: the metric decides who wins."
+    elif alone:
+        said += f" {next(iter(alone))} is first in all others."
     return said
 
 
@@ -172,6 +175,42 @@ def unavailable(suite: SuiteRun) -> dict[str, str]:
     return found
 
 
+def whole_table(suite: SuiteRun) -> Section:
+    """Return every number of a suite in one table: a line for each benchmark and metric, a column for each row."""
+    results = results_of(suite)
+    rows = list(dict.fromkeys((one.model, one.setting) for one in results))
+    lines = list(dict.fromkeys((one.benchmark, one.title, one.metric) for one in results))
+    by = {(one.benchmark, one.metric, one.model, one.setting): one for one in results}
+    items: dict[str, int] = {}
+    for one in results:
+        items[one.benchmark] = max(one.n, items.get(one.benchmark, 0))
+    several = len({setting for _, setting in rows}) > 1
+    return Section(
+        title="All numbers",
+        grids=[
+            Grid(
+                heads=[
+                    "benchmark",
+                    "metric",
+                    *(", ".join(row) if several else row[0] for row in rows),
+                ],
+                names=2,
+                rows=[
+                    [
+                        title,
+                        metric.replace("_", " "),
+                        *(
+                            cell(by.get((name, metric, *row)), items=items[name])
+                            for row in rows
+                        ),
+                    ]
+                    for name, title, metric in lines
+                ],
+            )
+        ],
+    )
+
+
 def _closed(results: Sequence[Result], *, as_published: bool) -> Iterator[Section]:
     """Yield the accuracies of each published task, all its benchmarks in one table."""
     for group in dict.fromkeys(one.group for one in results):
@@ -207,7 +246,7 @@ def _open(part: Part, own: Sequence[Result], *, as_published: bool) -> Section:
     caption = f"{benchmark.title}, {benchmark.group}: {items} items" + (
         f"; up to {left_out} answers blank or too short" if left_out else ""
     )
-    cells = {key: cell(one, as_published=as_published) for key, one in by.items()}
+    cells = {key: cell(one, as_published=as_published, items=items) for key, one in by.items()}
     layout = _by_model if len(rows) > len(metrics) else _by_metric
     grid = layout(rows, metrics, cells, caption)
     return Section(title=benchmark.title, figure=figure, grids=[grid])

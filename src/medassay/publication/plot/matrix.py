@@ -7,6 +7,7 @@ from medassay.publication.plot.figure import Figure
 
 _VALUES_UP_TO = 20
 _STEP = 56  # pixels of a column
+_APART = 0.12  # ranks, between models that share one
 
 
 def heat_map(
@@ -163,12 +164,13 @@ def _tree(order: Sequence[int], merges: Sequence[tuple[int, int, float]]) -> dic
 
 
 def rank_flow(ranks: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Figure:
-    """Return the ranks of every model from metric to metric, 1 at the top.
+    """Return the ranks of every model from metric to metric, 1 at the top; models that share a rank are drawn side by side.
 
     Parameters
     ----------
     ranks : each with model, metric and rank
     """
+    last = max((row["rank"] for row in ranks), default=1)
     x = {
         "field": "metric",
         "type": "ordinal",
@@ -177,24 +179,38 @@ def rank_flow(ranks: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Fig
         "axis": {"labelAngle": -30},
     }
     y = {
-        "field": "rank",
+        "field": "place",
         "type": "quantitative",
         "title": "rank (1 is best)",
-        "scale": {"reverse": True, "zero": False},
-        "axis": {"tickMinStep": 1},
+        "scale": {"domain": [last + 0.5, 0.5], "nice": False},
+        "axis": {"values": list(range(1, last + 1)), "format": "d"},
     }
     colour = {"field": "model", "type": "nominal", "title": None}
     return Figure(
         name="rank_flow",
         title="Ranks from metric to metric",
         description="A line for each model through its rank by each metric.",
-        caption=f"{len({row['model'] for row in ranks})} models, {len(metrics)} metrics.",
+        caption=f"{len({row['model'] for row in ranks})} models, {len(metrics)} metrics; side by side: the data cannot tell them apart.",
         columns={"model": "model", "metric": "metric", "rank": "rank"},
-        rows=[dict(row) for row in ranks],
+        rows=_side_by_side(ranks),
         spec={
             "width": {"step": 60},
-            "height": 300,
+            "height": max(120, min(400, 60 * last)),
             "mark": {"type": "line", "point": {"size": 50}},
             "encoding": {"x": x, "y": y, "color": colour},
         },
     )
+
+
+def _side_by_side(ranks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the ranks with the place of each on the axis: those that share one stand around it."""
+    sharing: dict[tuple[str, int], list[str]] = {}
+    for row in ranks:
+        sharing.setdefault((row["metric"], row["rank"]), []).append(row["model"])
+    made = []
+    for row in ranks:
+        models = sorted(sharing[row["metric"], row["rank"]])
+        apart = min(_APART, 0.8 / len(models))
+        off = models.index(row["model"]) - (len(models) - 1) / 2
+        made.append({**row, "place": round(row["rank"] + apart * off, 4)})
+    return made
