@@ -28,7 +28,7 @@ SETS = {
     "mediqa_qa2019": "mediqa2019_qa",
     "aci_bench": "aci_bench",
 }
-PAIRS, ROUNDS, LONGEST = 20_000, 3, 3_000
+PAIRS, ROUNDS, LONGEST = 20_000, 1, 3_000
 NAMES = ("rouge1", "rouge2", "rougeL")
 
 

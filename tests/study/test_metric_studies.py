@@ -267,6 +267,9 @@ def test_settings_are_paired_item_by_item(tmp_path):
         assert one["n"] == len(items)
         assert one["p_holm"] >= one["p"]
     assert "Few-shot" in settings_sheet(study).reading
+    asked = {one["factor"]: one["asked"] for one in study["effects"]}
+    assert asked["few-shot"].startswith("plain, options as in the bank")
+    assert asked["option order"].startswith("plain, no examples")
 
 
 def test_runs_that_differ_in_nothing_are_refused(tmp_path):

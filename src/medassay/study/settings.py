@@ -51,7 +51,7 @@ def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
     Returns
     -------
     dict
-        effects: each with model, factor, with_ and without (what the factor was), task, difference (with minus without), lo, hi, p, p_holm
+        effects: each with model, task, asked (what both had in common), factor, with and without (what the factor was), difference (with minus without), lo, hi, p, p_holm
         (over all effects), different, n; runs.
 
     Raises
@@ -149,6 +149,11 @@ def _effect(one: Row, other: Row) -> dict[str, Any] | None:
     return {
         "model": one.model,
         "task": one.task,
+        "asked": ", ".join(
+            _said(name, one.factors[name])
+            for name in FACTORS
+            if name != factor and one.factors[name] == other.factors[name]
+        ),
         "factor": factor,
         "with": one.factors[factor],
         "without": other.factors[factor],
@@ -164,6 +169,13 @@ def _effect(one: Row, other: Row) -> dict[str, Any] | None:
     }
 
 
+def _said(factor: str, value: str) -> str:
+    """Return a setting as words: "no examples", "options shuffled", the prompt's name."""
+    if factor == "few-shot":
+        return value.replace("none", "no examples")
+    return f"options {value}" if factor == "option order" else value.partition("@")[0]
+
+
 def settings_sheet(study: Mapping[str, Any]) -> Sheet:
     """Return the study as a sheet, a section for each setting."""
     sections = []
@@ -175,7 +187,7 @@ def settings_sheet(study: Mapping[str, Any]) -> Sheet:
         drawn = forest(
             [
                 {
-                    "name": f"{one['model']}, {one['task']}: {one['with']} − {one['without']}",
+                    "name": f"{one['model']}: {one['asked']}",
                     "diff": one["difference"],
                     "lo": one["lo"],
                     "hi": one["hi"],
@@ -190,6 +202,7 @@ def settings_sheet(study: Mapping[str, Any]) -> Sheet:
             [
                 one["model"],
                 one["task"],
+                one["asked"],
                 f"{one['with']} − {one['without']}",
                 f"{one['unit'] * one['difference']:+.1f} [{one['unit'] * one['lo']:+.1f}, {one['unit'] * one['hi']:+.1f}]",
                 f"{one['p_holm']:.3f}",
@@ -201,6 +214,7 @@ def settings_sheet(study: Mapping[str, Any]) -> Sheet:
         heads = [
             "model",
             "task",
+            "asked",
             "with − without",
             "difference",
             "p (Holm)",
@@ -212,7 +226,7 @@ def settings_sheet(study: Mapping[str, Any]) -> Sheet:
             Section(
                 title=factor.capitalize() + ("" if unit == 100 else ", in units of the score"),
                 figure=(f"settings-{slug}", drawn),
-                grids=[Grid(heads=heads, rows=rows, names=3)],
+                grids=[Grid(heads=heads, rows=rows, names=4)],
             )
         )
     return Sheet(
@@ -227,6 +241,7 @@ def settings_sheet(study: Mapping[str, Any]) -> Sheet:
         columns=[
             "model",
             "task",
+            "asked",
             "factor",
             "with",
             "without",
@@ -255,6 +270,6 @@ def reading(study: Mapping[str, Any]) -> str:
             most = max(own, key=lambda one: abs(one["difference"]))
             said.append(
                 f"{factor.capitalize()}: {len(sure)} of {len(own)} differences are more than chance; the largest is "
-                f"{most['unit'] * most['difference']:+.1f} ({most['model']}, {most['task']})."
+                f"{most['unit'] * most['difference']:+.1f} ({most['model']}, {most['asked']})."
             )
     return " ".join(said)
