@@ -28,6 +28,33 @@ from medassay.task.scoring import RunItems
 
 FACTORS = ("chat template", "few-shot", "option order", "prompt")
 _FEWEST = 2  # items of a difference
+_HEADS = (
+    "model",
+    "task",
+    "asked",
+    "with − without",
+    "difference",
+    "p (Holm)",
+    "reading",
+    "items",
+)
+_COLUMNS = (
+    "model",
+    "task",
+    "asked",
+    "factor",
+    "with",
+    "without",
+    "mean_with",
+    "mean_without",
+    "difference",
+    "lo",
+    "hi",
+    "p",
+    "p_holm",
+    "different",
+    "n",
+)
 _PLAIN = Plan(banks=("",), models=("",))
 
 
@@ -179,56 +206,11 @@ def _said(factor: str, value: str) -> str:
 def settings_sheet(study: Mapping[str, Any]) -> Sheet:
     """Return the study as a sheet, a section for each setting."""
     sections = []
-    kinds = [(factor, unit) for factor in FACTORS for unit in (100.0, 1.0)]
-    for factor, unit in kinds:
-        own = [e for e in study["effects"] if (e["factor"], e["unit"]) == (factor, unit)]
-        if not own:
-            continue
-        drawn = forest(
-            [
-                {
-                    "name": f"{one['model']}: {one['asked']}",
-                    "diff": one["difference"],
-                    "lo": one["lo"],
-                    "hi": one["hi"],
-                    "different": one["different"],
-                }
-                for one in own
-            ],
-            unit="points of 100" if unit == 100 else "score",
-            factor=unit,
-        )
-        rows = [
-            [
-                one["model"],
-                one["task"],
-                one["asked"],
-                f"{one['with']} − {one['without']}",
-                f"{one['unit'] * one['difference']:+.1f} [{one['unit'] * one['lo']:+.1f}, {one['unit'] * one['hi']:+.1f}]",
-                f"{one['p_holm']:.3f}",
-                "different" if one["different"] else "not separable",
-                str(one["n"]),
-            ]
-            for one in own
-        ]
-        heads = [
-            "model",
-            "task",
-            "asked",
-            "with − without",
-            "difference",
-            "p (Holm)",
-            "reading",
-            "items",
-        ]
-        slug = factor.replace(" ", "-") + ("" if unit == 100 else "-score")
-        sections.append(
-            Section(
-                title=factor.capitalize() + ("" if unit == 100 else ", in units of the score"),
-                figure=(f"settings-{slug}", drawn),
-                grids=[Grid(heads=heads, rows=rows, names=4)],
-            )
-        )
+    for factor in FACTORS:
+        for unit in (100.0, 1.0):
+            own = [e for e in study["effects"] if (e["factor"], e["unit"]) == (factor, unit)]
+            if own:
+                sections.append(_section(factor, unit, own))
     return Sheet(
         name="settings",
         title="What settings do",
@@ -238,25 +220,44 @@ def settings_sheet(study: Mapping[str, Any]) -> Sheet:
             "Each interval is of its difference alone; p is Holm's over all differences here.",
         ],
         sections=sections,
-        columns=[
-            "model",
-            "task",
-            "asked",
-            "factor",
-            "with",
-            "without",
-            "mean_with",
-            "mean_without",
-            "difference",
-            "lo",
-            "hi",
-            "p",
-            "p_holm",
-            "different",
-            "n",
-        ],
+        columns=list(_COLUMNS),
         lines=study["effects"],
         data=study,
+    )
+
+
+def _section(factor: str, unit: float, effects: Sequence[Mapping[str, Any]]) -> Section:
+    """Return forest and table of one setting's effects; `unit` is 100 for shares, else 1."""
+    shares = unit == 100
+    points = [
+        {
+            "name": f"{one['model']}: {one['asked']}",
+            "diff": one["difference"],
+            "lo": one["lo"],
+            "hi": one["hi"],
+            "different": one["different"],
+        }
+        for one in effects
+    ]
+    rows = [
+        [
+            one["model"],
+            one["task"],
+            one["asked"],
+            f"{one['with']} − {one['without']}",
+            f"{unit * one['difference']:+.1f} [{unit * one['lo']:+.1f}, {unit * one['hi']:+.1f}]",
+            f"{one['p_holm']:.3f}",
+            "different" if one["different"] else "not separable",
+            str(one["n"]),
+        ]
+        for one in effects
+    ]
+    slug = factor.replace(" ", "-") + ("" if shares else "-score")
+    drawn = forest(points, unit="points of 100" if shares else "score", factor=unit)
+    return Section(
+        title=factor.capitalize() + ("" if shares else ", in units of the score"),
+        figure=(f"settings-{slug}", drawn),
+        grids=[Grid(heads=list(_HEADS), rows=rows, names=4)],
     )
 
 
