@@ -409,7 +409,7 @@ def test_a_damaged_embedding_model_is_named_in_one_line(tmp_path, config):
     (tmp_path / "model.safetensors").write_bytes(b"")
     if config:
         (tmp_path / "config.json").write_text(config)
-    with pytest.raises(InputError, match=r"--embeddings: .*not a model that") as caught:
+    with pytest.raises(InputError, match=r"embeddings: .*not a model that") as caught:
         Embedder(str(tmp_path))
     assert "\n" not in str(caught.value)
 

@@ -36,11 +36,10 @@ _LONGEST_REPLY = 8 * 2**20  # bytes; nothing a judge or a model should say is lo
 class OpenAICompatible:
     """One endpoint; keeps one connection pool."""
 
-    def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
+    def __init__(self, spec: ModelSpec, secrets: dict[str, str], *, path: str = "") -> None:
         self._spec = spec
-        self._url = spec.url.rstrip("/") + (
-            "/chat/completions" if spec.protocol == "chat" else "/completions"
-        )
+        own = "/chat/completions" if spec.protocol == "chat" else "/completions"
+        self._url = spec.url.rstrip("/") + (path or own)
         self._headers = {"Content-Type": "application/json"}
         wanted = {**spec.headers_env}
         if spec.api_key_env:
@@ -95,16 +94,20 @@ class OpenAICompatible:
 
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
         """Return the completion of one request; see `Chat.complete`."""
+        self.check_key()
+        if prompt.likely is not None:
+            return await self._echo.complete(prompt)
+        data, seconds = await self._post(self.body(prompt, sampling, repeat=repeat))
+        return self._completion(data, seconds)
+
+    def check_key(self) -> None:
+        """Refuse to ask without the keys that the entry names."""
         if self._missing:
             raise Permanent(
                 f"{self._spec.id}: the environment variable {self._missing[0]} is not set; it must "
                 "hold the key",
                 endpoint_wide=True,
             )
-        if prompt.likely is not None:
-            return await self._echo.complete(prompt)
-        data, seconds = await self._post(self.body(prompt, sampling, repeat=repeat))
-        return self._completion(data, seconds)
 
     async def _post(self, body: bytes) -> tuple[bytes, float]:
         """Return the reply to a request, and the seconds it took."""

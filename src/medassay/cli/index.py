@@ -1,0 +1,147 @@
+"""`medassay index …`: the texts that retrieval searches."""
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from medassay.cli.output import out
+from medassay.errors import InputError, Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from medassay.runner.engine import Stop
+    from medassay.solver.retrieve.index import Parameters, Progress
+
+_EVERY = 5.0  # seconds between messages
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Indexes of texts, for the setting rag, the toplines and the tool doc_retrieval.",
+)
+MODELS = typer.Option(Path("models.json"), help="The models file, for embedders at endpoints.")
+
+
+@app.command()
+def build(
+    corpus: Path = typer.Argument(
+        ..., help="A folder of .txt and .md files, or a JSONL file with id and text."
+    ),
+    to: Path = typer.Option(..., "--out", help="Folder of the index."),
+    embedder: str = typer.Option(
+        "embedded:minilm",
+        help="embedded:minilm, a sentence-transformers folder, or endpoint:<entry of the models file>. The "
+        "published protocol's is mxbai-embed-large.",
+    ),
+    method: str = typer.Option(
+        "dense", help="dense, bm25, or hybrid (both, by reciprocal rank fusion)."
+    ),
+    chunks: str = typer.Option(
+        "500,150",
+        help="Characters of a chunk, and those at most that it repeats of the one before. Cut as langchain's splitter does, "
+        "which the published protocol uses; with ',whole' chunks run on across paragraphs.",
+    ),
+    models: Path = MODELS,
+) -> None:
+    """Build an index; built anew only when corpus or parameters change, and resumed when cut off."""
+    from medassay.runner.bridge import run_async
+    from medassay.runner.engine import Stop
+    from medassay.solver.retrieve.embed import find_embedder
+    from medassay.solver.retrieve.index import Index, build_index
+
+    wanted = _parameters(embedder, method, chunks)
+    found = None if method == "bm25" else find_embedder(embedder, models, os.environ)
+
+    stop = Stop()
+
+    async def work() -> bool:
+        try:
+            return await build_index(corpus, to, wanted, found, _telling(stop))
+        finally:
+            if found is not None:
+                await found.close()
+
+    built = run_async(work, stop.ask)
+    described = Index(to).described
+    if out.json:
+        out.document({**described, "path": str(to), "built": built})
+        return
+    what = "built" if built else "unchanged: corpus and parameters are those it was built with"
+    out.result(f"index {to}  {what}")
+    out.result(
+        f"{described['documents']} documents, {described['chunks']} chunks, {method}"
+        + (f", {described['embedder']}" if described["embedder"] else "")
+    )
+
+
+def _telling(stop: "Stop") -> "Progress":
+    """Return what says every few seconds how far an index is, and ends the building when asked to."""
+    said = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal said
+        if stop.soon and done < total:
+            raise Interrupted(
+                f"stopped: {done} of {total} chunks are embedded and kept; the same command resumes"
+            )
+        if time.monotonic() - said >= _EVERY:
+            said = time.monotonic()
+            out.say(f"{done} of {total} chunks embedded")
+
+    return tell
+
+
+def _parameters(embedder: str, method: str, chunks: str) -> "Parameters":
+    from medassay.solver.retrieve.index import METHODS, Parameters
+
+    if method not in METHODS:
+        raise UsageError(f"--method: '{method}'; expected {', '.join(METHODS)}")
+    found = re.fullmatch(r"([0-9]{1,6}),([0-9]{1,6})(,whole)?", chunks.replace(" ", ""))
+    if found is None or not int(found[2]) < int(found[1]):
+        raise UsageError(
+            f"--chunks: '{chunks}'; expected size,overlap with the overlap smaller, as 500,150"
+        )
+    return Parameters(
+        method=next(one for one in METHODS if one == method),
+        embedder=embedder,
+        size=int(found[1]),
+        overlap=int(found[2]),
+        merging="whole" if found[3] else "levels",
+    )
+
+
+@app.command()
+def query(
+    folder: Path = typer.Argument(..., help="Folder of the index."),
+    text: str = typer.Argument(..., help="What to look for."),
+    k: int = typer.Option(3, "-k", min=1, help="Chunks wanted."),
+    models: Path = MODELS,
+) -> None:
+    """Search an index, and show the chunks in the order in which a model would get them."""
+    from medassay.runner.bridge import run_async
+    from medassay.solver.retrieve.index import Found, open_index
+
+    if not text.strip():
+        raise InputError("the text to look for is blank")
+    index = open_index(folder, models_file=models, secrets=os.environ)
+
+    async def work() -> list[Found]:
+        try:
+            return (await index.search([text], k))[0]
+        finally:
+            await index.close()
+
+    found = run_async(work, lambda: None)
+    if out.json:
+        out.document({"index": index.id, "chunks": [one.to_dict() for one in found]})
+        return
+    for one in found:
+        out.result(
+            f"{one.rank}. {one.document} at {one.start}  ({one.measure} {one.score:.4f})"
+        )
+        out.result(f"   {' '.join(one.text.split())}")
+    if not found:
+        out.result("nothing found")

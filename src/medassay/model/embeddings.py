@@ -1,0 +1,69 @@
+"""Vectors of texts from an endpoint of the OpenAI protocol (`/v1/embeddings`): an entry of models.json like any other."""
+
+import asyncio
+import json
+import math
+from collections.abc import Sequence
+
+import stamina
+
+from medassay.core.canonical import canonical
+from medassay.core.model import ModelSpec
+from medassay.errors import Permanent, Transient
+from medassay.model.openai_compatible import OpenAICompatible
+
+_BATCH = 64  # texts of a request
+_ATTEMPTS = 6
+
+
+class EndpointEmbedder(OpenAICompatible):
+    """Asks an endpoint for vectors; its `id` is the model's name and version, wherever it is served."""
+
+    def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
+        super().__init__(spec, secrets, path="/embeddings")
+        self.id = f"{spec.sent_name}@{spec.version or 'unversioned'}"
+        self._at_once = asyncio.Semaphore(spec.concurrency)
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return a vector for each text.
+
+        Raises
+        ------
+        Transient, Permanent
+            When the endpoint gives none, or something else.
+        """
+        self.check_key()
+        batches = [texts[at : at + _BATCH] for at in range(0, len(texts), _BATCH)]
+        found = await asyncio.gather(*(self._batch(batch) for batch in batches))
+        return [vector for batch in found for vector in batch]
+
+    async def _batch(self, texts: Sequence[str]) -> list[list[float]]:
+        body = canonical(
+            {"input": list(texts), "model": self._spec.sent_name, **self._spec.extra_body}
+        )
+        async for attempt in stamina.retry_context(
+            on=Transient, attempts=_ATTEMPTS, timeout=None, wait_initial=0.4, wait_max=30.0
+        ):
+            with attempt:
+                async with self._at_once:
+                    data, _ = await self._post(body)
+                return self._vectors(data, len(texts))
+        raise AssertionError  # pragma: no cover -- retry_context returns or raises
+
+    def _vectors(self, data: bytes, n: int) -> list[list[float]]:
+        try:
+            rows = sorted(json.loads(data)["data"], key=lambda row: int(row["index"]))
+            made = [[float(value) for value in row["embedding"]] for row in rows]
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            shown = data[:80].decode("utf-8", "replace")
+            raise Permanent(
+                f"{self._spec.id}: not a reply with embeddings: {shown!r}"
+            ) from None
+        sizes = {len(vector) for vector in made}
+        if len(made) != n or len(sizes) != 1 or 0 in sizes:
+            raise Permanent(
+                f"{self._spec.id}: {len(made)} vectors of {sorted(sizes)} numbers for {n} texts"
+            )
+        if not all(math.isfinite(value) for vector in made for value in vector):
+            raise Permanent(f"{self._spec.id}: an embedding holds a number that is not finite")
+        return made

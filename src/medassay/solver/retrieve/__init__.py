@@ -1,0 +1,1 @@
+"""Retrieval: a corpus cut into chunks, embedded, searched exactly, kept on disk."""

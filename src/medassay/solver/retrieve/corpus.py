@@ -1,0 +1,97 @@
+"""The texts that are searched: a folder of .txt and .md files, or a JSONL file with `id` and `text`.
+
+A document is named by its path without ending, or its id; where it is named as a condition it is that condition's source.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from medassay.core.canonical import canonical
+from medassay.core.jsontext import parse_json
+from medassay.errors import InputError
+
+_ENDINGS = (".md", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text of a corpus."""
+
+    name: str
+    text: str
+
+
+def read_corpus(path: Path) -> Iterator[Document]:
+    """Yield the documents of a corpus, those of a folder by name.
+
+    Raises
+    ------
+    InputError
+        Naming the file and what was expected.
+    """
+    if path.is_dir():
+        yield from _of_folder(path)
+    elif path.is_file():
+        yield from _of_lines(path)
+    else:
+        raise InputError(
+            f"{path}: no such corpus; expected a folder of .txt and .md files, or a JSONL file"
+        )
+
+
+def _of_folder(folder: Path) -> Iterator[Document]:
+    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in _ENDINGS and p.is_file())
+    if not found:
+        raise InputError(f"{folder}: holds no .txt or .md file")
+    for path in found:
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+        yield Document(str(path.relative_to(folder).with_suffix("")), text)
+
+
+def _of_lines(path: Path) -> Iterator[Document]:
+    if path.suffix.lower() not in (".jsonl", ".ndjson"):
+        raise InputError(f"{path}: expected a folder of texts, or JSON lines with id and text")
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            where = f"{path.name} row {number}"
+            row = parse_json(line, where)
+            name = row.get("id") if isinstance(row, dict) else None
+            text = row.get("text") if isinstance(row, dict) else None
+            if not isinstance(name, str) or not name or not isinstance(text, str):
+                raise InputError(
+                    f'{where}: expected {{"id": "name", "text": "…"}}, both texts, the name not empty'
+                )
+            yield Document(name, text)
+
+
+def corpus_hash(path: Path) -> str:
+    """Return the SHA-256 over all documents; refuses a name that occurs twice, and a corpus of blank texts."""
+    digest, seen, characters = hashlib.sha256(), set[str](), 0
+    for document in read_corpus(path):
+        if (known := same_name(document.name)) in seen:
+            raise InputError(f"{path}: two documents are named '{document.name}'")
+        seen.add(known)
+        characters += len(document.text.strip())
+        digest.update(canonical([document.name, document.text]))
+    if not characters:
+        raise InputError(f"{path}: its documents are blank; there is nothing to search")
+    return digest.hexdigest()
+
+
+def same_name(name: str) -> str:
+    """Return a name as it is compared: without case, path, or marks between words.
+
+    Examples
+    --------
+    >>> same_name("heart/PLEURAL_EFFUSION") == same_name("Pleural effusion")
+    True
+    """
+    last = name.replace("\\", "/").rpartition("/")[2]
+    return " ".join("".join(c if c.isalnum() else " " for c in last.casefold()).split())

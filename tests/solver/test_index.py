@@ -1,0 +1,224 @@
+import asyncio
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from tests.conftest import absent
+from tests.contract.test_providers import Endpoint
+
+from medassay.errors import IntegrityError, Permanent
+from medassay.solver.retrieve.embed import FakeEmbedder
+from medassay.solver.retrieve.index import Index, Parameters, build_index
+
+TEXTS = {
+    "Chest pain": "Crushing retrosternal pain with sweating points to the heart.\n\nAn electrocardiogram comes first.",
+    "Headache": "Thunderclap headache needs imaging at once.\n\nMigraine comes with nausea.",
+    "liver/Jaundice": "Yellow skin: bilirubin, transaminases, an ultrasound of the bile ducts.",
+}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    folder = tmp_path / "corpus"
+    for name, text in TEXTS.items():
+        path = folder / f"{name}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def needs_words():
+    if importlib.util.find_spec("bm25s") is None:
+        absent("the extra [rag] is not installed")
+
+
+def test_build_and_query_tell_chunks_in_the_order_a_model_gets_them(cli, corpus):
+    code, out, err = cli(
+        "index", "build", corpus, "--out", "ix", "--embedder", "fake", "--json"
+    )
+    assert (code, err) == (0, "")
+    built = json.loads(out)
+    assert (built["documents"], built["chunks"], built["built"]) == (3, 3, True)
+    code, out, _ = cli("index", "query", "ix", "headache with nausea", "-k", 2, "--json")
+    found = json.loads(out)["chunks"]
+    assert [one["rank"] for one in found] == [1, 2]
+    assert found[0]["document"] == "Headache"
+    assert found[0]["text"] == TEXTS["Headache"][found[0]["start"] :][: len(found[0]["text"])]
+    assert found[0]["score"] <= found[1]["score"]
+    assert cli("index", "query", "ix", "headache with nausea", "-k", 2, "--json")[1] == out
+
+
+def test_it_is_built_anew_only_when_corpus_or_parameters_change(cli, corpus):
+    build = ("index", "build", corpus, "--out", "ix", "--embedder", "fake", "--json")
+    first = json.loads(cli(*build)[1])
+    again = json.loads(cli(*build)[1])
+    assert (again["built"], again["id"]) == (False, first["id"])
+    other = json.loads(cli(*build, "--chunks", "40,5")[1])
+    assert (other["built"], other["id"] != first["id"]) == (True, True)
+    (corpus / "Headache.txt").write_text("Another text.")
+    changed = json.loads(cli(*build)[1])
+    assert (changed["built"], changed["id"] != first["id"]) == (True, True)
+
+
+@pytest.mark.parametrize("method", ["bm25", "hybrid"])
+def test_words_find_what_they_are_in(cli, corpus, method):
+    needs_words()
+    options = ("--embedder", "fake", "--method", method)
+    assert cli("index", "build", corpus, "--out", "ix", *options)[0] == 0
+    found = json.loads(cli("index", "query", "ix", "bilirubin", "--json")[1])["chunks"]
+    assert found[0]["document"] == "liver/Jaundice"
+    assert found[0]["measure"] == {"bm25": "bm25", "hybrid": "rrf"}[method]
+    if method == "bm25":
+        code, out, _ = cli("index", "query", "ix", "zebra")
+        assert (code, out.strip()) == (0, "nothing found")
+
+
+def test_bm25_scores_are_those_of_the_formula(tmp_path):
+    needs_words()
+    corpus = tmp_path / "c.jsonl"
+    texts = ["fever cough fever", "cough", "rash itch"]
+    corpus.write_text(
+        "".join(json.dumps({"id": f"d{n}", "text": t}) + "\n" for n, t in enumerate(texts))
+    )
+    wanted = Parameters(method="bm25")
+    asyncio.run(build_index(corpus, tmp_path / "ix", wanted, None))
+    [found] = asyncio.run(Index(tmp_path / "ix").search(["fever cough"], 3))
+
+    def score(words, own, length):  # Lucene's BM25, k1 1.5, b 0.75
+        total = 0.0
+        for word in words:
+            n = sum(word in text.split() for text in texts)
+            idf = np.log(1 + (3 - n + 0.5) / (n + 0.5))
+            tf = own.split().count(word)
+            total += idf * tf / (tf + 1.5 * (0.25 + 0.75 * length / 2))
+        return total
+
+    assert [one.document for one in found] == ["d0", "d1"]
+    wanted = [score(["fever", "cough"], texts[0], 3), score(["fever", "cough"], texts[1], 1)]
+    assert [one.score for one in found] == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_build_that_was_killed_goes_on_where_it_was(tmp_path, corpus):
+    slow = (
+        "import asyncio, sys\nfrom pathlib import Path\n"
+        "from medassay.solver.retrieve import index\n"
+        "from medassay.solver.retrieve.embed import FakeEmbedder\n"
+        "class Slow(FakeEmbedder):\n"
+        "    async def embed(self, texts):\n"
+        "        await asyncio.sleep(0.2)\n        return await super().embed(texts)\n"
+        "index._BATCH = 4\n"
+        "asyncio.run(index.build_index(Path(sys.argv[1]), Path(sys.argv[2]),"
+        " index.Parameters(size=30, overlap=5), Slow()))\n"
+    )
+    out = tmp_path / "ix"
+    process = subprocess.Popen([sys.executable, "-c", slow, str(corpus), str(out)])
+    part = tmp_path / "ix.part" / "vectors.f32"
+    wait = time.monotonic() + 60
+    while not (part.exists() and part.stat().st_size > 4096) and time.monotonic() < wait:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not out.exists()
+    kept = part.stat().st_size
+    seen = []
+    wanted = Parameters(size=30, overlap=5)
+    asyncio.run(
+        build_index(corpus, out, wanted, FakeEmbedder(), lambda done, total: seen.append(done))
+    )
+    assert seen[0] == kept // (4 * 256) > 0
+    whole = tmp_path / "whole"
+    asyncio.run(build_index(corpus, whole, wanted, FakeEmbedder()))
+    for name in ("index.json", "chunks.jsonl", "documents.jsonl", "vectors.f32"):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
+    assert not (tmp_path / "ix.part").exists()
+
+
+def test_what_is_no_index_or_no_corpus_is_told_in_one_line(cli, corpus, tmp_path):
+    assert "`medassay index build CORPUS" in cli("index", "query", "none", "x")[2]
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("mine")
+    code, _, err = cli("index", "build", corpus, "--out", "full", "--embedder", "fake")
+    assert (code, (tmp_path / "full" / "letter.txt").read_text()) == (3, "mine")
+    assert "is no index; nothing is overwritten" in err
+    bad = tmp_path / "bad.jsonl"
+    for line, told in (
+        ('{"id": 3, "text": "x"}', "row 1: expected"),
+        ("{", "row 1: not valid JSON"),
+        ('{"id": "a", "text": "x"}\n{"id": "A", "text": "y"}', "two documents are named 'A'"),
+        ('{"id": "a", "text": " "}', "its documents are blank"),
+    ):
+        bad.write_text(line + "\n")
+        code, _, err = cli("index", "build", bad, "--out", "ix", "--embedder", "fake")
+        assert (code, told in err, err.count("\n")) == (3, True, 1), err
+    assert cli("index", "build", corpus, "--out", "ix", "--method", "magic")[0] == 2
+    assert cli("index", "build", corpus, "--out", "ix", "--chunks", "500,500")[0] == 2
+    assert (
+        "no such folder" in cli("index", "build", corpus, "--out", "ix", "--embedder", "x")[2]
+    )
+    assert not (tmp_path / "ix").exists()
+
+
+def test_an_index_of_another_embedder_and_a_cut_file_are_refused(corpus, tmp_path):
+    asyncio.run(build_index(corpus, tmp_path / "ix", Parameters(), FakeEmbedder()))
+
+    class Other(FakeEmbedder):
+        id = "another"
+
+    with pytest.raises(Exception, match="was built with embedder fake-words-256"):
+        Index(tmp_path / "ix", Other())
+    lines = (tmp_path / "ix" / "chunks.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "ix" / "chunks.jsonl").write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(IntegrityError, match=r"chunks\.jsonl: 2 lines, index\.json says 3"):
+        Index(tmp_path / "ix", FakeEmbedder())
+
+
+def test_documents_are_found_by_condition_whatever_its_case_and_marks(corpus, tmp_path):
+    asyncio.run(build_index(corpus, tmp_path / "ix", Parameters(), FakeEmbedder()))
+    index = Index(tmp_path / "ix", FakeEmbedder())
+    assert index.document("CHEST_PAIN").text == TEXTS["Chest pain"]
+    assert index.document("jaundice").text == TEXTS["liver/Jaundice"]
+    assert index.document("gout") is None
+
+
+@pytest.fixture
+def endpoint():
+    made = Endpoint()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def vectors_of(n, width=4):
+    rows = [{"index": at, "embedding": [at + 1.0, *[0.5] * (width - 1)]} for at in range(n)]
+    return {"data": rows[::-1]}  # endpoints need not keep the order
+
+
+def test_an_endpoint_embeds_and_its_failures_are_told(cli, corpus, tmp_path, endpoint):
+    entry = {"id": "e", "provider": "openai_compatible", "url": endpoint.url, "model": "mxbai"}
+    (tmp_path / "models.json").write_text(json.dumps({"models": [entry]}))
+    build = ("index", "build", corpus, "--out", "ix", "--embedder", "endpoint:e", "--json")
+    endpoint.replies += [(429, {"Retry-After": "0"}, {})]
+    endpoint.replies += [(200, {}, vectors_of(1)), (200, {}, vectors_of(3))]
+    code, out, err = cli(*build)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["embedder"] == "mxbai@unversioned"
+    assert endpoint.asked[-1][0] == "/v1/embeddings"
+    assert endpoint.asked[-1][1]["input"] == list(
+        json.loads(line)["text"]
+        for line in (tmp_path / "ix" / "chunks.jsonl").read_text().splitlines()
+    )
+    kept = np.fromfile(tmp_path / "ix" / "vectors.f32", dtype="<f4").reshape(3, 4)
+    assert np.linalg.norm(kept, axis=1) == pytest.approx(1.0)
+    assert kept[2, 0] > kept[0, 0]
+    (corpus / "Headache.txt").write_text("New.")
+    for reply in ({"data": []}, {"data": [{"index": 0, "embedding": ["x"]}]}, b"<html>"):
+        endpoint.replies = [(200, {}, reply)]
+        code, _, err = cli(*build)
+        assert (code, "error" in json.loads(_)) == (Permanent.exit_code, True)
+    assert "is no entry of provider openai_compatible" in cli(*build[:-2], "endpoint:q")[2]
