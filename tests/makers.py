@@ -70,10 +70,10 @@ def write_models(folder, *models):
 
 def write_plan(folder, **values):
     wanted = {"banks": ["bank"], "models": ["m"], "seed": 1, **values}
-    budget = wanted.pop("budget", None)
+    tables = {k: wanted.pop(k) for k, v in [*wanted.items()] if isinstance(v, dict)}
     lines = [f"{k} = {json.dumps(v)}" for k, v in wanted.items()]
-    if budget:
-        lines += ["[budget]", *(f"{k} = {json.dumps(v)}" for k, v in budget.items())]
+    for name, table in tables.items():
+        lines += [f"[{name}]", *(f"{k} = {json.dumps(v)}" for k, v in table.items())]
     (folder / "plan.toml").write_text("\n".join(lines) + "\n")
     return folder / "plan.toml"
 
@@ -239,3 +239,47 @@ def silver_origin(maker, family):
     """Return the origin of a reference that a model has written."""
     made = {"standing": "silver", "maker": maker, "family": family}
     return {**made, "prompt_sha256": "0" * 64}
+
+
+CONDITIONS = {
+    "Gout": "Podagra points to gout.\n\nUrate crystals in the joint prove gout.",
+    "Anaemia": "A low ferritin points to a lack of iron.\n\nAsk for bleeding in anaemia.",
+}
+
+
+def pathway_items():
+    """Return items with a condition and a reasoning path, two of each condition."""
+    return [
+        {
+            "id": f"{condition.lower()}-{n}",
+            "domain": condition.lower(),
+            "question": f"{question} ({n})",
+            "options": ["wait", "aspirate", "ferritin", "operate", "discharge"],
+            "expected": key,
+            "condition": condition,
+            "cluster": condition,
+            "path": f"{condition} suspected -> {step}",
+            "source": "written for a test",
+        }
+        for condition, question, key, step in (
+            ("Gout", "A joint with urate crystals: what next?", "B", "aspirate the joint"),
+            ("Anaemia", "A low ferritin in anaemia: what next?", "C", "measure ferritin"),
+        )
+        for n in (1, 2)
+    ]
+
+
+def write_index(folder, texts=None, **parameters):
+    """Write a corpus and its index, embedded by hashed words."""
+    import asyncio
+
+    from medassay.solver.retrieve.embed import FakeEmbedder
+    from medassay.solver.retrieve.index import Parameters, build_index
+
+    corpus = folder / "corpus"
+    corpus.mkdir(parents=True, exist_ok=True)
+    for name, text in (CONDITIONS if texts is None else texts).items():
+        (corpus / f"{name}.txt").write_text(text)
+    wanted = Parameters(embedder="fake", **parameters)
+    asyncio.run(build_index(corpus, folder / "index", wanted, FakeEmbedder()))
+    return folder / "index"

@@ -17,6 +17,7 @@ from medassay.bank.lock import register
 from medassay.core.canonical import canonical
 from medassay.core.item import Bank
 from medassay.core.leaderboard import Leaderboard, told_fallback
+from medassay.core.lookup import CONTEXTS
 from medassay.core.model import Chat, ModelSpec
 from medassay.core.plan import DdxRules, Plan, load_plan
 from medassay.errors import IncompleteError, InputError, ModelError
@@ -24,6 +25,7 @@ from medassay.judge.steps import load_steps
 from medassay.model.baseline import Baseline
 from medassay.model.spec import load_models
 from medassay.runner.asking import Asker
+from medassay.runner.context import Contexts, embedding_entry
 from medassay.runner.fresh import compare_with_stored, stored_run
 from medassay.runner.judging import RULE, Bench, seat
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
@@ -86,12 +88,17 @@ def prepare(
     if "diagnoses" in schedule.task.readers:
         golden = (bank.items[at].diagnoses[0] for bank, at in schedule.items())
         rules["ddx"] = remembered_rules(plan.ddx, golden, base)
+    if plan.retrieval is not None or set(plan.settings) & set(CONTEXTS):
+        schedule.contexts = Contexts(plan, base, workspace)
+        schedule.contexts.check(bank.items[at] for bank, at in schedule.items())
     known = {"banks": entries, "domains": schedule.domains, **rules}
     rubrics = judges_of(schedule.task, known)
     bench = seat(plan, schedule.task, schedule.specs, specs, rubrics, rules)
-    refuse_leaving(
-        entries, [*schedule.specs.values(), *(bench.models.values() if bench else ())]
-    )
+    asked = [*schedule.specs.values(), *(bench.models.values() if bench else ())]
+    if schedule.contexts is not None:
+        embedding = embedding_entry(schedule.contexts.index)
+        asked += [specs[embedding]] if embedding in specs else []
+    refuse_leaving(entries, asked, plan.tools)
     return schedule, banks, bench
 
 
@@ -146,6 +153,9 @@ def run(
         asker = Asker(specs, chats, store, wanted.budget, seed=wanted.seed, fresh=fresh)
         journal = Journal(found.path / JOURNAL, schedule.n_trials)
         journal.resume(schedule.number_of)
+        if schedule.contexts is not None and journal.done < schedule.n_trials:
+            asked = (bank.items[at] for bank, at in schedule.items())
+            schedule.contexts.find(asked, base / wanted.models_file, secrets, watch)
         items = answer(found, schedule, journal, asker, watch)
         if not journal.done and asker.tally.dead.keys() >= schedule.specs.keys():
             raise ModelError(

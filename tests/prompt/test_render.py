@@ -15,7 +15,8 @@ from medassay.prompt import (
     render,
     shown_order,
 )
-from medassay.prompt.catalog import TEMPLATES
+from medassay.prompt.catalog import PARTS, TEMPLATES
+from medassay.prompt.render import load_part
 
 SHOWS_OPTIONS = ("choice_letters", "closed", "healthbranches_quiz", "leaderboard")
 
@@ -42,6 +43,16 @@ def test_every_template_fills_all_holes_and_has_a_hash(name):
         assert "{{" not in text
         assert "{%" not in text
     assert template.id.startswith(f"{name}@")
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_has_its_languages_and_english_for_all_others(name):
+    part = load_part(name)
+    holes = {"passages": "P", "path": "A -> B", "text": "T", "calls": 8}
+    texts = {language: part.text(language, **holes) for language in (*PARTS[name], "xx")}
+    assert texts["xx"] == texts["en"] != texts["de"] != texts["es"]
+    assert not any(mark in text for text in texts.values() for mark in ("{{", "{%"))
+    assert part.id.startswith(f"{name}@")
 
 
 @pytest.mark.parametrize(

@@ -276,8 +276,24 @@ def test_a_private_bank_never_leaves(tmp_path):
         ({"models": ["ghost"]}, "model 'ghost' is not an enabled entry"),
         ({"templates": ["none"]}, "template 'none' is unknown"),
         ({"settings": ["few_shot"]}, "few_shot"),
-        ({"settings": ["rag"]}, "cannot be run yet"),
-        ({"modes": ["tools"]}, "cannot be run yet"),
+        ({"settings": ["rag"]}, "needs texts: add a table [retrieval]"),
+        (
+            {"settings": ["rag"], "retrieval": {"index": "no"}},
+            "no index; `medassay index build",
+        ),
+        ({"settings": ["rag"], "retrieval": {"index": "no", "k": 0}}, "'retrieval.k' is 0"),
+        ({"settings": ["topline_path"]}, "10 of 10 items have no reasoning path"),
+        ({"modes": ["tools"]}, "go together"),
+        ({"modes": ["tools"], "tools": {}}, "names no provider for web_search"),
+        ({"tools": {"use": ["url_fetch"]}}, "go together"),
+        (
+            {"modes": ["tools"], "tools": {"use": ["doc_retrieval"]}},
+            "doc_retrieval searches an index",
+        ),
+        (
+            {"modes": ["tools"], "tools": {"use": ["url_fetch"]}},
+            'add "tools" to its capabilities',
+        ),
         ({"banks": ["bank", "again"]}, "share the domain 'law'"),
     ],
 )

@@ -122,11 +122,12 @@ def query(
 ) -> None:
     """Search an index, and show the chunks in the order in which a model would get them."""
     from medassay.runner.bridge import run_async
-    from medassay.solver.retrieve.index import Found, open_index
+    from medassay.solver.retrieve.index import Found, Index
 
     if not text.strip():
         raise InputError("the text to look for is blank")
-    index = open_index(folder, models_file=models, secrets=os.environ)
+    index = Index(folder)
+    index.use(models, os.environ)
 
     async def work() -> list[Found]:
         try:

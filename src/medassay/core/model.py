@@ -109,6 +109,19 @@ class ModelSpec:
             return "an endpoint of completions has no chat template; it needs local weights"
         return None
 
+    @property
+    def no_tools(self) -> str | None:
+        """Return why this entry cannot be asked in the mode `tools`, None if it can."""
+        if self.provider == "transformers":
+            return "local weights call no tools here; serve them (vLLM, llama.cpp, Ollama) and name the endpoint"
+        if self.protocol != "chat":
+            return 'an endpoint of completions calls no tools; it needs protocol "chat"'
+        if "tools" not in self.capabilities:
+            return (
+                'its entry does not say that it can; add "tools" to its capabilities if it does'
+            )
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:

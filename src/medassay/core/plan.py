@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.lookup import CONTEXTS, Retrieval, ToolRules
 from medassay.core.relaxed import Setting as RelaxedSetting
 from medassay.core.trial import Mode, Setting
 from medassay.errors import InputError
@@ -94,6 +95,7 @@ class Plan:
     one's score counts, the others stand beside it. `ddx` are the rules of tasks on diagnoses.
     `scoring` "likelihood" takes the twin of a task that asks no reply but how likely texts are; `chat_template` then puts prompts
     into each model's own form of a conversation; `relaxed_perplexity` is how completions are made for it.
+    `retrieval` is what the settings of contexts and the tool doc_retrieval search; `tools` are the rules of the mode of that name.
     `metrics` says where the models of metrics are, as `bertscore=models/roberta-large`, or which ones to leave out, as `bleurt=none`.
     """
 
@@ -127,6 +129,8 @@ class Plan:
     chat_template: bool = False
     relaxed_perplexity: RelaxedSetting | None = None
     metrics: tuple[str, ...] = ()
+    retrieval: Retrieval | None = None
+    tools: ToolRules | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
@@ -144,6 +148,9 @@ class Plan:
             plain.pop("relaxed_perplexity")
         if not self.metrics:
             plain.pop("metrics")
+        for name in ("retrieval", "tools"):
+            if plain[name] is None:
+                plain.pop(name)
         return plain
 
     @property
@@ -182,11 +189,11 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
             raise InputError(
                 f"{where}: '{field}' is {getattr(plan, field)}; at least {least} is needed"
             )
-    if (problem := plan.ddx.problem()) is not None:
-        raise InputError(f"{where}: {problem}")
     relaxed = plan.relaxed_perplexity
     if relaxed is not None and (problem := relaxed.problem()) is not None:
         raise InputError(f"{where}: 'relaxed_perplexity': {problem}")
+    if (problem := plan.ddx.problem() or _lookup_problem(plan)) is not None:
+        raise InputError(f"{where}: {problem}")
     for field in ("banks", "models", "settings", "modes", *_MAY_BE_EMPTY):
         values = getattr(plan, field)
         if not values and field not in _MAY_BE_EMPTY:
@@ -198,6 +205,30 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
             f"{where}: 'sample' is {plan.sample}; at least 1, or leave it out for all"
         )
     return plan
+
+
+def _lookup_problem(plan: Plan) -> str | None:
+    """Return what is wrong with what models may see and look up, None if nothing is."""
+    for rules in (plan.retrieval, plan.tools):
+        if rules is not None and (problem := rules.problem()) is not None:
+            return problem
+    contexts = [s for s in plan.settings if s in CONTEXTS and s != "topline_path"]
+    if contexts and plan.retrieval is None:
+        return (
+            f"setting '{contexts[0]}' needs texts: add a table [retrieval] with index = \"DIR\"; "
+            "`medassay index build CORPUS --out DIR` makes one"
+        )
+    if ("tools" in plan.modes) != (plan.tools is not None):
+        return (
+            'mode \'tools\' and the table [tools] go together: add modes = ["solo", "tools"] and [tools], or '
+            "leave both out"
+        )
+    if plan.tools is not None and "doc_retrieval" in plan.tools.use and plan.retrieval is None:
+        return (
+            'the tool doc_retrieval searches an index: add a table [retrieval] with index = "DIR", or leave '
+            "doc_retrieval out of 'tools.use'"
+        )
+    return None
 
 
 def load_plan(path: Path) -> Plan:

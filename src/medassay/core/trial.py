@@ -23,11 +23,13 @@ class Prompt:
     `encoded` is the canonical JSON of the messages: what is hashed, and what is sent. `schema` is the
     JSON Schema that the reply should fit, for endpoints that can hold a model to one; empty for none.
     `alternatives` is how many candidates of each token the reply should name, with log-probabilities.
-    `likely` asks for no reply at all, but how likely some texts are.
+    `likely` asks for no reply at all, but how likely some texts are. `tools` is the canonical JSON of the functions that
+    the model may call; empty for none. `retrieved` are the places (document, start) of the passages that are shown, `own_source`
+    whether one is of the item's own source, None where that is not known.
     """
 
     item_id: str
-    messages: tuple[dict[str, str], ...]
+    messages: tuple[dict[str, Any], ...]
     encoded: bytes
     template: str
     letters: str = ""
@@ -36,13 +38,17 @@ class Prompt:
     schema: bytes = b""
     alternatives: int = 0
     likely: Wanted | None = None
+    tools: bytes = b""
+    retrieved: tuple[tuple[str, int], ...] = ()
+    own_source: bool | None = None
 
     @property
     def asked(self) -> bytes:
         """Return all that is asked: what the key of a stored reply is made from."""
         candidates = b"\x1f%d" % self.alternatives if self.alternatives else b""
         likely = b"" if self.likely is None else b"\x1f" + canonical(self.likely.to_dict())
-        return self.encoded + self.schema + candidates + likely
+        tools = b"\x1f" + self.tools if self.tools else b""
+        return self.encoded + self.schema + candidates + likely + tools
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,12 +60,21 @@ class Usage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ToolCall:
+    """A call that a model wishes; `arguments` is the JSON text that it gave, which may be anything."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Completion:
     """What a model returned. `seconds` is the time of generation, without waiting in a queue.
 
     `logprobs` are the tokens with their log-probabilities, `alternatives` the candidates at each of
     them; None where the endpoint does not say. `likelihoods` and `drawn` are there where they were asked for instead
-    of a reply, as plain JSON values: of each text, and the tables of Relaxed Perplexity.
+    of a reply, as plain JSON values: of each text, and the tables of Relaxed Perplexity. `calls` are the tools that it calls.
     """
 
     text: str
@@ -70,6 +85,7 @@ class Completion:
     alternatives: tuple[tuple[Likely, ...], ...] | None = None
     likelihoods: tuple[dict[str, Any], ...] | None = None
     drawn: dict[str, Any] | None = None
+    calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@ from medassay.prompt.render import (
     load_template,
     render,
     shown_order,
+    with_evidence,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "load_template",
     "render",
     "shown_order",
+    "with_evidence",
 ]

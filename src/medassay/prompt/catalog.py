@@ -29,6 +29,12 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "text": ("en", "de", "es"),
 }
 
+# Texts that stand beside a template: what is given besides the question, and that there are tools.
+PARTS: dict[str, tuple[str, ...]] = {
+    "evidence": ("en", "de", "es"),
+    "tools": ("en", "de", "es"),
+}
+
 # JSON Schemas of the replies that templates ask for, for models that can be held to one.
 SCHEMAS: dict[str, dict[str, Any]] = {
     THINKING: reply_schema(monologue=True),

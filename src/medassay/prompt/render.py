@@ -4,20 +4,50 @@ import random
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
+from typing import Any
 
 import jinja2
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
+from medassay.core.lookup import BETWEEN, Given
 from medassay.core.trial import Prompt
 from medassay.errors import InputError
-from medassay.prompt.catalog import OPTIONS_AS_TEXTS, SCHEMAS, TEMPLATES
+from medassay.prompt.catalog import OPTIONS_AS_TEXTS, PARTS, SCHEMAS, TEMPLATES
 
 Order = tuple[int, ...]
+_HOLE = "{{ given }}"
 
 
-class Template:
-    """A template in its languages. `id` is `name@hash` over all its texts.
+class Part:
+    """A text with holes in its languages, English where there is no other. `id` is `name@hash` over all its texts."""
+
+    def __init__(self, name: str, languages: Sequence[str], more: bytes = b"") -> None:
+        folder = files("medassay.prompt") / "templates"
+        texts = {
+            language: (folder / f"{name}.{language}.txt").read_text(encoding="utf-8")
+            for language in languages
+        }
+        # Names that a template asks for and nobody gives are errors before any call.
+        environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+        environment.globals.clear()  # a template reads its item; copying globals took half the time
+        self._texts = {lang: environment.from_string(text) for lang, text in texts.items()}
+        # Where a template has no hole for what is given, that stands before it.
+        self._holes = {language for language, text in texts.items() if _HOLE in text}
+        joined = "\x1f".join(f"{lang}\x1f{texts[lang]}" for lang in sorted(texts))
+        self.id = f"{name}@{sha256_hex(joined.encode() + more)[:12]}"
+
+    def text(self, language: str, **holes: Any) -> str:
+        """Return the text in a language with its holes filled."""
+        return self._texts[self.language(language)].render(**holes)
+
+    def language(self, wanted: str) -> str:
+        """Return the language in which a text is given that is wanted in another."""
+        return wanted if wanted in self._texts else "en"
+
+
+class Template(Part):
+    """What an item is asked with.
 
     `schema` is the canonical JSON Schema of the replies it asks for; empty if any text will do. With `options_as_texts` an
     answer is the text of an option, else its letter.
@@ -28,26 +58,18 @@ class Template:
             raise InputError(
                 f"template '{name}' is unknown; known are {', '.join(sorted(TEMPLATES))}"
             )
-        folder = files("medassay.prompt") / "templates"
-        texts = {
-            language: (folder / f"{name}.{language}.txt").read_text(encoding="utf-8")
-            for language in TEMPLATES[name]
-        }
-        # Names that a template asks for and nobody gives are errors before any call.
-        environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
-        environment.globals.clear()  # a template reads its item; copying globals took half the time
-        self._texts = {lang: environment.from_string(text) for lang, text in texts.items()}
         self.options_as_texts = name in OPTIONS_AS_TEXTS
         self.schema = canonical(SCHEMAS[name]) if name in SCHEMAS else b""
-        joined = "\x1f".join(f"{lang}\x1f{texts[lang]}" for lang in sorted(texts))
-        self.id = f"{name}@{sha256_hex(joined.encode() + self.schema)[:12]}"
+        super().__init__(name, TEMPLATES[name], self.schema)
 
-    def fill(self, item: Item, order: Order | None) -> str:
-        """Return the text of one item; English where the item's language has no template."""
+    def fill(self, item: Item, order: Order | None, given: Given | None = None) -> str:
+        """Return the text of one item, with what is given where the template has a hole for it, else before it."""
         shown = item.options if order is None else tuple(item.options[i] for i in order)
-        text = self._texts.get(item.language) or self._texts["en"]
+        evidence = "" if given is None else _evidence(given, item.language)
         try:
-            return text.render(
+            made = self.text(
+                item.language,
+                given=evidence,
                 question=item.question,
                 context=item.context or "",
                 condition=item.condition or "",
@@ -56,6 +78,22 @@ class Template:
             )
         except jinja2.UndefinedError as error:
             raise InputError(f"template '{self.id}', item '{item.id}': {error}") from None
+        if not evidence or self.language(item.language) in self._holes:
+            return made
+        return f"{evidence}\n\n{made}"
+
+
+def _evidence(given: Given, language: str) -> str:
+    passages = BETWEEN.join(given.passages)
+    return load_part("evidence").text(
+        language, passages=passages, path=given.path, text=given.text
+    )
+
+
+@lru_cache(maxsize=16)
+def load_part(name: str) -> Part:
+    """Return a compiled text that stands beside a template."""
+    return Part(name, PARTS[name])
 
 
 @lru_cache(maxsize=16)
@@ -135,21 +173,29 @@ def render(
     order: Order | None = None,
     system: str = "",
     system_role: str = "system",
+    given: Given | None = None,
 ) -> Prompt:
-    """Return the prompt of one item: system line, examples as turns, question."""
+    """Return the prompt of one item: system line, examples as turns, question with what is given."""
     messages: list[dict[str, str]] = []
     if system and system_role != "none":
         messages.append({"role": system_role, "content": system})
     messages.extend(examples)
-    messages.append({"role": "user", "content": template.fill(item, order)})
+    messages.append({"role": "user", "content": template.fill(item, order, given)})
     shown = item.options if order is None else tuple(item.options[i] for i in order)
     return Prompt(
         item_id=item.id,
         messages=tuple(messages),
         encoded=canonical(messages),
-        template=template.id,
+        template=template.id if given is None else with_evidence(template),
         letters=item.letters,
         options=shown,
         order=order,
         schema=template.schema,
+        retrieved=() if given is None else given.retrieved,
+        own_source=None if given is None else given.own_source,
     )
+
+
+def with_evidence(template: Template) -> str:
+    """Return the id of a template that shows retrieved or given texts."""
+    return f"{template.id}+{load_part('evidence').id}"

@@ -164,6 +164,10 @@ def trial_record(
         record["drawn"] = completion.drawn
     if prompt.order is not None:
         record["order"] = list(prompt.order)
+    if prompt.retrieved:
+        record["retrieved"] = [list(place) for place in prompt.retrieved]
+    if prompt.own_source is not None:
+        record["own_source"] = prompt.own_source
     return record
 
 

@@ -60,8 +60,19 @@ def run_identity(
         },
         **({"fallback": schedule.fallback} if schedule.fallback else {}),
         **({"metrics": metrics} if metrics else {}),
+        **looking_up(schedule),
         **({} if bench is None else bench_entry(bench)),
     }
+
+
+def looking_up(schedule: Schedule) -> dict[str, Any]:
+    """Return what prompts show besides the question and which tools are there, {} where there is nothing of it."""
+    found: dict[str, Any] = {}
+    if schedule.contexts is not None and schedule.contexts.described:
+        found["retrieval"] = schedule.contexts.described
+    if "tools" in schedule.plan.modes and schedule.plan.tools is not None:
+        found["tools"] = schedule.plan.tools.to_dict()
+    return found
 
 
 def bench_entry(bench: Bench) -> dict[str, Any]:
@@ -116,6 +127,7 @@ def methodology(
             "few_shot_k": plan.few_shot_k,
             "seed": plan.seed,
             "tools": [],
+            **looking_up(schedule),
             "judges": [] if bench is None else judging(bench, plan),
             "rank_rule": plan.rank_rule,
             "separation": plan.separation,

@@ -15,6 +15,7 @@ from typing import Any
 from medassay.bank.folder import bank_heads
 from medassay.core.item import Bank, Item
 from medassay.core.likelihood import Wanted
+from medassay.core.lookup import CONTEXTS
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Plan
 from medassay.core.relaxed import Setting as RelaxedSetting
@@ -28,10 +29,10 @@ from medassay.prompt.render import (
     load_template,
     render,
     shown_order,
+    with_evidence,
 )
+from medassay.runner.context import Contexts
 from medassay.task.task import GENERATED, Task
-
-SETTINGS_HERE = ("zero_shot", "few_shot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Schedule:
         if not self._places:
             raise InputError(f"task '{task.name}': the banks hold no item that it can score")
         self._check_settings()
+        self.contexts: Contexts | None = None  # set where a setting shows texts
         self._turns: dict[tuple[str, ...], tuple[dict[str, str], ...]] = {}
         self._index: dict[str, dict[str, int]] = {}  # made when a stored trial is looked up
         self.cells = self._cells()
@@ -98,16 +100,20 @@ class Schedule:
             self._places[domain], self._bank_of[domain] = array("Q", found), bank
 
     def _check_settings(self) -> None:
-        for setting in self.plan.settings:
-            if setting not in SETTINGS_HERE:
-                raise InputError(
-                    f"plan: setting '{setting}' cannot be run yet; known are {', '.join(SETTINGS_HERE)}"
-                )
         if "few_shot" in self.plan.settings:
             for bank in {bank.name for bank in self._bank_of.values()}:
                 check_examples(self._dev.get(bank, []), self.plan.few_shot_k, bank)
-        if self.plan.modes != ("solo",):
-            raise InputError("plan: mode 'tools' cannot be run yet; known is solo")
+        if "tools" not in self.plan.modes:
+            return
+        if self.task.asks != "reply":
+            raise InputError(
+                f"task '{self.task.name}' asks no replies, and only a reply can call tools; modes = [\"solo\"]"
+            )
+        for name, spec in self.specs.items():
+            if not spec.is_baseline and (reason := spec.no_tools) is not None:
+                raise InputError(
+                    f"plan: model '{name}' cannot be asked in mode 'tools': {reason}"
+                )
 
     def _check_likelihood(self) -> None:
         """Note which models cannot be asked what the task asks; refuse them where there is no other way to ask."""
@@ -142,14 +148,17 @@ class Schedule:
             return list(self.prompts)[:1]
         return sorted(self._fallback if name in self.without else self.prompts)
 
+    def _modes(self, spec: ModelSpec) -> list[str]:
+        """Return the modes of a model's rows; a baseline reads no prompt and calls nothing, so one says all."""
+        modes: list[str] = sorted(self.plan.modes)
+        return modes[:1] if spec.is_baseline else modes
+
     def _cells(self) -> list[Cell]:
         wanted = []
         for domain in sorted(self._places):
             for model, spec in sorted(self.specs.items()):
                 for setting in self._settings(model, spec):
-                    wanted += [
-                        (domain, model, setting, mode) for mode in sorted(self.plan.modes)
-                    ]
+                    wanted += [(domain, model, setting, mode) for mode in self._modes(spec)]
         cells, base = [], 0
         for domain, model, setting, mode in wanted:
             cells.append(Cell(domain, model, setting, mode, base))
@@ -161,7 +170,14 @@ class Schedule:
         """Return the ids of all templates, sorted, joined by "+"."""
         if self.task.asks == "alone":
             return ""
-        return "+".join(sorted({template.id for _, template in self.prompts.values()}))
+        return "+".join(
+            sorted(
+                {
+                    with_evidence(template) if setting in CONTEXTS else template.id
+                    for setting, template in self.prompts.values()
+                }
+            )
+        )
 
     @property
     def fallback(self) -> dict[str, Any]:
@@ -258,6 +274,7 @@ class Schedule:
             order=shown_order(item, self.plan.seed) if self.plan.shuffle_options else None,
             system=spec.system_line,
             system_role=spec.system_role,
+            given=None if self.contexts is None else self.contexts.given(setting, item),
         )
         if self.task.asks == "reply" or other or spec.is_baseline:
             return prompt

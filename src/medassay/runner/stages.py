@@ -8,6 +8,7 @@ from typing import Any
 
 from medassay.bank.folder import bank_record
 from medassay.core.canonical import canonical
+from medassay.core.lookup import ToolRules
 from medassay.core.model import Chat, ModelSpec
 from medassay.errors import IncompleteError, InputError, Interrupted
 from medassay.model.catalog import PROVIDERS
@@ -137,9 +138,20 @@ def refuse_incomplete(
     )
 
 
-def refuse_leaving(banks: Sequence[Mapping[str, Any]], asked: Iterable[ModelSpec]) -> None:
-    """Refuse to send a bank that may not leave to an external endpoint, before any call."""
+def refuse_leaving(
+    banks: Sequence[Mapping[str, Any]],
+    asked: Iterable[ModelSpec],
+    tools: ToolRules | None = None,
+) -> None:
+    """Refuse to send a bank that may not leave to an external endpoint or into a search, before any call."""
+    asked = list(asked)
+    looking = [name for name in (tools.use if tools else ()) if name != "doc_retrieval"]
     for bank in banks:
+        if looking and not bank["may_leave"]:
+            raise InputError(
+                f"bank '{bank['name']}' may not leave this place (may_leave = false), but what a model looks up by "
+                f"{', '.join(looking)} does; leave these out of 'tools.use', no call was made"
+            )
         for spec in asked:
             if bank["may_leave"] or spec.location != "external" or spec.is_scripted:
                 continue

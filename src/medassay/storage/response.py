@@ -212,4 +212,9 @@ def completion_to_dict(completion: Completion) -> dict[str, Any]:
         plain["likelihoods"] = completion.likelihoods
     if completion.drawn is not None:
         plain["drawn"] = completion.drawn
+    if completion.calls:
+        plain["calls"] = [
+            {"id": one.id, "name": one.name, "arguments": one.arguments}
+            for one in completion.calls
+        ]
     return plain

@@ -20,7 +20,7 @@ from medassay.core.jsontext import parse_json
 from medassay.errors import InputError, IntegrityError, UnavailableError
 from medassay.solver.retrieve.chunk import OVERLAP, SIZE, Merging, split
 from medassay.solver.retrieve.corpus import Document, corpus_hash, read_corpus, same_name
-from medassay.solver.retrieve.embed import Embedder
+from medassay.solver.retrieve.embed import Embedder, find_embedder
 from medassay.solver.retrieve.search import VectorFile, fused, nearest
 
 Method = Literal["dense", "bm25", "hybrid"]
@@ -294,7 +294,7 @@ class _Lines:
 class Index:
     """An index that is there, opened for reading."""
 
-    def __init__(self, folder: Path, embedder: Embedder | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.described = _described(folder)
         self.id: str = self.described["id"]
@@ -302,17 +302,31 @@ class Index:
         self.method: Method = self.described["method"]
         if self.described.get("format") != _FORMAT or self.method not in METHODS:
             raise InputError(f"{folder}: an index of another version; build it again")
-        self.embedder = embedder
-        if embedder is not None and embedder.id != self.described["embedder"]:
-            raise InputError(
-                f"{folder}: was built with embedder {self.described['embedder']}, and this is "
-                f"{embedder.id}; build the index again, or name the model it was built with"
-            )
+        self.embedder: Embedder | None = None
         self._chunks = _Lines(folder / "chunks.jsonl", self.n)
         self._documents = _Lines(folder / "documents.jsonl", self.described["documents"])
         self._names: dict[str, int] | None = None
         self._vectors: VectorFile | None = None
         self._counted: Any = None
+
+    def use(self, models_file: Path | None, secrets: Mapping[str, str]) -> None:
+        """Bring the embedder that it was built with, if it needs one to be searched.
+
+        Raises
+        ------
+        InputError
+            When that is not here, or is another by now.
+        """
+        place = self.described.get("embedder_place", "")
+        if not place or self.embedder is not None:
+            return
+        found = find_embedder(place, models_file, secrets)
+        if found.id != self.described["embedder"]:
+            raise InputError(
+                f"{self.folder}: was built with embedder {self.described['embedder']}, and '{place}' is now "
+                f"{found.id}; build the index again, or bring that model back"
+            )
+        self.embedder = found
 
     def document(self, name: str) -> Document | None:
         """Return the document of a name, whatever its case and marks; None if there is none."""
@@ -388,17 +402,3 @@ class Index:
         """Free the embedder."""
         if self.embedder is not None:
             await self.embedder.close()
-
-
-def open_index(folder: Path, *, models_file: Path | None, secrets: Mapping[str, str]) -> Index:
-    """Return an index with the embedder that it was built with.
-
-    Raises
-    ------
-    InputError
-        When there is none, or its embedder is not the one it was built with.
-    """
-    from medassay.solver.retrieve.embed import find_embedder
-
-    place = _described(folder).get("embedder_place", "")
-    return Index(folder, find_embedder(place, models_file, secrets) if place else None)

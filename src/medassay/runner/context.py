@@ -1,0 +1,182 @@
+"""What prompts show besides the question: passages found by search, the reasoning path, the source text of the condition.
+
+All of it is found before anything is asked. What an index says of a query is kept in the workspace (`retrieved/`), so that a run
+that goes on, or another one over the same questions, embeds none of them again.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.item import Item
+from medassay.core.lookup import CONTEXTS, PASSAGES, PATHS, TEXTS, Given, Retrieval
+from medassay.core.plan import Plan
+from medassay.core.trial import Setting
+from medassay.errors import InputError
+from medassay.runner.bridge import run_async
+from medassay.runner.progress import Silent
+from medassay.storage.measure import MeasureStore
+
+if TYPE_CHECKING:
+    from medassay.runner.stages import Watch
+    from medassay.solver.retrieve.index import Index
+
+_BATCH = 256  # queries searched at once
+
+
+class Contexts:
+    """The texts of a run's prompts; `described` is what a run remembers of where they are from."""
+
+    def __init__(self, plan: Plan, base: Path, workspace: Path) -> None:
+        from medassay.solver.retrieve.index import Index  # numpy
+
+        self._settings = [setting for setting in plan.settings if setting in CONTEXTS]
+        self.index: Index | None = None
+        self.described: dict[str, Any] = {}
+        self._wanted = plan.retrieval
+        if plan.retrieval is not None:
+            self.index = Index(base / plan.retrieval.index)
+            self.described = describe(self.index, plan.retrieval)
+            name = f"{self.index.id} {plan.retrieval.k} {plan.retrieval.query_prefix}"
+            self._known = MeasureStore(workspace / "retrieved", name)
+
+    def check(self, items: Iterable[Item]) -> None:
+        """Refuse items that lack what a setting shows, before anything is asked.
+
+        Raises
+        ------
+        InputError
+            Naming the setting, how many items lack it, and the first of them.
+        """
+        lacking: dict[Setting, list[str]] = {setting: [] for setting in self._settings}
+        n = 0
+        for item in items:
+            n += 1
+            for setting in self._settings:
+                if (setting in PATHS and not item.path) or (
+                    setting in TEXTS and self._text(item) is None
+                ):
+                    lacking[setting].append(item.id)
+        for setting, found in lacking.items():
+            if found:
+                what = "reasoning path" if setting == "topline_path" else "source text"
+                what = "path or source text" if setting == "topline_all" else what
+                raise InputError(
+                    f"setting '{setting}': {len(found)} of {n} items have no {what}, the first is '{found[0]}'; "
+                    "paths stand in the bank, source texts in the index under the item's condition"
+                )
+
+    def find(
+        self,
+        items: Iterable[Item],
+        models_file: Path,
+        secrets: Mapping[str, str],
+        watch: "Watch | None",
+    ) -> None:
+        """Search for the passages of all items that were not searched for before."""
+        if not set(self._settings) & set(PASSAGES):
+            return
+        queries = {
+            key: q for q in map(self._query, items) if (key := _key(q)) not in self._known
+        }
+        if not queries:
+            return
+        index = self._searched()
+        index.use(models_file, secrets)
+        sizes = Counter({("index", "queries"): len(queries)})
+        shown = watch("queries", sizes, Counter()) if watch else nullcontext(Silent())
+        keys = list(queries)
+        with shown as progress:
+
+            async def work() -> None:
+                try:
+                    for at in range(0, len(keys), _BATCH):
+                        batch = keys[at : at + _BATCH]
+                        await self._search(index, {key: queries[key] for key in batch})
+                        for _ in batch:
+                            progress.advance("index", "queries", "answered")
+                finally:
+                    await index.close()
+
+            run_async(work)
+
+    async def _search(self, index: "Index", queries: Mapping[str, str]) -> None:
+        found = await index.search(list(queries.values()), self._rules.k)
+        self._known.put(
+            {
+                key: [float(one.chunk) for one in chunks]
+                for key, chunks in zip(queries, found, strict=True)
+            }
+        )
+
+    @property
+    def _rules(self) -> Retrieval:
+        assert self._wanted is not None  # the plan's check saw to it
+        return self._wanted
+
+    def _searched(self) -> "Index":
+        assert self.index is not None  # the plan's check saw to it
+        return self.index
+
+    def _query(self, item: Item) -> str:
+        return self._rules.query_prefix + item.question
+
+    def _text(self, item: Item) -> str | None:
+        if self.index is None or not item.condition:
+            return None
+        found = self.index.document(item.condition)
+        return None if found is None or not found.text.strip() else found.text.strip()
+
+    def given(self, setting: str, item: Item) -> Given | None:
+        """Return what a prompt shows in a setting, None for settings that show nothing."""
+        if setting not in CONTEXTS:
+            return None
+        if setting in PASSAGES:
+            return self._passages(item)
+        return Given(
+            path=(item.path or "") if setting in PATHS else "",
+            text=(self._text(item) or "") if setting in TEXTS else "",
+        )
+
+    def _passages(self, item: Item) -> Given:
+        index, numbers = self._searched(), self._known.get(_key(self._query(item)))
+        if numbers is None:  # only a preview asks before `find`: as much as there may be
+            return Given(passages=("x" * index.described["size"],) * self._rules.k)
+        chunks = [index.chunk(int(number or 0)) for number in numbers]
+        own = index.document(item.condition) if item.condition else None
+        return Given(
+            passages=tuple(one["text"] for one in chunks),
+            retrieved=tuple((one["document"], one["start"]) for one in chunks),
+            own_source=None
+            if own is None
+            else any(one["document"] == own.name for one in chunks),
+        )
+
+
+def _key(query: str) -> str:
+    return sha256_hex(query.encode())[:32]
+
+
+def describe(index: "Index", rules: Retrieval) -> dict[str, Any]:
+    """Return what a run remembers of an index and how it is searched; no place on a disk."""
+    names: Sequence[str] = (
+        *("corpus_sha256", "documents", "chunks", "size", "overlap", "merging", "method"),
+        "embedder",
+    )
+    return {
+        "index": index.id,
+        **{name: index.described[name] for name in names},
+        "k": rules.k,
+        "query_prefix": rules.query_prefix,
+    }
+
+
+def embedding_entry(index: "Index | None") -> str:
+    """Return the entry of the models file that queries are sent to; empty if nobody is asked."""
+    from medassay.solver.retrieve.embed import ENDPOINT
+
+    place = "" if index is None else str(index.described.get("embedder_place", ""))
+    return place.removeprefix(ENDPOINT) if place.startswith(ENDPOINT) else ""
