@@ -10,6 +10,7 @@
     ├── ModelError                 5   a provider did not answer
     │   ├── Transient              5   may pass: asked again a bounded number of times
     │   └── Permanent              5   will not pass: never repeated
+    ├── ToolError                  5   what a model looked up could not be had
     ├── IncompleteError            4   trials failed or were not reached; the same command resumes
     ├── IntegrityError             6   stored bytes are not what they were
     └── Interrupted              130   stopped by the user; the same command resumes
@@ -81,6 +82,16 @@ class Permanent(ModelError):
     def __init__(self, message: str, *, endpoint_wide: bool = False) -> None:
         super().__init__(message)
         self.endpoint_wide = endpoint_wide
+
+
+class ToolError(MedassayError):
+    """Say why a lookup gave nothing; `unavailable` when whoever was asked could not be reached or did not serve."""
+
+    exit_code = 5
+
+    def __init__(self, message: str, *, unavailable: bool = False) -> None:
+        super().__init__(message)
+        self.unavailable = unavailable
 
 
 class IncompleteError(MedassayError):

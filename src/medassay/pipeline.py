@@ -36,10 +36,12 @@ from medassay.runner.stages import (
     Watch,
     answer,
     judge,
+    open_toolbox,
     provide,
     refuse_incomplete,
     refuse_leaving,
 )
+from medassay.solver.tools.schema import tool_schema
 from medassay.storage.journal import Journal
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
@@ -91,6 +93,8 @@ def prepare(
     if plan.retrieval is not None or set(plan.settings) & set(CONTEXTS):
         schedule.contexts = Contexts(plan, base, workspace)
         schedule.contexts.check(bank.items[at] for bank, at in schedule.items())
+    if plan.tools is not None:
+        schedule.tools = tool_schema(plan.tools)
     known = {"banks": entries, "domains": schedule.domains, **rules}
     rubrics = judges_of(schedule.task, known)
     bench = seat(plan, schedule.task, schedule.specs, specs, rubrics, rules)
@@ -136,6 +140,7 @@ def run(
     gauges = gauges_of(wanted.metrics, schedule.task)
     for line in told_fallback(schedule.fallback):
         tell(line)
+    toolbox = open_toolbox(schedule, base / wanted.models_file, secrets)
     runs = workspace / "runs"
     contents = [bank.content_hash for bank in banks]
     stored = stored_run(runs, schedule.plan.hash, contents) if fresh else None
@@ -156,7 +161,7 @@ def run(
         if schedule.contexts is not None and journal.done < schedule.n_trials:
             asked = (bank.items[at] for bank, at in schedule.items())
             schedule.contexts.find(asked, base / wanted.models_file, secrets, watch)
-        items = answer(found, schedule, journal, asker, watch)
+        items = answer(found, schedule, journal, asker, watch, toolbox=toolbox)
         if not journal.done and asker.tally.dead.keys() >= schedule.specs.keys():
             raise ModelError(
                 f"run {found.id}: no model answers: {'; '.join(asker.tally.dead.values())}"

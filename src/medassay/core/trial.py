@@ -61,11 +61,15 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCall:
-    """A call that a model wishes; `arguments` is the JSON text that it gave, which may be anything."""
+    """A call that a model wishes; `arguments` is the JSON text that it gave, which may be anything.
+
+    `details` is JSON that the vendor wants back with the call, empty for most.
+    """
 
     id: str
     name: str
     arguments: str
+    details: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,8 @@ verdict for every fact, entail where that share of the fact's words is in the an
 the prompts of a judge of diagnoses: `severity` by name, `relation` by golden diagnosis and name; others
 are moderate and Not Related), `graph` (a threshold: reply to the prompts of a judge graph; a report counts the words
 that the answer shares with the document beside it, and a verdict is the first option where that share is reached, a
-later one for each tenth below).
+later one for each tenth below), `tools` (where tools are offered: the calls of each turn, one list a turn, each with `name` and
+`arguments`, in which {item} stands for the item's id; after these the reply).
 """
 
 import asyncio
@@ -19,7 +20,7 @@ import re
 from typing import Any
 
 from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Prompt, Usage
+from medassay.core.trial import Completion, Prompt, ToolCall, Usage
 from medassay.errors import Permanent, Transient
 
 
@@ -47,6 +48,10 @@ class Fake:
             raise Transient(f"{self._spec.id}: not a reply of this protocol: '{{'")
         if prompt.item_id in script.get("refuse_items", ()):
             return Completion(text="I cannot help with that.", finish="refusal")
+        if prompt.tools and (calls := _calls(prompt, script.get("tools", []))):
+            return Completion(
+                text="", finish="tool_calls", usage=_usage(prompt, ""), calls=calls
+            )
         replies, template = script.get("replies", {}), prompt.template.partition("@")[0]
         own = replies.get(prompt.item_id, script.get("reply", ""))
         text = replies.get(f"{template}/{prompt.item_id}", own)
@@ -60,12 +65,29 @@ class Fake:
             text = _labels(prompt.messages[-1]["content"], script["labels"])
         if "graph" in script:
             text = _step(prompt, float(script["graph"]))
-        words = sum(len(message["content"].split()) for message in prompt.messages)
-        usage = Usage(prompt=words, completion=max(1, len(text.split())))
-        return Completion(text=text, finish=script.get("finish", "stop"), usage=usage)
+        finish = script.get("finish", "stop")
+        return Completion(text=text, finish=finish, usage=_usage(prompt, text))
 
     async def close(self) -> None:
         """Nothing to free."""
+
+
+def _usage(prompt: Prompt, text: str) -> Usage:
+    words = sum(len(message["content"].split()) for message in prompt.messages)
+    return Usage(prompt=words, completion=max(1, len(text.split())))
+
+
+def _calls(prompt: Prompt, turns: list[list[dict[str, Any]]]) -> tuple[ToolCall, ...]:
+    """Return the scripted calls of the turn that a conversation has reached."""
+    turn = sum("tool_calls" in message for message in prompt.messages)
+    return tuple(
+        ToolCall(
+            id=f"call-{turn}-{place}",
+            name=call["name"],
+            arguments=json.dumps(call["arguments"]).replace("{item}", prompt.item_id),
+        )
+        for place, call in enumerate(turns[turn] if turn < len(turns) else ())
+    )
 
 
 _FACT = re.compile(r"^\[(\S+)\] (.+)$", re.MULTILINE)

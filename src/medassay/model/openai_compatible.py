@@ -14,7 +14,7 @@ import aiohttp
 
 from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Finish, Likely, Prompt, Usage
+from medassay.core.trial import Completion, Finish, Likely, Prompt, ToolCall, Usage
 from medassay.errors import Permanent, Transient
 from medassay.model.echo import UNREADABLE, Echo
 
@@ -30,6 +30,7 @@ _FINISH: dict[str, Finish] = {
 }
 _TRANSIENT = frozenset([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
 _ENDPOINT_WIDE = frozenset([401, 402, 403, 404])
+_MOST_CALLS, _LONGEST_ARGUMENTS = 64, 20_000
 _LONGEST_REPLY = 8 * 2**20  # bytes; nothing a judge or a model should say is longer
 
 
@@ -63,6 +64,8 @@ class OpenAICompatible:
                 + b',"strict":true},"type":"json_schema"},'
                 + rest[1:]
             )
+        if prompt.tools:
+            rest = b'{"tools":' + prompt.tools + b"," + rest[1:]
         if self._spec.protocol == "chat":
             return b'{"messages":' + prompt.encoded + b"," + rest[1:]
         text = "\n\n".join(message["content"] for message in prompt.messages)
@@ -171,8 +174,9 @@ class OpenAICompatible:
             if self._spec.protocol == "chat":
                 message = choice["message"]
                 text, refusal = message.get("content"), message.get("refusal")
+                calls = _calls(message.get("tool_calls"))
             else:
-                text, refusal = choice.get("text"), None
+                text, refusal, calls = choice.get("text"), None, ()
             usage = reply.get("usage") or {}
             counted = Usage(
                 prompt=_count(usage.get("prompt_tokens")),
@@ -201,7 +205,26 @@ class OpenAICompatible:
             seconds=seconds,
             logprobs=logprobs,
             alternatives=alternatives,
+            calls=calls,
         )
+
+
+def _calls(given: Any) -> tuple[ToolCall, ...]:
+    """Return the calls in a reply; arguments as an object, which some endpoints give, become text."""
+    found = []
+    for call in (given or [])[:_MOST_CALLS]:
+        function = call["function"]
+        arguments = function.get("arguments") or "{}"
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments)
+        found.append(
+            ToolCall(
+                id=_text(call.get("id") or "")[:200],
+                name=_text(function["name"])[:200],
+                arguments=_text(arguments)[:_LONGEST_ARGUMENTS],
+            )
+        )
+    return tuple(found)
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Finish, Likely, Prompt, Usage
+from medassay.core.trial import Completion, Finish, Likely, Prompt, ToolCall, Usage
 from medassay.errors import Permanent, Transient
 
 if TYPE_CHECKING:
@@ -157,11 +157,14 @@ class Vendor:
         return settings
 
     def _parameters(self, model: "Model[Any]", prompt: Prompt) -> Any:
-        """Hold the model to the prompt's schema where entry and vendor can; nothing relies on it."""
+        """Offer the prompt's tools, or hold the model to its schema where entry and vendor can; nothing relies on that."""
+        from pydantic_ai.models import ModelRequestParameters
+
+        if prompt.tools:
+            return ModelRequestParameters(function_tools=_tools(prompt.tools))
         wished = prompt.schema and "structured" in self._spec.capabilities
         if not wished or not model.profile.get("supports_json_schema_output"):
             return None
-        from pydantic_ai.models import ModelRequestParameters
         from pydantic_ai.output import OutputObjectDefinition
 
         wanted = OutputObjectDefinition(name="reply", json_schema=json.loads(prompt.schema))
@@ -181,26 +184,85 @@ class Vendor:
         return " ".join(text.split())[:300]
 
 
+def _tools(schema: bytes) -> list[Any]:
+    from pydantic_ai.tools import ToolDefinition
+
+    return [
+        ToolDefinition(
+            name=one["function"]["name"],
+            description=one["function"]["description"],
+            parameters_json_schema=one["function"]["parameters"],
+        )
+        for one in json.loads(schema)
+    ]
+
+
 def _messages(prompt: Prompt) -> list[Any]:
-    """Return the prompt in pydantic-ai's words: turns of the user and of the model."""
+    """Return the prompt in pydantic-ai's words: turns of the user and of the model, calls of tools and what they gave."""
     from pydantic_ai.messages import (
         ModelRequest,
         ModelResponse,
         SystemPromptPart,
-        TextPart,
+        ToolReturnPart,
         UserPromptPart,
     )
 
     turns: list[Any] = []
+    names: dict[str, str] = {}  # call → tool
     for message in prompt.messages:
         if message["role"] == "assistant":
-            turns.append(ModelResponse(parts=[TextPart(message["content"])]))
+            calls = message.get("tool_calls", ())
+            names |= {call["id"]: call["function"]["name"] for call in calls}
+            turns.append(ModelResponse(parts=_said(message["content"], calls)))
             continue
-        part = UserPromptPart if message["role"] == "user" else SystemPromptPart
         if not turns or isinstance(turns[-1], ModelResponse):
             turns.append(ModelRequest(parts=[]))
+        if message["role"] == "tool":
+            given = message["tool_call_id"]
+            made = ToolReturnPart(names[given], message["content"], tool_call_id=given)
+            turns[-1].parts.append(made)
+            continue
+        part = UserPromptPart if message["role"] == "user" else SystemPromptPart
         turns[-1].parts.append(part(message["content"]))
     return turns
+
+
+def _said(text: str, calls: Any) -> list[Any]:
+    """Return a turn of the model: its text, and the tools that it called."""
+    from pydantic_ai.messages import TextPart, ToolCallPart
+
+    parts: list[Any] = [TextPart(text)] if text or not calls else []
+    for call in calls:
+        kept = json.loads(call["details"]) if "details" in call else {}
+        parts.append(
+            ToolCallPart(
+                call["function"]["name"],
+                call["function"]["arguments"],
+                tool_call_id=call["id"],
+                provider_name=kept.get("provider_name"),
+                provider_details=kept.get("provider_details"),
+            )
+        )
+    return parts
+
+
+def _call(part: Any) -> ToolCall:
+    """Return a call of a tool, with what the vendor wants back (a signature of its thoughts, say)."""
+    details = ""
+    if part.provider_details:
+        kept = {"provider_name": part.provider_name, "provider_details": part.provider_details}
+        details = json.dumps(kept)
+    return ToolCall(
+        id=_clean(part.tool_call_id),
+        name=_clean(part.tool_name),
+        arguments=_clean(part.args_as_json_str()),
+        details=details,
+    )
+
+
+def _clean(text: str) -> str:
+    """Return text that can be stored: lone surrogates, which are no characters, become "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")[:20_000]
 
 
 def _completion(response: Any, seconds: float) -> Completion:
@@ -209,12 +271,14 @@ def _completion(response: Any, seconds: float) -> Completion:
 
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
     finish = _FINISH.get(str(response.finish_reason or "stop"), "other")
-    if finish == "stop" and any(isinstance(part, ToolCallPart) for part in response.parts):
+    calls = tuple(_call(part) for part in response.parts if isinstance(part, ToolCallPart))
+    if finish == "stop" and calls:
         finish = "tool_calls"
     usage = response.usage
     logprobs, alternatives = _logprobs((response.provider_details or {}).get("logprobs"))
     return Completion(
         text=text.encode("utf-8", "replace").decode(),
+        calls=calls,
         finish=finish,
         usage=Usage(
             prompt=min(max(usage.input_tokens, 0), 2**40),

@@ -1,10 +1,12 @@
 """Templates and rendering: item → messages."""
 
 from medassay.prompt.render import (
+    Part,
     Template,
     check_examples,
     choose_examples,
     example_turns,
+    load_part,
     load_template,
     render,
     shown_order,
@@ -12,10 +14,12 @@ from medassay.prompt.render import (
 )
 
 __all__ = [
+    "Part",
     "Template",
     "check_examples",
     "choose_examples",
     "example_turns",
+    "load_part",
     "load_template",
     "render",
     "shown_order",

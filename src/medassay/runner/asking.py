@@ -5,7 +5,7 @@ for again, an endpoint sees one gate, and a budget is one budget.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,6 +135,24 @@ class Asker:
             self._store.put(key, completion, {"model": spec.id, **columns})
             return Reply(key, completion, False)
         return Reply(key, completion, False)  # --fresh: the first reply stays the stored one
+
+    async def frozen(
+        self,
+        key: str,
+        make: Callable[[], Awaitable[str]],
+        columns: Mapping[str, Any],
+    ) -> str:
+        """Return what was found when something was looked up first; look it up where it never was.
+
+        With `fresh` it is looked up anew, and the first finding stays the stored one.
+        """
+        stored = self._store.get(key)
+        if stored is not None and not self._fresh:
+            return stored.text
+        made = await make()
+        if stored is None:
+            self._store.put(key, Completion(text=made), dict(columns))
+        return made
 
     async def _call(
         self, spec: ModelSpec, chat: Chat, prompt: Prompt, sampling: Sampling, repeat: int

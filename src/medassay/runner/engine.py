@@ -20,6 +20,7 @@ from medassay.core.model import ModelSpec
 from medassay.core.trial import Answer, Prompt
 from medassay.errors import Permanent, Transient
 from medassay.runner.asking import Asker, Reply
+from medassay.runner.looking import Looked, Looking
 from medassay.runner.progress import Progress
 from medassay.runner.schedule import Cell, Schedule
 from medassay.storage.journal import Journal
@@ -43,8 +44,16 @@ class Engine:
     """One pass over the trials of a schedule that have no answer yet."""
 
     def __init__(
-        self, schedule: Schedule, asker: Asker, journal: Journal, progress: Progress, stop: Stop
+        self,
+        schedule: Schedule,
+        asker: Asker,
+        journal: Journal,
+        progress: Progress,
+        stop: Stop,
+        *,
+        looking: Looking | None = None,
     ) -> None:
+        self._looking = looking
         self._schedule = schedule
         self._asker = asker
         self._journal = journal
@@ -54,13 +63,17 @@ class Engine:
 
     async def run(self) -> None:
         """Ask until every trial is done, failed or out of budget, or until a stop is asked for."""
-        async with asking(self._journal) as group:
-            for name, spec in self._schedule.specs.items():
-                waiting = (
-                    n for n in self._schedule.numbers(name) if not self._journal.is_done(n)
-                )
-                for _ in range(spec.concurrency):
-                    group.create_task(self._work(spec, waiting))
+        try:
+            async with asking(self._journal) as group:
+                for name, spec in self._schedule.specs.items():
+                    waiting = (
+                        n for n in self._schedule.numbers(name) if not self._journal.is_done(n)
+                    )
+                    for _ in range(spec.concurrency):
+                        group.create_task(self._work(spec, waiting))
+        finally:
+            if self._looking is not None:
+                await self._looking.close()
 
     async def _work(self, spec: ModelSpec, numbers: Iterator[int]) -> None:
         for done, number in enumerate(numbers, 1):
@@ -79,7 +92,7 @@ class Engine:
                 "item": item.id,
                 "revision": item.revision,
             }
-            reply = await self._asker.ask(spec, prompt, columns, repeat=repeat)
+            reply, looked = await self._asked(cell, spec, prompt, columns, repeat)
         except Exception as error:  # noqa: BLE001 -- the one place that catches everything: a trial fails, the run goes on
             self._fail(cell, item, repeat, error)
             return
@@ -89,6 +102,8 @@ class Engine:
         extraction = self._schedule.plan.extraction
         answer = read_answer(item, prompt, reply.completion, parser, extraction)
         record = trial_record(cell, repeat, prompt, reply, answer)
+        if looked is not None:
+            record |= {"tool_use": dict(looked.use), "trace": list(looked.trace)}
         score = self._scoring.record(item, record, answer)
         seconds = round(reply.completion.seconds, 6)
         usage = reply.completion.usage
@@ -99,6 +114,15 @@ class Engine:
         }
         self._journal.append(number, canonical(record), canonical(score), timing)
         self._progress.advance(cell.model, cell.domain, answer.outcome)
+
+    async def _asked(
+        self, cell: Cell, spec: ModelSpec, prompt: Prompt, columns: dict[str, Any], repeat: int
+    ) -> tuple[Reply | None, Looked | None]:
+        """Return the reply, and in the mode `tools` how it came about."""
+        if cell.mode != "tools" or self._looking is None or spec.is_baseline:
+            return await self._asker.ask(spec, prompt, columns, repeat=repeat), None
+        looked = await self._looking.solve(spec, prompt, columns, repeat=repeat)
+        return (None, None) if looked is None else (looked.reply, looked)
 
     def _fail(self, cell: Cell, item: Item, repeat: int, error: Exception) -> None:
         reason = self._asker.tally.fail(cell.model, error)

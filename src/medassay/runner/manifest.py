@@ -15,6 +15,7 @@ from medassay.core import json_reply
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.item import Bank
 from medassay.core.plan import Plan
+from medassay.prompt.render import load_part
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.judging import Bench, auditors
 from medassay.runner.schedule import Schedule
@@ -71,7 +72,11 @@ def looking_up(schedule: Schedule) -> dict[str, Any]:
     if schedule.contexts is not None and schedule.contexts.described:
         found["retrieval"] = schedule.contexts.described
     if "tools" in schedule.plan.modes and schedule.plan.tools is not None:
-        found["tools"] = schedule.plan.tools.to_dict()
+        found["tools"] = {
+            "rules": schedule.plan.tools.to_dict(),
+            "schema": short_hash(schedule.tools.decode()),
+            "template": load_part("tools").id,
+        }
     return found
 
 

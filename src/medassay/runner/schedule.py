@@ -22,10 +22,12 @@ from medassay.core.relaxed import Setting as RelaxedSetting
 from medassay.core.trial import Prompt, TrialKey
 from medassay.errors import InputError
 from medassay.prompt.render import (
+    Part,
     Template,
     check_examples,
     choose_examples,
     example_turns,
+    load_part,
     load_template,
     render,
     shown_order,
@@ -69,6 +71,7 @@ class Schedule:
             raise InputError(f"task '{task.name}': the banks hold no item that it can score")
         self._check_settings()
         self.contexts: Contexts | None = None  # set where a setting shows texts
+        self.tools = b""  # the schema of the tools, set where there are any
         self._turns: dict[tuple[str, ...], tuple[dict[str, str], ...]] = {}
         self._index: dict[str, dict[str, int]] = {}  # made when a stored trial is looked up
         self.cells = self._cells()
@@ -272,13 +275,28 @@ class Schedule:
             item,
             examples=turns,
             order=shown_order(item, self.plan.seed) if self.plan.shuffle_options else None,
-            system=spec.system_line,
+            system=self._system(cell, item, spec),
             system_role=spec.system_role,
             given=None if self.contexts is None else self.contexts.given(setting, item),
         )
+        if self.tools and cell.mode == "tools":
+            return replace(
+                prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}"
+            )
         if self.task.asks == "reply" or other or spec.is_baseline:
             return prompt
         return replace(prompt, likely=self._wanted(item, prompt, template))
+
+    def _system(self, cell: Cell, item: Item, spec: ModelSpec) -> str:
+        """Return the system line: the entry's own, and in the mode `tools` that there are some."""
+        if cell.mode != "tools" or self.plan.tools is None or spec.is_baseline:
+            return spec.system_line
+        told = self._part.text(item.language, calls=self.plan.tools.max_calls)
+        return f"{spec.system_line}\n\n{told}" if spec.system_line else told
+
+    @property
+    def _part(self) -> Part:
+        return load_part("tools")
 
     def _wanted(self, item: Item, prompt: Prompt, template: Template) -> Wanted:
         """Return what is asked instead of a reply."""

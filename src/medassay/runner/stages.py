@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from medassay.bank.folder import bank_record
 from medassay.core.canonical import canonical
@@ -16,12 +17,16 @@ from medassay.runner.asking import Asker, Tally
 from medassay.runner.bridge import run_async
 from medassay.runner.engine import Engine, Stop
 from medassay.runner.judging import Answers, Bench, Docket, Judging, dockets
+from medassay.runner.looking import Looking
 from medassay.runner.progress import Progress, Silent
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal
 from medassay.storage.run import Run
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
+
+if TYPE_CHECKING:
+    from medassay.solver.tools.toolbox import Toolbox
 
 # What is counted ("trials", "verdicts"), how many there are and how many are done, by model and domain.
 Watch = Callable[
@@ -30,7 +35,13 @@ Watch = Callable[
 
 
 def answer(
-    run: Run, schedule: Schedule, journal: Journal, asker: Asker, watch: Watch | None
+    run: Run,
+    schedule: Schedule,
+    journal: Journal,
+    asker: Asker,
+    watch: Watch | None,
+    *,
+    toolbox: "Toolbox | None" = None,
 ) -> RunItems:
     """Ask what has no answer yet; return the run's items, written down meanwhile."""
     sizes: Counter[tuple[str, str]] = Counter()
@@ -41,7 +52,8 @@ def answer(
         done[cell.model, cell.domain] += sum(map(journal.is_done, numbers))
     stop = Stop()
     with _watching(watch, "trials", sizes, done) as progress:
-        engine = Engine(schedule, asker, journal, progress, stop)
+        looking = None if toolbox is None else Looking(toolbox, asker)
+        engine = Engine(schedule, asker, journal, progress, stop, looking=looking)
         try:
             with ThreadPoolExecutor(max_workers=1) as aside:
                 items = aside.submit(_keep_items, run, schedule)
@@ -159,6 +171,34 @@ def refuse_leaving(
                 f"bank '{bank['name']}' may not leave this place (may_leave = false), but model "
                 f"'{spec.id}' is at an external endpoint; no call was made"
             )
+
+
+def open_toolbox(
+    schedule: Schedule, models_file: Path, secrets: Mapping[str, str]
+) -> "Toolbox | None":
+    """Return the tools of a plan with the keys that it names, None for a plan without the mode `tools`.
+
+    Raises
+    ------
+    InputError, UnavailableError
+        When a key or an extra is missing; nothing was asked then.
+    """
+    rules = schedule.plan.tools
+    if rules is None:
+        return None
+    from medassay.solver.tools.toolbox import Toolbox
+
+    index = None
+    if "doc_retrieval" in rules.use and schedule.contexts is not None:
+        index = schedule.contexts.index
+    if index is not None:
+        index.use(models_file, secrets)
+    named = {
+        n: secrets[n] for n in (rules.search_key_env, rules.pubmed_key_env) if n in secrets
+    }
+    toolbox = Toolbox(rules, index=index, secrets=named)
+    toolbox.check()
+    return toolbox
 
 
 def provide(spec: ModelSpec, secrets: Mapping[str, str]) -> Chat:

@@ -214,7 +214,7 @@ def completion_to_dict(completion: Completion) -> dict[str, Any]:
         plain["drawn"] = completion.drawn
     if completion.calls:
         plain["calls"] = [
-            {"id": one.id, "name": one.name, "arguments": one.arguments}
+            {"id": one.id, "name": one.name, "arguments": one.arguments, "details": one.details}
             for one in completion.calls
         ]
     return plain

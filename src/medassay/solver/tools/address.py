@@ -1,0 +1,67 @@
+"""Which addresses a page may be fetched from: those of the public internet, and no other.
+
+The list is explicit: what a Python calls global changes with its version. Addresses that carry another one (IPv4-mapped, 6to4,
+Teredo, NAT64) are refused whole.
+
+Source: IANA's registries of special-purpose addresses (RFC 6890 and its updates), 2026.
+"""
+
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+Address = IPv4Address | IPv6Address
+_FORBIDDEN = tuple(
+    map(
+        ip_network,
+        (
+            "0.0.0.0/8",  # this host
+            "10.0.0.0/8",
+            "100.64.0.0/10",  # behind a provider's translation; a cloud's metadata among it
+            "127.0.0.0/8",
+            "168.63.129.16/32",  # a cloud's host, at a public address
+            "169.254.0.0/16",  # link-local; the metadata of most clouds
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.31.196.0/24",
+            "192.52.193.0/24",
+            "192.88.99.0/24",
+            "192.168.0.0/16",
+            "192.175.48.0/24",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, broadcast among it
+            "::/16",  # unspecified, loopback, IPv4-compatible, IPv4-mapped, IPv4-translated
+            "64:ff9b::/96",  # NAT64
+            "64:ff9b:1::/48",
+            "100::/64",
+            "100:0:0:1::/64",
+            "2001::/23",  # Teredo among it
+            "2001:db8::/32",
+            "2002::/16",  # 6to4
+            "2620:4f:8000::/48",
+            "3fff::/20",
+            "5f00::/16",
+            "fc00::/7",  # private
+            "fe80::/10",  # link-local
+            "fec0::/10",
+            "ff00::/8",  # multicast
+        ),
+    )
+)
+
+
+def is_public(address: str) -> bool:
+    """Return whether an IP address belongs to the public internet; False for what is no address.
+
+    Examples
+    --------
+    >>> is_public("9.9.9.9"), is_public("169.254.169.254"), is_public("::ffff:9.9.9.9")
+    (True, False, False)
+    """
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    return found.is_global and not any(found in network for network in _FORBIDDEN)
