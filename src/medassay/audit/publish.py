@@ -17,6 +17,7 @@ from medassay.audit.shingles import leaking_file
 from medassay.audit.trend import write_trend
 from medassay.audit.verify import DATA
 from medassay.audit.withhold import secrets_of, write_public
+from medassay.core.lookup import MOST_UNAVAILABLE
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.publication.board import VALIDATION, Board
 from medassay.publication.page.catalog import PAGES
@@ -92,6 +93,7 @@ def publish(
     _refuse_broken(found)
     items = RunItems(found.path, found.manifest["domains"])
     _refuse_private(found)
+    _refuse_blind(found)
     if about.require_api:
         _refuse_local(found)
     name = publication or found.id
@@ -184,6 +186,18 @@ def _refuse_private(run: Run) -> None:
             for number, line in enumerate(file, 1):
                 if _SECRET.search(line):
                     raise GateError(f"{name} line {number}: looks like a secret: not published")
+
+
+def _refuse_blind(run: Run) -> None:
+    """Refuse a run whose tools could not be reached too often: its series would measure the network."""
+    found = run.statistics.get("lookups", {})
+    share = found.get("unavailable_share") or 0.0
+    if share > MOST_UNAVAILABLE:
+        raise GateError(
+            f"run {run.id}: {found['calls']['unavailable']} of {found['calls']['calls']} calls of tools were unavailable "
+            f"({100 * share:.1f} %, at most {100 * MOST_UNAVAILABLE:.0f} %); run it again with --fresh where the services can be reached, "
+            "or publish a plan of mode solo"
+        )
 
 
 def _refuse_local(run: Run) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from medassay.statistic.ranking.shared import Bools
 from medassay.task.cases import DdxCases
 from medassay.task.likelihoods import LikelihoodScores
+from medassay.task.lookups import lookups_of
 from medassay.task.records import TASKS as OF_RECORDS
 from medassay.task.records import RecordScores
 from medassay.task.scoring import RunItems
@@ -34,7 +35,11 @@ class Further(Protocol):
 
 
 def further_of(items: RunItems, manifest: Mapping[str, Any], task: Task) -> list[Further]:
-    """Return what a run's task tells besides its rankings."""
+    """Return what a run tells besides its rankings: its task, and what its models looked up."""
+    return [*_of_task(items, manifest, task), *lookups_of(items, manifest)]
+
+
+def _of_task(items: RunItems, manifest: Mapping[str, Any], task: Task) -> list[Further]:
     if "ddx" in manifest:
         return [DdxCases(items, manifest)]
     if task.asks != "reply":

@@ -13,6 +13,7 @@ from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import percentile
 from medassay.statistic.ranking.field import field_of
 from medassay.statistic.ranking.pool import Means, Options, Stratum, means_of
+from medassay.task.modes import MODES, tools_minus_solo
 from medassay.task.task import Task
 
 if TYPE_CHECKING:
@@ -176,37 +177,16 @@ class Kinds:
 
     def _tools(self, name: str, members: list[str], kind: str) -> Iterator[dict[str, Any]]:
         """Yield tools minus solo of every row asked both ways, paired over the items of a kind."""
-        if not {"solo", "tools"} <= self._table.modes:
+        if not set(MODES) <= self._table.modes:
             return
         shared = sorted(set(self._table.rows("solo")) & set(self._table.rows("tools")))
-        options = self._options("solo", kind)
-        solo, tools = (self._strata(members, m, shared, kind) for m in ("solo", "tools"))
-        for at, row in enumerate(shared):
-            pairs = [
-                Stratum(
-                    name=one.name,
-                    scores=np.stack([one.scores[at], other.scores[at]]),
-                    clusters=one.clusters,
-                    seed=one.seed,
-                )
-                for one, other in zip(solo, tools, strict=True)
-            ]
-            masks = [np.asarray(~np.isnan(s.scores).any(axis=0)) for s in pairs]
-            if not any(mask.any() for mask in masks):
-                continue
-            means = means_of(pairs, [0, 1], masks, options)
-            ends: tuple[float | None, float | None] = (None, None)
-            if means.draws is not None:
-                ends = _quantiles(means.draws[:, 1] - means.draws[:, 0])
-            yield {
-                "kind": kind,
-                "domain": name,
-                **self._named(row, "tools"),
-                "diff": float(means.values[1] - means.values[0]),
-                "lo": ends[0],
-                "hi": ends[1],
-                "n": means.n,
-            }
+        found = tools_minus_solo(
+            lambda mode, rows: self._strata(members, mode, rows, kind),
+            shared,
+            self._options("solo", kind),
+        )
+        for row, difference in found:
+            yield {"kind": kind, "domain": name, **self._named(row, "tools"), **difference}
 
 
 def _means(strata: list[Stratum], at: int, options: Options) -> Means | None:

@@ -20,6 +20,7 @@ from medassay.task.further import Further
 from medassay.task.harm import HarmCounts, harm_of
 from medassay.task.judged import Judgements
 from medassay.task.kinds import Kinds, drawn_as
+from medassay.task.modes import MODES, tools_minus_solo
 from medassay.task.scoring import RunItems
 from medassay.task.task import GENERATED, Task
 
@@ -182,8 +183,10 @@ def leaderboard_document(
         rows = sorted({row for mode in table.modes for row in table.rows(mode)})
         groups = {OVERALL: table.domains, **{name: [name] for name in table.domains}}
         apart = {"by_kind": kinds.document(groups, unranked_rows(manifest, rows))}
+    both = _both_modes(table, manifest, task)
     return {
         **apart,
+        **({"tools_minus_solo": both} if both else {}),
         "schema_version": 1,
         "run": manifest["run"],
         "metric": task.metric,
@@ -210,8 +213,25 @@ def _ranking(
     name: str,
     members: list[str],
 ) -> tuple[list[dict[str, Any]], dict[str, Any], dict[Row, Bools]]:
-    versions, run, plan = manifest["domains"], drawn_as(manifest), manifest["plan"]
-    strata = [
+    versions = manifest["domains"]
+    field = field_of(
+        rows,
+        _strata(table, manifest, members, mode, rows),
+        _options(manifest, task, mode),
+        unranked=unranked_rows(manifest, rows),
+        all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
+    )
+    document = [_row(s, field, table, members, mode, task) for s in field.standings]
+    document.sort(key=lambda row: _place(row, task))
+    used = {standing.row: standing.used for standing in field.standings}
+    return document, _relations(field), used
+
+
+def _strata(
+    table: Table, manifest: Mapping[str, Any], members: list[str], mode: str, rows: list[Row]
+) -> list[Stratum]:
+    versions, run = manifest["domains"], drawn_as(manifest)
+    return [
         Stratum(
             name=domain,
             scores=table.matrix(domain, mode, rows),
@@ -221,24 +241,35 @@ def _ranking(
         )
         for domain in members
     ]
-    joined = "+".join(sorted(set(versions.values())))
-    field = field_of(
-        rows,
-        strata,
-        Options(
-            pool_seed=seed_of(joined, run, OVERALL, mode),
-            scale=task.scale,
-            n_resamples=plan["n_resamples"],
-            rule=plan["rank_rule"],
-            percentile_only=plan["separation"] == "percentile",
-        ),
-        unranked=unranked_rows(manifest, rows),
-        all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
+
+
+def _options(manifest: Mapping[str, Any], task: Task, mode: str) -> Options:
+    plan, joined = manifest["plan"], "+".join(sorted(set(manifest["domains"].values())))
+    return Options(
+        pool_seed=seed_of(joined, drawn_as(manifest), OVERALL, mode),
+        scale=task.scale,
+        n_resamples=plan["n_resamples"],
+        rule=plan["rank_rule"],
+        percentile_only=plan["separation"] == "percentile",
     )
-    document = [_row(s, field, table, members, mode, task) for s in field.standings]
-    document.sort(key=lambda row: _place(row, task))
-    used = {standing.row: standing.used for standing in field.standings}
-    return document, _relations(field), used
+
+
+def _both_modes(table: Table, manifest: Mapping[str, Any], task: Task) -> list[dict[str, Any]]:
+    """Return tools minus solo of every row asked both ways, over all domains and in each."""
+    if not set(MODES) <= table.modes:
+        return []
+    shared = sorted(set(table.rows("solo")) & set(table.rows("tools")))
+    found = []
+    for name, members in ((OVERALL, table.domains), *((d, [d]) for d in table.domains)):
+        differences = tools_minus_solo(
+            lambda mode, rows, of=members: _strata(table, manifest, of, mode, rows),  # type: ignore[misc]  # mypy reads a default as a third argument
+            shared,
+            _options(manifest, task, "solo"),
+        )
+        for (model, setting), difference in differences:
+            row = {"domain": name, "model": model, "setting": setting}
+            found.append({**row, "metric": task.metric, "scale": task.scale.ends, **difference})
+    return found
 
 
 def _place(row: dict[str, Any], task: Task) -> tuple[bool, int, float, str, str]:

@@ -18,6 +18,7 @@ from medassay.publication.page import (
     records,
     run,
     texts,
+    tools,
     trend,
     validation,
 )
@@ -38,6 +39,7 @@ PAGES: dict[str, Callable[[Board], Iterator[Page]]] = {
     "records": records.pages,
     "run": run.pages,
     "texts": texts.pages,
+    "tools": tools.pages,
     "trend": trend.pages,
     "validation": validation.pages,
 }

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from medassay.publication.board import Board
+from medassay.publication.board import OVERALL, Board
 from medassay.publication.page.html import Page, render
+from medassay.publication.page.tools import tool_rows
 
 _SHOWN = (
     "provider",
@@ -26,4 +27,5 @@ _SHOWN = (
 def pages(board: Board) -> Iterator[Page]:
     """Yield the page of the run."""
     path = f"run/{board.slug(board.manifest['run'])}/"
-    yield render("run.html", board, path, shown=_SHOWN)
+    sources = [row for row in board.statistics["domains"][OVERALL] if "own_source" in row]
+    yield render("run.html", board, path, shown=_SHOWN, used=tool_rows(board), sources=sources)

@@ -1,0 +1,58 @@
+"""What tools change: the same rows asked with tools and without, paired over the items that both have.
+
+Source: specification of tasks and prompts, 14.4; statistics 7.3.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from medassay.statistic.interval.bootstrap import percentile
+from medassay.statistic.ranking.pool import Options, Stratum, means_of
+
+Row = tuple[str, str]
+MODES = ("solo", "tools")
+
+
+def tools_minus_solo(
+    strata: Callable[[str, list[Row]], list[Stratum]], rows: Sequence[Row], options: Options
+) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """Yield each row with the difference of its means: diff, lo, hi (percentile bootstrap), n and different.
+
+    Parameters
+    ----------
+    strata : mode, rows → their scores by domain; rows of both modes in the same order, over the same items
+    options : of the draws, which both modes share
+    """
+    shared = sorted(rows)
+    solo, tools = (strata(mode, shared) for mode in MODES)
+    for at, row in enumerate(shared):
+        pairs = [
+            Stratum(
+                name=one.name,
+                scores=np.stack([one.scores[at], other.scores[at]]),
+                clusters=one.clusters,
+                seed=one.seed,
+            )
+            for one, other in zip(solo, tools, strict=True)
+        ]
+        masks = [np.asarray(~np.isnan(s.scores).any(axis=0)) for s in pairs]
+        if not any(mask.any() for mask in masks):
+            continue
+        means = means_of(pairs, [0, 1], masks, options)
+        lo: float | None = None
+        hi: float | None = None
+        if means.draws is not None:
+            found = percentile(means.draws[:, 1] - means.draws[:, 0], 0.95)
+            lo, hi = float(found[0]), float(found[1])
+        yield (
+            row,
+            {
+                "diff": float(means.values[1] - means.values[0]),
+                "lo": lo,
+                "hi": hi,
+                "n": means.n,
+                "different": lo is not None and hi is not None and (lo > 0 or hi < 0),
+            },
+        )

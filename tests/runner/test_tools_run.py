@@ -1,0 +1,321 @@
+"""The mode `tools` over whole runs: every call kept, none repeated, replayed without a network, published apart."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from tests import makers
+from tests.solver.services import Services
+
+import medassay
+from medassay import pipeline
+from medassay.audit.publish import publish
+from medassay.errors import GateError, InputError
+from medassay.storage.jsonl import read_jsonl
+
+
+@pytest.fixture
+def services():
+    made = Services()
+    yield made
+    made.stop()
+
+
+def caller(name="m", turns=None, **script):
+    """Return a scripted model that calls tools, as its entry says."""
+    looks = [
+        {"name": tool, "arguments": {"query": "{item}"}}
+        for tool in ("pubmed_search", "arxiv_search", "web_search")
+    ]
+    made = makers.fake(name, reply="B", tools=[looks] if turns is None else turns, **script)
+    return {**made, "capabilities": ["chat", "tools"]}
+
+
+def place_of(folder, services, items, model=None, **more):
+    makers.write_bank(folder / "bank", items)
+    makers.write_models(folder, model or caller())
+    return plan_of(folder, services, **more)
+
+
+def plan_of(folder, services, **more):
+    rules = services.rules(**more.pop("tools", {}))
+    return makers.write_plan(folder, **{"modes": ["solo", "tools"], "tools": rules, **more})
+
+
+def trials(run, mode="tools"):
+    return [t for t in read_jsonl(run.path / "trials.jsonl") if t["mode"] == mode]
+
+
+def named(n, word):
+    """Return n items whose ids hold a word, since ids are what the scripted model looks for."""
+    return [{**item, "id": f"{item['id']}-{word}"} for item in makers.many_items(n)]
+
+
+def test_every_call_is_kept_with_its_result_and_hash(tmp_path, services):
+    run = medassay.run(place_of(tmp_path, services, makers.many_items(3)), secrets={})
+    for trial in trials(run):
+        assert trial["tool_use"] == {"calls": 3, "failed": 0, "unavailable": 0}
+        assert [t["tool"] for t in trial["trace"]] == [
+            "pubmed_search",
+            "arxiv_search",
+            "web_search",
+        ]
+        assert all(
+            len(t["sha256"]) == 64 and trial["item"] in t["arguments"] for t in trial["trace"]
+        )
+        assert json.loads(trial["trace"][0]["result"])["results"][0]["abstract"]
+        assert "+tools@" in trial["template"]
+    assert not any("trace" in t or "tool_use" in t for t in trials(run, "solo"))
+    assert medassay.verify(run.path).ok
+
+
+def test_a_replay_reads_the_same_findings_without_a_network(tmp_path, services):
+    plan = place_of(tmp_path, services, makers.many_items(8))
+    first = medassay.run(plan, secrets={})
+    asked = services.asked.total()
+    services.server.shutdown()
+    services.server.server_close()
+    again = medassay.run(plan, secrets={})
+    assert again.id != first.id
+    assert (again.path / "trials.jsonl").read_bytes() == (
+        first.path / "trials.jsonl"
+    ).read_bytes()
+    assert services.asked.total() == asked
+    services.__init__()
+
+
+def test_solo_and_tools_are_two_series_with_their_difference(tmp_path, services):
+    items = makers.many_items(24)
+    model = caller()
+    model["script"]["replies"] = {item["id"]: item["expected"] for item in items[:12]}
+    run = medassay.run(place_of(tmp_path, services, items, model), secrets={})
+    rows = run.statistics["domains"]["overall"]
+    assert sorted(row["mode"] for row in rows) == ["solo", "tools"]
+    [overall, law] = run.statistics["tools_minus_solo"]
+    assert (overall["domain"], law["domain"], law["n"]) == ("overall", "law", 24)
+    assert law["diff"] == 0 == law["lo"] == law["hi"]
+    use = next(row["tool_use"] for row in rows if row["mode"] == "tools")
+    assert (use["calls"], use["answers"], use["with_calls"]) == (72, 24, 24)
+    assert use["calls_an_answer"]["score"] == 3
+    page = publish(run, tmp_path / "site").parent
+    shown = (page / "tools" / "index.html").read_text()
+    assert "Tools minus solo" in shown
+    assert (page / "track" / "tools" / "index.html").exists()
+    facts = (page / "run" / run.id / "index.html").read_text()
+    assert 'data-calls="72"' in facts
+    assert "calls of tools" in "".join(p.read_text() for p in page.glob("cell/**/index.html"))
+    assert medassay.verify(page).ok
+
+
+def test_of_synthetic_items_counts_are_published_and_nothing_that_was_looked_up(
+    tmp_path, services
+):
+    items = [{**item, "kind": "synthetic"} for item in named(12, "zebrafinch")]
+    run = medassay.run(place_of(tmp_path, services, items), secrets={})
+    page = publish(run, tmp_path / "site").parent
+    public = [*read_jsonl(page / "data" / "run" / "trials.jsonl")]
+    assert {t["tool_use"]["calls"] for t in public if t["mode"] == "tools"} == {3}
+    assert not any("trace" in t for t in public)
+    texts = [p.read_text(errors="replace") for p in page.rglob("*") if p.is_file()]
+    assert not any("It was gout" in text or "Question number" in text for text in texts)
+    assert medassay.verify(page).ok
+
+
+@pytest.mark.parametrize(("n", "published"), [(19, False), (20, True)])
+def test_a_run_that_could_not_reach_its_tools_is_not_published(
+    tmp_path, services, n, published
+):
+    items = [*named(1, "busy"), *named(n, "fine")[1:]]
+    turns = [[{"name": "web_search", "arguments": {"query": "{item}"}}]]
+    plan = place_of(tmp_path, services, items, caller(turns=turns), modes=["tools"])
+    run = medassay.run(plan, secrets={})
+    [row] = run.statistics["domains"]["overall"]
+    assert ("unavailable" in row["flags"]) == (not published)
+    if published:  # 5 % is the bound
+        assert publish(run, tmp_path / "site").exists()
+        return
+    with pytest.raises(GateError, match=r"1 of 19 calls .* \(5\.3 %, at most 5 %\).*mode solo"):
+        publish(run, tmp_path / "site")
+    assert not (tmp_path / "site" / "p").exists() or not any(
+        (tmp_path / "site" / "p").iterdir()
+    )
+
+
+def test_five_hundred_items_with_faults_are_counted_and_survive_a_kill(tmp_path, services):
+    words = [
+        "fine",
+        "hiccup",
+        "torn",
+        "down",
+        "nothing",
+        "busy",
+        "fine",
+        "fine",
+        "fine",
+        "slow",
+    ]
+    items = [named(500, words[n % 10])[n] for n in range(500)]
+    plan = place_of(tmp_path, services, items, modes=["tools"], tools={"timeout": 1.5})
+    code = "import medassay, sys; medassay.run(sys.argv[1], secrets={})"
+    process = subprocess.Popen([sys.executable, "-c", code, str(plan)])
+    until(lambda: services.asked.total() > 600, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(0.5)  # what was under way on the server's side ends
+    kept = kept_calls(tmp_path)
+    assert len(kept) > 100
+    before = services.asked.copy()
+    run = medassay.run(plan, secrets={})
+    again = services.asked - before
+    for tool, query in kept:
+        assert not [asked for asked in again if asked == (PATHS[tool], shown(tool, query))]
+    statuses = {}
+    for trial in trials(run):
+        assert trial["tool_use"]["calls"] == 3
+        word = trial["item"].rpartition("-")[2]
+        statuses.setdefault(word, set()).add(
+            (trial["tool_use"]["failed"], trial["tool_use"]["unavailable"])
+        )
+    assert statuses == {
+        "fine": {(0, 0)},
+        "hiccup": {(0, 0)},
+        "nothing": {(0, 0)},
+        "torn": {(3, 0)},
+        "down": {(3, 3)},
+        "busy": {(3, 3)},
+        "slow": {(3, 3)},
+    }
+    assert run.statistics["lookups"]["calls"] == {
+        "calls": 1500,
+        "failed": 600,
+        "unavailable": 450,
+    }
+    with pytest.raises(
+        GateError, match=r"450 of 1500 calls of tools were unavailable \(30\.0 %"
+    ):
+        publish(run, tmp_path / "site")
+
+
+PATHS = {
+    "pubmed_search": "/entrez/esearch.fcgi",
+    "arxiv_search": "/arxiv",
+    "web_search": "/search",
+}
+
+
+def shown(tool, query):
+    if tool != "arxiv_search":
+        return query
+    return " AND ".join(f"all:{word}" for word in query.replace("-", " ").split())
+
+
+def until(condition, process):
+    end = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, "ended before it was killed"
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def kept_calls(folder):
+    """Return (tool, query) of every finding that was on disk when the process was killed."""
+    found = []
+    for path in (folder / "responses").glob("active-*.jsonl"):
+        for line in path.read_bytes().splitlines():
+            record = json.loads(line) if line.endswith(b"}") else {}
+            if "tool" in record:
+                found.append((record["tool"], record["item"]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ({"capabilities": ["chat"]}, 'add "tools" to its capabilities'),
+        ({"provider": "transformers", "path": "x"}, "local weights call no tools here"),
+        (
+            {"provider": "openai_compatible", "url": "http://x/v1", "protocol": "completions"},
+            'it needs protocol "chat"',
+        ),
+    ],
+)
+def test_models_without_tools_are_refused_with_the_reason(tmp_path, services, model, says):
+    entry = {k: v for k, v in caller().items() if k != "script"} | model
+    plan = place_of(tmp_path, services, makers.many_items(2), entry)
+    with pytest.raises(InputError, match=says):
+        medassay.run(plan, secrets={})
+
+
+def test_a_baseline_is_asked_once_and_calls_nothing(tmp_path, services):
+    makers.write_bank(tmp_path / "bank", makers.many_items(4))
+    makers.write_models(
+        tmp_path, caller(), {"id": "r", "provider": "baseline", "model": "random"}
+    )
+    run = medassay.run(plan_of(tmp_path, services, models=["m", "r"]), secrets={})
+    assert sorted({(t["model"], t["mode"]) for t in read_jsonl(run.path / "trials.jsonl")}) == [
+        ("m", "solo"),
+        ("m", "tools"),
+        ("r", "solo"),
+    ]
+
+
+def test_a_bank_that_may_not_leave_is_looked_up_in_no_search(tmp_path, services):
+    plan = place_of(tmp_path, services, makers.many_items(2))
+    makers.write_bank(tmp_path / "bank", makers.many_items(2), may_leave=False)
+    with pytest.raises(InputError, match=r"what a model looks up by .*web_search does"):
+        medassay.run(plan, secrets={})
+    assert not services.asked
+
+
+def test_the_rules_of_tools_are_part_of_the_methodology_and_no_key_is_kept(tmp_path, services):
+    plan = place_of(tmp_path, services, makers.many_items(2))
+    one = medassay.run(plan, secrets={})
+    keyed = {"search": "brave", "search_url": f"{services.url}/brave", "search_key_env": "KEY"}
+    plan_of(tmp_path, services, tools=keyed)
+    with pytest.raises(InputError, match="KEY is not set"):
+        medassay.run(plan, secrets={})
+    other = medassay.run(plan, secrets={"KEY": "s3cret-value"})
+    assert one.manifest["methodology"] != other.manifest["methodology"]
+    assert "s3cret-value" in [h.get("X-Subscription-Token") for h in services.headers]
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or b"s3cret-value" not in path.read_bytes()
+
+
+def test_a_budget_ends_a_conversation_without_losing_what_was_found(tmp_path, services):
+    from medassay.errors import IncompleteError
+
+    plan = place_of(
+        tmp_path, services, makers.many_items(6), modes=["tools"], budget={"calls": 5}
+    )
+    with pytest.raises(IncompleteError, match="the budget is spent"):
+        medassay.run(plan, secrets={})
+    before = services.asked.copy()
+    plan_of(tmp_path, services, modes=["tools"])
+    run = medassay.run(plan, secrets={})
+    assert len(trials(run)) == 6
+    assert all(count <= 1 for count in services.asked.values())
+    assert services.asked.total() >= before.total()
+
+
+def test_fresh_asks_models_and_services_anew(tmp_path, services):
+    plan = place_of(tmp_path, services, makers.many_items(3), modes=["tools"])
+    medassay.run(plan, secrets={})
+    asked = services.asked.total()
+    pipeline.run(plan, secrets={}, fresh=True)
+    assert services.asked.total() == 2 * asked
+
+
+def test_forgetting_an_item_forgets_what_was_looked_up_for_it(tmp_path, services):
+    from medassay.audit.tombstone import forget
+
+    plan = place_of(tmp_path, services, makers.many_items(3), modes=["tools"])
+    run = medassay.run(plan, secrets={})
+    found = forget("q00001", tmp_path, reason="asked for", at="2026-11-22T00:00:00Z")
+    assert found.replies == 2 + 3  # two turns, three findings
+    kept = [t for t in read_jsonl(run.path / "trials.jsonl") if t["item"] == "q00001"]
+    assert not any("trace" in t for t in kept)
+    assert pipeline.leaderboard(run)
