@@ -7,11 +7,12 @@ import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import msgspec
 import pytest
 
 from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Prompt
+from medassay.core.trial import Completion, Prompt, ToolCall
 from medassay.errors import ModelError, Permanent, Transient
 from medassay.model.catalog import PROVIDERS
 from medassay.storage.response import completion_to_dict
@@ -359,3 +360,68 @@ def test_endless_token_counts_are_malformed(endpoint):
     )
     with pytest.raises(Transient):
         ask(openai(endpoint))
+
+
+def wished(*calls):
+    return chat(None, finish="tool_calls", tool_calls=list(calls))
+
+
+def function(name="f", arguments='{"a":1}', **more):
+    return {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+        **more,
+    }
+
+
+def test_tools_are_offered_and_calls_are_read(endpoint):
+    spec = spec_for("openai_compatible", endpoint)
+    endpoint.replies = [
+        (
+            200,
+            {},
+            wished(function(), function(arguments={"b": 2}), function(arguments="", id=None)),
+        )
+    ]
+    offered = [{"type": "function", "function": {"name": "f"}}]
+    found = ask(spec, prompt=replace(PROMPT, tools=canonical(offered)))
+    assert (found.text, found.finish) == ("", "tool_calls")
+    said = [(one.id, one.name, json.loads(one.arguments)) for one in found.calls]
+    assert said == [("c1", "f", {"a": 1}), ("c1", "f", {"b": 2}), ("", "f", {})]
+    assert endpoint.asked[0][1]["tools"] == offered
+    ask(spec)
+    assert "tools" not in endpoint.asked[1][1]
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [{}],
+        [{"function": {}}],
+        [{"function": {"name": 3, "arguments": 4}}],
+        [3],
+        {"function": "f"},
+        "f",
+        [function(name="\ud800", arguments="\udfff")],
+        [function(arguments="x" * 30_000)] * 100,
+    ],
+)
+def test_hostile_calls_are_bounded_or_a_failure_that_is_asked_again(endpoint, calls):
+    reply = chat(None, finish="tool_calls", tool_calls=calls)
+    endpoint.replies = [(200, {}, json.dumps(reply).encode())]
+    try:
+        found = ask(spec_for("openai_compatible", endpoint))
+    except Transient:
+        return
+    assert len(found.calls) <= 64
+    assert all(len(one.arguments) <= 20_000 for one in found.calls)
+    assert canonical([one.name for one in found.calls])
+
+
+def test_what_is_asked_with_tools_has_a_key_of_its_own():
+    assert replace(PROMPT, tools=b"[1]").asked != PROMPT.asked
+    kept = completion_to_dict(
+        Completion(text="", calls=(ToolCall(id="a", name="f", arguments="{}"),))
+    )
+    assert msgspec.json.decode(msgspec.json.encode(kept), type=Completion).calls[0].name == "f"

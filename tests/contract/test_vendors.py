@@ -3,15 +3,21 @@
 import asyncio
 import json
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 
 from medassay.core.canonical import canonical
+from medassay.core.lookup import ToolRules
 from medassay.core.model import ModelSpec, Sampling
 from medassay.core.trial import Prompt
 from medassay.errors import Permanent, Transient
 from medassay.model.catalog import PROVIDERS
+from medassay.solver.tools.loop import converse
+from medassay.solver.tools.schema import tool_schema
+from medassay.solver.tools.toolbox import Result
 
 pytest.importorskip("pydantic_ai", reason="the extras anthropic, google, mistral are not here")
 
@@ -251,6 +257,64 @@ def test_each_vendor_is_asked_in_its_own_words(endpoint):
     assert second["generationConfig"]["maxOutputTokens"] == 64
     assert [t["role"] for t in third["messages"]] == ["system", "user", "assistant", "user"]
     assert third["random_seed"] == 7
+
+
+SIGNED = {
+    "functionCall": {"name": "web_search", "args": {"query": "x"}},
+    "thoughtSignature": "c2ln",
+}
+WISHES = {
+    "anthropic": (
+        anthropic({**TOOL, "name": "web_search", "input": {"query": "x"}}, stop="tool_use"),
+        anthropic(TEXT),
+    ),
+    "google": (google(SIGNED), google({"text": "D"})),
+    "mistral": (
+        mistral(
+            "",
+            stop="tool_calls",
+            tool_calls=[
+                {**CALL, "function": {"name": "web_search", "arguments": '{"query":"x"}'}}
+            ],
+        ),
+        mistral("D"),
+    ),
+}
+
+
+@pytest.mark.parametrize("vendor", WISHES)
+def test_a_conversation_with_a_tool_goes_both_ways(endpoint, vendor):
+    wish, end = WISHES[vendor]
+    rules = ToolRules(use=("web_search",), search="tavily", search_key_env="KEY")
+    asked = replace(prompt(), tools=tool_schema(rules))
+    spec = ModelSpec(id="m", provider=vendor, url=endpoint.url, api_key_env="KEY", timeout=6)
+
+    async def talk():
+        chat = PROVIDERS[vendor](spec, {"KEY": KEY})
+
+        async def ask_(one):
+            endpoint.reply = (200, {}, end if endpoint.asked else wish)
+            completion = await chat.complete(one, SAMPLING, repeat=0)
+            return SimpleNamespace(completion=completion)
+
+        async def look(one, place, call):
+            assert (call.name, json.loads(call.arguments)) == ("web_search", {"query": "x"})
+            return Result(text="found it", status="ok")
+
+        try:
+            return await converse(asked, ask_, look, rules)
+        finally:
+            await chat.close()
+
+    found = asyncio.run(talk())
+    assert [r.completion.text for r in found.replies] == ["", "D"]
+    assert found.replies[0].completion.finish == "tool_calls"
+    first, second = (json.dumps(body) for _, _, body in endpoint.asked)
+    assert "web_search" in first
+    assert "found it" not in first
+    assert "found it" in second
+    if vendor == "google":  # its models refuse a call that comes back without its signature
+        assert "c2ln" in second
 
 
 @pytest.mark.parametrize(

@@ -210,17 +210,20 @@ class OpenAICompatible:
 
 
 def _calls(given: Any) -> tuple[ToolCall, ...]:
-    """Return the calls in a reply; arguments as an object, which some endpoints give, become text."""
+    """Return the calls in a reply that name a function; arguments as an object, which some endpoints give, become text."""
     found = []
-    for call in (given or [])[:_MOST_CALLS]:
-        function = call["function"]
+    for call in given[:_MOST_CALLS] if isinstance(given, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if function is None or not isinstance(name, str) or not name:
+            continue
         arguments = function.get("arguments") or "{}"
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments)
         found.append(
             ToolCall(
                 id=_text(call.get("id") or "")[:200],
-                name=_text(function["name"])[:200],
+                name=_text(name)[:200],
                 arguments=_text(arguments)[:_LONGEST_ARGUMENTS],
             )
         )
