@@ -160,3 +160,19 @@ def _load(name: str, path: Path, to: Path | None, **options: Any) -> None:
     from medassay.exchange.catalog import IMPORTS
 
     tell_run(IMPORTS[name].load(path, to=to, **options))
+
+
+@app.command()
+def healthbranches(
+    folder: Path = typer.Argument(
+        ..., help="A folder with questions.csv and raw_predictions.csv."
+    ),
+    to: Path | None = typer.Option(
+        None, help="The run's folder; default: runs/import-<hash>-<n>."
+    ),
+) -> None:
+    """Import raw quiz predictions of HealthBranches: read by our parser, zero_shot and rag side by side."""
+    from medassay.cli.report import tell_run
+    from medassay.exchange.healthbranches import import_healthbranches
+
+    tell_run(import_healthbranches(folder, to=to))

@@ -261,6 +261,27 @@ def settings(
     tell_sheet(settings_sheet(settings_study([open_run(run) for run in runs])), to)
 
 
+@app.command("contexts")
+def contexts(
+    runs: list[Path] = typer.Argument(
+        ...,
+        help="Runs of a quiz (accuracy), of judged answers (judge) and of answers compared with references (similarity), over "
+        "settings such as zero_shot, rag, topline_path.",
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figures, Markdown, LaTeX, CSV, JSON."
+    ),
+) -> None:
+    """Tell what retrieved and given texts add to each model: model by setting by accuracy, judge and similarity."""
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.storage.run import open_run
+    from medassay.study.contexts import contexts_sheet, contexts_study
+
+    if to is not None:
+        new_folder(to)
+    tell_sheet(contexts_sheet(contexts_study([open_run(run) for run in runs])), to)
+
+
 @app.command("bank")
 def bank(
     banks: list[Path] = typer.Argument(

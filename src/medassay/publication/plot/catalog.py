@@ -2,7 +2,16 @@
 
 from collections.abc import Callable
 
-from medassay.publication.plot import bars, forest, items, matrix, points, positions, trend
+from medassay.publication.plot import (
+    bars,
+    forest,
+    items,
+    matrix,
+    panels,
+    points,
+    positions,
+    trend,
+)
 from medassay.publication.plot.figure import Figure
 
 PLOTS: dict[str, Callable[..., Figure]] = {
@@ -14,6 +23,7 @@ PLOTS: dict[str, Callable[..., Figure]] = {
     "forest": forest.forest,
     "heat_map": matrix.heat_map,
     "item_map": items.item_map,
+    "panels": panels.panels,
     "positions": positions.positions,
     "quadrant": points.quadrant,
     "rank_flow": matrix.rank_flow,

@@ -1,0 +1,188 @@
+"""Raw quiz predictions of HealthBranches → a sealed run: replies read by our parser, scored against the questions' keys.
+
+A folder holds `questions.csv` (row, question, options, correct_option, condition …) and `raw_predictions.csv` (row, run,
+condition_setting, model, raw_prediction). The authors' further runs stand in settings of their own, `zero_shot:<run>`.
+"""
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from medassay.answer.catalog import PARSERS
+from medassay.answer.parse import read_answer
+from medassay.bank.check import build_item
+from medassay.bank.draft import need_columns, read_csv
+from medassay.bank.healthbranches import load
+from medassay.bank.record import item_record
+from medassay.core.canonical import canonical
+from medassay.core.item import Item
+from medassay.core.trial import Completion, Prompt
+from medassay.errors import InputError
+from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
+from medassay.runner.finish import finish, write_scores
+from medassay.storage.run import Run, create_run
+from medassay.task.closed import CLOSED
+from medassay.task.scoring import RunItems
+
+QUESTIONS, PREDICTIONS = "questions.csv", "raw_predictions.csv"
+_COLUMNS = {"row", "run", "condition_setting", "model", "raw_prediction"}
+_MAIN = "quiz"  # the run whose settings stand without its name
+_SETTINGS = {"zero_shot": "zero_shot", "zero_shot_rag": "rag"}
+_LONGEST = 100_000  # characters of a reply
+
+Key = tuple[str, str, str, str]  # domain, model, setting, item
+
+
+def import_healthbranches(
+    folder: Path, *, runs: Path | None = None, to: Path | None = None
+) -> Run:
+    """Return the sealed run made from a folder of raw predictions.
+
+    Questions whose options cannot be read are left out, for all models, and counted.
+
+    Parameters
+    ----------
+    runs : folder for the new run; `to` names the run's own folder instead
+
+    Raises
+    ------
+    InputError
+        Naming the file, the row and what was expected; nothing is left half-written.
+    """
+    digests = [file_digest(folder / name) for name in (QUESTIONS, PREDICTIONS)]
+    source = Source(
+        file=folder / PREDICTIONS,
+        digest=hashlib.sha256("".join(digests).encode()).hexdigest(),
+        task=CLOSED.name,
+        licence="CC-BY-NC-SA-4.0",
+        limits="Imported predictions: how they were asked for is known to their makers. Non-commercial licence.",
+    )
+    return new_run(
+        digests,
+        lambda place, name: _fill(place, folder, source, name),
+        runs=runs or Path("runs"),
+        to=to,
+    )
+
+
+def _items(folder: Path) -> tuple[dict[str, Item], dict[str, int]]:
+    """Return the questions by row, their categories as domains, and what was left out."""
+    bank = load(folder / QUESTIONS)
+    categories = _categories(folder)
+    found: dict[str, Item] = {}
+    for item in bank.items:
+        record = item_record(item)
+        category = categories.get((item.condition or "").casefold())
+        if category:
+            record["domain"] = category
+        found[item.id.removeprefix("hb-")] = build_item(record)
+    return found, dict(bank.dropped)
+
+
+def _categories(folder: Path) -> dict[str, str]:
+    """Return condition → category, where a file `category.json` lies in the folder or above it."""
+    for place in (folder, folder.parent):
+        if (place / "category.json").is_file():
+            found = json.loads((place / "category.json").read_text(encoding="utf-8"))
+            return {str(name).casefold(): str(category) for name, category in found.items()}
+    return {}
+
+
+def _predictions(
+    folder: Path, items: Mapping[str, Item], dropped: int
+) -> dict[Key, tuple[Item, str]]:
+    found: dict[Key, tuple[Item, str]] = {}
+    lost: set[str] = set()
+    for number, row in enumerate(read_csv(folder / PREDICTIONS), 2):
+        need_columns(folder / PREDICTIONS, row, _COLUMNS)
+        where = f"{PREDICTIONS} row {number}"
+        setting = _SETTINGS.get(row["condition_setting"])
+        if setting is None or not row["model"]:
+            known = ", ".join(_SETTINGS)
+            raise InputError(f"{where}: expected a model and a condition_setting of {known}")
+        item = items.get(row["row"])
+        if item is None:
+            lost.add(row["row"])
+            continue
+        if len(row["raw_prediction"]) > _LONGEST:
+            raise InputError(f"{where}: 'raw_prediction' is longer than {_LONGEST} characters")
+        own = setting if row["run"] == _MAIN else f"{setting}:{row['run']}"
+        key = (item.domain, row["model"], own, item.id)
+        if key in found:
+            raise InputError(
+                f"{where}: a second prediction of {row['model']} for row {row['row']}"
+            )
+        found[key] = (item, row["raw_prediction"])
+    if len(lost) > dropped:
+        raise InputError(
+            f"{PREDICTIONS}: {len(lost)} rows are not among the questions, the first is '{min(lost)}'; "
+            f"expected those of {QUESTIONS}"
+        )
+    if not found:
+        raise InputError(f"{PREDICTIONS}: no predictions")
+    return found
+
+
+def _fill(place: Path, folder: Path, source: Source, name: str) -> None:
+    items, dropped = _items(folder)
+    found = _predictions(folder, items, sum(dropped.values()))
+    kept = sorted({item.id: item for item, _ in found.values()}.values(), key=_place)
+    with (place / "items.jsonl").open("wb") as file:
+        for item in kept:
+            file.write(canonical(item_record(item)) + b"\n")
+    with (
+        (place / "trials.jsonl").open("wb") as trials,
+        (place / "timings.jsonl").open("wb") as timings,
+    ):
+        for trial in _trials(found):
+            trials.write(canonical(trial) + b"\n")
+            timings.write(b"{}\n")
+    manifest = import_manifest(
+        source,
+        domains=sorted({item.domain for item in kept}),
+        models=sorted({model for _, model, _, _ in found}),
+        settings=sorted({setting for _, _, setting, _ in found}),
+        n_items=len(kept),
+        dropped=dropped,
+    )
+    run = create_run(place.parent, place.name, {**manifest, "run": name})
+    run_items = RunItems(run.path, run.manifest["domains"])
+    write_scores(run, CLOSED, run_items)
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    finish(run, CLOSED, run_items, [], sealed_at=now)
+
+
+def _place(item: Item) -> tuple[str, str]:
+    return item.domain, item.id
+
+
+def _trials(found: Mapping[Key, tuple[Item, str]]) -> Iterator[dict[str, Any]]:
+    for (domain, model, setting, name), (item, text) in sorted(
+        found.items(), key=lambda pair: pair[0]
+    ):
+        prompt = Prompt(
+            item_id=item.id,
+            messages=(),
+            encoded=b"",
+            template="",
+            letters=item.letters,
+            options=item.options,
+        )
+        answer = read_answer(item, prompt, Completion(text=text), PARSERS["choice"])
+        yield {
+            "schema_version": 1,
+            "domain": domain,
+            "model": model,
+            "setting": setting,
+            "mode": "solo",
+            "item": name,
+            "repeat": 0,
+            "text": text,
+            "finish": "stop",
+            "outcome": answer.outcome,
+            "value": answer.value,
+            "reason": answer.reason,
+        }
