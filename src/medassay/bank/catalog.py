@@ -77,6 +77,12 @@ BANKS: dict[str, Entry] = {
         says="12 cases for differential diagnosis, CC0, not clinically validated",
         folder="demo_ddx",
     ),
+    "demo_paths": Entry(
+        load=demo.load,
+        checked="shipped",
+        says="20 questions with decision paths and source texts, as quiz and open, CC0, not clinically validated",
+        folder="demo_paths",
+    ),
     "grascco": Entry(
         load=reports.load_grascco,
         checked="verified on data",

@@ -14,6 +14,7 @@ KINDS: dict[str, tuple[str, str]] = {  # what → folder of its plan, where it w
     "closed": ("demo_plan", "demo"),
     "ddx": ("demo_ddx", "demo-ddx"),
     "judge": ("demo_judge", "demo-judge"),
+    "rag": ("demo_rag", "demo-rag"),
     "record": ("demo_record", "demo-record"),
 }
 
@@ -23,13 +24,14 @@ def command(
         "closed",
         help="closed: 60 closed items, SmolLM2-135M, three baselines. judge: the 24 open items "
         "before a panel of three judges, scripted unless real ones are given. ddx: ranked diagnoses of "
-        "12 synthetic cases, scripted students under three prompts, one scripted judge. record: health records "
+        "12 synthetic cases, scripted students under three prompts, one scripted judge. rag: 20 questions with decision paths, quiz and "
+        "open, by SmolLM2-135M bare, with retrieved text (all-MiniLM-L6-v2), and with path, source text, or both. record: health records "
         "from 20 synthetic reports, scripted students with and without thinking, judged by scripted graphs.",
     ),
     folder: Path | None = typer.Option(
         None,
         "--to",
-        help="Workspace of the demo (default: demo, demo-ddx, demo-judge, demo-record); a second run replays.",
+        help="Workspace of the demo (default: demo, demo-ddx, demo-judge, demo-rag, demo-record); a second run replays.",
     ),
     models: Path | None = typer.Option(
         None,
@@ -44,13 +46,52 @@ def command(
     place = folder or Path(workspace)
     place.mkdir(parents=True, exist_ok=True)
     source = files("medassay.cli") / plan
-    for name in ("plan.toml", "models.json"):
-        (place / name).write_text((source / name).read_text(encoding="utf-8"), encoding="utf-8")
+    for file in source.iterdir():
+        if file.name.endswith((".toml", ".json")):
+            (place / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
     if what == "judge":
         _seat(place, models, judges)
     if what == "record":
         _script_records(place)
-    _run(place)
+    if what == "rag":
+        _compare_contexts(place)
+    else:
+        _run(place)
+
+
+def _index(place: Path) -> None:
+    """Index the texts of the demo, unless they are by now."""
+    from importlib.resources import as_file
+
+    from medassay.runner.bridge import run_async
+    from medassay.solver.retrieve.embed import find_embedder
+    from medassay.solver.retrieve.index import Parameters, build_index
+
+    parameters = Parameters()
+    embedder = find_embedder(parameters.embedder, None, {})
+    with as_file(files("medassay.bank") / "demo_paths" / "texts") as texts:
+        run_async(lambda: build_index(texts, place / "index", parameters, embedder))
+
+
+def _compare_contexts(place: Path) -> None:
+    """Ask quiz and open questions in every setting, and tell what each context adds."""
+    import shutil
+
+    from medassay import pipeline
+    from medassay.audit.publish import publish
+    from medassay.cli.run import watch
+    from medassay.cli.sheet import tell_sheet
+    from medassay.study.contexts import contexts_sheet, contexts_study
+
+    _index(place)
+    quiz, texts = (
+        pipeline.run(place / name, secrets=os.environ, watch=watch)
+        for name in ("plan.toml", "open.toml")
+    )
+    folder = place / "contexts"
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier call, about earlier runs
+    tell_sheet(contexts_sheet(contexts_study([quiz, texts])), folder)
+    out.say(f"boards {publish(quiz, place / 'site')}, {publish(texts, place / 'site')}")
 
 
 def _seat(place: Path, models: Path | None, judges: str) -> None:

@@ -1,33 +1,36 @@
 """What models make of contexts: accuracy, judge and similarity of every model in every setting, and what each context adds.
 
 Settings stand side by side: zero-shot, with retrieved text, and the toplines with path, source text, or both, which are upper bounds
-and get no rank. Estimates are those that the sealed runs hold, each item counting once; ranks are of the models of one setting.
+and get no rank. Every item counts once, whatever its category, as published; ranks are of the models of one setting.
 
 Source: specification of tasks and prompts, 14.2; statistics, 7.3, 7.4 and 7.7.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.stats import rankdata
 
-from medassay.core.estimate import Estimate, Second
-from medassay.core.trial import Setting
+from medassay.core.estimate import Estimate
+from medassay.core.trial import Scale, Setting
 from medassay.errors import IncompleteError, InputError
 from medassay.publication.plot.forest import forest
 from medassay.publication.plot.panels import panels
 from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.score.metric import UNBOUNDED
 from medassay.statistic.draws import number_clusters, seed_of
-from medassay.statistic.interval.bootstrap import SMALL_N
+from medassay.statistic.interval.bootstrap import SMALL_N, bootstrap_mean
 from medassay.statistic.metric.correlation import FEWEST, pearson_intervals, spearman
 from medassay.statistic.ranking.shared import rank
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import paired_difference
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
+from medassay.task.catalog import task_of_run
 from medassay.task.scoring import RunItems
 
 Measure = Literal["accuracy", "judge", "similarity"]
@@ -37,12 +40,17 @@ BARE = "zero_shot"
 ALL = "all"
 ASKED_FOR = 150  # characters of an open answer
 _LIKENESS = ("bge_m3", "bertscore", "moverscore", "chrf")  # the first that a run has
+_LEVEL = 0.05
 _FACTOR: Mapping[Measure, float] = {"accuracy": 100.0, "judge": 1.0, "similarity": 1.0}
 _DIGITS: Mapping[Measure, int] = {"accuracy": 1, "judge": 2, "similarity": 3}
 _COLUMNS = (
     *("model", "setting", "category", "measure", "metric", "score", "lo", "hi"),
     *("n", "rank", "few", "run"),
 )
+# Of rows that no ranking has, whatever their numbers; too few items are a category's own affair.
+_NOT_RANKED = {
+    f"not_ranked:{reason}" for reason in ("baseline", "fake", "generated", "topline")
+}
 Row = tuple[str, str]  # model, setting
 
 
@@ -53,12 +61,35 @@ class Column:
     measure: Measure
     metric: str
     run: Run
-    width: float  # of the metric's scale
-    estimates: Mapping[str, Mapping[Row, Mapping[str, Any]]]
+    scale: Scale
     values: Mapping[Row, Mapping[tuple[str, str], float]]
     clusters: Mapping[tuple[str, str], int]
     unranked: frozenset[Row] = field(default=frozenset())
     long: Mapping[Row, tuple[int, int]] = field(default_factory=dict)
+
+    @cached_property
+    def estimates(self) -> dict[str, dict[Row, Estimate]]:
+        """Return category → row → mean over its items, drawn by clusters; of a single item there is none."""
+        made: dict[str, dict[Row, Estimate]] = {}
+        for row, values in self.values.items():
+            places: dict[str, list[tuple[str, str]]] = {ALL: sorted(values)}
+            for item in places[ALL]:
+                places.setdefault(item[0], []).append(item)
+            if len(places) == 2:  # one category is the whole
+                places = {ALL: places[ALL]}
+            for category, items in places.items():
+                if len(items) > 1:
+                    one = self._estimate(row, category, items)
+                    made.setdefault(category, {})[row] = one
+        return made
+
+    def _estimate(self, row: Row, category: str, items: Sequence[tuple[str, str]]) -> Estimate:
+        return bootstrap_mean(
+            [self.values[row][item] for item in items],
+            seed=seed_of(self.measure, category),
+            scale=self.scale,
+            clusters=number_clusters(np.array([self.clusters[item] for item in items])),
+        )
 
 
 def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
@@ -80,7 +111,8 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     _refuse_twice(columns)
     gains = [gain for column in columns for gain in _gains(column)]
     for gain, p in zip(gains, holm([one["p"] for one in gains]) if gains else (), strict=True):
-        gain["p_holm"] = p
+        # Few conditions make intervals too short, and many differences find one by chance: both must agree.
+        gain |= {"p_holm": p, "different": gain["different"] and p <= _LEVEL}
     return {
         "runs": [run.id for run in runs],
         "metrics": {column.measure: column.metric for column in columns},
@@ -104,27 +136,19 @@ def _columns(run: Run) -> Iterator[Column]:
     mode = (
         "solo" if "solo" in run.statistics["fields"] else next(iter(run.statistics["fields"]))
     )
-    estimates: dict[str, dict[Row, Mapping[str, Any]]] = {}
-    unranked: set[Row] = set()
-    for name, rows in run.statistics["domains"].items():
-        found = estimates.setdefault(ALL if name == "overall" else name, {})
-        for row in rows:
-            if row["mode"] == mode and (one := _estimate(row, measure, metric)) is not None:
-                found[row["model"], row["setting"]] = one
-                if any(flag.startswith("not_ranked") for flag in row["flags"]):
-                    reason = next(f for f in row["flags"] if f.startswith("not_ranked"))
-                    if not reason.endswith("too_few_items"):
-                        unranked.add((row["model"], row["setting"]))
+    unranked = {
+        (row["model"], row["setting"])
+        for row in run.statistics["domains"]["overall"]
+        if row["mode"] == mode and _NOT_RANKED & set(row["flags"])
+    }
     items = RunItems(run.path, run.manifest["domains"])
     values, long = _values(run, mode, measure, metric)
-    ends = run.statistics["scale"]
-    bounded = measure != "similarity" and ends["hi"] is not None
+    scale = task_of_run(run.manifest).scale if measure != "similarity" else UNBOUNDED
     yield Column(
         measure=measure,
         metric=metric,
         run=run,
-        width=ends["hi"] - ends["lo"] if bounded else 1.0,
-        estimates=estimates,
+        scale=scale,
         values=values,
         clusters={
             (domain, name): number
@@ -142,33 +166,13 @@ def _measure(run: Run) -> tuple[Measure, str]:
     if "text" in run.statistics:
         known = run.statistics["text"]["metrics"]
         return "similarity", next(name for name in _LIKENESS if name in known)
-    if "bench" in run.manifest:
+    if run.manifest["task"].startswith("g_eval"):
         return "judge", metric
     if metric == "accuracy":
         return "accuracy", metric
     raise InputError(
-        f"run {run.id}: measures {metric}; expected a quiz (accuracy), judged answers, or answers compared with references"
+        f"run {run.id}: measures {metric}; expected a quiz (accuracy), answers graded by G-Eval, or answers compared with references"
     )
-
-
-def _estimate(row: Mapping[str, Any], measure: Measure, metric: str) -> dict[str, Any] | None:
-    """Return the estimate of a row, each item counting once; None where there is no interval."""
-    if measure == "similarity":
-        found = row["text"]["metrics"].get(metric)
-        n, clusters = (found or {}).get("n", 0), row["n_clusters"]
-    else:
-        # Over several domains the mean over items, as published; in one domain both are the same.
-        found = row["micro"] or row
-        n, clusters = row["n"], row["n_clusters"]
-    if found is None or found.get("score") is None or found.get("lo") is None:
-        return None
-    second = found.get("second")
-    return {
-        **{key: found[key] for key in ("score", "lo", "hi")},
-        "second": second if isinstance(second, dict) else None,
-        "n": n,
-        "n_clusters": clusters or n,
-    }
 
 
 def _values(
@@ -232,34 +236,29 @@ def _rows(column: Column) -> Iterator[dict[str, Any]]:
                     "category": category,
                     "measure": column.measure,
                     "metric": column.metric,
-                    **{key: one[key] for key in ("score", "lo", "hi", "n")},
+                    "score": one.value,
+                    # One condition varies in no draw: nothing is known of how sure the number is.
+                    "lo": one.lo if one.n_clusters > 1 else None,
+                    "hi": one.hi if one.n_clusters > 1 else None,
+                    "n": one.n,
                     "rank": ranks.get(model),
-                    "few": min(one["n"], one["n_clusters"]) < SMALL_N,
+                    "few": min(one.n, one.n_clusters) < SMALL_N,
                     "run": column.run.id,
                 }
 
 
-def _ranks(
-    column: Column, setting: str, own: Mapping[str, Mapping[str, Any]]
-) -> dict[str, int]:
+def _ranks(column: Column, setting: str, own: Mapping[str, Estimate]) -> dict[str, int]:
     """Return the shared rank group of each model of a setting, 1 the best; nothing for toplines and unranked rows."""
     if is_topline(setting):
         return {}
-    given = {
-        model: Estimate(
-            value=one["score"],
-            **{key: one[key] for key in ("lo", "hi", "n", "n_clusters")},
-            second=Second(**one["second"]) if one["second"] else None,
-        )
-        for model, one in own.items()
-        if (model, setting) not in column.unranked
-    }
+    given = {m: one for m, one in own.items() if (m, setting) not in column.unranked}
     return {m: one.group for m, one in rank(given).items() if one.group is not None}
 
 
 def _gains(column: Column) -> Iterator[dict[str, Any]]:
     """Yield each setting minus zero-shot, paired over the items that both have."""
-    factor = 100 / column.width
+    # Likeness has no scale of its own, but means much where it is 1 and nothing at 0.
+    factor = 100.0 if column.measure == "similarity" else 100 / column.scale.hi
     for model, setting in sorted(column.values, key=lambda row: (row[0], _order(row[1]))):
         bare = column.values.get((model, BARE), {})
         kind, _, template = setting.partition(":")
@@ -267,7 +266,7 @@ def _gains(column: Column) -> Iterator[dict[str, Any]]:
             continue
         with_, shared = column.values[model, setting], sorted(bare)
         shared = [item for item in shared if item in with_]
-        if len(shared) < 2:
+        if len({column.clusters[item] for item in shared}) < 2:
             continue
         found = paired_difference(
             np.array([with_[item] for item in shared]),
@@ -291,7 +290,7 @@ def _correlations(columns: Sequence[Column]) -> Iterator[dict[str, Any]]:
     score: dict[tuple[str, str], dict[str, float]] = {}  # measure, setting → model → score
     for column in columns:
         for (model, setting), estimate in column.estimates[ALL].items():
-            score.setdefault((column.measure, setting), {})[model] = estimate["score"]
+            score.setdefault((column.measure, setting), {})[model] = estimate.value
     for setting in sorted({setting for _, setting in score}, key=_order):
         for one, other in combinations(MEASURES, 2):
             first, second = score.get((one, setting), {}), score.get((other, setting), {})
@@ -317,7 +316,7 @@ def _sources(run: Run) -> Iterator[dict[str, Any]]:
     for row in run.statistics["domains"]["overall"]:
         if "own_source" in row:
             kept = {key: row[key] for key in ("model", "setting", "mode")}
-            yield {**kept, "run": run.id, **row["own_source"]}
+            yield {**kept, "run": run.id, "measure": _measure(run)[0], **row["own_source"]}
 
 
 def contexts_sheet(study: Mapping[str, Any]) -> Sheet:
@@ -348,7 +347,7 @@ def _notes(study: Mapping[str, Any]) -> Iterator[str]:
     told = "; ".join(said[name] for name in MEASURES if name in metrics)
     yield f"{told[:1].upper()}{told[1:]}. Every item counts once. Runs: {', '.join(study['runs'])}."
     yield "1st and 2nd are shared ranks among the models of a setting: equal marks cannot be told apart. Toplines are upper bounds and get none."
-    yield "Intervals are of 95 %, over conditions where items share one; each difference has its own, and p is Holm's over all of them."
+    yield "Intervals are of 95 %, over conditions where items share one; each difference has its own. A difference is told where that excludes 0 and Holm's p over all of them is at most 0.05."
 
 
 def _cell(row: Mapping[str, Any] | None) -> str:
@@ -356,7 +355,10 @@ def _cell(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return "–"
     factor, digits = _FACTOR[row["measure"]], _DIGITS[row["measure"]]
-    value, lo, hi = (f"{factor * row[key]:.{digits}f}" for key in ("score", "lo", "hi"))
+    value = f"{factor * row['score']:.{digits}f}"
+    if row["lo"] is None:
+        return f"{value} [one condition: no interval]"
+    lo, hi = (f"{factor * row[key]:.{digits}f}" for key in ("lo", "hi"))
     mark = {1: " 1st", 2: " 2nd"}.get(row["rank"] or 0, "")
     return f"{value} [{lo}, {hi}]{mark}{' few' if row['few'] else ''}"
 
@@ -372,6 +374,7 @@ def _table(study: Mapping[str, Any]) -> Section:
             **{key: _FACTOR[row["measure"]] * row[key] for key in ("score", "lo", "hi")},
         }
         for row in sorted(rows, key=lambda row: (row["model"], _order(row["setting"])))
+        if row["lo"] is not None
     ]
     units = {"accuracy": "accuracy, %", "judge": "judge, 0 to 10", "similarity": "similarity"}
     return Section(
@@ -448,7 +451,7 @@ def _retrieval(study: Mapping[str, Any]) -> Iterator[Section]:
     found = [
         [
             one["model"],
-            one["setting"],
+            f"{one['setting']}, {one['measure']}",
             f"{100 * one['score']:.1f}"
             + ("" if one["lo"] is None else f" [{100 * one['lo']:.1f}, {100 * one['hi']:.1f}]"),
             str(one["n"]),
@@ -482,7 +485,7 @@ def _categories(study: Mapping[str, Any]) -> Section:
         n = max(cell["n"] for cell in cells if cell is not None)
         lines.append([*key, *(_cell(cell) for cell in cells), str(n)])
     heads = ["category", "model", "setting", *measures, "items"]
-    few = f"few: fewer than {SMALL_N} items or conditions, not ranked."
+    few = f"“few” marks fewer than {SMALL_N} items or conditions: not ranked."
     return Section(
         title="By category",
         text=few,
@@ -492,20 +495,19 @@ def _categories(study: Mapping[str, Any]) -> Section:
 
 def reading(study: Mapping[str, Any]) -> str:
     """Return the study in one paragraph."""
-    said = []
-    for measure in (name for name in MEASURES if name in study["metrics"]):
-        for setting in sorted({one["setting"] for one in study["gains"]}, key=_order):
-            own = [
-                one
-                for one in study["gains"]
-                if (one["measure"], one["setting"]) == (measure, setting)
-            ]
-            if own:
-                more = sum(one["different"] and one["value"] > 0 for one in own)
-                less = sum(one["different"] and one["value"] < 0 for one in own)
-                said.append(
-                    f"{setting} raises {measure} of {more}, lowers it of {less} of {len(own)} models."
-                )
-    if not said:
+    gains = study["gains"]
+    if not gains:
         return "No model was asked both with a context and without."
-    return "Against zero-shot, beyond chance: " + " ".join(said)
+    sure = [one for one in gains if one["different"]]
+    said = [f"Against zero-shot {len(sure)} of {len(gains)} differences are more than chance."]
+    for measure, setting in sorted(
+        {(one["measure"], one["setting"]) for one in sure},
+        key=lambda pair: (MEASURES.index(pair[0]), _order(pair[1])),
+    ):
+        own = [o for o in gains if (o["measure"], o["setting"]) == (measure, setting)]
+        more = sum(one["different"] and one["value"] > 0 for one in own)
+        less = sum(one["different"] and one["value"] < 0 for one in own)
+        said.append(
+            f"{setting} raises {measure} of {more} and lowers it of {less} of {len(own)} models."
+        )
+    return " ".join(said)
