@@ -160,3 +160,74 @@ def test_the_protocol_of_the_suite_names_entries_that_exist():
     assert {*plan.models, plan.judge} == specs.keys()
     assert plan.benchmarks == (*SUITES["careqa_suite_closed"], *SUITES["careqa_suite_open"])
     assert all(specs[name].cannot_tell("relaxed") is None for name in plan.models)
+
+
+FIVE = ("DYSPNEA", "FATIGUE", "HYPERTENSION", "OBESITY", "PLEURAL EFFUSION")
+
+
+def healthbranches(data, folder):
+    """Copy the plans with the questions of the five conditions whose texts are here, and index these."""
+    import asyncio
+
+    from medassay.bank import bank_records, write_bank
+    from medassay.bank.catalog import BANKS
+    from medassay.solver.retrieve.embed import FakeEmbedder
+    from medassay.solver.retrieve.index import Parameters, build_index
+
+    for name in ("healthbranches", "healthbranches_open"):
+        bank = BANKS[name].load(data / "healthbranches")
+        records = [r for _, r in bank_records(bank) if r["condition"].upper() in FIVE]
+        card = {**bank.card, "domains": sorted({r["domain"] for r in records})}
+        write_bank(folder / name, card, records)
+    texts = data / "healthbranches" / "kgbase_excerpt"
+    parameters = Parameters(embedder="fake")
+    asyncio.run(build_index(texts, folder / "healthbranches_index", parameters, FakeEmbedder()))
+    for path in PLANS.glob("healthbranches*"):
+        (folder / path.name).write_text(path.read_text())
+    return folder
+
+
+@pytest.mark.real_data
+def test_the_healthbranches_protocol_says_what_it_would_ask(data, tmp_path):
+    place = healthbranches(data, tmp_path)
+    quiz = pipeline.preview(place / "healthbranches.toml")
+    n = len((place / "healthbranches" / "items.jsonl").read_text().splitlines())
+    assert n == 79
+    assert quiz["trials"] == quiz["calls"] == n * 9 * 5
+    models = json.loads((place / "healthbranches_models.json").read_text())["models"]
+    asked = {m["id"]: m for m in models}
+    assert asked["deepseek-r1:8b"]["max_tokens"] == 512
+    assert "without any reasoning" in asked["deepseek-r1:8b"]["system_line"]
+    assert {m["max_tokens"] for name, m in asked.items() if ":" in name} == {128, 512}
+
+
+@pytest.mark.real_data
+def test_the_healthbranches_protocol_runs_with_scripted_models_and_asks_open_questions_once(
+    data, tmp_path
+):
+    from medassay.storage.jsonl import read_jsonl
+    from medassay.study.contexts import contexts_sheet, contexts_study
+
+    place = healthbranches(data, tmp_path)
+    models = json.loads((place / "healthbranches_models.json").read_text())
+    for entry in models["models"]:
+        script = {"letters": "hash", "reply": "Measure the pressure again."}
+        if entry["id"].startswith("judge-"):
+            script = {"reply": "question_id,score\nq1,4\nq2,5\nq3,6"}
+        kept = {k: entry[k] for k in ("id", "family")}
+        entry.clear()
+        entry.update(kept, provider="fake", script=script)
+    (place / "healthbranches_models.json").write_text(json.dumps(models))
+    plans = ("healthbranches", "healthbranches_judge", "healthbranches_similarity")
+    runs = [medassay.run(place / f"{name}.toml", secrets={}) for name in plans]
+    replayed = [t["replayed"] for t in read_jsonl(runs[2].path / "timings.jsonl")]
+    assert all(replayed)
+    found = contexts_study(runs)
+    rows = {
+        (r["model"], r["setting"], r["measure"])
+        for r in found["rows"]
+        if r["category"] == "all"
+    }
+    assert len(rows) == 9 * 5 * 3
+    table = contexts_sheet(found).markdown()
+    assert "| phi4:14b | topline\\_path |" in table

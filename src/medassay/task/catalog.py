@@ -30,7 +30,7 @@ from medassay.task.open_graph import OPEN_GRAPH
 from medassay.task.record import RECORD, RECORD_GRAPH
 from medassay.task.rubric import RUBRIC
 from medassay.task.task import Task
-from medassay.task.text import PROMETHEUS_TEXT, TEXT_TASKS
+from medassay.task.text import HEALTHBRANCHES_SIMILARITY, PROMETHEUS_TEXT, TEXT_TASKS
 
 TASKS: dict[str, Task] = {
     **TEXT_TASKS,
@@ -43,6 +43,7 @@ TASKS: dict[str, Task] = {
     "g_eval_no_path": G_EVAL_NO_PATH,
     "g_eval_single": G_EVAL_SINGLE,
     "g_eval_weighted": G_EVAL_WEIGHTED,
+    "healthbranches_similarity": HEALTHBRANCHES_SIMILARITY,
     "leaderboard": LEADERBOARD,
     "open": OPEN,
     "open_graph": OPEN_GRAPH,

@@ -63,6 +63,16 @@ _PLAIN = (
 TEXT_TASKS: dict[str, Task] = {
     task.name: task for plain in _PLAIN for task in (plain, in_conversation(plain))
 }
+# HealthBranches by its own protocol: a conversation, no end at a blank line. It asks as a judged task with this template does, so that
+# one answer gets both a grade and a likeness.
+HEALTHBRANCHES_SIMILARITY = Task(
+    name="healthbranches_similarity",
+    metric="chrf",
+    split="test",
+    template="healthbranches_open",
+    readers={form: ("text", "chrf") for form in ("open", "text")},
+    metrics=(*WORDS, *MEANING, "bge_m3"),
+)
 # Grades the same answers by one judge, 1 to 5.
 PROMETHEUS_TEXT = Task(
     name="prometheus_text",
