@@ -319,3 +319,13 @@ def test_forgetting_an_item_forgets_what_was_looked_up_for_it(tmp_path, services
     kept = [t for t in read_jsonl(run.path / "trials.jsonl") if t["item"] == "q00001"]
     assert not any("trace" in t for t in kept)
     assert pipeline.leaderboard(run)
+
+
+def test_a_preview_bounds_what_conversations_may_cost_and_looks_nothing_up(tmp_path, services):
+    plan = place_of(tmp_path, services, makers.many_items(3), modes=["tools"])
+    found = pipeline.preview(plan)
+    assert found["calls"] == 3 * (8 + 2 + 1)
+    assert not services.asked
+    run = medassay.run(plan, secrets={})
+    used = sum(t["prompt_tokens"] + t["completion_tokens"] for t in trials(run))
+    assert found["tokens"] > used

@@ -7,6 +7,7 @@ from typing import Any
 
 from medassay.answer.diagnoses import LONGEST_NAME
 from medassay.core.canonical import canonical
+from medassay.core.lookup import DEAF_TURNS, LONGEST_RESULT, ToolRules
 from medassay.core.model import ModelSpec
 from medassay.core.trial import Prompt
 from medassay.core.verdict import Case
@@ -47,6 +48,15 @@ class _Asked:
         self.tokens += read + written
         self.money += cost(self.spec, read, written)
 
+    def add_talk(self, prompt: Prompt, rules: ToolRules) -> None:
+        """Count a conversation with tools as long as it may become: a call a turn, each with the longest result."""
+        read, written = estimated_tokens(prompt), most_written(self.spec, prompt)
+        for turn in range(rules.max_calls + DEAF_TURNS + 1):
+            self.calls += 1
+            tokens = read + turn * (LONGEST_RESULT // CHARACTERS_PER_TOKEN + written)
+            self.tokens += tokens + written
+            self.money += cost(self.spec, tokens, written)
+
     def add_all(self, prompts: Iterable[Prompt]) -> None:
         """Count some prompts."""
         for prompt in prompts:
@@ -71,8 +81,11 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
     for number in () if spec.is_baseline else schedule.numbers(spec.id):
         cell, item, repeat = schedule.trial(number)
         prompt = schedule.prompt(cell, item)
-        key = request_key(constant, prompt.asked, repeat)
-        asked.add(prompt, stored=store.get(key) is not None)
+        stored = store.get(request_key(constant, prompt.asked, repeat)) is not None
+        if cell.mode == "tools" and schedule.plan.tools is not None and not stored:
+            asked.add_talk(prompt, schedule.plan.tools)
+        else:
+            asked.add(prompt, stored=stored)
     return asked.row()
 
 

@@ -17,10 +17,10 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from medassay.core.lookup import LONGEST_RESULT
 from medassay.errors import GateError, ToolError, UnavailableError
 from medassay.solver.tools.address import is_public
 
-LONGEST = 20_000  # characters of the text
 MOST_BYTES = 4 * 2**20  # of a page, unpacked; what follows is not read
 TIMEOUT = 20.0  # seconds, redirects and extraction included
 _REDIRECTS = 5
@@ -151,7 +151,7 @@ class Fetcher:
                     raise _unreached(error, online=self._online) from None
                 self._online = True
                 if moved is None:
-                    return (await _text_of(kind, charset, data))[:LONGEST]
+                    return (await _text_of(kind, charset, data))[:LONGEST_RESULT]
                 url = moved
         raise ToolError(f"url_fetch: more than {_REDIRECTS} redirects")
 

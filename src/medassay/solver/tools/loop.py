@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.lookup import ToolRules
+from medassay.core.lookup import DEAF_TURNS, ToolRules
 from medassay.core.trial import Completion, Prompt, ToolCall
 from medassay.solver.tools.toolbox import Result
 
-_DEAF_TURNS = 2
 _LIMIT = "limit"  # the status of a call that was not made
 
 
@@ -60,7 +59,7 @@ async def converse(
             return None
         talk.replies.append(reply)
         calls = _with_ids(reply.completion.calls)
-        if not calls or deaf == _DEAF_TURNS:
+        if not calls or deaf == DEAF_TURNS:
             return talk
         left = max(0, rules.max_calls - made)
         deaf += left == 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from medassay.core.canonical import canonical, short_hash
-from medassay.core.lookup import Tool, ToolRules
+from medassay.core.lookup import LONGEST_RESULT, Tool, ToolRules
 from medassay.core.trial import ToolCall
 from medassay.errors import GateError, InputError, MedassayError, ModelError, ToolError
 from medassay.solver.retrieve.index import Index
@@ -17,7 +17,6 @@ from medassay.solver.tools.schema import MOST_RESULTS, TOOLS, tool_schema
 
 Status = Literal["ok", "failed", "unavailable"]
 _LONGEST_QUERY = 1000  # characters
-_SHOWN = 20_000  # characters of a result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +122,7 @@ class Toolbox:
         except MedassayError as error:
             return _error(f"{call.name}: {error}", "failed")
         text = found if isinstance(found, str) else canonical({"results": found}).decode()
-        return Result(text=text[:_SHOWN] if text else '{"results":[]}', status="ok")
+        return Result(text=text[:LONGEST_RESULT] if text else '{"results":[]}', status="ok")
 
     async def _run(self, call: ToolCall) -> Any:
         if call.name not in self.rules.use:
