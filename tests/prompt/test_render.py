@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from medassay.core.canonical import canonical
 from medassay.core.item import Item
+from medassay.core.lookup import Given
 from medassay.errors import InputError
 from medassay.prompt import (
     check_examples,
@@ -143,3 +144,10 @@ def test_the_shown_order_is_a_permutation_fixed_by_seed_and_item(seed, n):
 def test_orders_differ_between_items():
     orders = {shown_order(item(n, options=("a", "b", "c", "d")), 1) for n in range(50)}
     assert len(orders) > 10
+
+
+def test_a_search_that_found_nothing_leaves_the_question_bare():
+    template = load_template("closed")
+    bare = template.fill(item(), None)
+    assert template.fill(item(), None, Given(passages=())) == bare
+    assert template.fill(item(), None, Given(passages=("p",))) != bare

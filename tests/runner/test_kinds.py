@@ -35,3 +35,26 @@ def test_tools_minus_solo_is_paired_and_of_each_kind(tmp_path):
     assert 0 < by["law", "public"]["lo"] <= 0.25 <= by["law", "public"]["hi"]
     assert (by["law", "synthetic"]["diff"], by["law", "synthetic"]["n"]) == (0, 20)
     assert by["overall", "public"]["diff"] == by["law", "public"]["diff"]
+
+
+def test_one_cluster_has_no_interval_and_few_are_never_told_different(tmp_path):
+    for n, cluster in ((1, None), (6, "one"), (6, None)):
+        folder = tmp_path / f"{n}{cluster}"
+        folder.mkdir()
+        items = [i | ({"cluster": cluster} if cluster else {}) for i in makers.many_items(n)]
+        (folder / "items.jsonl").write_text("".join(json.dumps(i) + "\n" for i in items))
+        table = Table(RunItems(folder, {"law": "law-2026.1"}))
+        for item in items:
+            for mode, score in (("solo", 0.0), ("tools", 1.0)):
+                key = {"domain": "law", "model": "m", "setting": "zero_shot", "mode": mode}
+                table.add({**key, "item": item["id"], "outcome": "answered"}, score)
+        manifest = {
+            "domains": {"law": "law-2026.1"},
+            "run": "r-1",
+            "methodology": "x",
+            "models": {"m": {"provider": "import"}},
+            "plan": {"n_resamples": 200, "rank_rule": "leader", "separation": "both"},
+        }
+        [row, _] = leaderboard_document(table, manifest, CLOSED)["tools_minus_solo"]
+        assert (row["diff"], row["different"]) == (1.0, False)
+        assert (row["lo"] is None) == (n == 1 or cluster is not None)

@@ -206,7 +206,8 @@ def test_the_healthbranches_protocol_runs_with_scripted_models_and_asks_open_que
     data, tmp_path
 ):
     from medassay.storage.jsonl import read_jsonl
-    from medassay.study.contexts import contexts_sheet, contexts_study
+    from medassay.study.contexts import contexts_study
+    from medassay.study.contexts_sheet import contexts_sheet
 
     place = healthbranches(data, tmp_path)
     models = json.loads((place / "healthbranches_models.json").read_text())

@@ -14,8 +14,10 @@ from tests.solver.services import Services
 import medassay
 from medassay import pipeline
 from medassay.audit.publish import publish
-from medassay.errors import GateError, InputError
+from medassay.core.canonical import sha256_hex
+from medassay.errors import GateError, IncompleteError, InputError
 from medassay.storage.jsonl import read_jsonl
+from medassay.storage.response import ResponseStore
 
 
 @pytest.fixture
@@ -50,6 +52,12 @@ def trials(run, mode="tools"):
     return [t for t in read_jsonl(run.path / "trials.jsonl") if t["mode"] == mode]
 
 
+def stored(folder, keys):
+    """Return what the response store holds under some keys."""
+    with ResponseStore(folder / "responses") as store:
+        return [json.loads(store.get(key).text) for key in keys]
+
+
 def named(n, word):
     """Return n items whose ids hold a word, since ids are what the scripted model looks for."""
     return [{**item, "id": f"{item['id']}-{word}"} for item in makers.many_items(n)]
@@ -67,7 +75,11 @@ def test_every_call_is_kept_with_its_result_and_hash(tmp_path, services):
         assert all(
             len(t["sha256"]) == 64 and trial["item"] in t["arguments"] for t in trial["trace"]
         )
-        assert json.loads(trial["trace"][0]["result"])["results"][0]["abstract"]
+        kept = stored(tmp_path, [t["response"] for t in trial["trace"]])
+        assert [sha256_hex(k["text"].encode()) for k in kept] == [
+            t["sha256"] for t in trial["trace"]
+        ]
+        assert json.loads(kept[0]["text"])["results"][0]["abstract"]
         assert "+tools@" in trial["template"]
     assert not any("trace" in t or "tool_use" in t for t in trials(run, "solo"))
     assert medassay.verify(run.path).ok
@@ -276,7 +288,7 @@ def test_the_rules_of_tools_are_part_of_the_methodology_and_no_key_is_kept(tmp_p
     one = medassay.run(plan, secrets={})
     keyed = {"search": "brave", "search_url": f"{services.url}/brave", "search_key_env": "KEY"}
     plan_of(tmp_path, services, tools=keyed)
-    with pytest.raises(InputError, match="KEY is not set"):
+    with pytest.raises(IncompleteError, match="KEY is not set"):
         medassay.run(plan, secrets={})
     other = medassay.run(plan, secrets={"KEY": "s3cret-value"})
     assert one.manifest["methodology"] != other.manifest["methodology"]
@@ -286,8 +298,6 @@ def test_the_rules_of_tools_are_part_of_the_methodology_and_no_key_is_kept(tmp_p
 
 
 def test_a_budget_ends_a_conversation_without_losing_what_was_found(tmp_path, services):
-    from medassay.errors import IncompleteError
-
     plan = place_of(
         tmp_path, services, makers.many_items(6), modes=["tools"], budget={"calls": 5}
     )
@@ -329,3 +339,98 @@ def test_a_preview_bounds_what_conversations_may_cost_and_looks_nothing_up(tmp_p
     run = medassay.run(plan, secrets={})
     used = sum(t["prompt_tokens"] + t["completion_tokens"] for t in trials(run))
     assert found["tokens"] > used
+
+
+def test_retrieval_and_the_tool_that_searches_the_same_index_work_in_one_run(
+    tmp_path, services, monkeypatch
+):
+    """The embedder is closed after the passages are found, and must be brought back for the tool."""
+    from medassay.solver.retrieve.embed import FakeEmbedder
+
+    closed, asked = set(), []
+    real = FakeEmbedder.embed
+
+    async def embed(self, texts):
+        assert id(self) not in closed
+        asked.extend(texts)
+        return await real(self, texts)
+
+    async def close(self):
+        closed.add(id(self))
+
+    makers.write_index(tmp_path)
+    monkeypatch.setattr(FakeEmbedder, "embed", embed)
+    monkeypatch.setattr(FakeEmbedder, "close", close)
+    kept = []
+
+    def init(self):
+        kept.append(self)  # so that ids stay apart
+
+    monkeypatch.setattr(FakeEmbedder, "__init__", init)
+    makers.write_bank(tmp_path / "bank", makers.pathway_items(), domains=("gout", "anaemia"))
+    turns = [[{"name": "doc_retrieval", "arguments": {"query": "{item}"}}]]
+    makers.write_models(tmp_path, caller(turns=turns))
+    plan = makers.write_plan(
+        tmp_path,
+        modes=["tools"],
+        settings=["rag"],
+        retrieval={"index": "index", "query_prefix": "find: "},
+        tools={"use": ["doc_retrieval"]},
+    )
+    run = medassay.run(plan, secrets={})
+    assert {t["tool_use"]["failed"] for t in trials(run)} == {0}
+    assert all(text.startswith("find: ") for text in asked)
+
+
+def test_a_new_version_of_the_bank_and_another_name_of_the_model_find_the_same_again(
+    tmp_path, services
+):
+    plan = place_of(tmp_path, services, makers.many_items(4), modes=["tools"])
+    medassay.run(plan, secrets={})
+    asked = services.asked.total()
+    makers.write_bank(
+        tmp_path / "bank", makers.many_items(4), question_bank_version="law-2026.2"
+    )
+    makers.write_models(tmp_path, {**caller("other"), "model": "m"})
+    run = medassay.run(
+        plan_of(tmp_path, services, modes=["tools"], models=["other"]), secrets={}
+    )
+    assert len(trials(run)) == 4
+    assert services.asked.total() == asked
+
+
+def test_a_replay_needs_no_key(tmp_path, services):
+    keyed = {"search": "brave", "search_url": f"{services.url}/brave", "search_key_env": "KEY"}
+    plan = place_of(tmp_path, services, makers.many_items(2), modes=["tools"], tools=keyed)
+    first = medassay.run(plan, secrets={"KEY": "s3cret-value"})
+    again = medassay.run(plan, secrets={})
+    assert (again.path / "trials.jsonl").read_bytes() == (
+        first.path / "trials.jsonl"
+    ).read_bytes()
+
+
+def test_another_list_of_hosts_is_another_methodology_and_looks_up_anew(tmp_path, services):
+    plan = place_of(tmp_path, services, makers.many_items(2), modes=["tools"])
+    medassay.run(plan, secrets={})
+    asked = services.asked.total()
+    plan_of(tmp_path, services, modes=["tools"], tools={"deny": ["example.org"]})
+    medassay.run(plan, secrets={})
+    assert services.asked.total() == 2 * asked
+
+
+def test_a_model_without_a_system_line_is_told_of_tools_before_the_question(tmp_path, services):
+    from medassay.core.plan import load_plan
+
+    for role in ("none", "system"):
+        model = {**caller(), "system_role": role, "system_line": "Be brief."}
+        plan = place_of(tmp_path, services, makers.many_items(1), model)
+        schedule, _, _ = pipeline.prepare(load_plan(plan), tmp_path, tmp_path)
+        cells = {cell.mode: cell for cell in schedule.cells}
+        item = schedule.trial(0)[1]
+        shown = {mode: schedule.prompt(cell, item) for mode, cell in cells.items()}
+        told = "up to 8 calls"
+        whole = {m: "".join(x["content"] for x in p.messages) for m, p in shown.items()}
+        assert (told in whole["tools"], told in whole["solo"]) == (True, False)
+        assert (told in shown["tools"].messages[-1]["content"]) == (role == "none")
+        assert ("Be brief." in whole["tools"]) == (role == "system")
+        assert shown["tools"].tools == schedule.tools != shown["solo"].tools == b""

@@ -4,14 +4,15 @@ import asyncio
 import json
 
 import pytest
+from aiolimiter import AsyncLimiter
 from tests import makers
 from tests.solver.loopback import Site, loopback_fetcher, reply
 from tests.solver.services import Services
 
-from medassay.core.canonical import canonical
+from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.lookup import TOOL_NAMES, ToolRules
 from medassay.core.trial import Completion, Prompt, ToolCall
-from medassay.errors import InputError
+from medassay.errors import Permanent
 from medassay.solver.retrieve.index import Index
 from medassay.solver.tools import pubmed
 from medassay.solver.tools.loop import converse
@@ -92,8 +93,9 @@ def test_web_search_speaks_to_each_provider_with_its_key(services, provider, pat
 
 def test_doc_retrieval_searches_the_index(services, tmp_path):
     index = Index(makers.write_index(tmp_path))
-    index.use(None, {})
-    box = toolbox(services, index=index, use=["doc_retrieval"])
+    rules = ToolRules(use=("doc_retrieval",))
+    box = Toolbox(rules, secrets={}, index=index, use=lambda one: one.use(None, {}))
+    asyncio.run(box.ready())
     found = results(call(box, "doc_retrieval", query="low ferritin", k=1))
     assert found == [{"document": "Anaemia", "start": 0, "text": makers.CONDITIONS["Anaemia"]}]
 
@@ -223,8 +225,42 @@ def test_every_tool_has_a_schema_and_is_offered_when_it_is_in_use():
 
 def test_a_key_that_is_not_set_is_told_before_any_call(services):
     box = toolbox(services, search="brave", search_key_env="BRAVE_KEY")
-    with pytest.raises(InputError, match="BRAVE_KEY is not set"):
-        box.check()
+    with pytest.raises(Permanent, match="BRAVE_KEY is not set"):
+        asyncio.run(box.ready())
+
+
+@pytest.mark.parametrize("url", ["https://u:p@host/", "https://host/?key=1", "ftp://host", "x"])
+def test_an_address_with_a_key_in_it_never_becomes_a_plan(url):
+    rules = ToolRules(use=("web_search",), search="searxng", search_url=url)
+    assert "keys go into environment variables" in rules.problem()
+
+
+def test_waiting_for_one_s_own_turn_is_not_held_against_a_service(services, monkeypatch):
+    from medassay.solver.tools import arxiv
+
+    monkeypatch.setattr(arxiv, "_HOST", "127.0.0.1")
+    box = toolbox(services, timeout=1.0)
+    box._arxiv._limiter = AsyncLimiter(1, 0.4)
+
+    async def six():
+        calls = [
+            ToolCall(id=str(n), name="arxiv_search", arguments=json.dumps({"query": f"q{n}"}))
+            for n in range(6)
+        ]
+        try:
+            return await asyncio.gather(*(box.call(one) for one in calls))
+        finally:
+            await box.close()
+
+    assert {one.status for one in asyncio.run(six())} == {"ok"}
+
+
+def test_results_that_are_too_long_are_left_out_whole():
+    from medassay.solver.tools.toolbox import _shown
+
+    text = _shown([{"abstract": "x" * 6_000, "n": n} for n in range(5)])
+    assert len(text) <= 20_000
+    assert [one["n"] for one in json.loads(text)["results"]] == [0, 1, 2]
 
 
 class Scripted:
@@ -270,7 +306,8 @@ def test_calls_and_results_go_back_to_the_model_in_order():
         ("tool", "c1", "r1"),
     ]
     assert model.prompts[1].encoded == canonical(list(model.prompts[1].messages))
-    assert [t["result"] for t in found.trace] == ["r0", "r1"]
+    assert [t["sha256"] for t in found.trace] == [sha256_hex(b"r0"), sha256_hex(b"r1")]
+    assert not any("result" in t for t in found.trace)  # others' text: in the response store
     assert found.replies[-1].completion.text == "done"
 
 

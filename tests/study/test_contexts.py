@@ -16,7 +16,8 @@ from medassay.errors import InputError
 from medassay.exchange.healthbranches import import_healthbranches
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import open_run
-from medassay.study.contexts import contexts_sheet, contexts_study
+from medassay.study.contexts import contexts_study
+from medassay.study.contexts_sheet import contexts_sheet
 
 SETTINGS = ["zero_shot", "rag", "topline_path", "topline_text", "topline_all"]
 
@@ -187,7 +188,7 @@ def test_the_sheet_comes_in_every_form(study, tmp_path, cli, runs):
 
 
 def test_two_runs_with_the_same_row_and_runs_that_measure_none_are_refused(runs, place):
-    with pytest.raises(InputError, match="both hold accuracy of m0"):
+    with pytest.raises(InputError, match="both measure accuracy; give one run of each"):
         contexts_study([runs[0], open_run(runs[0].path), rerun(place)])
     with pytest.raises(InputError, match="expected a quiz"):
         contexts_study([ddx_run(place)])
@@ -274,7 +275,7 @@ SAID = {
     ("predictions", "says"),
     [
         ([SAID, SAID], "row 3: a second prediction of m for row 1"),
-        ([{**SAID, "row": "7"}], "1 rows are not among the questions, the first is '7'"),
+        ([{**SAID, "row": "7"}], "row 2: row '7' is not among those of questions.csv"),
         ([{**SAID, "condition_setting": "magic"}], "expected a model and a condition_setting"),
         ([{"row": "1", "model": "m"}], "raw_predictions.csv"),
     ],

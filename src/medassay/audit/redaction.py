@@ -18,6 +18,7 @@ from medassay.task.judged import TRIAL_KEY
 
 ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm", "severity")
 TRIAL_FIELDS = ("schema_version", *TRIAL_KEY, "outcome", "own_source", "tool_use")
+TOOL_FIELDS = ("calls", "failed", "unavailable")
 SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts", "measured")
 # Numbers of a ranked list, a health record, likelihoods or likeness to a reference, and the severity of a golden diagnosis; never a name.
 PART_FIELDS = (
@@ -110,6 +111,8 @@ class Withholding:
     def trial(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is published of an answer."""
         made = kept(record, TRIAL_FIELDS)
+        if "tool_use" in made:
+            made["tool_use"] = kept(made["tool_use"], TOOL_FIELDS)
         if record.get("reason") == "ambiguous":  # a word of our parsers, counted apart
             made["reason"] = "ambiguous"
         made["commitment"] = self.commitment(record, *trial_key(record))

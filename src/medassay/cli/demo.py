@@ -81,7 +81,8 @@ def _compare_contexts(place: Path) -> None:
     from medassay.audit.publish import publish
     from medassay.cli.run import watch
     from medassay.cli.sheet import tell_sheet
-    from medassay.study.contexts import contexts_sheet, contexts_study
+    from medassay.study.contexts import contexts_study
+    from medassay.study.contexts_sheet import contexts_sheet
 
     _index(place)
     quiz, texts = (

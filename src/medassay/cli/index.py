@@ -12,7 +12,7 @@ from medassay.cli.output import out
 from medassay.errors import InputError, Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from medassay.runner.engine import Stop
+    from medassay.runner.progress import Stop
     from medassay.solver.retrieve.index import Parameters, Progress
 
 _EVERY = 5.0  # seconds between messages
@@ -48,7 +48,7 @@ def build(
 ) -> None:
     """Build an index; built anew only when corpus or parameters change, and resumed when cut off."""
     from medassay.runner.bridge import run_async
-    from medassay.runner.engine import Stop
+    from medassay.runner.progress import Stop
     from medassay.solver.retrieve.embed import find_embedder
     from medassay.solver.retrieve.index import Index, build_index
 

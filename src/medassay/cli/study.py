@@ -275,7 +275,8 @@ def contexts(
     """Tell what retrieved and given texts add to each model: model by setting by accuracy, judge and similarity."""
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
-    from medassay.study.contexts import contexts_sheet, contexts_study
+    from medassay.study.contexts import contexts_study
+    from medassay.study.contexts_sheet import contexts_sheet
 
     if to is not None:
         new_folder(to)

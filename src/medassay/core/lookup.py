@@ -24,7 +24,7 @@ LONGEST_RESULT = 20_000  # characters of what a call gives
 DEAF_TURNS = 2  # turns in which a model goes on calling although no calls are left
 _MOST_CALLS, _LONGEST_CALL = 64, 600.0
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_HOST = re.compile(r"\.?[a-z0-9-]+(\.[a-z0-9-]+)*")
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class ToolRules:
 
     `search` names the provider of web_search, `search_url` its address (SearxNG has no common one), `search_key_env` the
     environment variable with its key; `pubmed_key_env` likewise. `url_fetch` reaches hosts of `allow` alone where there are any,
-    and none of `deny`; ".org" stands for all hosts that end so.
+    and none of `deny`; a name stands for that host and all below it.
     """
 
     use: tuple[Tool, ...] = TOOL_NAMES
@@ -100,19 +100,22 @@ class ToolRules:
     def _of_places(self) -> Iterator[str]:
         for field in ("search_url", "pubmed_url", "arxiv_url"):
             if getattr(self, field) and not _is_address(getattr(self, field)):
-                yield f"'tools.{field}' is no address; expected https://host… or http://host…"
+                yield f"'tools.{field}' is no plain address; expected https://host/… without user, query or key; keys go into environment variables"
         for field in ("search_key_env", "pubmed_key_env"):
             if getattr(self, field) and not _VARIABLE.fullmatch(getattr(self, field)):
                 yield f"'tools.{field}': expected the name of an environment variable, not a key"
         for host in (*self.allow, *self.deny):
             if not _HOST.fullmatch(host):
-                yield f"'tools.allow', 'tools.deny': '{host}'; expected hosts, as \"example.org\" or \".org\""
+                yield f"'tools.allow', 'tools.deny': '{host}'; expected hosts, as \"example.org\" or \"org\""
 
 
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        # A key in an address would reach manifests and boards.
+        plain = not (parts.username or parts.password or parts.query or parts.fragment)
+        host = bool(parts.hostname) and parts.port != 0
+        return parts.scheme in ("http", "https") and host and plain
     except ValueError:
         return False
 

@@ -6,7 +6,6 @@ condition_setting, model, raw_prediction). The authors' further runs stand in se
 
 import datetime as dt
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from medassay.bank.healthbranches import load
 from medassay.bank.record import item_record
 from medassay.core.canonical import canonical
 from medassay.core.item import Item
+from medassay.core.jsontext import parse_json
 from medassay.core.trial import Completion, Prompt
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
@@ -53,6 +53,7 @@ def import_healthbranches(
         Naming the file, the row and what was expected; nothing is left half-written.
     """
     digests = [file_digest(folder / name) for name in (QUESTIONS, PREDICTIONS)]
+    digests += [file_digest(path) for path in _category_files(folder)]
     source = Source(
         file=folder / PREDICTIONS,
         digest=hashlib.sha256("".join(digests).encode()).hexdigest(),
@@ -82,20 +83,25 @@ def _items(folder: Path) -> tuple[dict[str, Item], dict[str, int]]:
     return found, dict(bank.dropped)
 
 
+def _category_files(folder: Path) -> list[Path]:
+    """Return the file of categories, in the folder or above it, if there is one."""
+    found = (place / "category.json" for place in (folder, folder.parent))
+    return [path for path in found if path.is_file()][:1]
+
+
 def _categories(folder: Path) -> dict[str, str]:
-    """Return condition → category, where a file `category.json` lies in the folder or above it."""
-    for place in (folder, folder.parent):
-        if (place / "category.json").is_file():
-            found = json.loads((place / "category.json").read_text(encoding="utf-8"))
-            return {str(name).casefold(): str(category) for name, category in found.items()}
+    """Return condition → category, as far as there is a file that says so."""
+    for path in _category_files(folder):
+        found = parse_json(path.read_bytes(), path.name)
+        if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+            raise InputError(f'{path.name}: expected {{"condition": "category", …}}')
+        return {name.casefold(): category for name, category in found.items()}
     return {}
 
 
-def _predictions(
-    folder: Path, items: Mapping[str, Item], dropped: int
-) -> dict[Key, tuple[Item, str]]:
+def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Item, str]]:
+    asked = {row["row"] for row in read_csv(folder / QUESTIONS)}
     found: dict[Key, tuple[Item, str]] = {}
-    lost: set[str] = set()
     for number, row in enumerate(read_csv(folder / PREDICTIONS), 2):
         need_columns(folder / PREDICTIONS, row, _COLUMNS)
         where = f"{PREDICTIONS} row {number}"
@@ -104,8 +110,9 @@ def _predictions(
             known = ", ".join(_SETTINGS)
             raise InputError(f"{where}: expected a model and a condition_setting of {known}")
         item = items.get(row["row"])
-        if item is None:
-            lost.add(row["row"])
+        if row["row"] not in asked:
+            raise InputError(f"{where}: row '{row['row']}' is not among those of {QUESTIONS}")
+        if item is None:  # its options cannot be read
             continue
         if len(row["raw_prediction"]) > _LONGEST:
             raise InputError(f"{where}: 'raw_prediction' is longer than {_LONGEST} characters")
@@ -116,11 +123,6 @@ def _predictions(
                 f"{where}: a second prediction of {row['model']} for row {row['row']}"
             )
         found[key] = (item, row["raw_prediction"])
-    if len(lost) > dropped:
-        raise InputError(
-            f"{PREDICTIONS}: {len(lost)} rows are not among the questions, the first is '{min(lost)}'; "
-            f"expected those of {QUESTIONS}"
-        )
     if not found:
         raise InputError(f"{PREDICTIONS}: no predictions")
     return found
@@ -128,7 +130,7 @@ def _predictions(
 
 def _fill(place: Path, folder: Path, source: Source, name: str) -> None:
     items, dropped = _items(folder)
-    found = _predictions(folder, items, sum(dropped.values()))
+    found = _predictions(folder, items)
     kept = sorted({item.id: item for item, _ in found.values()}.values(), key=_place)
     with (place / "items.jsonl").open("wb") as file:
         for item in kept:

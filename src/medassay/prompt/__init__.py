@@ -6,11 +6,11 @@ from medassay.prompt.render import (
     check_examples,
     choose_examples,
     example_turns,
+    id_with_evidence,
     load_part,
     load_template,
     render,
     shown_order,
-    with_evidence,
 )
 
 __all__ = [
@@ -19,9 +19,9 @@ __all__ = [
     "check_examples",
     "choose_examples",
     "example_turns",
+    "id_with_evidence",
     "load_part",
     "load_template",
     "render",
     "shown_order",
-    "with_evidence",
 ]

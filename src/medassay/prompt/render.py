@@ -84,6 +84,9 @@ class Template(Part):
 
 
 def _evidence(given: Given, language: str) -> str:
+    """Return what is given in words; nothing where a search found nothing."""
+    if not (given.passages or given.path or given.text):
+        return ""
     passages = BETWEEN.join(given.passages)
     return load_part("evidence").text(
         language, passages=passages, path=given.path, text=given.text
@@ -175,18 +178,24 @@ def render(
     system_role: str = "system",
     given: Given | None = None,
 ) -> Prompt:
-    """Return the prompt of one item: system line, examples as turns, question with what is given."""
+    """Return the prompt of one item: system line, examples as turns, question with what is given.
+
+    With the `system_role` "none" the system line is left out, with "question" it stands before the question.
+    """
+    asked = template.fill(item, order, given)
+    if system and system_role == "question":
+        system, asked = "", f"{system}\n\n{asked}"
     messages: list[dict[str, str]] = []
     if system and system_role != "none":
         messages.append({"role": system_role, "content": system})
     messages.extend(examples)
-    messages.append({"role": "user", "content": template.fill(item, order, given)})
+    messages.append({"role": "user", "content": asked})
     shown = item.options if order is None else tuple(item.options[i] for i in order)
     return Prompt(
         item_id=item.id,
         messages=tuple(messages),
         encoded=canonical(messages),
-        template=template.id if given is None else with_evidence(template),
+        template=template.id if given is None else id_with_evidence(template),
         letters=item.letters,
         options=shown,
         order=order,
@@ -196,6 +205,6 @@ def render(
     )
 
 
-def with_evidence(template: Template) -> str:
+def id_with_evidence(template: Template) -> str:
     """Return the id of a template that shows retrieved or given texts."""
     return f"{template.id}+{load_part('evidence').id}"

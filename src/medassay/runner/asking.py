@@ -136,6 +136,10 @@ class Asker:
             return Reply(key, completion, False)
         return Reply(key, completion, False)  # --fresh: the first reply stays the stored one
 
+    def constant(self, spec: ModelSpec) -> bytes:
+        """Return what all requests of a model share: part of the keys of their replies."""
+        return self._constants[spec.id]
+
     async def frozen(
         self,
         key: str,

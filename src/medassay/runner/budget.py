@@ -9,6 +9,8 @@ CHARACTERS_PER_TOKEN = 4  # for estimates before anything is sent
 
 def estimated_tokens(prompt: Prompt) -> int:
     """Return a rough number of prompt tokens; a prompt is read once for each text whose likelihood it asks for."""
+    if prompt.tools:  # calls and what they gave are in no message's text alone
+        return (len(prompt.encoded) + len(prompt.tools)) // CHARACTERS_PER_TOKEN + 8
     read = sum(len(m["content"]) for m in prompt.messages) // CHARACTERS_PER_TOKEN + 8
     if prompt.likely is None or prompt.likely.relaxed is not None:
         return read

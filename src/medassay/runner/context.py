@@ -15,9 +15,9 @@ from medassay.core.item import Item
 from medassay.core.lookup import CONTEXTS, PASSAGES, PATHS, TEXTS, Given, Retrieval
 from medassay.core.plan import Plan
 from medassay.core.trial import Setting
-from medassay.errors import InputError
+from medassay.errors import InputError, Interrupted
 from medassay.runner.bridge import run_async
-from medassay.runner.progress import Silent
+from medassay.runner.progress import Silent, Stop
 from medassay.storage.measure import MeasureStore
 
 if TYPE_CHECKING:
@@ -89,11 +89,16 @@ class Contexts:
         sizes = Counter({("index", "queries"): len(queries)})
         shown = watch("queries", sizes, Counter()) if watch else nullcontext(Silent())
         keys = list(queries)
+        stop = Stop()
         with shown as progress:
 
             async def work() -> None:
                 try:
                     for at in range(0, len(keys), _BATCH):
+                        if stop.soon:
+                            raise Interrupted(
+                                f"stopped: {at} of {len(keys)} queries are searched for and kept; the same command resumes"
+                            )
                         batch = keys[at : at + _BATCH]
                         await self._search(index, {key: queries[key] for key in batch})
                         for _ in batch:
@@ -101,7 +106,7 @@ class Contexts:
                 finally:
                     await index.close()
 
-            run_async(work)
+            run_async(work, stop.ask)
 
     async def _search(self, index: "Index", queries: Mapping[str, str]) -> None:
         found = await index.search(list(queries.values()), self._rules.k)
@@ -145,7 +150,7 @@ class Contexts:
         index, numbers = self._searched(), self._known.get(_key(self._query(item)))
         if numbers is None:  # only a preview asks before `find`: as much as there may be
             return Given(passages=("x" * index.described["size"],) * self._rules.k)
-        chunks = [index.chunk(int(number or 0)) for number in numbers]
+        chunks = [index.chunk(int(number)) for number in numbers if number is not None]
         own = index.document(item.condition) if item.condition else None
         return Given(
             passages=tuple(one["text"] for one in chunks),

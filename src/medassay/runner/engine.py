@@ -9,7 +9,6 @@ import gc
 import traceback
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from medassay.answer.catalog import PARSERS
@@ -21,23 +20,12 @@ from medassay.core.trial import Answer, Prompt
 from medassay.errors import Permanent, Transient
 from medassay.runner.asking import Asker, Reply
 from medassay.runner.looking import Looked, Looking
-from medassay.runner.progress import Progress
+from medassay.runner.progress import Progress, Stop
 from medassay.runner.schedule import Cell, Schedule
 from medassay.storage.journal import Journal
 from medassay.task.scoring import Scoring
 
 _SYNC_EVERY = 1.0  # seconds
-
-
-@dataclass
-class Stop:
-    """Asked for by Ctrl-C: `soon` finishes the calls under way."""
-
-    soon: bool = False
-
-    def ask(self) -> None:
-        """Ask for it."""
-        self.soon = True
 
 
 class Engine:

@@ -28,8 +28,8 @@ from medassay.errors import InputError
 from medassay.judge.panel import PANEL_SIZE, check_panel, check_seats, check_substitute, seated
 from medassay.judge.shown import Shown, show, speaker_pattern
 from medassay.runner.asking import Asker, Reply
-from medassay.runner.engine import Stop, asking
-from medassay.runner.progress import Progress
+from medassay.runner.engine import asking
+from medassay.runner.progress import Progress, Stop
 from medassay.storage.journal import Journal
 from medassay.storage.run import AUDIT, VERDICTS, Run
 from medassay.task.judged import TRIAL_KEY

@@ -76,17 +76,17 @@ class Looking:
         """Return what a call gave when it was first made at this point of this conversation."""
         from medassay.solver.tools.toolbox import Result
 
-        made_of = [
-            *(spec.id, columns["bank"], columns["item"], place, call.name, call.arguments),
-            asked.encoded.decode(),
-        ]
-        key = request_key(self._constant, canonical(made_of), repeat)
+        # As the key of the reply that it follows, with the call; the item, since two items may ask the same.
+        call_ = canonical([columns["item"], place, call.name, call.arguments])
+        constant = self._constant + self._asker.constant(spec)
+        key = request_key(constant, asked.asked + b"\x1f" + call_, repeat)
 
         async def make() -> str:
             if spec.provider == "replay":
                 raise Permanent(
                     f"{spec.id}: no stored result of {call.name} for item '{asked.item_id}' to replay"
                 )
+            await self._toolbox.ready()
             found = await self._toolbox.call(call)
             return canonical({"status": found.status, "text": found.text}).decode()
 
@@ -95,7 +95,7 @@ class Looking:
                 key, make, {"model": spec.id, "tool": call.name, **columns}
             )
         )
-        return Result(text=stored["text"], status=stored["status"])
+        return Result(text=stored["text"], status=stored["status"], key=key)
 
     async def close(self) -> None:
         """Close the connections of the tools."""

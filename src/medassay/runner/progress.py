@@ -3,7 +3,19 @@
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 from typing import Protocol
+
+
+@dataclass
+class Stop:
+    """Asked for by Ctrl-C: `soon` finishes the calls under way."""
+
+    soon: bool = False
+
+    def ask(self) -> None:
+        """Ask for it."""
+        self.soon = True
 
 
 class Progress(Protocol):

@@ -27,11 +27,11 @@ from medassay.prompt.render import (
     check_examples,
     choose_examples,
     example_turns,
+    id_with_evidence,
     load_part,
     load_template,
     render,
     shown_order,
-    with_evidence,
 )
 from medassay.runner.context import Contexts
 from medassay.task.task import GENERATED, Task
@@ -176,7 +176,7 @@ class Schedule:
         return "+".join(
             sorted(
                 {
-                    with_evidence(template) if setting in CONTEXTS else template.id
+                    id_with_evidence(template) if setting in CONTEXTS else template.id
                     for setting, template in self.prompts.values()
                 }
             )
@@ -270,13 +270,14 @@ class Schedule:
                 chosen = choose_examples(dev, item, self.plan.few_shot_k, self.plan.seed)
                 self._turns[alike] = example_turns(template, chosen)
             turns = self._turns[alike]
+        system, role = self._system(cell, item, spec)
         prompt = render(
             template,
             item,
             examples=turns,
             order=shown_order(item, self.plan.seed) if self.plan.shuffle_options else None,
-            system=self._system(cell, item, spec),
-            system_role=spec.system_role,
+            system=system,
+            system_role=role,
             given=None if self.contexts is None else self.contexts.given(setting, item),
         )
         if self.tools and cell.mode == "tools":
@@ -287,12 +288,14 @@ class Schedule:
             return prompt
         return replace(prompt, likely=self._wanted(item, prompt, template))
 
-    def _system(self, cell: Cell, item: Item, spec: ModelSpec) -> str:
-        """Return the system line: the entry's own, and in the mode `tools` that there are some."""
+    def _system(self, cell: Cell, item: Item, spec: ModelSpec) -> tuple[str, str]:
+        """Return the system line and its role; in the mode `tools` it says that there are some, before the question where there is none."""
         if cell.mode != "tools" or self.plan.tools is None or spec.is_baseline:
-            return spec.system_line
+            return spec.system_line, spec.system_role
         told = self._part.text(item.language, calls=self.plan.tools.max_calls)
-        return f"{spec.system_line}\n\n{told}" if spec.system_line else told
+        if spec.system_role == "none":
+            return told, "question"
+        return "\n\n".join(filter(None, (spec.system_line, told))), spec.system_role
 
     @property
     def _part(self) -> Part:

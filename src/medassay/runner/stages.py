@@ -15,10 +15,10 @@ from medassay.errors import IncompleteError, InputError, Interrupted
 from medassay.model.catalog import PROVIDERS
 from medassay.runner.asking import Asker, Tally
 from medassay.runner.bridge import run_async
-from medassay.runner.engine import Engine, Stop
+from medassay.runner.engine import Engine
 from medassay.runner.judging import Answers, Bench, Docket, Judging, dockets
 from medassay.runner.looking import Looking
-from medassay.runner.progress import Progress, Silent
+from medassay.runner.progress import Progress, Silent, Stop
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal
 from medassay.storage.run import Run
@@ -176,29 +176,23 @@ def refuse_leaving(
 def open_toolbox(
     schedule: Schedule, models_file: Path, secrets: Mapping[str, str]
 ) -> "Toolbox | None":
-    """Return the tools of a plan with the keys that it names, None for a plan without the mode `tools`.
-
-    Raises
-    ------
-    InputError, UnavailableError
-        When a key or an extra is missing; nothing was asked then.
-    """
-    rules = schedule.plan.tools
+    """Return the tools of a plan with the keys that it names, None for a plan without the mode `tools`."""
+    rules, contexts = schedule.plan.tools, schedule.contexts
     if rules is None:
         return None
     from medassay.solver.tools.toolbox import Toolbox
 
-    index = None
-    if "doc_retrieval" in rules.use and schedule.contexts is not None:
-        index = schedule.contexts.index
-    if index is not None:
-        index.use(models_file, secrets)
-    named = {
-        n: secrets[n] for n in (rules.search_key_env, rules.pubmed_key_env) if n in secrets
-    }
-    toolbox = Toolbox(rules, index=index, secrets=named)
-    toolbox.check()
-    return toolbox
+    searched = "doc_retrieval" in rules.use and contexts is not None
+    wanted = schedule.plan.retrieval
+    return Toolbox(
+        rules,
+        secrets={
+            n: secrets[n] for n in (rules.search_key_env, rules.pubmed_key_env) if n in secrets
+        },
+        index=contexts.index if searched and contexts is not None else None,
+        use=lambda index: index.use(models_file, secrets),
+        query_prefix="" if wanted is None else wanted.query_prefix,
+    )
 
 
 def provide(spec: ModelSpec, secrets: Mapping[str, str]) -> Chat:

@@ -18,9 +18,6 @@ from scipy.stats import rankdata
 from medassay.core.estimate import Estimate
 from medassay.core.trial import Scale, Setting
 from medassay.errors import IncompleteError, InputError
-from medassay.publication.plot.forest import forest
-from medassay.publication.plot.panels import panels
-from medassay.publication.sheet import Grid, Section, Sheet
 from medassay.score.metric import UNBOUNDED
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N, bootstrap_mean
@@ -39,14 +36,10 @@ SETTINGS: tuple[str, ...] = get_args(Setting)
 BARE = "zero_shot"
 ALL = "all"
 ASKED_FOR = 150  # characters of an open answer
+_SHORT = "healthbranches_open"  # the template that asks for so few
 _LIKENESS = ("bge_m3", "bertscore", "moverscore", "chrf")  # the first that a run has
 _LEVEL = 0.05
-_FACTOR: Mapping[Measure, float] = {"accuracy": 100.0, "judge": 1.0, "similarity": 1.0}
-_DIGITS: Mapping[Measure, int] = {"accuracy": 1, "judge": 2, "similarity": 3}
-_COLUMNS = (
-    *("model", "setting", "category", "measure", "metric", "score", "lo", "hi"),
-    *("n", "rank", "few", "run"),
-)
+_REASONS = ("baseline", "coverage", "fake", "generated", "topline")
 # Of rows that no ranking has, whatever their numbers; too few items are a category's own affair.
 _NOT_RANKED = {
     f"not_ranked:{reason}" for reason in ("baseline", "fake", "generated", "topline")
@@ -64,7 +57,8 @@ class Column:
     scale: Scale
     values: Mapping[Row, Mapping[tuple[str, str], float]]
     clusters: Mapping[tuple[str, str], int]
-    unranked: frozenset[Row] = field(default=frozenset())
+    unranked: frozenset[Row] = frozenset()
+    baselines: frozenset[Row] = frozenset()
     long: Mapping[Row, tuple[int, int]] = field(default_factory=dict)
 
     @cached_property
@@ -79,11 +73,12 @@ class Column:
                 places = {ALL: places[ALL]}
             for category, items in places.items():
                 if len(items) > 1:
-                    one = self._estimate(row, category, items)
+                    one = self.estimate(row, category, items)
                     made.setdefault(category, {})[row] = one
         return made
 
-    def _estimate(self, row: Row, category: str, items: Sequence[tuple[str, str]]) -> Estimate:
+    def estimate(self, row: Row, category: str, items: Sequence[tuple[str, str]]) -> Estimate:
+        """Return the mean of a row over some items of a category."""
         return bootstrap_mean(
             [self.values[row][item] for item in items],
             seed=seed_of(self.measure, category),
@@ -120,11 +115,12 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
         "gains": gains,
         "correlations": [*_correlations(columns)],
         "sources": [source for run in runs for source in _sources(run)],
+        # Judged and compared answers are the same ones: told once.
         "long": [
             {"model": m, "setting": s, "long": n, "answers": of}
-            for column in columns
-            for (m, s), (n, of) in sorted(column.long.items())
+            for (m, s), (n, of) in sorted(_first_long(columns).items())
         ],
+        "scripted": any(_is_scripted(run) for run in runs),
     }
 
 
@@ -136,11 +132,9 @@ def _columns(run: Run) -> Iterator[Column]:
     mode = (
         "solo" if "solo" in run.statistics["fields"] else next(iter(run.statistics["fields"]))
     )
-    unranked = {
-        (row["model"], row["setting"])
-        for row in run.statistics["domains"]["overall"]
-        if row["mode"] == mode and _NOT_RANKED & set(row["flags"])
-    }
+    own = [row for row in run.statistics["domains"]["overall"] if row["mode"] == mode]
+    unranked = {(r["model"], r["setting"]) for r in own if _NOT_RANKED & set(r["flags"])}
+    baselines = {(r["model"], r["setting"]) for r in own if "not_ranked:baseline" in r["flags"]}
     items = RunItems(run.path, run.manifest["domains"])
     values, long = _values(run, mode, measure, metric)
     scale = task_of_run(run.manifest).scale if measure != "similarity" else UNBOUNDED
@@ -156,7 +150,8 @@ def _columns(run: Run) -> Iterator[Column]:
             for name, number in zip(items.names(domain), numbers, strict=True)
         },
         unranked=frozenset(unranked),
-        long=long if measure != "accuracy" else {},
+        baselines=frozenset(baselines),
+        long=long if f"{_SHORT}@" in run.manifest["template"] else {},
     )
 
 
@@ -202,14 +197,15 @@ def _values(
 
 
 def _refuse_twice(columns: Sequence[Column]) -> None:
-    owners: dict[tuple[str, Row], str] = {}
+    """Refuse two runs of one measure: a table has one series of it, and its models are ranked among themselves."""
+    owners: dict[str, str] = {}
     for column in columns:
-        for row in column.estimates[ALL]:
-            other = owners.setdefault((column.measure, row), column.run.id)
-            if other != column.run.id:
-                raise InputError(
-                    f"runs {other} and {column.run.id} both hold {column.measure} of {row[0]} in {row[1]}; leave one out"
-                )
+        other = owners.setdefault(column.measure, column.run.id)
+        if other != column.run.id:
+            raise InputError(
+                f"runs {other} and {column.run.id} both measure {column.measure}; give one run of each measure, with all its "
+                "models in one plan"
+            )
 
 
 def is_topline(setting: str) -> bool:
@@ -217,7 +213,8 @@ def is_topline(setting: str) -> bool:
     return setting.startswith("topline")
 
 
-def _order(setting: str) -> tuple[int, str]:
+def order_of(setting: str) -> tuple[int, str]:
+    """Return the place of a setting in tables: bare, with examples, retrieved, then the toplines."""
     kind = setting.partition(":")[0]
     return (SETTINGS.index(kind) if kind in SETTINGS else len(SETTINGS), setting)
 
@@ -226,9 +223,9 @@ def _rows(column: Column) -> Iterator[dict[str, Any]]:
     for category, estimates in sorted(
         column.estimates.items(), key=lambda o: (o[0] != ALL, o[0])
     ):
-        for setting in sorted({setting for _, setting in estimates}, key=_order):
+        for setting in sorted({setting for _, setting in estimates}, key=order_of):
             own = {m: e for (m, s), e in sorted(estimates.items()) if s == setting}
-            ranks = _ranks(column, setting, own)
+            ranks = _ranks(column, category, setting, own)
             for model, one in own.items():
                 yield {
                     "model": model,
@@ -247,19 +244,32 @@ def _rows(column: Column) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _ranks(column: Column, setting: str, own: Mapping[str, Estimate]) -> dict[str, int]:
-    """Return the shared rank group of each model of a setting, 1 the best; nothing for toplines and unranked rows."""
-    if is_topline(setting):
+def _ranks(
+    column: Column, category: str, setting: str, own: Mapping[str, Estimate]
+) -> dict[str, int]:
+    """Return the shared rank group of each model of a setting on the items that all have, 1 the best.
+
+    Nothing for toplines, and for rows that the run does not rank.
+    """
+    models = [model for model in own if (model, setting) not in column.unranked]
+    if is_topline(setting) or not models:
         return {}
-    given = {m: one for m, one in own.items() if (m, setting) not in column.unranked}
+    values = [column.values[model, setting] for model in models]
+    common = sorted(set(values[0]).intersection(*values[1:]))
+    items = [item for item in common if category in (ALL, item[0])]
+    if len(items) < SMALL_N:
+        return {}
+    given = {model: column.estimate((model, setting), category, items) for model in models}
     return {m: one.group for m, one in rank(given).items() if one.group is not None}
 
 
 def _gains(column: Column) -> Iterator[dict[str, Any]]:
     """Yield each setting minus zero-shot, paired over the items that both have."""
     # Likeness has no scale of its own, but means much where it is 1 and nothing at 0.
-    factor = 100.0 if column.measure == "similarity" else 100 / column.scale.hi
-    for model, setting in sorted(column.values, key=lambda row: (row[0], _order(row[1]))):
+    factor = (
+        100 / (column.scale.hi - column.scale.lo) if column.measure != "similarity" else 100.0
+    )
+    for model, setting in sorted(column.values, key=lambda row: (row[0], order_of(row[1]))):
         bare = column.values.get((model, BARE), {})
         kind, _, template = setting.partition(":")
         if kind == BARE or template:
@@ -289,9 +299,11 @@ def _correlations(columns: Sequence[Column]) -> Iterator[dict[str, Any]]:
     """Yield Spearman's rho of two measures over the models of a setting, with an interval where models suffice."""
     score: dict[tuple[str, str], dict[str, float]] = {}  # measure, setting → model → score
     for column in columns:
-        for (model, setting), estimate in column.estimates[ALL].items():
+        for (model, setting), estimate in column.estimates.get(ALL, {}).items():
+            if (model, setting) in column.baselines:
+                continue
             score.setdefault((column.measure, setting), {})[model] = estimate.value
-    for setting in sorted({setting for _, setting in score}, key=_order):
+    for setting in sorted({setting for _, setting in score}, key=order_of):
         for one, other in combinations(MEASURES, 2):
             first, second = score.get((one, setting), {}), score.get((other, setting), {})
             models = sorted(first.keys() & second.keys())
@@ -319,195 +331,11 @@ def _sources(run: Run) -> Iterator[dict[str, Any]]:
             yield {**kept, "run": run.id, "measure": _measure(run)[0], **row["own_source"]}
 
 
-def contexts_sheet(study: Mapping[str, Any]) -> Sheet:
-    """Return the study as a sheet."""
-    sections = [_table(study), *_gain_sections(study), _agreement(study), *_retrieval(study)]
-    sections.append(_categories(study))
-    return Sheet(
-        name="contexts",
-        title="What contexts add",
-        reading=reading(study),
-        notes=list(_notes(study)),
-        sections=[section for section in sections if section.grids or section.figure],
-        columns=list(_COLUMNS),
-        lines=[
-            {**row, "rank": "" if row["rank"] is None else row["rank"]} for row in study["rows"]
-        ],
-        data=study,
-    )
+def _first_long(columns: Sequence[Column]) -> Mapping[Row, tuple[int, int]]:
+    return next((column.long for column in columns if column.long), {})
 
 
-def _notes(study: Mapping[str, Any]) -> Iterator[str]:
-    metrics = study["metrics"]
-    said = {
-        "accuracy": "accuracy is the share of right letters, in %",
-        "judge": f"judge is {metrics.get('judge', '')}, 0 to 10",
-        "similarity": f"similarity is {metrics.get('similarity', '')}",
-    }
-    told = "; ".join(said[name] for name in MEASURES if name in metrics)
-    yield f"{told[:1].upper()}{told[1:]}. Every item counts once. Runs: {', '.join(study['runs'])}."
-    yield "1st and 2nd are shared ranks among the models of a setting: equal marks cannot be told apart. Toplines are upper bounds and get none."
-    yield "Intervals are of 95 %, over conditions where items share one; each difference has its own. A difference is told where that excludes 0 and Holm's p over all of them is at most 0.05."
-
-
-def _cell(row: Mapping[str, Any] | None) -> str:
-    """Return an estimate with interval and mark."""
-    if row is None:
-        return "–"
-    factor, digits = _FACTOR[row["measure"]], _DIGITS[row["measure"]]
-    value = f"{factor * row['score']:.{digits}f}"
-    if row["lo"] is None:
-        return f"{value} [one condition: no interval]"
-    lo, hi = (f"{factor * row[key]:.{digits}f}" for key in ("lo", "hi"))
-    mark = {1: " 1st", 2: " 2nd"}.get(row["rank"] or 0, "")
-    return f"{value} [{lo}, {hi}]{mark}{' few' if row['few'] else ''}"
-
-
-def _table(study: Mapping[str, Any]) -> Section:
-    rows = [row for row in study["rows"] if row["category"] == ALL]
-    found = {(row["model"], row["setting"], row["measure"]): row for row in rows}
-    measures = [name for name in MEASURES if name in study["metrics"]]
-    keys = sorted({key[:2] for key in found}, key=lambda key: (key[0], _order(key[1])))
-    drawn = [
-        {
-            **{key: row[key] for key in ("measure", "model", "setting")},
-            **{key: _FACTOR[row["measure"]] * row[key] for key in ("score", "lo", "hi")},
-        }
-        for row in sorted(rows, key=lambda row: (row["model"], _order(row["setting"])))
-        if row["lo"] is not None
-    ]
-    units = {"accuracy": "accuracy, %", "judge": "judge, 0 to 10", "similarity": "similarity"}
-    return Section(
-        title="Every model in every setting",
-        figure=("panels", panels(drawn, {name: units[name] for name in measures})),
-        grids=[
-            Grid(
-                heads=["model", "setting", *measures],
-                rows=[
-                    [*key, *(_cell(found.get((*key, measure))) for measure in measures)]
-                    for key in keys
-                ],
-                names=2,
-            )
-        ],
-    )
-
-
-def _gain_sections(study: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield a section for each model: what each context adds to it."""
-    for number, model in enumerate(sorted({one["model"] for one in study["gains"]}), 1):
-        own = [one for one in study["gains"] if one["model"] == model]
-        points = [
-            {
-                "name": f"{one['measure']}: {one['setting']}",
-                "diff": one["value"],
-                **{key: one[key] for key in ("lo", "hi", "different")},
-            }
-            for one in own
-        ]
-        rows = [
-            [
-                one["setting"],
-                one["measure"],
-                f"{one['value']:+.1f} [{one['lo']:+.1f}, {one['hi']:+.1f}]",
-                f"{one['p_holm']:.3f}",
-                "different" if one["different"] else "not separable",
-                str(one["n"]),
-            ]
-            for one in own
-        ]
-        heads = ["setting", "measure", "minus zero_shot", "p (Holm)", "reading", "items"]
-        yield Section(
-            title=f"What each context adds to {model}",
-            figure=(f"gains-{number}", forest(points, unit="points of 100 of the scale")),
-            grids=[Grid(heads=heads, rows=rows, names=2)],
-        )
-
-
-def _agreement(study: Mapping[str, Any]) -> Section:
-    rows = [
-        [
-            one["setting"],
-            f"{one['first']} and {one['second']}",
-            "–" if one["rho"] is None else f"{one['rho']:+.2f}{_ends(one)}",
-            str(one["n"]),
-        ]
-        for one in study["correlations"]
-    ]
-    heads = ["setting", "measures", "Spearman's rho", "models"]
-    return Section(
-        title="Do the measures order models alike?",
-        grids=[Grid(heads=heads, rows=rows, names=2)] if rows else [],
-    )
-
-
-def _ends(one: Mapping[str, Any]) -> str:
-    if one["lo"] is None:
-        return " [too few models for an interval]"
-    return f" [{one['lo']:+.2f}, {one['hi']:+.2f}]"
-
-
-def _retrieval(study: Mapping[str, Any]) -> Iterator[Section]:
-    found = [
-        [
-            one["model"],
-            f"{one['setting']}, {one['measure']}",
-            f"{100 * one['score']:.1f}"
-            + ("" if one["lo"] is None else f" [{100 * one['lo']:.1f}, {100 * one['hi']:.1f}]"),
-            str(one["n"]),
-        ]
-        for one in study["sources"]
-    ]
-    heads = ["model", "setting", "own source retrieved, %", "items"]
-    yield Section(
-        title="Did the search find the right text?",
-        grids=[Grid(heads=heads, rows=found, names=2)] if found else [],
-    )
-    long = [
-        [one["model"], one["setting"], f"{one['long']} of {one['answers']}"]
-        for one in study["long"]
-    ]
-    heads = ["model", "setting", f"longer than {ASKED_FOR} characters"]
-    yield Section(
-        title="Answers longer than asked for",
-        grids=[Grid(heads=heads, rows=long, names=2)] if long else [],
-    )
-
-
-def _categories(study: Mapping[str, Any]) -> Section:
-    rows = [row for row in study["rows"] if row["category"] != ALL]
-    measures = [name for name in MEASURES if name in study["metrics"]]
-    found = {(r["category"], r["model"], r["setting"], r["measure"]): r for r in rows}
-    keys = sorted({key[:3] for key in found}, key=lambda key: (key[0], key[1], _order(key[2])))
-    lines = []
-    for key in keys:
-        cells = [found.get((*key, measure)) for measure in measures]
-        n = max(cell["n"] for cell in cells if cell is not None)
-        lines.append([*key, *(_cell(cell) for cell in cells), str(n)])
-    heads = ["category", "model", "setting", *measures, "items"]
-    few = f"“few” marks fewer than {SMALL_N} items or conditions: not ranked."
-    return Section(
-        title="By category",
-        text=few,
-        grids=[Grid(heads=heads, rows=lines, names=3, folded=len(lines) > 60)] if lines else [],
-    )
-
-
-def reading(study: Mapping[str, Any]) -> str:
-    """Return the study in one paragraph."""
-    gains = study["gains"]
-    if not gains:
-        return "No model was asked both with a context and without."
-    sure = [one for one in gains if one["different"]]
-    said = [f"Against zero-shot {len(sure)} of {len(gains)} differences are more than chance."]
-    for measure, setting in sorted(
-        {(one["measure"], one["setting"]) for one in sure},
-        key=lambda pair: (MEASURES.index(pair[0]), _order(pair[1])),
-    ):
-        own = [o for o in gains if (o["measure"], o["setting"]) == (measure, setting)]
-        more = sum(one["different"] and one["value"] > 0 for one in own)
-        less = sum(one["different"] and one["value"] < 0 for one in own)
-        said.append(
-            f"{setting} raises {measure} of {more} and lowers it of {less} of {len(own)} models."
-        )
-    return " ".join(said)
+def _is_scripted(run: Run) -> bool:
+    """Return whether any answer or verdict is a script's, so that the numbers measure nothing."""
+    specs = [*run.manifest["models"].values(), *run.manifest.get("judges", [])]
+    return any(spec["provider"] == "fake" for spec in specs)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from medassay.statistic.interval.bootstrap import percentile
+from medassay.statistic.interval.bootstrap import SMALL_N, percentile
 from medassay.statistic.ranking.pool import Options, Stratum, means_of
 
 Row = tuple[str, str]
@@ -19,6 +19,8 @@ def tools_minus_solo(
     strata: Callable[[str, list[Row]], list[Stratum]], rows: Sequence[Row], options: Options
 ) -> Iterator[tuple[Row, dict[str, Any]]]:
     """Yield each row with the difference of its means: diff, lo, hi (percentile bootstrap), n and different.
+
+    There is no interval from one cluster, and fewer than 10 are never told different.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ def tools_minus_solo(
         means = means_of(pairs, [0, 1], masks, options)
         lo: float | None = None
         hi: float | None = None
-        if means.draws is not None:
+        if means.draws is not None and means.n_clusters > 1:  # one varies in no draw
             found = percentile(means.draws[:, 1] - means.draws[:, 0], 0.95)
             lo, hi = float(found[0]), float(found[1])
         yield (
@@ -53,6 +55,9 @@ def tools_minus_solo(
                 "lo": lo,
                 "hi": hi,
                 "n": means.n,
-                "different": lo is not None and hi is not None and (lo > 0 or hi < 0),
+                "different": means.n_clusters >= SMALL_N
+                and lo is not None
+                and hi is not None
+                and (lo > 0 or hi < 0),
             },
         )

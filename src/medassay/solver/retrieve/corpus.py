@@ -86,12 +86,11 @@ def corpus_hash(path: Path) -> str:
 
 
 def same_name(name: str) -> str:
-    """Return a name as it is compared: without case, path, or marks between words.
+    """Return a name as it is compared: without case, or marks between words.
 
     Examples
     --------
-    >>> same_name("heart/PLEURAL_EFFUSION") == same_name("Pleural effusion")
+    >>> same_name("PLEURAL_EFFUSION") == same_name("Pleural effusion")
     True
     """
-    last = name.replace("\\", "/").rpartition("/")[2]
-    return " ".join("".join(c if c.isalnum() else " " for c in last.casefold()).split())
+    return " ".join("".join(c if c.isalnum() else " " for c in name.casefold()).split())

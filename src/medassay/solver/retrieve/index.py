@@ -116,14 +116,20 @@ async def build_index(
             **counts,
         }
         _write(part / "index.json", canonical(described))
-        (part / "identity.json").unlink()
-        (part / "lock").unlink()
-        old = out.with_name(out.name + ".old")
-        if out.exists():
-            out.rename(old)
-        part.rename(out)
-        shutil.rmtree(old, ignore_errors=True)
+        _install(part, out)
     return True
+
+
+def _install(part: Path, out: Path) -> None:
+    """Put a finished index in its place; what was there goes only then."""
+    old = out.with_name(out.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)  # of a move that was cut off
+    if out.exists():
+        out.rename(old)
+    part.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
+    for name in ("identity.json", "lock"):
+        (out / name).unlink()
 
 
 def is_index(folder: Path) -> bool:
@@ -331,8 +337,10 @@ class Index:
     def document(self, name: str) -> Document | None:
         """Return the document of a name, whatever its case and marks; None if there is none."""
         if self._names is None:
-            count = self.described["documents"]
-            self._names = {same_name(self._documents[n]["name"]): n for n in range(count)}
+            whole = [self._documents[n]["name"] for n in range(self.described["documents"])]
+            # A file in a subfolder answers to its own name, unless another is named so.
+            last = {same_name(name.rpartition("/")[2]): n for n, name in enumerate(whole)}
+            self._names = last | {same_name(name): n for n, name in enumerate(whole)}
         number = self._names.get(same_name(name))
         return None if number is None else Document(**self._documents[number])
 
@@ -399,6 +407,7 @@ class Index:
         ]
 
     async def close(self) -> None:
-        """Free the embedder."""
+        """Free the embedder; `use` brings it back."""
         if self.embedder is not None:
             await self.embedder.close()
+            self.embedder = None

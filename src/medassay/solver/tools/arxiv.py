@@ -4,7 +4,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from medassay.errors import ToolError
-from medassay.solver.tools.service import Request, Service, is_host, read_xml, short
+from medassay.solver.tools.service import Asking, Request, Service, is_host, read_xml, short
 
 _NAME = "arxiv_search"
 _HOST = "export.arxiv.org"
@@ -17,7 +17,7 @@ def service(url: str) -> Service:
     return Service(_NAME, rate=1 if is_host(url, _HOST) else None, per=3.0)
 
 
-async def search(asked: Service, url: str, query: str, k: int) -> list[dict[str, Any]]:
+async def search(asked: Asking, url: str, query: str, k: int) -> list[dict[str, Any]]:
     """Return id, title and abstract of the k most relevant articles."""
     wanted = {
         "search_query": " AND ".join(f"all:{word}" for word in _words(query)),

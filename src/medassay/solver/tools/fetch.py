@@ -92,7 +92,7 @@ class Fetcher:
 
     Parameters
     ----------
-    allow, deny : hosts; where there are any in `allow` no other is reached. ".org" stands for all that end so
+    allow, deny : hosts, each with all below it; where there are any in `allow` no other is reached
     gate, resolver : for tests, which serve pages on loopback; no plan and no option leads here
     """
 
@@ -189,9 +189,7 @@ class Fetcher:
 
 def _matches(host: str, names: Sequence[str]) -> bool:
     host = host.casefold()
-    return any(
-        host == name.lstrip(".") or host.endswith("." + name.lstrip(".")) for name in names
-    )
+    return any(host == name or host.endswith(f".{name}") for name in names)
 
 
 async def _get(

@@ -95,14 +95,15 @@ def _with_ids(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
 
 
 def _traced(turn: int, call: ToolCall, result: Result, status: str) -> dict[str, Any]:
-    """Return a call as a trial keeps it."""
+    """Return a call as a trial keeps it: what came back stays in the response store, since it is others' text."""
     return {
         "turn": turn,
         "tool": call.name,
         "arguments": call.arguments,
         "status": status,
-        "result": result.text,
+        "characters": len(result.text),
         "sha256": sha256_hex(result.text.encode()),
+        "response": result.key,
     }
 
 

@@ -4,7 +4,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from medassay.errors import ToolError
-from medassay.solver.tools.service import Request, Service, is_host, read_xml, short
+from medassay.solver.tools.service import Asking, Request, Service, is_host, read_xml, short
 
 _NAME = "pubmed_search"
 _HOST = "eutils.ncbi.nlm.nih.gov"
@@ -17,9 +17,7 @@ def service(url: str, key: str) -> Service:
     return Service(_NAME, rate=rate)
 
 
-async def search(
-    asked: Service, url: str, key: str, query: str, k: int
-) -> list[dict[str, Any]]:
+async def search(asked: Asking, url: str, key: str, query: str, k: int) -> list[dict[str, Any]]:
     """Return PMID, title and abstract of the k most relevant articles."""
     common = {"db": "pubmed", "retmode": "xml", "tool": "medassay"}
     common |= {"api_key": key} if key else {}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,22 +40,30 @@ class Service:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._session: aiohttp.ClientSession | None = None
 
-    async def ask(self, request: Request) -> bytes:
+    def within(self, seconds: float) -> "Asking":
+        """Return the service for one call, which may take so long in all, waiting for one's own turn left aside."""
+        return Asking(self, seconds)
+
+    async def ask(self, request: Request, clock: "Asking") -> bytes:
         """Return the body of a reply.
 
         Raises
         ------
         ToolError
             Unavailable where the service cannot be reached or does not serve, after three attempts.
+        TimeoutError
+            When the time of the call is over.
         """
         told, wait = "", 0.0
         for attempt in range(_ATTEMPTS):
             if attempt:
-                await asyncio.sleep(wait)
+                async with clock:
+                    await asyncio.sleep(wait)
             async with self._at_once:
                 if self._limiter is not None:
                     await self._limiter.acquire()
-                status, data, retry_after = await self._once(request)
+                async with clock:
+                    status, data, retry_after = await self._once(request)
             if status == 200:
                 return data
             if status == 400:
@@ -96,6 +105,35 @@ class Service:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+class Asking:
+    """One call of a tool: the time that it may still take, counted while it asks and not while it waits for its turn.
+
+    Waiting in our own queue is no fault of a service, and must not make it unavailable.
+    """
+
+    def __init__(self, service: Service, seconds: float) -> None:
+        self._service = service
+        self._left = seconds
+        self._running: tuple[float, asyncio.Timeout] | None = None
+
+    async def ask(self, request: Request) -> bytes:
+        """Return the body of a reply; see `Service.ask`."""
+        return await self._service.ask(request, self)
+
+    async def __aenter__(self) -> None:
+        """Let the clock run."""
+        timeout = asyncio.timeout(max(0.0, self._left))
+        self._running = (time.monotonic(), timeout)
+        await timeout.__aenter__()
+
+    async def __aexit__(self, *error: Any) -> None:
+        """Stop the clock; raises `TimeoutError` where the time was over."""
+        assert self._running is not None
+        started, timeout = self._running
+        self._left -= time.monotonic() - started
+        await timeout.__aexit__(*error)
 
 
 def _seconds(given: str | None) -> float:

@@ -9,7 +9,14 @@ from typing import Any, Literal
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.lookup import LONGEST_RESULT, Tool, ToolRules
 from medassay.core.trial import ToolCall
-from medassay.errors import GateError, InputError, MedassayError, ModelError, ToolError
+from medassay.errors import (
+    InputError,
+    MedassayError,
+    ModelError,
+    Permanent,
+    ToolError,
+    UnavailableError,
+)
 from medassay.solver.retrieve.index import Index
 from medassay.solver.tools import arxiv, pubmed, web
 from medassay.solver.tools.fetch import Fetcher, need_extractor
@@ -21,10 +28,11 @@ _LONGEST_QUERY = 1000  # characters
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a call gave: a text for the model, and whether it went well."""
+    """What a call gave: a text for the model, whether it went well, and the key under which it is stored."""
 
     text: str
     status: Status
+    key: str = ""
 
 
 class Toolbox:
@@ -32,7 +40,7 @@ class Toolbox:
 
     Parameters
     ----------
-    index : what doc_retrieval searches, with its embedder
+    index : what doc_retrieval searches; `use` brings its embedder, `query_prefix` stands before each query
     secrets : values of the environment variables that the rules name
     fetcher : for tests, which serve pages on loopback
     """
@@ -41,12 +49,15 @@ class Toolbox:
         self,
         rules: ToolRules,
         *,
-        index: Index | None,
         secrets: Mapping[str, str],
+        index: Index | None = None,
+        use: Callable[[Index], None] = lambda index: None,
+        query_prefix: str = "",
         fetcher: Fetcher | None = None,
     ) -> None:
         self.rules = rules
-        self._index = index
+        self._index, self._use, self._prefix = index, use, query_prefix
+        self._opening, self._ready = asyncio.Lock(), False
         self._keys = {
             name: secrets.get(name, "")
             for name in (rules.search_key_env, rules.pubmed_key_env)
@@ -59,7 +70,8 @@ class Toolbox:
                 "search": [rules.search, rules.search_url],
                 "pubmed": rules.pubmed_url,
                 "arxiv": rules.arxiv_url,
-                "index": None if index is None else index.id,
+                "index": None if index is None else [index.id, query_prefix],
+                "hosts": [sorted(rules.allow), sorted(rules.deny)],
             }
         )
         self._fetcher = fetcher or Fetcher(allow=rules.allow, deny=rules.deny)
@@ -68,37 +80,53 @@ class Toolbox:
         self._web = web.service()
         self._does: Mapping[str, Callable[[str, int], Awaitable[Any]]] = {
             "arxiv_search": lambda query, k: arxiv.search(
-                self._arxiv, rules.arxiv_url, query, k
+                self._arxiv.within(rules.timeout), rules.arxiv_url, query, k
             ),
             "doc_retrieval": self._passages,
             "pubmed_search": lambda query, k: pubmed.search(
-                self._pubmed, rules.pubmed_url, self._key(rules.pubmed_key_env), query, k
+                self._pubmed.within(rules.timeout),
+                rules.pubmed_url,
+                self._key(rules.pubmed_key_env),
+                query,
+                k,
             ),
             "web_search": lambda query, k: web.search(
-                self._web, rules, self._key(rules.search_key_env), query, k
+                self._web.within(rules.timeout),
+                rules,
+                self._key(rules.search_key_env),
+                query,
+                k,
             ),
         }
 
     def _key(self, name: str) -> str:
         return self._keys.get(name, "")
 
-    def check(self) -> None:
-        """Refuse to begin without what the tools need.
+    async def ready(self) -> None:
+        """Bring what the tools need, before the first call that was never made before; a replay needs none of it.
 
         Raises
         ------
-        InputError
-            When a key that the plan names is not set.
-        UnavailableError
-            When an extra is not installed.
+        Permanent
+            When a key that the plan names is not set, or an extra or the embedder is not here.
         """
-        for name, value in self._keys.items():
-            if not value:
-                raise InputError(
-                    f"plan: [tools]: the environment variable {name} is not set; it must hold the key"
-                )
-        if "url_fetch" in self.rules.use:
-            need_extractor()
+        async with self._opening:
+            if self._ready:
+                return
+            for name, value in self._keys.items():
+                if not value:
+                    raise Permanent(
+                        f"[tools]: the environment variable {name} is not set; it must hold the key",
+                        endpoint_wide=True,
+                    )
+            try:
+                if "url_fetch" in self.rules.use:
+                    need_extractor()
+                if self._index is not None:
+                    await asyncio.to_thread(self._use, self._index)
+            except (InputError, UnavailableError) as error:
+                raise Permanent(f"[tools]: {error}", endpoint_wide=True) from None
+            self._ready = True
 
     async def call(self, call: ToolCall) -> Result:
         """Return what a call gives; whatever goes wrong is a text too.
@@ -107,8 +135,7 @@ class Toolbox:
         is `unavailable`.
         """
         try:
-            async with asyncio.timeout(self.rules.timeout):
-                found = await self._run(call)
+            found = await self._run(call)
         except TimeoutError:
             slow = f"{call.name}: no reply within {self.rules.timeout:g} s"
             unavailable = call.name != "url_fetch"  # a page that is slow is that page's fault
@@ -117,28 +144,29 @@ class Toolbox:
             return _error(str(error), "unavailable" if error.unavailable else "failed")
         except ModelError as error:  # of the embedder of doc_retrieval
             return _error(f"{call.name}: {error}", "unavailable")
-        except GateError as error:
-            return _error(str(error), "failed")
         except MedassayError as error:
             return _error(f"{call.name}: {error}", "failed")
-        text = found if isinstance(found, str) else canonical({"results": found}).decode()
-        return Result(text=text[:LONGEST_RESULT] if text else '{"results":[]}', status="ok")
+        return Result(text=_shown(found), status="ok")
 
     async def _run(self, call: ToolCall) -> Any:
-        if call.name not in self.rules.use:
+        tool = next((one for one in self.rules.use if one == call.name), None)
+        if tool is None:
             known = ", ".join(sorted(self.rules.use))
             raise ToolError(f"there is no tool '{call.name[:60]}'; there are {known}")
-        given = _arguments(call)
-        if call.name == "url_fetch":
-            return await self._fetcher.text(_text(given, "url", 4096))
+        given = _arguments(tool, call.arguments)
+        if tool == "url_fetch":
+            url = _text(given, "url", 4096)
+            async with asyncio.timeout(self.rules.timeout):
+                return await self._fetcher.text(url)
         query, k = _text(given, "query", _LONGEST_QUERY), given.get("k", 5)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_RESULTS:
             raise ToolError(f"'k': expected a whole number from 1 to {MOST_RESULTS}")
-        return await self._does[call.name](query, k)
+        return await self._does[tool](query, k)
 
     async def _passages(self, query: str, k: int) -> list[dict[str, Any]]:
         assert self._index is not None  # the plan's check saw to it
-        [found] = await self._index.search([query], k)
+        async with asyncio.timeout(self.rules.timeout):
+            [found] = await self._index.search([self._prefix + query], k)
         return [
             {"document": one.document, "start": one.start, "text": one.text} for one in found
         ]
@@ -151,22 +179,28 @@ class Toolbox:
             await self._index.close()
 
 
-def _arguments(call: ToolCall) -> dict[str, Any]:
+def _arguments(tool: Tool, arguments: str) -> dict[str, Any]:
     try:
-        given = json.loads(call.arguments or "{}")
+        given = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
         raise ToolError("the arguments are no JSON object")
-    wanted = TOOLS[_named(call.name)][1]["properties"]
+    wanted = TOOLS[tool][1]["properties"]
     strange = sorted(str(name)[:40] for name in given if name not in wanted)
     if strange:
         raise ToolError(f"unknown argument {', '.join(strange)}; known are {', '.join(wanted)}")
     return given
 
 
-def _named(name: str) -> Tool:
-    return next(tool for tool in TOOLS if tool == name)
+def _shown(found: Any) -> str:
+    """Return what a call gave as text for the model: a page as it is, results as JSON, as many as there is room for."""
+    if isinstance(found, str):
+        return found[:LONGEST_RESULT]
+    kept = list(found)
+    while len(text := canonical({"results": kept}).decode()) > LONGEST_RESULT:
+        kept.pop()
+    return text
 
 
 def _text(given: Mapping[str, Any], name: str, most: int) -> str:

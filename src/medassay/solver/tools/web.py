@@ -5,11 +5,11 @@ from typing import Any
 
 from medassay.core.lookup import ToolRules
 from medassay.errors import ToolError
-from medassay.solver.tools.service import Request, Service, read_json, short
+from medassay.solver.tools.service import Asking, Request, Service, read_json, short
 
 _NAME = "web_search"
 _TITLE, _URL, _SNIPPET = 300, 500, 1000  # characters
-Asking = Callable[[ToolRules, str, str, int], Request]
+Ask = Callable[[ToolRules, str, str, int], Request]
 
 
 def _searxng(rules: ToolRules, key: str, query: str, k: int) -> Request:
@@ -37,7 +37,7 @@ def _tavily(rules: ToolRules, key: str, query: str, k: int) -> Request:
 
 
 # Provider → how it is asked, where its results are, and the name of the snippet there.
-PROVIDERS: Mapping[str, tuple[Asking, tuple[str, ...], str]] = {
+PROVIDERS: Mapping[str, tuple[Ask, tuple[str, ...], str]] = {
     "brave": (_brave, ("web", "results"), "description"),
     "searxng": (_searxng, ("results",), "content"),
     "tavily": (_tavily, ("results",), "content"),
@@ -50,7 +50,7 @@ def service() -> Service:
 
 
 async def search(
-    asked: Service, rules: ToolRules, key: str, query: str, k: int
+    asked: Asking, rules: ToolRules, key: str, query: str, k: int
 ) -> list[dict[str, Any]]:
     """Return title, address and snippet of the first k results."""
     asking, place, snippet = PROVIDERS[rules.search]
