@@ -271,8 +271,7 @@ def pathway_items():
 
 def write_index(folder, texts=None, **parameters):
     """Write a corpus and its index, embedded by hashed words."""
-    import asyncio
-
+    from medassay.runner.bridge import run_async
     from medassay.solver.retrieve.embed import FakeEmbedder
     from medassay.solver.retrieve.index import Parameters, build_index
 
@@ -281,5 +280,5 @@ def write_index(folder, texts=None, **parameters):
     for name, text in (CONDITIONS if texts is None else texts).items():
         (corpus / f"{name}.txt").write_text(text)
     wanted = Parameters(embedder="fake", **parameters)
-    asyncio.run(build_index(corpus, folder / "index", wanted, FakeEmbedder()))
+    run_async(lambda: build_index(corpus, folder / "index", wanted, FakeEmbedder()))
     return folder / "index"
