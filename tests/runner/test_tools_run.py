@@ -9,6 +9,7 @@ import time
 
 import pytest
 from tests import makers
+from tests.contract.test_providers import Endpoint, chat
 from tests.solver.services import Services
 
 import medassay
@@ -434,3 +435,23 @@ def test_a_model_without_a_system_line_is_told_of_tools_before_the_question(tmp_
         assert (told in shown["tools"].messages[-1]["content"]) == (role == "none")
         assert ("Be brief." in whole["tools"]) == (role == "system")
         assert shown["tools"].tools == schedule.tools != shown["solo"].tools == b""
+
+
+def test_a_hostile_call_is_a_failed_call_and_no_end_of_the_run(tmp_path, services):
+    wishes = [
+        {"id": "a", "function": {"name": "pubmed_search", "arguments": '{"\\ud800": 1}'}},
+        {"id": "b", "function": {"name": "\ud800", "arguments": "{}"}},
+    ]
+    endpoint = Endpoint()
+    endpoint.replies = [
+        (200, {}, chat(None, finish="tool_calls", tool_calls=wishes)),
+        (200, {}, chat("B")),
+    ]
+    model = makers.endpoint(endpoint.url, capabilities=["chat", "tools"])
+    plan = place_of(tmp_path, services, makers.many_items(1), model, modes=["tools"])
+    run = medassay.run(plan, secrets={})
+    [trial] = trials(run)
+    assert (trial["tool_use"]["failed"], trial["value"]) == (2, "B")
+    assert medassay.verify(run.path).ok
+    endpoint.server.shutdown()
+    endpoint.server.server_close()

@@ -375,6 +375,54 @@ def test_hosts_that_are_denied_or_not_allowed_are_not_asked():
     assert "Gout" in get({"/": reply(ARTICLE)}, deny=["notpage.test"])[0]
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "ｂlocked.test",
+        "ⓑlocked.test",
+        "blocked。test",
+        "blocked．test",
+        "BLOCKED.test",
+        "blocked.test.",
+    ],
+)
+def test_no_other_way_to_write_a_host_passes_a_list(written):
+    known = {"blocked.test": ["127.0.0.1"]}
+
+    async def work():
+        async with Site({"/": reply(ARTICLE)}).open() as site:
+            fetcher = loopback_fetcher(site.port, known, deny=["blocked.test"])
+            await fetcher.text(f"http://{written}:{site.port}/")
+
+    with pytest.raises(GateError, match="not among those that may be reached"):
+        asyncio.run(work())
+    with pytest.raises(GateError):
+        asyncio.run(Fetcher(allow=["good.org"]).text("http://[2606:4700::1%25.good.org]/"))
+
+
+@pytest.mark.parametrize(
+    "charset",
+    [
+        "punycode",
+        "undefined",
+        "idna",
+        "unicode_escape",
+        "raw_unicode_escape",
+        "utf-7",
+        "rot13",
+        "no-such",
+        "zlib",
+    ],
+)
+def test_a_charset_that_is_none_neither_hangs_nor_breaks(charset):
+    page = b"plain \\ud800 words +2AA- " * 100_000
+    started = time.monotonic()
+    text, _ = get({"/": reply(page, kind=f"text/plain; charset={charset}")})
+    assert time.monotonic() - started < 5
+    assert text.startswith("plain")
+    assert text.encode()  # no lone surrogate
+
+
 def test_the_extractor_sees_no_secret(monkeypatch, tmp_path):
     monkeypatch.setenv("SOME_API_KEY", "s3cret-value")
     shown = tmp_path / "shown"

@@ -118,7 +118,7 @@ def test_a_build_that_was_killed_goes_on_where_it_was(tmp_path, corpus):
     )
     out = tmp_path / "ix"
     process = subprocess.Popen([sys.executable, "-c", slow, str(corpus), str(out)])
-    part = tmp_path / "ix.part" / "vectors.f32"
+    part = tmp_path / ".ix.building" / "vectors.f32"
     wait = time.monotonic() + 60
     while not (part.exists() and part.stat().st_size > 4096) and time.monotonic() < wait:
         time.sleep(0.02)
@@ -136,7 +136,7 @@ def test_a_build_that_was_killed_goes_on_where_it_was(tmp_path, corpus):
     asyncio.run(build_index(corpus, whole, wanted, FakeEmbedder()))
     for name in ("index.json", "chunks.jsonl", "documents.jsonl", "vectors.f32"):
         assert (out / name).read_bytes() == (whole / name).read_bytes()
-    assert not (tmp_path / "ix.part").exists()
+    assert not (tmp_path / ".ix.building").exists()
 
 
 def test_what_is_no_index_or_no_corpus_is_told_in_one_line(cli, corpus, tmp_path):
@@ -150,7 +150,7 @@ def test_what_is_no_index_or_no_corpus_is_told_in_one_line(cli, corpus, tmp_path
     for line, told in (
         ('{"id": 3, "text": "x"}', "row 1: expected"),
         ("{", "row 1: not valid JSON"),
-        ('{"id": "a", "text": "x"}\n{"id": "A", "text": "y"}', "two documents are named 'A'"),
+        ('{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}', "two documents are named 'a'"),
         ('{"id": "a", "text": " "}', "its documents are blank"),
     ):
         bad.write_text(line + "\n")
@@ -222,3 +222,107 @@ def test_an_endpoint_embeds_and_its_failures_are_told(cli, corpus, tmp_path, end
         code, _, err = cli(*build)
         assert (code, "error" in json.loads(_)) == (Permanent.exit_code, True)
     assert "is no entry of provider openai_compatible" in cli(*build[:-2], "endpoint:q")[2]
+
+
+def test_what_lies_beside_an_index_is_never_touched(cli, corpus, tmp_path):
+    build = ("index", "build", corpus, "--out", "ix", "--embedder", "fake")
+    for name in ("ix.old", "ix.part"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine").write_text("mine")
+    assert cli(*build)[0] == 0
+    (tmp_path / ".ix.replaced").mkdir()
+    (tmp_path / ".ix.replaced" / "mine").write_text("mine")
+    (corpus / "Headache.txt").write_text("Another.")
+    code, _, err = cli(*build)
+    assert (code, ".ix.replaced" in err) == (3, True)
+    (tmp_path / ".ix.replaced").rename(tmp_path / "kept")
+    assert cli(*build)[0] == 0
+    (tmp_path / ".ix.building").mkdir()
+    (tmp_path / ".ix.building" / "mine").write_text("mine")
+    (corpus / "Headache.txt").write_text("A third.")
+    code, _, err = cli(*build)
+    assert (code, "is in the way" in err) == (3, True)
+    for name in ("ix.old", "ix.part", "kept", ".ix.building"):
+        assert (tmp_path / name / "mine").read_text() == "mine"
+
+
+def test_no_index_is_written_into_a_sealed_run(cli, corpus, tmp_path):
+    from tests import makers
+
+    import medassay
+
+    makers.write_bank(tmp_path / "bank", makers.law_items())
+    makers.write_models(tmp_path, makers.fake(reply="A"))
+    run = medassay.run(makers.write_plan(tmp_path), secrets={})
+    build = ("index", "build", corpus, "--embedder", "fake", "--out")
+    assert cli(*build, run.path / "ix")[0] == 3
+    assert medassay.verify(run.path).ok
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("vectors.f32", lambda data: b"\x00\x00\xc0\x7f" * (len(data) // 4)),
+        ("chunks.jsonl", lambda data: data.replace(b'"start"', b'"begin"')),
+        ("index.json", lambda data: data.replace(b'"width"', b'"wide"')),
+        ("index.json", lambda data: data.replace(b'"fake"', b"3")),
+        ("index.json", lambda data: data[:40]),
+    ],
+)
+def test_a_damaged_index_says_so_and_is_built_again(cli, corpus, tmp_path, name, change):
+    build = ("index", "build", corpus, "--out", "ix", "--embedder", "fake", "--json")
+    assert cli(*build)[0] == 0
+    path = tmp_path / "ix" / name
+    path.write_bytes(change(path.read_bytes()))
+    code, _, err = cli("index", "query", "ix", "pain")
+    assert code in (3, 6)
+    assert "unexpected" not in err
+    assert err.count("\n") == 1
+    if name == "index.json":
+        assert json.loads(cli(*build)[1])["built"]
+        assert cli("index", "query", "ix", "pain")[0] == 0
+
+
+@pytest.mark.parametrize("left", ["", "[]", "{}", '{"identity":{},"counts":3}', "\x00"])
+def test_what_a_build_left_half_written_is_begun_anew(cli, corpus, tmp_path, left):
+    part = tmp_path / ".ix.building"
+    part.mkdir()
+    (part / "lock").touch()
+    (part / "identity.json").write_text(left)
+    assert cli("index", "build", corpus, "--out", "ix", "--embedder", "fake")[0] == 0
+
+
+def test_damaged_word_counts_are_told(cli, corpus, tmp_path):
+    needs_words()
+    assert cli("index", "build", corpus, "--out", "ix", "--method", "bm25")[0] == 0
+    for path in sorted((tmp_path / "ix" / "bm25").iterdir()):
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2])
+        code, _, err = cli("index", "query", "ix", "pain")
+        assert (code, "build the index again" in err, err.count("\n")) == (6, True, 1), path
+        path.write_bytes(data)
+    blank = tmp_path / "blank.jsonl"
+    blank.write_text('{"id": "a", "text": "!!!"}\n')
+    assert cli("index", "build", blank, "--out", "iy", "--method", "bm25")[0] == 3
+    assert not any("iy" in path.name for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"index": 0, "embedding": [1.0]}] * 3,
+        [{"index": at, "embedding": [0.0, 0.0]} for at in range(3)],
+        [{"index": at, "embedding": [1e308, 1e308]} for at in range(3)],
+        [{"index": at, "embedding": [True]} for at in range(3)],
+    ],
+)
+def test_vectors_that_cannot_be_are_refused(cli, corpus, tmp_path, endpoint, rows):
+    entry = {"id": "e", "provider": "openai_compatible", "url": endpoint.url}
+    (tmp_path / "models.json").write_text(json.dumps({"models": [entry]}))
+    endpoint.replies += [
+        (200, {}, vectors_of(1, len(rows[0]["embedding"]))),
+        (200, {}, {"data": rows}),
+    ]
+    code, _, err = cli("index", "build", corpus, "--out", "ix", "--embedder", "endpoint:e")
+    assert (code, err.count("\n")) == (5, 1)
+    assert not (tmp_path / "ix").exists()

@@ -188,6 +188,8 @@ def test_hostile_xml_is_refused(reply_, says):
         ("web_search", '{"query": "%s"}' % ("x" * 2000), "at most 1000"),
         ("arxiv_search", '{"query": "!?"}', "holds no words"),
         ("url_fetch", '{"url": "http://127.0.0.1/"}', "there is no tool 'url_fetch'"),
+        ("web_search", '{"\\ud800": 1}', "unknown argument ?"),
+        ("\ud800", "{}", "there is no tool '?'"),
     ],
 )
 def test_a_model_s_mistake_is_told_to_it_and_asks_nobody(services, name, arguments, says):
@@ -227,6 +229,23 @@ def test_a_key_that_is_not_set_is_told_before_any_call(services):
     box = toolbox(services, search="brave", search_key_env="BRAVE_KEY")
     with pytest.raises(Permanent, match="BRAVE_KEY is not set"):
         asyncio.run(box.ready())
+
+
+@pytest.mark.parametrize("key", ["abc\n", "a b", " abc", "a\x00"])
+def test_a_key_that_no_header_takes_is_told_by_the_name_of_its_variable(services, key):
+    box = toolbox(services, {"BRAVE_KEY": key}, search="brave", search_key_env="BRAVE_KEY")
+    with pytest.raises(Permanent, match="BRAVE_KEY holds a blank or a line end"):
+        asyncio.run(box.ready())
+
+
+@pytest.mark.parametrize("field", ["pubmed_url", "arxiv_url"])
+@pytest.mark.parametrize("url", ["", "http://exa mple.org"])
+def test_an_address_that_cannot_work_never_becomes_a_plan(field, url):
+    tool = "pubmed_search" if field == "pubmed_url" else "arxiv_search"
+    assert (
+        f"'tools.{field}' is no plain address"
+        in ToolRules(use=(tool,), **{field: url}).problem()
+    )
 
 
 @pytest.mark.parametrize("url", ["https://u:p@host/", "https://host/?key=1", "ftp://host", "x"])

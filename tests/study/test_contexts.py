@@ -190,6 +190,8 @@ def test_the_sheet_comes_in_every_form(study, tmp_path, cli, runs):
 def test_two_runs_with_the_same_row_and_runs_that_measure_none_are_refused(runs, place):
     with pytest.raises(InputError, match="both measure accuracy; give one run of each"):
         contexts_study([runs[0], open_run(runs[0].path), rerun(place)])
+    with pytest.raises(InputError, match="both measure accuracy"):
+        contexts_study([runs[0], runs[0]])
     with pytest.raises(InputError, match="expected a quiz"):
         contexts_study([ddx_run(place)])
 
@@ -285,6 +287,26 @@ def test_broken_predictions_are_told_by_row_and_leave_nothing(tmp_path, predicti
     with pytest.raises(InputError) as caught:
         import_healthbranches(folder, to=tmp_path / "run")
     assert says in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_of_one_item_says_that_it_is_too_little(tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.law_items()[:1])
+    makers.write_models(tmp_path, makers.fake(reply="A"))
+    run = medassay.run(makers.write_plan(tmp_path), secrets={})
+    with pytest.raises(InputError, match="no row has two items with a score"):
+        contexts_study([run])
+
+
+def test_questions_without_rows_and_odd_categories_are_refused(tmp_path):
+    bare = {k: v for k, v in QUESTION.items() if k != "row"}
+    with pytest.raises(InputError, match="row"):
+        import_healthbranches(raw(tmp_path / "a", [bare], [SAID]), to=tmp_path / "run")
+    for n, text in enumerate(("[]", '"x"', "{", '{"gout": "../x"}', '{"gout": ["x"]}', "\xff")):
+        folder = raw(tmp_path / f"b{n}", [QUESTION], [SAID])
+        (folder / "category.json").write_text(text, encoding="latin-1")
+        with pytest.raises(InputError, match=r"category\.json"):
+            import_healthbranches(folder, to=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

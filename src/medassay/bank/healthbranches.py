@@ -81,7 +81,7 @@ def read_options(cell: str) -> list[str]:
         parsed = ast.literal_eval(cell)
         if isinstance(parsed, list):
             return [str(option) for option in parsed]
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (TypeError, ValueError, SyntaxError, MemoryError, RecursionError):
         pass
     inner = cell.strip().removeprefix("[").removesuffix("]").strip()
     return [part.strip().strip("'\"") for part in _BETWEEN.split(inner)] if inner else []

@@ -121,11 +121,12 @@ def query(
     models: Path = MODELS,
 ) -> None:
     """Search an index, and show the chunks in the order in which a model would get them."""
+    from medassay.core.jsontext import storable
     from medassay.runner.bridge import run_async
     from medassay.solver.retrieve.index import Found, Index
 
-    if not text.strip():
-        raise InputError("the text to look for is blank")
+    if not text.strip() or storable(text) != text:
+        raise InputError("the text to look for is blank, or not UTF-8; expected words")
     index = Index(folder)
     index.use(models, os.environ)
 

@@ -13,6 +13,17 @@ _LONG = re.compile(rb"[0-9]{16}")
 _SAFE_INTEGER = 2**53 - 1
 
 
+def storable(text: str) -> str:
+    r"""Return text that can be stored: lone surrogates, which are no characters, become "?".
+
+    Examples
+    --------
+    >>> storable("a\ud800b")
+    'a?b'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def parse_json(data: bytes, where: str) -> Any:
     """Return the JSON value in `data` (UTF-8, a byte order mark is allowed).
 

@@ -37,10 +37,8 @@ class Retrieval:
 
     def problem(self) -> str | None:
         """Return what is wrong, None if nothing is."""
-        if not self.index:
-            return (
-                "'retrieval.index' is empty; `medassay index build CORPUS --out DIR` makes one"
-            )
+        if not self.index or not self.index.isprintable():
+            return "'retrieval.index' names no folder; `medassay index build CORPUS --out DIR` makes one"
         if not 1 <= self.k <= 100:
             return f"'retrieval.k' is {self.k}; 1 to 100 is needed"
         return None
@@ -98,8 +96,10 @@ class ToolRules:
             yield f"'tools.search_key_env' is empty; {self.search} needs a key in an environment variable"
 
     def _of_places(self) -> Iterator[str]:
+        needed = {"pubmed_url": "pubmed_search", "arxiv_url": "arxiv_search"}
         for field in ("search_url", "pubmed_url", "arxiv_url"):
-            if getattr(self, field) and not _is_address(getattr(self, field)):
+            wanted = getattr(self, field) or needed.get(field) in self.use
+            if wanted and not _is_address(getattr(self, field)):
                 yield f"'tools.{field}' is no plain address; expected https://host/… without user, query or key; keys go into environment variables"
         for field in ("search_key_env", "pubmed_key_env"):
             if getattr(self, field) and not _VARIABLE.fullmatch(getattr(self, field)):
@@ -111,6 +111,8 @@ class ToolRules:
 
 def _is_address(url: str) -> bool:
     try:
+        if not url.isprintable() or " " in url:
+            return False
         parts = urlsplit(url)
         # A key in an address would reach manifests and boards.
         plain = not (parts.username or parts.password or parts.query or parts.fragment)

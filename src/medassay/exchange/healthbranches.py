@@ -6,6 +6,7 @@ condition_setting, model, raw_prediction). The authors' further runs stand in se
 
 import datetime as dt
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ QUESTIONS, PREDICTIONS = "questions.csv", "raw_predictions.csv"
 _COLUMNS = {"row", "run", "condition_setting", "model", "raw_prediction"}
 _MAIN = "quiz"  # the run whose settings stand without its name
 _SETTINGS = {"zero_shot": "zero_shot", "zero_shot_rag": "rag"}
+_CATEGORY = re.compile(r"[\w-]([\w -]{0,78}[\w-])?")
 _LONGEST = 100_000  # characters of a reply
 
 Key = tuple[str, str, str, str]  # domain, model, setting, item
@@ -93,14 +95,22 @@ def _categories(folder: Path) -> dict[str, str]:
     """Return condition → category, as far as there is a file that says so."""
     for path in _category_files(folder):
         found = parse_json(path.read_bytes(), path.name)
-        if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
-            raise InputError(f'{path.name}: expected {{"condition": "category", …}}')
+        named = isinstance(found, dict) and all(
+            isinstance(one, str) and _CATEGORY.fullmatch(one) for one in found.values()
+        )
+        if not named:
+            raise InputError(
+                f'{path.name}: expected {{"condition": "category", …}}, categories of letters, digits, "_", "-" and blanks'
+            )
         return {name.casefold(): category for name, category in found.items()}
     return {}
 
 
 def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Item, str]]:
-    asked = {row["row"] for row in read_csv(folder / QUESTIONS)}
+    asked = set()
+    for row in read_csv(folder / QUESTIONS):
+        need_columns(folder / QUESTIONS, row, {"row"})
+        asked.add(row["row"])
     found: dict[Key, tuple[Item, str]] = {}
     for number, row in enumerate(read_csv(folder / PREDICTIONS), 2):
         need_columns(folder / PREDICTIONS, row, _COLUMNS)

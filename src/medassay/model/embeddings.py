@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import stamina
+import stamina.instrumentation
 
 from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec
@@ -14,6 +15,9 @@ from medassay.model.openai_compatible import OpenAICompatible
 
 _BATCH = 64  # texts of a request
 _ATTEMPTS = 6
+_FARTHEST = 1e9  # length of a vector
+# A retry is not news: what failed in the end is told.
+stamina.instrumentation.set_on_retry_hooks([])
 
 
 class EndpointEmbedder(OpenAICompatible):
@@ -53,17 +57,27 @@ class EndpointEmbedder(OpenAICompatible):
     def _vectors(self, data: bytes, n: int) -> list[list[float]]:
         try:
             rows = sorted(json.loads(data)["data"], key=lambda row: int(row["index"]))
-            made = [[float(value) for value in row["embedding"]] for row in rows]
+            numbered = [row["index"] for row in rows] == list(range(n))
+            made = [[_number(value) for value in row["embedding"]] for row in rows]
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
             shown = data[:80].decode("utf-8", "replace")
             raise Permanent(
                 f"{self._spec.id}: not a reply with embeddings: {shown!r}"
             ) from None
         sizes = {len(vector) for vector in made}
-        if len(made) != n or len(sizes) != 1 or 0 in sizes:
+        if not numbered or len(sizes) != 1 or 0 in sizes:
             raise Permanent(
-                f"{self._spec.id}: {len(made)} vectors of {sorted(sizes)} numbers for {n} texts"
+                f"{self._spec.id}: {len(made)} vectors of {sorted(sizes)} numbers for {n} texts; expected one for each, "
+                "numbered from 0"
             )
-        if not all(math.isfinite(value) for vector in made for value in vector):
-            raise Permanent(f"{self._spec.id}: an embedding holds a number that is not finite")
+        if not all(0 < math.hypot(*vector) < _FARTHEST for vector in made):
+            raise Permanent(
+                f"{self._spec.id}: a vector of zeros, or with numbers beyond reason"
+            )
         return made
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r:.40} is no number")
+    return float(value)

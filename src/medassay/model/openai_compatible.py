@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 
 from medassay.core.canonical import canonical
+from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec, Sampling
 from medassay.core.trial import Completion, Finish, Likely, Prompt, ToolCall, Usage
 from medassay.errors import Permanent, Transient
@@ -241,7 +242,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 def _text(value: Any) -> str:
     """Return text that can be stored: lone surrogates, which are no characters, become "?"."""
-    return str(value).encode("utf-8", "replace").decode("utf-8")
+    return storable(str(value))
 
 
 def _count(given: Any) -> int:

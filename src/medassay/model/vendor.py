@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec, Sampling
 from medassay.core.trial import Completion, Finish, Likely, Prompt, ToolCall, Usage
 from medassay.errors import Permanent, Transient
@@ -261,8 +262,8 @@ def _call(part: Any) -> ToolCall:
 
 
 def _clean(text: str) -> str:
-    """Return text that can be stored: lone surrogates, which are no characters, become "?"."""
-    return text.encode("utf-8", "replace").decode("utf-8")[:20_000]
+    """Return text that can be stored, no longer than any argument should be."""
+    return storable(text)[:20_000]
 
 
 def _completion(response: Any, seconds: float) -> Completion:
@@ -277,7 +278,7 @@ def _completion(response: Any, seconds: float) -> Completion:
     usage = response.usage
     logprobs, alternatives = _logprobs((response.provider_details or {}).get("logprobs"))
     return Completion(
-        text=text.encode("utf-8", "replace").decode(),
+        text=storable(text),
         calls=calls,
         finish=finish,
         usage=Usage(
@@ -303,7 +304,7 @@ def _logprobs(
 
 def _likely(candidates: Any) -> tuple[Likely, ...]:
     return tuple(
-        (str(c["token"]).encode("utf-8", "replace").decode(), float(c["log_probability"]))
+        (storable(str(c["token"])), float(c["log_probability"]))
         for c in candidates or ()
         if c["token"] is not None
         and c["log_probability"] is not None

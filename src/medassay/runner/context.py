@@ -15,7 +15,7 @@ from medassay.core.item import Item
 from medassay.core.lookup import CONTEXTS, PASSAGES, PATHS, TEXTS, Given, Retrieval
 from medassay.core.plan import Plan
 from medassay.core.trial import Setting
-from medassay.errors import InputError, Interrupted
+from medassay.errors import InputError, IntegrityError, Interrupted
 from medassay.runner.bridge import run_async
 from medassay.runner.progress import Silent, Stop
 from medassay.storage.measure import MeasureStore
@@ -150,7 +150,10 @@ class Contexts:
         index, numbers = self._searched(), self._known.get(_key(self._query(item)))
         if numbers is None:  # only a preview asks before `find`: as much as there may be
             return Given(passages=("x" * index.described["size"],) * self._rules.k)
-        chunks = [index.chunk(int(number)) for number in numbers if number is not None]
+        places = [int(number) for number in numbers if number is not None]
+        if any(not 0 <= place < index.n for place in places):
+            raise IntegrityError("retrieved/: damaged; remove the folder, it is found again")
+        chunks = [index.chunk(place) for place in places]
         own = index.document(item.condition) if item.condition else None
         return Given(
             passages=tuple(one["text"] for one in chunks),

@@ -15,6 +15,7 @@ from medassay.answer.catalog import PARSERS
 from medassay.answer.parse import read_answer
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
+from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec
 from medassay.core.trial import Answer, Prompt
 from medassay.errors import Permanent, Transient
@@ -117,7 +118,7 @@ class Engine:
         record = failed_record(cell, item.id, repeat, reason)
         timing: dict[str, Any] = {"seconds": 0.0}
         if not isinstance(error, Transient | Permanent):  # our own mistake: keep what shows it
-            timing["traceback"] = "".join(traceback.format_exception(error))
+            timing["traceback"] = storable("".join(traceback.format_exception(error)))
         self._journal.append(None, canonical(record), b"null", timing)
         self._progress.advance(cell.model, cell.domain, "failed")
 
@@ -195,5 +196,5 @@ def failed_record(cell: Cell, item_id: str, repeat: int, reason: str) -> dict[st
         "repeat": repeat,
         "outcome": "failed",
         "value": None,
-        "reason": reason[:300],
+        "reason": storable(reason[:300]),
     }

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from medassay.core.canonical import canonical, sha256_hex, short_hash
+from medassay.errors import IntegrityError
 
 Values = tuple[float | None, ...]
 
@@ -33,8 +34,14 @@ class MeasureStore:
                     if not line.endswith(b"\n"):
                         break
                     whole += len(line)
-                    record = json.loads(line)
-                    self._known.setdefault(record["key"], tuple(record["values"]))
+                    try:
+                        record = json.loads(line)
+                        self._known.setdefault(record["key"], tuple(record["values"]))
+                    except (ValueError, LookupError, TypeError):
+                        raise IntegrityError(
+                            f"{folder.name}/{self._path.name} at byte {whole - len(line)}: damaged; remove the file, what "
+                            "it holds is computed again"
+                        ) from None
             if whole < self._path.stat().st_size:
                 os.truncate(self._path, whole)
 

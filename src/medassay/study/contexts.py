@@ -200,8 +200,11 @@ def _refuse_twice(columns: Sequence[Column]) -> None:
     """Refuse two runs of one measure: a table has one series of it, and its models are ranked among themselves."""
     owners: dict[str, str] = {}
     for column in columns:
-        other = owners.setdefault(column.measure, column.run.id)
-        if other != column.run.id:
+        other = owners.get(column.measure)
+        owners[column.measure] = column.run.id
+        if not column.estimates:
+            raise InputError(f"run {column.run.id}: no row has two items with a score")
+        if other is not None:
             raise InputError(
                 f"runs {other} and {column.run.id} both measure {column.measure}; give one run of each measure, with all its "
                 "models in one plan"

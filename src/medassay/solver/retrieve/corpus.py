@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from medassay.core.canonical import canonical
-from medassay.core.jsontext import parse_json
+from medassay.core.jsontext import parse_json, storable
 from medassay.errors import InputError
 
 _ENDINGS = (".md", ".txt")
@@ -50,7 +50,10 @@ def _of_folder(folder: Path) -> Iterator[Document]:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from None
-        yield Document(str(path.relative_to(folder).with_suffix("")), text)
+        name = str(path.relative_to(folder).with_suffix(""))
+        if storable(name) != name:
+            raise InputError(f"{storable(str(path))}: its name is not UTF-8; rename the file")
+        yield Document(name, text)
 
 
 def _of_lines(path: Path) -> Iterator[Document]:
@@ -68,16 +71,18 @@ def _of_lines(path: Path) -> Iterator[Document]:
                 raise InputError(
                     f'{where}: expected {{"id": "name", "text": "…"}}, both texts, the name not empty'
                 )
-            yield Document(name, text)
+            yield Document(storable(name), storable(text))
 
 
 def corpus_hash(path: Path) -> str:
     """Return the SHA-256 over all documents; refuses a name that occurs twice, and a corpus of blank texts."""
     digest, seen, characters = hashlib.sha256(), set[str](), 0
     for document in read_corpus(path):
-        if (known := same_name(document.name)) in seen:
-            raise InputError(f"{path}: two documents are named '{document.name}'")
-        seen.add(known)
+        if document.name in seen:
+            raise InputError(
+                f"{path}: two documents are named '{document.name}'; names (of files without their ending) must differ"
+            )
+        seen.add(document.name)
         characters += len(document.text.strip())
         digest.update(canonical([document.name, document.text]))
     if not characters:

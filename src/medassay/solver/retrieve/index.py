@@ -22,12 +22,14 @@ from medassay.solver.retrieve.chunk import OVERLAP, SIZE, Merging, split
 from medassay.solver.retrieve.corpus import Document, corpus_hash, read_corpus, same_name
 from medassay.solver.retrieve.embed import Embedder, find_embedder
 from medassay.solver.retrieve.search import VectorFile, fused, nearest
+from medassay.storage.run import refuse_inside
 
 Method = Literal["dense", "bm25", "hybrid"]
 METHODS: tuple[Method, ...] = get_args(Method)
 _BATCH = 256  # chunks embedded at once
 _DEPTH = 50  # of the rankings that a hybrid search joins
 _FORMAT = 1
+_COUNTED = ("documents", "chunks", "characters")
 Progress = Callable[[int, int], None]
 
 
@@ -89,12 +91,20 @@ async def build_index(
         "method": parameters.method,
         "embedder": None if embedder is None else embedder.id,
     }
+    out = out.resolve()  # what a link leads to, and "." by its name
+    refuse_inside(out)
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not is_index(out))):
         raise InputError(f"{out}: exists and is no index; nothing is overwritten")
-    if is_index(out) and _described(out)["id"] == short_hash(identity):
+    if is_index(out) and _built_as(out) == short_hash(identity):
         return False
     out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_name(out.name + ".part")
+    part = out.with_name(f".{out.name}.building")
+    ours = {part: "lock", _replaced(out): "index.json"}  # what a build that was cut off leaves
+    for folder, name in ours.items():
+        if folder.exists() and any(folder.iterdir()) and not (folder / name).is_file():
+            raise InputError(
+                f"{folder}: is in the way, and nothing that this command left; move it"
+            )
     part.mkdir(exist_ok=True)
     with (part / "lock").open("w") as lock:
         try:
@@ -106,7 +116,11 @@ async def build_index(
         if embedder is not None:
             width = await _embed(part, counts["chunks"], embedder, progress)
         if parameters.method != "dense":
-            _count_words(part)
+            try:
+                _count_words(part)
+            except InputError:
+                shutil.rmtree(part)
+                raise
         described = {
             "schema_version": 1,
             "id": short_hash(identity),
@@ -120,9 +134,14 @@ async def build_index(
     return True
 
 
+def _replaced(out: Path) -> Path:
+    """Return where an index lies while its successor takes its place."""
+    return out.with_name(f".{out.name}.replaced")
+
+
 def _install(part: Path, out: Path) -> None:
     """Put a finished index in its place; what was there goes only then."""
-    old = out.with_name(out.name + ".old")
+    old = _replaced(out)
     shutil.rmtree(old, ignore_errors=True)  # of a move that was cut off
     if out.exists():
         out.rename(old)
@@ -132,25 +151,39 @@ def _install(part: Path, out: Path) -> None:
         (out / name).unlink()
 
 
+def _built_as(folder: Path) -> str:
+    """Return the id of an index; empty for a damaged one, which is built anew."""
+    try:
+        return str(_described(folder)["id"])
+    except (InputError, IntegrityError):
+        return ""
+
+
 def is_index(folder: Path) -> bool:
     """Return whether a folder holds an index."""
     return (folder / "index.json").is_file()
 
 
+_FIELDS: Mapping[str, type] = {
+    **dict.fromkeys(("id", "corpus_sha256", "merging", "method", "embedder_place"), str),
+    **dict.fromkeys(("chunks", "documents", "format", "overlap", "size", "width"), int),
+}
+
+
 def _described(folder: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = parse_json(
-            (folder / "index.json").read_bytes(), f"{folder.name}/index.json"
+            (folder / "index.json").read_bytes(), f"{folder}/index.json"
         )
-        found["id"], found["chunks"], found["documents"]
-    except FileNotFoundError:
+    except OSError:
         raise InputError(
             f"{folder}: no index; `medassay index build CORPUS --out {folder}` makes one"
         ) from None
-    except (KeyError, TypeError):
-        raise InputError(
-            f"{folder}/index.json: not written by `medassay index build`"
-        ) from None
+    fine = isinstance(found, dict) and all(
+        type(found.get(name)) is kind for name, kind in _FIELDS.items()
+    )
+    if not fine or "embedder" not in found:
+        raise IntegrityError(f"{folder}/index.json: damaged; build the index again")
     return found
 
 
@@ -159,15 +192,16 @@ def _begin(
 ) -> dict[str, int]:
     """Write documents and chunks, unless an earlier build of the same has; return how many there are."""
     mark = part / "identity.json"
-    if mark.is_file():
+    try:
         known = parse_json(mark.read_bytes(), mark.name)
         if known["identity"] == dict(identity):
-            counts: dict[str, int] = known["counts"]
-            return counts
+            return {name: int(known["counts"][name]) for name in _COUNTED}
+    except (OSError, InputError, LookupError, TypeError, ValueError):
+        pass  # nothing to build upon
     for path in part.iterdir():
         if path.name != "lock":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    counts = {"documents": 0, "chunks": 0, "characters": 0}
+    counts = dict.fromkeys(_COUNTED, 0)
     with (
         (part / "documents.jsonl").open("wb") as documents,
         (part / "chunks.jsonl").open("wb") as chunks,
@@ -270,7 +304,8 @@ def _count_words(part: Path) -> None:
 class _Lines:
     """Records of a JSONL file, each read when it is asked for."""
 
-    def __init__(self, path: Path, n: int) -> None:
+    def __init__(self, path: Path, n: int, keys: set[str]) -> None:
+        self._keys = keys
         starts = array("Q", [0])
         try:
             with path.open("rb") as lines:
@@ -293,7 +328,11 @@ class _Lines:
     def __getitem__(self, number: int) -> dict[str, Any]:
         start = self._starts[number]
         line = os.pread(self._file, self._starts[number + 1] - start, start)
-        found: dict[str, Any] = parse_json(line, f"{self._name} line {number + 1}")
+        found: Any = parse_json(line, f"{self._name} line {number + 1}")
+        if not isinstance(found, dict) or set(found) != self._keys:
+            raise IntegrityError(
+                f"{self._name} line {number + 1}: damaged; build the index again"
+            )
         return found
 
 
@@ -306,11 +345,13 @@ class Index:
         self.id: str = self.described["id"]
         self.n: int = self.described["chunks"]
         self.method: Method = self.described["method"]
-        if self.described.get("format") != _FORMAT or self.method not in METHODS:
+        if self.described["format"] != _FORMAT or self.method not in METHODS:
             raise InputError(f"{folder}: an index of another version; build it again")
         self.embedder: Embedder | None = None
-        self._chunks = _Lines(folder / "chunks.jsonl", self.n)
-        self._documents = _Lines(folder / "documents.jsonl", self.described["documents"])
+        keys = {"document", "start", "text"}
+        self._chunks = _Lines(folder / "chunks.jsonl", self.n, keys)
+        n = self.described["documents"]
+        self._documents = _Lines(folder / "documents.jsonl", n, {"name", "text"})
         self._names: dict[str, int] | None = None
         self._vectors: VectorFile | None = None
         self._counted: Any = None
@@ -338,10 +379,11 @@ class Index:
         """Return the document of a name, whatever its case and marks; None if there is none."""
         if self._names is None:
             whole = [self._documents[n]["name"] for n in range(self.described["documents"])]
-            # A file in a subfolder answers to its own name, unless another is named so.
+            # A file in a subfolder answers to its own name, unless another is named so; as written goes first.
             last = {same_name(name.rpartition("/")[2]): n for n, name in enumerate(whole)}
-            self._names = last | {same_name(name): n for n, name in enumerate(whole)}
-        number = self._names.get(same_name(name))
+            alike = {same_name(name): n for n, name in enumerate(whole)}
+            self._names = last | alike | {name: n for n, name in enumerate(whole)}
+        number = self._names.get(name, self._names.get(same_name(name)))
         return None if number is None else Document(**self._documents[number])
 
     def chunk(self, number: int) -> dict[str, Any]:
@@ -385,7 +427,7 @@ class Index:
     def _by_words(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
         bm25s, _ = _bm25()
         if self._counted is None:
-            self._counted = bm25s.BM25.load(str(self.folder / "bm25"), mmap=True)
+            self._counted = self._loaded(bm25s)
         found: list[list[tuple[int, float]]] = []
         for words in _words(texts):
             known = [word for word in words if word in self._counted.vocab_dict]
@@ -396,6 +438,17 @@ class Index:
             shared = np.flatnonzero(scores > 0)
             order = shared[np.argsort(-scores[shared], kind="stable")][:k]
             found.append([(int(one), float(scores[one])) for one in order])
+        return found
+
+    def _loaded(self, bm25s: Any) -> Any:
+        try:
+            found = bm25s.BM25.load(str(self.folder / "bm25"), mmap=True)
+            if int(found.scores["num_docs"]) != self.n:
+                raise ValueError("of another index")
+        except (OSError, LookupError, TypeError, ValueError, EOFError) as error:
+            raise IntegrityError(
+                f"{self.folder}/bm25: damaged ({' '.join(str(error).split())[:80]}); build the index again"
+            ) from None
         return found
 
     def _found(

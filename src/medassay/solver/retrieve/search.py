@@ -122,6 +122,10 @@ def _tighten(found: list[tuple[Distances, Ids]], k: int, slack: float) -> float:
 def _exact(
     vectors: VectorFile, query: Vectors, found: list[tuple[Distances, Ids]], k: int
 ) -> tuple[Ids, Distances]:
+    if not found:
+        raise IntegrityError(
+            "vectors.f32: holds numbers that are not finite; build the index again"
+        )
     ids = np.sort(np.concatenate([i for _, i in found]))
     apart = vectors.rows(ids).astype(np.float64) - query.astype(np.float64)
     distances = np.sqrt(np.einsum("ij,ij->i", apart, apart))

@@ -6,6 +6,7 @@ like the first. No cookies, no credentials, no proxy, no connection kept. Bytes,
 """
 
 import asyncio
+import codecs
 import os
 import socket
 import sys
@@ -16,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
 
 from medassay.core.lookup import LONGEST_RESULT
 from medassay.errors import GateError, ToolError, UnavailableError
@@ -35,6 +37,32 @@ _PLAIN = (
     "text/xml",
     "application/xml",
     "application/json",
+)
+_CODECS = frozenset(
+    (
+        *(
+            "ascii",
+            "big5",
+            "cp1250",
+            "cp1251",
+            "cp1252",
+            "cp1253",
+            "cp1254",
+            "cp1257",
+            "euc_jp",
+        ),
+        *(
+            "euc_kr",
+            "gb18030",
+            "gb2312",
+            "gbk",
+            "iso8859-1",
+            "iso8859-15",
+            "iso8859-2",
+            "koi8-r",
+        ),
+        *("iso8859-5", "iso8859-7", "iso8859-9", "shift_jis", "utf-16", "utf-8"),
+    )
 )
 _HEADERS = {
     "User-Agent": "medassay (evaluation of medical language models)",
@@ -162,11 +190,13 @@ class Fetcher:
                 f"url_fetch: no address; expected http(s)://host/…, at most {_LONGEST_URL} characters"
             )
         try:
-            parts = urlsplit(url.strip())
-            host, port = (parts.hostname or "").rstrip("."), parts.port
+            parts, asked = urlsplit(url.strip()), URL(url.strip())
+            # As the client will ask for it, so that no other way to write a host passes a list.
+            host, port = (asked.raw_host or "").rstrip("."), parts.port
         except ValueError:
             raise GateError("url_fetch: no address; expected http(s)://host/…") from None
-        if parts.scheme not in ("http", "https") or not host or port == 0 or "\\" in url:
+        plain = host and port != 0 and "%" not in host and "\\" not in url
+        if parts.scheme not in ("http", "https") or not plain:
             raise GateError(
                 f"url_fetch: '{url[:80]}': only http and https addresses with a host are fetched"
             )
@@ -260,14 +290,20 @@ async def _text_of(kind: str, charset: str | None, data: bytes) -> str:
     if kind in _MARKUP:
         text = await _extracted(data)
     else:
-        try:
-            text = data.decode(charset or "utf-8", "replace")
-        except LookupError:
-            text = data.decode("utf-8", "replace")
+        text = data.decode(_codec(charset), "replace")
     text = text.strip()
     if not text:
         raise ToolError("url_fetch: the page holds no text")
     return text
+
+
+def _codec(charset: str | None) -> str:
+    """Return the codec of a charset that pages have; UTF-8 for any other, since some codecs hang, fail, or are no charsets."""
+    try:
+        found = codecs.lookup(charset or "utf-8").name
+    except (LookupError, ValueError):
+        return "utf-8"
+    return found if found in _CODECS else "utf-8"
 
 
 async def _extracted(page: bytes) -> str:

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import aiohttp
 from aiolimiter import AsyncLimiter
 
+from medassay.core.jsontext import storable
 from medassay.errors import ToolError
 
 _MOST_BYTES = 4 * 2**20
@@ -96,7 +97,7 @@ class Service:
                     if len(data) > _MOST_BYTES:
                         return 0, b"a reply beyond bounds", 0.0
                 return reply.status, bytes(data), _seconds(reply.headers.get("Retry-After"))
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             # Never the error's own text: it may hold the address with a key.
             return 0, type(error).__name__.encode(), 0.0
 
@@ -176,5 +177,5 @@ def short(value: Any, most: int) -> str:
     ('a b', '', 'abc…')
     """
     text = " ".join(str(value).split()) if isinstance(value, str) else ""
-    text = text.encode("utf-8", "replace").decode("utf-8")
+    text = storable(text)
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from medassay.core.canonical import canonical, short_hash
+from medassay.core.jsontext import storable
 from medassay.core.lookup import LONGEST_RESULT, Tool, ToolRules
 from medassay.core.trial import ToolCall
 from medassay.errors import (
@@ -114,9 +115,10 @@ class Toolbox:
             if self._ready:
                 return
             for name, value in self._keys.items():
-                if not value:
+                wrong = "is not set" if not value else "holds a blank or a line end"
+                if not value or not value.isprintable() or value != "".join(value.split()):
                     raise Permanent(
-                        f"[tools]: the environment variable {name} is not set; it must hold the key",
+                        f"[tools]: the environment variable {name} {wrong}; it must hold the key alone",
                         endpoint_wide=True,
                     )
             try:
@@ -196,7 +198,7 @@ def _arguments(tool: Tool, arguments: str) -> dict[str, Any]:
 def _shown(found: Any) -> str:
     """Return what a call gave as text for the model: a page as it is, results as JSON, as many as there is room for."""
     if isinstance(found, str):
-        return found[:LONGEST_RESULT]
+        return storable(found[:LONGEST_RESULT])
     kept = list(found)
     while len(text := canonical({"results": kept}).decode()) > LONGEST_RESULT:
         kept.pop()
@@ -209,11 +211,11 @@ def _text(given: Mapping[str, Any], name: str, most: int) -> str:
         raise ToolError(f"'{name}': expected a text that is not blank")
     if len(value) > most:
         raise ToolError(f"'{name}': {len(value)} characters; at most {most} are taken")
-    return value.encode("utf-8", "replace").decode("utf-8").strip()
+    return storable(value).strip()
 
 
 def _error(told: str, status: Status) -> Result:
-    shown = " ".join(told.split())[:500]
+    shown = storable(" ".join(told.split())[:500])
     return Result(text=canonical({"error": f"{status}: {shown}"}).decode(), status=status)
 
 
