@@ -191,6 +191,8 @@ def read_csv(path: Path, fieldnames: list[str] | None = None) -> Iterator[dict[s
                         "expected one for each (a comma inside a cell needs quotes)"
                     )
                 yield row
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; expected a CSV table") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path.name}: not readable as CSV in UTF-8: {error}") from None
 

@@ -15,6 +15,8 @@ _EXTRAS = {
     "local": "transformers",
     "data": "huggingface_hub",
     "figures": "altair",
+    "rag": "bm25s",
+    "tools": "trafilatura",
     "torch": "torch",
 }
 

@@ -66,10 +66,11 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     """Print the leaderboard of a run, with intervals and shared ranks."""
     from medassay import pipeline
     from medassay.storage.run import open_run
+    from medassay.suite.run import is_suite_folder
     from medassay.task.breakdown import breakdown
 
     of_runs = (figure, by, rules, study, embeddings, passes, domain != "overall")
-    if suite or as_published or (run / "suite.json").is_file():
+    if suite or as_published or is_suite_folder(run):
         _suite(run, to, as_published=as_published, others=any(of_runs))
         return
     found = open_run(run)

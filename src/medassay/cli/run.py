@@ -64,10 +64,11 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     """Ask all models of a plan, or of a whole suite; the same command resumes what was cut off."""
     from medassay import pipeline
     from medassay.cli.report import tell_run
-    from medassay.cli.suite import Wanted, is_suite_plan, run_command
+    from medassay.cli.suite import Wanted, run_command
+    from medassay.suite.plan import is_suite
 
     wanted = Wanted(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
-    if plan is None or is_suite_plan(plan):
+    if plan is None or is_suite(plan):
         if preview or fresh:
             raise UsageError("--plan and --fresh are for plans of one task")
         run_command(

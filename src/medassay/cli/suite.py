@@ -20,13 +20,6 @@ class Wanted:
     metric: str = ""
 
 
-def is_suite_plan(path: Path) -> bool:
-    """Return whether a file is the plan of a suite."""
-    from medassay.suite.plan import is_suite
-
-    return is_suite(path)
-
-
 def run_command(
     path: Path | None,
     wanted: Wanted,

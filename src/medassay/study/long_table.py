@@ -1,7 +1,7 @@
 """Results as a long table: one number for each data set, metric and model. What correlations are computed from."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def read_long(path: Path) -> list[LongRow]:
         Naming the file, the row and what was expected.
     """
     made: list[LongRow] = []
-    for number, row in enumerate(_rows(path), 2):
+    for number, row in enumerate(read_csv(path), 2):
         named = next((name for name in _DATASETS if row.get(name)), None)
         missing = [name for name in ("metric", "model", "value") if name not in row]
         if named is None or missing:
@@ -80,7 +80,7 @@ def read_long(path: Path) -> list[LongRow]:
 def read_external(path: Path) -> list[External]:
     """Return scores from elsewhere: a CSV file with model, name, value, source and date, all of them needed."""
     made = []
-    for number, row in enumerate(_rows(path), 2):
+    for number, row in enumerate(read_csv(path), 2):
         where = f"{path.name} row {number}"
         for key in ("model", "name", "value", "source", "date"):
             if not (row.get(key) or "").strip():
@@ -98,12 +98,6 @@ def read_external(path: Path) -> list[External]:
             )
         )
     return made
-
-
-def _rows(path: Path) -> Iterable[dict[str, str]]:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    return read_csv(path)
 
 
 def _model(row: Mapping[str, str]) -> str:
