@@ -88,6 +88,15 @@ MADE = {
             for d in (-0.2, 0.4)
         ]
     ),
+    "panels": lambda plot: plot(
+        [
+            {"measure": m, "model": who, "setting": s, "score": 3.0, "lo": 2.0, "hi": 4.0}
+            for m in ("accuracy", "judge")
+            for who in ("one", HOSTILE)
+            for s in ("zero_shot", "rag")
+        ],
+        {"accuracy": "accuracy, %", "judge": "judge"},
+    ),
     "positions": lambda plot: plot(
         [
             {"row": m, "at": at, "score": -9.0 - at, "lo": lo, "hi": hi, "n": 9 - at}

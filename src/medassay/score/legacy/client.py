@@ -11,6 +11,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
@@ -24,6 +25,7 @@ from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_nam
 TIMEOUT = 600.0  # seconds for one request, the first loads the model
 DEATHS = 5  # in a row, without a reply between them
 _BATCH = 16
+_LAST_READ = 5.0  # seconds for what a dead worker left in its pipes
 _PASSED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "XDG_CACHE_HOME", "HF_HOME")
 _CACHE = "the package's cache"  # reasons are published: no path of this machine
 _PROGRAM = Path(__file__).with_name("worker.py")
@@ -103,17 +105,20 @@ class Worker:
             env={**kept, **offline, "TOKENIZERS_PARALLELISM": "false"},
         )
         self._replies = Queue()
-        threading.Thread(
-            target=_listen, args=(self._process, self._replies), daemon=True
-        ).start()
-        threading.Thread(target=self._hear, args=(self._process,), daemon=True).start()
+        self._readers = [
+            threading.Thread(target=_listen, args=(self._process, self._replies), daemon=True),
+            threading.Thread(target=self._hear, args=(self._process,), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
 
     def _hear(self, process: "subprocess.Popen[bytes]") -> None:
         """Keep the last line that the worker's libraries printed: it often says why it died."""
         assert process.stderr is not None
-        for line in process.stderr:
-            if said := line.decode(errors="replace").strip():
-                self._last_words = said[:200]
+        with process.stderr:
+            for line in process.stderr:
+                if said := line.decode(errors="replace").strip():
+                    self._last_words = said[:200]
 
     def close(self) -> None:
         """End the process."""
@@ -122,18 +127,19 @@ class Worker:
         process, self._process = self._process, None
         process.kill()
         process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                try:
-                    stream.close()
-                except BrokenPipeError:
-                    continue
+        if process.stdin is not None:
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+        # Whoever reads a stream closes it: closed under a reader, it breaks in his hands.
+        for reader in self._readers:
+            reader.join(_LAST_READ)
 
 
 def _listen(process: "subprocess.Popen[bytes]", replies: "Queue[bytes | None]") -> None:
     assert process.stdout is not None
-    for line in process.stdout:
-        replies.put(line if line.endswith(b"\n") else None)
+    with process.stdout:
+        for line in process.stdout:
+            replies.put(line if line.endswith(b"\n") else None)
     replies.put(None)
 
 
