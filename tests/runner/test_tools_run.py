@@ -320,6 +320,22 @@ def test_fresh_asks_models_and_services_anew(tmp_path, services):
     assert services.asked.total() == 2 * asked
 
 
+def test_what_a_tool_found_otherwise_is_the_cause_of_another_answer():
+    from medassay.runner.fresh import _cause
+
+    def trial(text, *calls):
+        keys = ("turn", "tool", "arguments", "sha256")
+        return {"text": text, "trace": [dict(zip(keys, call, strict=True)) for call in calls]}
+
+    old = trial("A", (1, "web_search", "{}", "x"), (2, "web_search", "{}", "y"))
+    other = trial("B", (1, "web_search", "{}", "z"), (2, "web_search", '{"q":1}', "y"))
+    asked = trial("B", (1, "web_search", '{"q":1}', "z"))
+    assert _cause(old, other, closed=True) == "tool"
+    assert _cause(old, asked, closed=True) == "unknown"
+    assert _cause(old, {**old, "text": "B"}, closed=True) == "unknown"
+    assert _cause(old, old, closed=True) == "bug"
+
+
 def test_forgetting_an_item_forgets_what_was_looked_up_for_it(tmp_path, services):
     from medassay.audit.tombstone import forget
 

@@ -5,7 +5,7 @@ bank versions, "Runs".
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,18 +134,30 @@ def _differences(
                 "old": one,
                 "new": other,
                 "delta": other - one if numbers else None,
-                "cause": _cause(old[0].get("text") == new[0].get("text"), closed=closed),
+                "cause": _cause(old[0], new[0], closed=closed),
                 "opened": opened,
                 "note": "a fresh call against the stored run",
             }
             return
 
 
-def _cause(same_text: bool, *, closed: bool) -> str:
-    """Return what made a difference, where the records tell: the same words cannot score otherwise."""
-    if not same_text:
+def _cause(old: Mapping[str, Any], new: Mapping[str, Any], *, closed: bool) -> str:
+    """Return what made a difference, where the records tell: the same words cannot score otherwise, other findings lead elsewhere."""
+    if _found_otherwise(old, new):
+        return "tool"
+    if old.get("text") != new.get("text"):
         return "unknown"
     return "bug" if closed else "judge"
+
+
+def _found_otherwise(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Return whether the first thing that differs on the way to two answers is what the same call of a tool gave."""
+    for one, other in zip(old.get("trace", ()), new.get("trace", ()), strict=False):
+        if any(one[key] != other[key] for key in ("turn", "tool", "arguments")):
+            return False
+        if one["sha256"] != other["sha256"]:
+            return True
+    return False
 
 
 def _interval(run: Run, key: tuple[str, ...]) -> tuple[float, float] | None:
