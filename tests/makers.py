@@ -272,8 +272,8 @@ def pathway_items():
 def write_index(folder, texts=None, **parameters):
     """Write a corpus and its index, embedded by hashed words."""
     from medassay.runner.bridge import run_async
+    from medassay.solver.retrieve.build import Parameters, build_index
     from medassay.solver.retrieve.embed import FakeEmbedder
-    from medassay.solver.retrieve.index import Parameters, build_index
 
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)

@@ -171,8 +171,8 @@ def healthbranches(data, folder):
 
     from medassay.bank import bank_records, write_bank
     from medassay.bank.catalog import BANKS
+    from medassay.solver.retrieve.build import Parameters, build_index
     from medassay.solver.retrieve.embed import FakeEmbedder
-    from medassay.solver.retrieve.index import Parameters, build_index
 
     for name in ("healthbranches", "healthbranches_open"):
         bank = BANKS[name].load(data / "healthbranches")

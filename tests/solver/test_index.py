@@ -13,8 +13,9 @@ from tests.conftest import absent
 from tests.contract.test_providers import Endpoint
 
 from medassay.errors import InputError, IntegrityError, Permanent
+from medassay.solver.retrieve.build import Parameters, build_index
 from medassay.solver.retrieve.embed import FakeEmbedder
-from medassay.solver.retrieve.index import Index, Parameters, build_index
+from medassay.solver.retrieve.index import Index
 
 TEXTS = {
     "Chest pain": "Crushing retrosternal pain with sweating points to the heart.\n\nAn electrocardiogram comes first.",
@@ -107,14 +108,14 @@ def test_bm25_scores_are_those_of_the_formula(tmp_path):
 def test_a_build_that_was_killed_goes_on_where_it_was(tmp_path, corpus):
     slow = (
         "import asyncio, sys\nfrom pathlib import Path\n"
-        "from medassay.solver.retrieve import index\n"
+        "from medassay.solver.retrieve import build\n"
         "from medassay.solver.retrieve.embed import FakeEmbedder\n"
         "class Slow(FakeEmbedder):\n"
         "    async def embed(self, texts):\n"
         "        await asyncio.sleep(0.2)\n        return await super().embed(texts)\n"
-        "index._BATCH = 4\n"
-        "asyncio.run(index.build_index(Path(sys.argv[1]), Path(sys.argv[2]),"
-        " index.Parameters(size=30, overlap=5), Slow()))\n"
+        "build._BATCH = 4\n"
+        "asyncio.run(build.build_index(Path(sys.argv[1]), Path(sys.argv[2]),"
+        " build.Parameters(size=30, overlap=5), Slow()))\n"
     )
     out = tmp_path / "ix"
     process = subprocess.Popen([sys.executable, "-c", slow, str(corpus), str(out)])

@@ -64,8 +64,8 @@ def _index(place: Path) -> None:
     from importlib.resources import as_file
 
     from medassay.runner.bridge import run_async
+    from medassay.solver.retrieve.build import Parameters, build_index
     from medassay.solver.retrieve.embed import find_embedder
-    from medassay.solver.retrieve.index import Parameters, build_index
 
     parameters = Parameters()
     embedder = find_embedder(parameters.embedder, None, {})

@@ -13,7 +13,7 @@ from medassay.errors import InputError, Interrupted, UsageError
 
 if TYPE_CHECKING:
     from medassay.runner.progress import Stop
-    from medassay.solver.retrieve.index import Parameters, Progress
+    from medassay.solver.retrieve.build import Parameters, Progress
 
 _EVERY = 5.0  # seconds between messages
 
@@ -49,8 +49,9 @@ def build(
     """Build an index; built anew only when corpus or parameters change, and resumed when cut off."""
     from medassay.runner.bridge import run_async
     from medassay.runner.progress import Stop
+    from medassay.solver.retrieve.build import build_index
     from medassay.solver.retrieve.embed import find_embedder
-    from medassay.solver.retrieve.index import Index, build_index
+    from medassay.solver.retrieve.index import Index
 
     wanted = _parameters(embedder, method, chunks)
     found = None if method == "bm25" else find_embedder(embedder, models, os.environ)
@@ -95,7 +96,8 @@ def _telling(stop: "Stop") -> "Progress":
 
 
 def _parameters(embedder: str, method: str, chunks: str) -> "Parameters":
-    from medassay.solver.retrieve.index import METHODS, Parameters
+    from medassay.solver.retrieve.build import Parameters
+    from medassay.solver.retrieve.index import METHODS
 
     if method not in METHODS:
         raise UsageError(f"--method: '{method}'; expected {', '.join(METHODS)}")
@@ -106,7 +108,8 @@ def _parameters(embedder: str, method: str, chunks: str) -> "Parameters":
         )
     return Parameters(
         method=next(one for one in METHODS if one == method),
-        embedder=embedder,
+        # A folder is found from wherever the index is searched.
+        embedder=str(Path(embedder).resolve()) if Path(embedder).is_dir() else embedder,
         size=int(found[1]),
         overlap=int(found[2]),
         merging="whole" if found[3] else "levels",
