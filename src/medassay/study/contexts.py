@@ -211,11 +211,6 @@ def _refuse_twice(columns: Sequence[Column]) -> None:
             )
 
 
-def is_topline(setting: str) -> bool:
-    """Return whether a setting is an upper bound, which gets no rank."""
-    return setting.startswith("topline")
-
-
 def order_of(setting: str) -> tuple[int, str]:
     """Return the place of a setting in tables: bare, with examples, retrieved, then the toplines."""
     kind = setting.partition(":")[0]
@@ -252,10 +247,10 @@ def _ranks(
 ) -> dict[str, int]:
     """Return the shared rank group of each model of a setting on the items that all have, 1 the best.
 
-    Nothing for toplines, and for rows that the run does not rank.
+    Nothing for rows that the run does not rank, toplines among them.
     """
     models = [model for model in own if (model, setting) not in column.unranked]
-    if is_topline(setting) or not models:
+    if not models:
         return {}
     values = [column.values[model, setting] for model in models]
     common = sorted(set(values[0]).intersection(*values[1:]))
