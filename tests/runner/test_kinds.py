@@ -9,6 +9,14 @@ from medassay.task.closed import CLOSED
 from medassay.task.scoring import RunItems
 from medassay.task.standings import Table, leaderboard_document
 
+MANIFEST = {
+    "domains": {"law": "law-2026.1"},
+    "run": "r-1",
+    "methodology": "x",
+    "models": {"m": {"provider": "import"}},
+    "plan": {"n_resamples": 200, "rank_rule": "leader", "separation": "both"},
+}
+
 
 def test_tools_minus_solo_is_paired_and_of_each_kind(tmp_path):
     items = makers.many_items(40)
@@ -22,14 +30,7 @@ def test_tools_minus_solo_is_paired_and_of_each_kind(tmp_path):
         for mode, score in scores.items():
             key = {"domain": "law", "model": "m", "setting": "zero_shot", "mode": mode}
             table.add({**key, "item": item["id"], "outcome": "answered"}, score)
-    manifest = {
-        "domains": {"law": "law-2026.1"},
-        "run": "r-1",
-        "methodology": "x",
-        "models": {"m": {"provider": "import"}},
-        "plan": {"n_resamples": 200, "rank_rule": "leader", "separation": "both"},
-    }
-    found = leaderboard_document(table, manifest, CLOSED)["by_kind"]["tools_minus_solo"]
+    found = leaderboard_document(table, MANIFEST, CLOSED)["by_kind"]["tools_minus_solo"]
     by = {(row["domain"], row["kind"]): row for row in found}
     assert by["law", "public"]["diff"] == pytest.approx(5 / 20)
     assert 0 < by["law", "public"]["lo"] <= 0.25 <= by["law", "public"]["hi"]
@@ -48,13 +49,6 @@ def test_one_cluster_has_no_interval_and_few_are_never_told_different(tmp_path):
             for mode, score in (("solo", 0.0), ("tools", 1.0)):
                 key = {"domain": "law", "model": "m", "setting": "zero_shot", "mode": mode}
                 table.add({**key, "item": item["id"], "outcome": "answered"}, score)
-        manifest = {
-            "domains": {"law": "law-2026.1"},
-            "run": "r-1",
-            "methodology": "x",
-            "models": {"m": {"provider": "import"}},
-            "plan": {"n_resamples": 200, "rank_rule": "leader", "separation": "both"},
-        }
-        [row, _] = leaderboard_document(table, manifest, CLOSED)["tools_minus_solo"]
+        [row, _] = leaderboard_document(table, MANIFEST, CLOSED)["tools_minus_solo"]
         assert (row["diff"], row["different"]) == (1.0, False)
         assert (row["lo"] is None) == (n == 1 or cluster is not None)

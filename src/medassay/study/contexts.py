@@ -95,14 +95,15 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     dict
         rows (model, setting, category, measure, metric, score, lo, hi, n, rank, few, run), gains (paired, setting minus
         zero_shot, in points of 100 of the scale), correlations of two measures over models by setting, sources (how often
-        the own source was retrieved), long (open answers beyond 150 characters), metrics, runs.
+        the own source was retrieved), long (open answers beyond 150 characters), scripted (whether any answer or grade is
+        a script's), metrics, runs.
 
     Raises
     ------
     InputError
-        When two runs hold the same row, or a run measures none of the three.
+        When two runs measure the same, or a run none of the three, or too few items.
     """
-    columns = [column for run in runs for column in _columns(run)]
+    columns = [_column(run) for run in runs]
     _refuse_twice(columns)
     gains = [gain for column in columns for gain in _gains(column)]
     for gain, p in zip(gains, holm([one["p"] for one in gains]) if gains else (), strict=True):
@@ -124,8 +125,8 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _columns(run: Run) -> Iterator[Column]:
-    """Yield what a run measures: its own score, and of texts compared with references a likeness."""
+def _column(run: Run) -> Column:
+    """Return what a run measures: its own score, and of texts compared with references a likeness."""
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
     measure, metric = _measure(run)
@@ -138,7 +139,7 @@ def _columns(run: Run) -> Iterator[Column]:
     items = RunItems(run.path, run.manifest["domains"])
     values, long = _values(run, mode, measure, metric)
     scale = task_of_run(run.manifest).scale if measure != "similarity" else UNBOUNDED
-    yield Column(
+    return Column(
         measure=measure,
         metric=metric,
         run=run,
