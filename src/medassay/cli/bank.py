@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from medassay.cli import synthesis
 from medassay.cli.output import out
 from medassay.errors import GateError, InputError, UsageError
 
@@ -18,6 +19,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Question banks: check, compare, release, describe, import.",
 )
+# Making items: what each of these does stands in its own module.
+for _name, _command in {
+    "decide": synthesis.decide,
+    "paths": synthesis.paths,
+    "queue": synthesis.queue,
+    "synthesize": synthesis.synthesize,
+}.items():
+    app.command(_name)(_command)
 _BANK = typer.Argument(..., help="A bank's folder, or 'demo'.")
 
 
@@ -110,12 +119,22 @@ def diff(old: str = _BANK, new: str = _BANK) -> None:
 
 @app.command()
 def release(
-    bank: Path = typer.Argument(..., help="The bank's folder."),
+    bank: Path = typer.Argument(
+        ..., help="The bank's folder, or a workshop, whose accepted items become its bank."
+    ),
     reason: str = typer.Option(..., help="Why; written into CHANGES.md."),
 ) -> None:
     """Bind the bank's items to a version, a new one if the present one is taken."""
     from medassay.bank.release import release as make
+    from medassay.synthesis.workshop import JOURNAL
 
+    if (bank / JOURNAL).is_file():
+        found = synthesis.release_workshop(bank, reason)
+        if out.json:
+            out.document(found)
+        else:
+            out.result(f"{found['version']} {found['content_sha256']} {found['bank']}")
+        return
     today = dt.datetime.now(dt.UTC).date()
     version, content = make(bank, reason=reason, lock=Path("banks.lock"), today=today)
     if out.json:

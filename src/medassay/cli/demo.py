@@ -1,5 +1,6 @@
 """`medassay demo`: the whole path on the demo bank with a small real model, or with judges."""
 
+import json
 import os
 from importlib.resources import files
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import InputError, UsageError
+from medassay.errors import GateError, InputError, UsageError
 
 KINDS: dict[str, tuple[str, str]] = {  # what → folder of its plan, where it works
     "closed": ("demo_plan", "demo"),
@@ -16,6 +17,7 @@ KINDS: dict[str, tuple[str, str]] = {  # what → folder of its plan, where it w
     "judge": ("demo_judge", "demo-judge"),
     "rag": ("demo_rag", "demo-rag"),
     "record": ("demo_record", "demo-record"),
+    "synthesis": ("demo_synthesis", "demo-synthesis"),
 }
 
 
@@ -26,18 +28,20 @@ def command(
         "before a panel of three judges, scripted unless real ones are given. ddx: ranked diagnoses of "
         "12 synthetic cases, scripted students under three prompts, one scripted judge. rag: 20 questions with decision paths, quiz and "
         "open, by SmolLM2-135M bare, with retrieved text (all-MiniLM-L6-v2), and with path, source text, or both. record: health records "
-        "from 20 synthetic reports, scripted students with and without thinking, judged by scripted graphs.",
+        "from 20 synthetic reports, scripted students with and without thinking, judged by scripted graphs. synthesis: a bank made from five "
+        "decision graphs with their source texts, by a script unless a real model is given.",
     ),
     folder: Path | None = typer.Option(
         None,
         "--to",
-        help="Workspace of the demo (default: demo, demo-ddx, demo-judge, demo-rag, demo-record); a second run replays.",
+        help="Workspace of the demo (default: demo, demo-ddx, demo-judge, demo-rag, demo-record, demo-synthesis); a second run replays.",
     ),
     models: Path | None = typer.Option(
         None,
-        help="judge: a models file with the judges named by --judges, in place of scripted ones.",
+        help="judge and synthesis: a models file with the judges or the generator, in place of scripted ones.",
     ),
     judges: str = typer.Option("", help="judge: three entries of --models, comma-separated."),
+    generator: str = typer.Option("", help="synthesis: an entry of --models that writes."),
 ) -> None:
     """Run a demo plan and write its board."""
     if what not in KINDS:
@@ -53,7 +57,9 @@ def command(
         _seat(place, models, judges)
     if what == "record":
         _script_records(place)
-    if what == "rag":
+    if what == "synthesis":
+        _make_bank(place, models, generator)
+    elif what == "rag":
         _compare_contexts(place)
     else:
         _run(place)
@@ -97,8 +103,6 @@ def _compare_contexts(place: Path) -> None:
 
 def _seat(place: Path, models: Path | None, judges: str) -> None:
     """Script the students from the bank, and put real judges in where they are given."""
-    import json
-
     from medassay.core.jsontext import parse_json
     from medassay.pipeline import find_bank
 
@@ -136,8 +140,6 @@ def _script_records(place: Path) -> None:
     The errors are those that the scores must tell apart: a stopped drug that is listed as current, fields left out, a
     reply that is cut off.
     """
-    import json
-
     from medassay.core.health_record import DIRECT, MONOLOGUE, RECORD, STEPS, THINKING
     from medassay.core.jsontext import parse_json
     from medassay.pipeline import find_bank
@@ -167,6 +169,82 @@ def _script_records(place: Path) -> None:
     for entry in document["models"]:
         if entry["id"] in replies:
             entry["script"]["replies"] = replies[entry["id"]]
+    text = json.dumps(document, ensure_ascii=False, indent=1)
+    (place / "models.json").write_text(text + "\n", encoding="utf-8")
+
+
+_NOBODY = "nobody (demonstration: these items were read by no physician)"
+
+
+def _make_bank(place: Path, models: Path | None, generator: str) -> None:
+    """Make a bank from the five decision graphs that ship, and release it."""
+    from medassay.cli.run import watch
+    from medassay.cli.synthesis import release_workshop, tell_made
+    from medassay.synthesis.decide import ALL, decide
+    from medassay.synthesis.items import undecided
+    from medassay.synthesis.synthesize import synthesize
+    from medassay.synthesis.workshop import open_workshop
+
+    if (models is None) != (not generator):
+        raise UsageError("--models and --generator go together for the demo synthesis")
+    for kind in ("graphs", "texts"):
+        (place / kind).mkdir(exist_ok=True)
+        for file in (files("medassay.bank") / "demo_paths" / kind).iterdir():
+            (place / kind / file.name).write_text(file.read_text("utf-8"), encoding="utf-8")
+    if models is None:
+        _script_author(place)
+    else:
+        (place / "models.json").write_bytes(models.read_bytes())
+        plan = (place / "plan.toml").read_text(encoding="utf-8")
+        named = plan.replace(
+            'generator = "scripted-author"', f"generator = {json.dumps(generator)}"
+        )
+        (place / "plan.toml").write_text(named, encoding="utf-8")
+    shop = place / "workshop"
+    made = synthesize(
+        place / "plan.toml", shop, secrets=os.environ, workspace=place, watch=watch
+    )
+    with open_workshop(shop) as workshop:
+        if undecided(workshop):
+            decide(workshop, "accept", [ALL], who=_NOBODY, reason="shows the way to a release")
+    try:
+        released = release_workshop(shop, "Demonstration.", place / "banks.lock")
+    except GateError:  # a second call: the same items
+        released = None
+    tell_made(shop, made, released)
+
+
+def _script_author(place: Path) -> None:
+    """Script the author: every pathway comes back as it was, and each has its question; two need a person.
+
+    One reply has four options before it has five, one always gives its answer away, and one pathway comes back much
+    too long: what checks are for.
+    """
+    from medassay.core.jsontext import parse_json
+    from medassay.synthesis.graph_file import load_graph
+    from medassay.synthesis.pathway import paths, subject_of
+
+    source = files("medassay.bank") / "demo_paths" / "questions.json"
+    known: dict[str, dict[str, Any]] = json.loads(source.read_text(encoding="utf-8"))
+    replies: dict[str, Any] = {}
+    for name, questions in known.items():
+        for number, path in enumerate(paths(load_graph(place / "graphs" / f"{name}.json"))):
+            subject = subject_of(name, path)
+            question = questions[" -> ".join(path.steps[-2:])]
+            whole = json.dumps(question, ensure_ascii=False)
+            replies[f"make_path/{subject}"] = path.full_text
+            replies[f"make_question/{subject}"] = f"```json\n{whole}\n```"
+            if (name, number) == ("chest-pain", 0):
+                short = json.dumps([*question[:2], question[2][:4], question[3]])
+                replies[f"make_question/{subject}"] = [short, whole]
+            elif (name, number) == ("dyspnoea", 0):
+                told = [f"{question[0]} Is it {question[1]}?", *question[1:]]
+                replies[f"make_question/{subject}"] = json.dumps(told, ensure_ascii=False)
+            elif (name, number) == ("headache", 0):
+                steps = [f"{step}, part {at}" for step in path.steps for at in (1, 2)]
+                replies[f"make_path/{subject}"] = " -> ".join(steps)
+    document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
+    document["models"][0]["script"]["replies"] = replies
     text = json.dumps(document, ensure_ascii=False, indent=1)
     (place / "models.json").write_text(text + "\n", encoding="utf-8")
 

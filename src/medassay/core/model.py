@@ -6,7 +6,9 @@ from typing import Any, Literal, Protocol
 from medassay.core.likelihood import Asks
 from medassay.core.trial import Completion, Prompt
 
-Capability = Literal["chat", "logprobs", "likelihood", "tools", "no_temperature", "structured"]
+Capability = Literal[
+    "chat", "logprobs", "likelihood", "tools", "no_temperature", "structured", "vision"
+]
 
 
 @dataclass(frozen=True, kw_only=True)

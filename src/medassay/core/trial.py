@@ -1,6 +1,7 @@
 """The answer side of the path: prompt, completion, answer, score, trial."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,6 +50,28 @@ class Prompt:
         likely = b"" if self.likely is None else b"\x1f" + canonical(self.likely.to_dict())
         tools = b"\x1f" + self.tools if self.tools else b""
         return self.encoded + self.schema + candidates + likely + tools
+
+
+def said_in(message: Mapping[str, Any]) -> str:
+    """Return the text of a message, without the pictures that may stand in it.
+
+    Examples
+    --------
+    >>> said_in({"role": "user", "content": [{"type": "text", "text": "Read:"}, {"type": "image_url"}]})
+    'Read:'
+    """
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "\n\n".join(part["text"] for part in content if part["type"] == "text")
+
+
+def pictures_in(message: Mapping[str, Any]) -> list[str]:
+    """Return the pictures of a message as data URLs."""
+    content = message["content"]
+    if isinstance(content, str):
+        return []
+    return [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

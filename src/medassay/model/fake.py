@@ -1,6 +1,7 @@
 """A scripted provider, for tests, demonstrations and users' own tests. Never ranked.
 
-The entry's `script` may hold: `reply` (text for every prompt), `replies` (item id, or template/item id → text),
+The entry's `script` may hold: `reply` (text for every prompt), `replies` (item id, or template/item id → text,
+or a list of texts for when it is asked again),
 `letters` ("hash": a letter that depends on the prompt), `delay` (seconds), `fail_every` (each k-th
 call raises a transient error), `fail_items` (item ids that always fail), `refuse_items`,
 `malformed_items`, `finish`, `judge` (a threshold: reply to the prompt of a target-fact judge with a
@@ -20,7 +21,7 @@ import re
 from typing import Any
 
 from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Prompt, ToolCall, Usage
+from medassay.core.trial import Completion, Prompt, ToolCall, Usage, said_in
 from medassay.errors import Permanent, Transient
 
 
@@ -55,6 +56,10 @@ class Fake:
         replies, template = script.get("replies", {}), prompt.template.partition("@")[0]
         own = replies.get(prompt.item_id, script.get("reply", ""))
         text = replies.get(f"{template}/{prompt.item_id}", own)
+        if isinstance(
+            text, list
+        ):  # one for each time that it is asked, the last for all further ones
+            text = text[min(repeat, len(text) - 1)]
         if script.get("letters") == "hash" and prompt.letters:
             seed = prompt.messages[-1]["content"] + str(repeat)
             digest = hashlib.sha256(seed.encode()).digest()
@@ -73,7 +78,7 @@ class Fake:
 
 
 def _usage(prompt: Prompt, text: str) -> Usage:
-    words = sum(len(message["content"].split()) for message in prompt.messages)
+    words = sum(len(said_in(message).split()) for message in prompt.messages)
     return Usage(prompt=words, completion=max(1, len(text.split())))
 
 

@@ -15,7 +15,7 @@ import aiohttp
 from medassay.core.canonical import canonical
 from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Finish, Likely, Prompt, ToolCall, Usage
+from medassay.core.trial import Completion, Finish, Likely, Prompt, ToolCall, Usage, said_in
 from medassay.errors import Permanent, Transient
 from medassay.model.echo import UNREADABLE, Echo
 
@@ -69,7 +69,7 @@ class OpenAICompatible:
             rest = b'{"tools":' + prompt.tools + b"," + rest[1:]
         if self._spec.protocol == "chat":
             return b'{"messages":' + prompt.encoded + b"," + rest[1:]
-        text = "\n\n".join(message["content"] for message in prompt.messages)
+        text = "\n\n".join(said_in(message) for message in prompt.messages)
         return b'{"prompt":' + canonical(text) + b"," + rest[1:]
 
     @lru_cache(maxsize=64)  # noqa: B019 -- a provider lives as long as its run

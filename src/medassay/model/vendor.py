@@ -4,6 +4,7 @@ One adapter: what differs is how each client is made. The vendors' own retries a
 room alone retries. Needs the extra of the vendor's name.
 """
 
+import base64
 import json
 import math
 import time
@@ -12,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Finish, Likely, Prompt, ToolCall, Usage
+from medassay.core.trial import (
+    Completion,
+    Finish,
+    Likely,
+    Prompt,
+    ToolCall,
+    Usage,
+    pictures_in,
+    said_in,
+)
 from medassay.errors import Permanent, Transient
 
 if TYPE_CHECKING:
@@ -223,9 +233,22 @@ def _messages(prompt: Prompt) -> list[Any]:
             made = ToolReturnPart(names[given], message["content"], tool_call_id=given)
             turns[-1].parts.append(made)
             continue
-        part = UserPromptPart if message["role"] == "user" else SystemPromptPart
-        turns[-1].parts.append(part(message["content"]))
+        if message["role"] == "user":
+            turns[-1].parts.append(UserPromptPart(_shown(message)))
+        else:
+            turns[-1].parts.append(SystemPromptPart(message["content"]))
     return turns
+
+
+def _shown(message: dict[str, Any]) -> Any:
+    """Return what the user says: a text, or a text with pictures."""
+    from pydantic_ai.messages import BinaryContent
+
+    pictures = [
+        BinaryContent(data=base64.b64decode(url.partition(",")[2]), media_type="image/png")
+        for url in pictures_in(message)
+    ]
+    return [said_in(message), *pictures] if pictures else message["content"]
 
 
 def _said(text: str, calls: Any) -> list[Any]:

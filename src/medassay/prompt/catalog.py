@@ -35,6 +35,22 @@ PARTS: dict[str, tuple[str, ...]] = {
     "tools": ("en", "de", "es"),
 }
 
+# What models that make and review items are asked; each says in which language the item shall be.
+MAKING: dict[str, tuple[str, ...]] = {
+    "make_choice": ("en",),
+    "make_correction": ("en",),
+    "make_graph": ("en",),
+    "make_mandate": ("en",),
+    "make_only_answer": ("en",),
+    "make_open_answer_first": ("en",),
+    "make_open_direct": ("en",),
+    "make_path": ("en",),
+    "make_question": ("en",),
+    "make_text": ("en",),
+    "make_translation": ("en",),
+    "make_verdict": ("en",),
+}
+
 # JSON Schemas of the replies that templates ask for, for models that can be held to one.
 SCHEMAS: dict[str, dict[str, Any]] = {
     THINKING: reply_schema(monologue=True),

@@ -13,7 +13,7 @@ from medassay.core.item import Item
 from medassay.core.lookup import BETWEEN, Given
 from medassay.core.trial import Prompt
 from medassay.errors import InputError
-from medassay.prompt.catalog import OPTIONS_AS_TEXTS, PARTS, SCHEMAS, TEMPLATES
+from medassay.prompt.catalog import MAKING, OPTIONS_AS_TEXTS, PARTS, SCHEMAS, TEMPLATES
 
 Order = tuple[int, ...]
 _HOLE = "{{ given }}"
@@ -93,10 +93,10 @@ def _evidence(given: Given, language: str) -> str:
     )
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def load_part(name: str) -> Part:
     """Return a compiled text that stands beside a template."""
-    return Part(name, PARTS[name])
+    return Part(name, (PARTS | MAKING)[name])
 
 
 @lru_cache(maxsize=16)

@@ -2,16 +2,18 @@
 
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
-from medassay.core.trial import Prompt, Usage
+from medassay.core.trial import Prompt, Usage, pictures_in, said_in
 
 CHARACTERS_PER_TOKEN = 4  # for estimates before anything is sent
+PICTURE_TOKENS = 1600  # of one page, roughly
 
 
 def estimated_tokens(prompt: Prompt) -> int:
     """Return a rough number of prompt tokens; a prompt is read once for each text whose likelihood it asks for."""
     if prompt.tools:  # calls and what they gave are in no message's text alone
         return (len(prompt.encoded) + len(prompt.tools)) // CHARACTERS_PER_TOKEN + 8
-    read = sum(len(m["content"]) for m in prompt.messages) // CHARACTERS_PER_TOKEN + 8
+    read = sum(len(said_in(m)) for m in prompt.messages) // CHARACTERS_PER_TOKEN + 8
+    read += PICTURE_TOKENS * sum(len(pictures_in(m)) for m in prompt.messages)
     if prompt.likely is None or prompt.likely.relaxed is not None:
         return read
     return read * len(prompt.likely.continuations)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from medassay.core.canonical import sha256_hex
 from medassay.core.decision_graph import DecisionGraph, read_decision_graph
 from medassay.errors import InputError
 
@@ -46,9 +47,14 @@ class Path:
     @property
     def full_text(self) -> str:
         """Return names with what they say besides, joined by arrows: what a model is shown."""
-        told = zip(self.steps, self.contents, strict=True)
-        return ARROW.join(
-            name if not more or more == name else f"{name} ({more})" for name, more in told
+        return ARROW.join(self.told)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Return each step with what it says besides."""
+        whole = zip(self.steps, self.contents, strict=True)
+        return tuple(
+            name if not more or more == name else f"{name} ({more})" for name, more in whole
         )
 
 
@@ -128,6 +134,11 @@ def _reached(graph: DecisionGraph) -> tuple[dict[int, int], list[int]]:
             leaves[at] = numbers.setdefault(same_leaf(node.name), len(numbers))
             reached[at] = 1 << leaves[at]
     return leaves, reached
+
+
+def subject_of(document: str, path: Path) -> str:
+    """Return how the journal names a way of a document: it stays the same while the way does."""
+    return f"{document}/{sha256_hex(path.full_text.encode())[:6]}"
 
 
 def same_leaf(name: str) -> str:

@@ -288,7 +288,7 @@ async def _body(response: aiohttp.ClientResponse, encoding: str) -> bytes:
 
 async def _text_of(kind: str, charset: str | None, data: bytes) -> str:
     if kind in _MARKUP:
-        text = await _extracted(data)
+        text = await extract_page(data)
     else:
         text = data.decode(_codec(charset), "replace")
     text = text.strip()
@@ -306,7 +306,7 @@ def _codec(charset: str | None) -> str:
     return found if found in _CODECS else "utf-8"
 
 
-async def _extracted(page: bytes) -> str:
+async def extract_page(page: bytes) -> str:
     """Return the text of markup, by a process of its own that is ended when the time is over."""
     child = await asyncio.create_subprocess_exec(
         sys.executable,

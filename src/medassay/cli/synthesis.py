@@ -1,0 +1,231 @@
+"""`medassay bank synthesize`, `paths`, `queue`, `decide`: making items, and people's word on each."""
+
+import datetime as dt
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from medassay.cli.output import out
+from medassay.errors import UsageError
+
+if TYPE_CHECKING:
+    from medassay.synthesis.synthesize import Made
+
+_WORKSHOP = typer.Argument(..., metavar="WORKSHOP", help="The folder in which items are made.")
+
+
+def synthesize(
+    plan: Path = typer.Argument(
+        ...,
+        help="The plan, a TOML file with one of [pathways], [proposals], [exam], [translation].",
+    ),
+    to: Path = typer.Option(
+        ..., "--to", help="The workshop: a new folder, or the one that is gone on with."
+    ),
+    preview: bool = typer.Option(
+        False, "--plan", help="Say what would be asked and what it costs; call nothing."
+    ),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask before paid calls."),
+    approve_all_by: str = typer.Option(
+        "",
+        "--approve-all-by",
+        help="Note that this person accepts every item that passed the checks, unread by them, and release the bank. "
+        "The bank's limits say so.",
+    ),
+) -> None:
+    """Make items by a plan: every step is journalled, the same command resumes what was cut off."""
+    from medassay.cli.run import watch
+    from medassay.synthesis.synthesize import has_prices
+    from medassay.synthesis.synthesize import synthesize as make
+
+    workspace = Path.cwd()
+    if preview:
+        _tell_preview(plan, to)
+        return
+    if not yes and has_prices(plan):
+        _confirm(plan, to)
+    made = make(plan, to, secrets=os.environ, workspace=workspace, watch=watch)
+    released = None
+    if approve_all_by:
+        from medassay.synthesis.decide import ALL, decide
+        from medassay.synthesis.items import undecided
+        from medassay.synthesis.workshop import open_workshop
+
+        with open_workshop(to) as workshop:
+            if undecided(workshop):
+                decide(
+                    workshop, "accept", [ALL], who=approve_all_by, reason="accepted together"
+                )
+        released = release_workshop(to, "Items accepted together.")
+    tell_made(to, made, released)
+
+
+def release_workshop(
+    folder: Path, reason: str, lock: Path = Path("banks.lock")
+) -> dict[str, str]:
+    """Release the accepted items of a workshop, and return where, which version, which content."""
+    from medassay.synthesis.release import release_items
+    from medassay.synthesis.workshop import open_workshop
+
+    today = dt.datetime.now(dt.UTC).date()
+    with open_workshop(folder) as workshop:
+        bank, version, content = release_items(workshop, reason=reason, lock=lock, today=today)
+    return {"bank": str(bank), "version": version, "content_sha256": content}
+
+
+def tell_made(to: Path, made: "Made", released: dict[str, str] | None = None) -> None:
+    """Print what a workshop holds after a pass."""
+    from medassay.synthesis.workshop import read_workshop
+
+    if out.json:
+        head = read_workshop(to).events[-1].hash
+        more = {} if released is None else {"released": released}
+        out.document({"workshop": str(to), **made.to_dict(), "journal": head, **more})
+        return
+    out.result(
+        f"{to}: {made.items} items, {made.waiting if released is None else 0} wait for a person"
+    )
+    out.say(f"{made.calls} calls, {made.replayed} replies from the store")
+    if made.letters:
+        told = ", ".join(f"{letter} {n}" for letter, n in made.letters.items())
+        out.result(f"right letters: {told}")
+    for why, count in made.dropped.items():
+        out.result(f"left out: {count} × {why}")
+    for row in made.queue:
+        out.result(f"queue: {row['step']}:{row['subject']}: {row['why']}")
+    if released is not None:
+        out.result(
+            f"released {released['version']} {released['content_sha256']} in {released['bank']}"
+        )
+    elif made.waiting:
+        out.say(
+            f"medassay bank queue {to} lists what waits, medassay bank decide {to} … notes what you decide"
+        )
+
+
+def _tell_preview(plan: Path, to: Path, *, to_stderr: bool = False) -> dict[str, Any]:
+    from medassay.synthesis.synthesize import preview
+
+    found = preview(plan, to, workspace=Path.cwd())
+    if out.json and not to_stderr:
+        out.document(found)
+        return found
+    tell = out.say if to_stderr else out.result
+    for row in found["stages"]:
+        tell(
+            f"{row['stage']:18} {row['model']}: {row['calls']} calls (at most {row['most_calls']}), up to {row['tokens']:,} tokens, "
+            f"{row['money']:.2f} {row['currency']} (at most {row['most_money']:.2f})"
+        )
+    if not found["stages"]:
+        tell("nothing is to be asked that can be known by now")
+    tell(
+        f"in all {found['calls']} calls, {found['money']:.2f}; at most {found['most_calls']} calls, {found['most_money']:.2f}; "
+        "stages that follow from these come on top"
+    )
+    return found
+
+
+def _confirm(plan: Path, to: Path) -> None:
+    found = _tell_preview(plan, to, to_stderr=True)
+    if found["most_money"] == 0:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("this costs money; --yes is needed where nobody can be asked")
+    typer.confirm("Go on?", abort=True, err=True)
+
+
+def paths(
+    graph: Path = typer.Argument(
+        ...,
+        help="A decision graph: JSON (tree or edges), CSV, TSV or text of arrows, GraphML, Mermaid.",
+    ),
+    most: int = typer.Option(2, "--max-per-leaf", min=1, help="Ways kept to one leaf."),
+    svg: Path | None = typer.Option(None, help="Write the picture of the graph here."),
+) -> None:
+    """Print the ways through a decision graph, from its root to its ends."""
+    from medassay.publication.decision_graph import draw_decision_graph
+    from medassay.synthesis.graph_file import load_graph
+    from medassay.synthesis.pathway import count_paths
+    from medassay.synthesis.pathway import paths as walk
+
+    found = load_graph(graph)
+    counts, kept = count_paths(found, most), walk(found, most)
+    if svg is not None:
+        svg.write_text(draw_decision_graph(found), encoding="utf-8")
+    if out.json:
+        rows = [
+            {"steps": path.steps, "contents": path.contents, "text": path.text} for path in kept
+        ]
+        out.document(
+            {
+                "condition": found.condition,
+                "nodes": counts.nodes,
+                "leaves": counts.leaves,
+                "ways": counts.ways,
+                "paths": rows,
+                "max_per_leaf": most,
+            }
+        )
+        return
+    for path in kept:
+        out.result(path.text)
+    out.say(
+        f"{counts.nodes} nodes, {counts.leaves} leaves, {counts.ways:,} ways, {counts.kept} kept (at most {most} a leaf)"
+    )
+
+
+def queue(folder: Path = _WORKSHOP) -> None:
+    """Print what waits for a person: drafts, corrections, and what no model could finish."""
+    from medassay.synthesis.decide import waiting
+    from medassay.synthesis.workshop import read_workshop
+
+    rows = waiting(read_workshop(folder))
+    if out.json:
+        out.document({"workshop": str(folder), "waiting": rows})
+        return
+    for row in rows:
+        out.result(f"{row['handle']}  [{row['what']}]  {' '.join(row['why'].split())[:160]}")
+    out.say(
+        f"{len(rows)} wait; medassay bank decide {folder} accept|change|keep|remove NAME… --by WHO"
+    )
+
+
+def decide(
+    folder: Path = _WORKSHOP,
+    verb: str = typer.Argument(
+        ..., help="accept, change, keep (what was there before), or remove."
+    ),
+    names: list[str] = typer.Argument(
+        ...,
+        metavar="NAME…",
+        help="Ids of items, entries of the queue, or 'all' for every item that waits.",
+    ),
+    by: str = typer.Option(
+        ..., "--by", help="Who decides; it stands in the journal and in the items."
+    ),
+    reason: str = typer.Option("", help="Why."),
+    with_: Path | None = typer.Option(
+        None, "--with", help="For change: a JSON file with what shall stand there."
+    ),
+) -> None:
+    """Note what a person decides about items, corrections, or entries of the queue."""
+    from medassay.core.jsontext import parse_json
+    from medassay.synthesis.decide import VERBS
+    from medassay.synthesis.decide import decide as note
+    from medassay.synthesis.workshop import open_workshop, read_workshop
+
+    known = [one for one in VERBS if one == verb]
+    if not known:
+        raise UsageError(f"'{verb}'; expected {', '.join(VERBS)}")
+    change = None if with_ is None else parse_json(with_.read_bytes(), str(with_))
+    read_workshop(folder)
+    with open_workshop(folder) as workshop:
+        handles = note(workshop, known[0], names, who=by, reason=reason, change=change)
+        head = workshop.events[-1].hash
+    if out.json:
+        out.document({"decided": handles, "verb": verb, "by": by, "journal": head})
+    else:
+        out.result(f"{verb}: {len(handles)} noted, by {by}; journal {head}")

@@ -1,0 +1,70 @@
+"""Asking a model about each of some subjects, as many at once as its entry allows, with progress and a way to stop."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from medassay.core.model import ModelSpec
+from medassay.errors import Interrupted, ModelError
+from medassay.runner.asking import Asker
+from medassay.runner.bridge import run_async
+from medassay.runner.engine import asking
+from medassay.runner.progress import Silent, Stop
+from medassay.runner.stages import Watch
+
+
+def ask_each(
+    what: str,
+    subjects: Sequence[str],
+    do: Callable[[str], Awaitable[None]],
+    *,
+    asker: Asker,
+    spec: ModelSpec,
+    watch: Watch | None,
+    groups: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Do something that asks a model for every subject; return those whose asking failed, with the reason.
+
+    Parameters
+    ----------
+    what : the plural of what is made, for progress
+    groups : subject → what it is counted under
+
+    Raises
+    ------
+    Interrupted
+        When the user stopped; what was begun is finished.
+    """
+    known = groups or {}
+    sizes = Counter((spec.id, known.get(subject, what)) for subject in subjects)
+    waiting = iter(subjects)
+    failed: dict[str, str] = {}
+    done = 0
+    stop = Stop()
+
+    async def work(advance: Any) -> None:
+        nonlocal done
+        for subject in waiting:
+            if stop.soon:
+                return
+            try:
+                await do(subject)
+                advance(spec.id, known.get(subject, what), "answered")
+            except ModelError as error:
+                failed[subject] = str(error)
+                advance(spec.id, known.get(subject, what), "failed")
+            done += 1
+
+    async def all_of(advance: Any) -> None:
+        async with asking() as group:
+            for _ in range(min(spec.concurrency, len(subjects))):
+                group.create_task(work(advance))
+
+    with watch(what, sizes, Counter()) if watch else nullcontext(Silent()) as progress:
+        run_async(lambda: asker.during(all_of(progress.advance)), stop.ask)
+    if stop.soon and done < len(subjects):
+        raise Interrupted(
+            f"stopped: {done} of {len(subjects)} {what} are done and kept; the same command resumes"
+        )
+    return failed

@@ -1,0 +1,141 @@
+"""Asking a model for a piece of an item until it is usable, and remembering every call."""
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.jsontext import storable
+from medassay.core.model import ModelSpec
+from medassay.core.trial import Prompt
+from medassay.errors import IncompleteError
+from medassay.prompt import load_part
+from medassay.runner.asking import Asker, sampling_of
+
+T = TypeVar("T")
+_SHOWN = 4000  # characters of an unusable reply that its author is shown again
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made(Generic[T]):
+    """What came of asking: a value, or why there is none; and the calls, the last one last."""
+
+    value: T | None
+    problem: str = ""
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Author:
+    """A model that makes or reviews pieces of items."""
+
+    def __init__(self, spec: ModelSpec, asker: Asker, *, seed: int) -> None:
+        self.spec = spec
+        self._asker = asker
+        self._seed = seed
+
+    @property
+    def sees(self) -> bool:
+        """Return whether the model is shown pictures."""
+        return "vision" in self.spec.capabilities
+
+    def basis(self, part: str) -> dict[str, Any]:
+        """Return what decides the reply besides the holes of a text: the text itself, and the model with its sampling."""
+        return {
+            "model": self.spec.id,
+            "text": load_part(part).id,
+            "sampling": sampling_of(self.spec, self._seed).to_dict(),
+        }
+
+    def prompt(
+        self, part: str, subject: str, holes: dict[str, Any], pictures: Sequence[Path] = ()
+    ) -> Prompt:
+        """Return what the model is asked first."""
+        text = load_part(part).text("en", **holes)
+        line, role = self.spec.system_line, self.spec.system_role
+        content: Any = text
+        if pictures:
+            content = [{"type": "text", "text": text}, *map(_picture, pictures)]
+        messages: list[dict[str, Any]] = []
+        if line and role != "none":
+            messages.append({"role": role, "content": line})
+        messages.append({"role": "user", "content": content})
+        return _asked(subject, load_part(part).id, messages)
+
+    async def make(
+        self,
+        part: str,
+        subject: str,
+        holes: dict[str, Any],
+        read: Callable[[str], T],
+        *,
+        attempts: int,
+        pictures: Sequence[Path] = (),
+    ) -> Made[T]:
+        """Return what a model makes, asked again with what was wrong while `read` raises ValueError.
+
+        Raises
+        ------
+        IncompleteError
+            When the budget forbids a call.
+        Transient, Permanent
+            When there is no reply after the retries.
+        """
+        first = prompt = self.prompt(part, subject, holes, pictures)
+        calls: list[dict[str, Any]] = []
+        problem = ""
+        for attempt in range(attempts):
+            columns = {"item": subject, "study": "synthesis"}
+            reply = await self._asker.ask(self.spec, prompt, columns, attempt=attempt)
+            if reply is None:
+                raise IncompleteError(
+                    "the budget is spent; what is made is kept, the same command resumes with a larger one"
+                )
+            text = reply.completion.text
+            call = self._call(prompt, attempt, reply.key, text)
+            calls.append(call)
+            try:
+                if reply.completion.finish == "length":
+                    raise ValueError("the reply was cut off at max_tokens")
+                return Made(value=read(storable(text)), calls=calls)
+            except ValueError as error:
+                problem = " ".join(str(error).split())
+                call["problem"] = problem
+            prompt = _again(first, text, problem)
+        return Made(value=None, problem=problem, calls=calls)
+
+    def _call(self, prompt: Prompt, attempt: int, key: str, text: str) -> dict[str, Any]:
+        return {
+            "model": self.spec.id,
+            "text": prompt.template,
+            "prompt_sha256": sha256_hex(prompt.encoded),
+            "sampling": sampling_of(self.spec, self._seed).to_dict(),
+            "attempt": attempt,
+            "response": key,
+            "reply": storable(text),
+        }
+
+
+def _picture(path: Path) -> dict[str, Any]:
+    data = base64.b64encode(path.read_bytes()).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+
+
+def _asked(subject: str, text_id: str, messages: Sequence[dict[str, Any]]) -> Prompt:
+    return Prompt(
+        item_id=subject,
+        messages=tuple(messages),
+        encoded=canonical(list(messages)),
+        template=text_id,
+    )
+
+
+def _again(first: Prompt, text: str, problem: str) -> Prompt:
+    """Return the prompt that shows a model its last reply and what was wrong with it."""
+    told = f"That reply could not be used: {problem}. Reply again, with nothing but what was asked for."
+    said = [
+        {"role": "assistant", "content": storable(text)[:_SHOWN] or "–"},
+        {"role": "user", "content": told},
+    ]
+    return _asked(first.item_id, first.template, [*first.messages, *said])

@@ -1,0 +1,189 @@
+"""A correction: what a reviewing model found wrong in an item, and the simplest change that mends it.
+
+Types: 0 complex or ambiguous, no change proposed; 1 key or an option; 2 the question; 3 the pathway, alone or beside 1 or 2.
+The types that a model names must be those of what it changed.
+
+Source: specification of bank synthesis, 10.1, flaw detection.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from medassay.core.item import LETTERS
+from medassay.core.json_reply import read_json_reply
+from medassay.errors import InputError
+from medassay.synthesis.question import checked_text
+from medassay.synthesis.refine import read_steps
+from medassay.synthesis.workshop import Event
+
+TYPES = {
+    0: "complex or ambiguous, to be rewritten or removed",
+    1: "key or an option",
+    2: "question",
+    3: "pathway",
+}
+_KEYS = {
+    *("sense", "key_right", "also_right", "path_right", "guidelines", "issues"),
+    *("types", "reasons", "item", "path"),
+}
+_LONGEST = 8000
+
+
+def told_item(record: Mapping[str, Any]) -> str:
+    """Return an item as a reviewer reads it, the right option named."""
+    lines = [f"Condition: {record['condition']}"] if record.get("condition") else []
+    lines += [f"Context: {record['context']}"] if record.get("context") else []
+    lines.append(f"Question: {record['question']}")
+    lines += [f"{LETTERS[at]}. {text}" for at, text in enumerate(record["options"])]
+    lines.append(f"Key: {record['expected']}")
+    lines += [f"Pathway: {record['path']}"] if record.get("path") else []
+    return "\n".join(lines)
+
+
+def read_correction(reply: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a review of an item, with the item as it would stand after the change.
+
+    Raises
+    ------
+    ValueError
+        Saying what is missing, or that types and changes do not agree.
+    """
+    found = read_json_reply(reply)
+    value = found.value
+    if not isinstance(value, dict):
+        raise ValueError(found.reason or "a list; expected one JSON object")
+    if absent := sorted(_KEYS - value.keys()):
+        raise ValueError(f"no key '{absent[0]}'; expected {', '.join(sorted(_KEYS))}")
+    for key in ("sense", "key_right", "path_right"):
+        if type(value[key]) is not bool:
+            raise ValueError(f"{key} is {value[key]!r:.40}; expected true or false")
+    letters = LETTERS[: len(record["options"])]
+    for letter in _listed(value["also_right"], "also_right"):
+        if letter not in letters or len(letter) != 1:
+            raise ValueError(
+                f"also_right {letter!r:.20}; expected letters {letters[0]} to {letters[-1]}"
+            )
+    types = value["types"]
+    if not isinstance(types, list) or any(type(t) is not int or t not in TYPES for t in types):
+        raise ValueError(f"types {types!r:.40}; expected a list of numbers from 0 to 3")
+    after = _after(value, record)
+    changed = changes(record, after)
+    if sorted(set(types)) != ([0] if 0 in types and not changed else changed):
+        raise ValueError(
+            f"types {sorted(set(types))}, but the change is of types {changed}; expected the same, and no change with type 0"
+        )
+    return {
+        **{key: value[key] for key in ("sense", "key_right", "path_right")},
+        "also_right": value["also_right"],
+        "guidelines": [one[:500] for one in _listed(value["guidelines"], "guidelines")][:20],
+        "issues": [one[:1000] for one in _listed(value["issues"], "issues")][:20],
+        "types": sorted(set(types)),
+        "reasons": checked_text(value["reasons"], "reasons", _LONGEST),
+        "before": _shown(record),
+        "after": after,
+    }
+
+
+def _listed(given: Any, what: str) -> list[str]:
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        raise ValueError(f"{what} {given!r:.40}; expected a list of texts")
+    return given
+
+
+def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: record[key] for key in ("question", "options", "expected", "path") if key in record
+    }
+
+
+def _after(value: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the item after the change."""
+    if value["types"] == [0] and not value["item"]:
+        return _shown(record)
+    after = _from_list(value["item"], len(record["options"]))
+    path = value["path"]
+    if record.get("path") or path:
+        after["path"] = (
+            " -> ".join(read_steps(path))
+            if isinstance(path, str) and path
+            else record.get("path")
+        )
+    return after
+
+
+def _from_list(item: Any, n_options: int) -> dict[str, Any]:
+    if not isinstance(item, list) or len(item) != 4 or not isinstance(item[2], list):
+        raise ValueError("item is not the list of question, answer, options, letter")
+    options = [checked_text(one, "an option", _LONGEST) for one in item[2]]
+    letter = str(item[3]).strip().upper()
+    if len(options) != n_options or len({o.casefold() for o in options}) < n_options:
+        raise ValueError(
+            f"item has {len(options)} options; expected {n_options} different ones"
+        )
+    if len(letter) != 1 or letter not in LETTERS[:n_options]:
+        raise ValueError(f"item has the letter {item[3]!r:.20}; expected one of its options")
+    answer = checked_text(item[1], "the answer", _LONGEST)
+    if answer.casefold() != options[LETTERS.index(letter)].casefold():
+        raise ValueError("the answer of item is not the option of its letter")
+    return {
+        "question": checked_text(item[0], "question", _LONGEST),
+        "options": options,
+        "expected": letter,
+    }
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[int]:
+    """Return the types of what differs, blanks aside."""
+    found = []
+    if any(_same(before.get(key)) != _same(after.get(key)) for key in ("options", "expected")):
+        found.append(1)
+    if _same(before["question"]) != _same(after["question"]):
+        found.append(2)
+    if _same(before.get("path")) != _same(after.get("path")):
+        found.append(3)
+    # A new question may need new options: the change is of the question then.
+    return [kind for kind in found if kind != 1] if 2 in found else found
+
+
+def _same(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_same(one) for one in value]
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
+def needs_rewriting(result: Mapping[str, Any]) -> bool:
+    """Return whether an item was found complex or ambiguous as a whole, so that a person rewrites or removes it."""
+    return 0 in result["types"]
+
+
+def checked_correction(event: Event, change: Any) -> dict[str, Any]:
+    """Return what a person would put in an item's place: any of question, options, expected, path.
+
+    Raises
+    ------
+    InputError
+        When that is no valid item.
+    """
+    name, before = event.place[1], event.result["before"]
+    known = {"question", "options", "expected", "path"}
+    if not isinstance(change, dict) or not change or not change.keys() <= known:
+        raise InputError(
+            f"change of '{name}': expected an object with {', '.join(sorted(known))}"
+        )
+    after = {**before, **change}
+    try:
+        options, letter = after["options"], after["expected"]
+        if not isinstance(options, list) or not isinstance(letter, str) or len(letter) != 1:
+            raise ValueError("options are no list, or expected is no letter")
+        at = LETTERS.find(letter)
+        answer = options[at] if 0 <= at < len(options) else ""
+        made = _from_list([after["question"], answer, options, letter], len(options))
+        if "path" in after:
+            made["path"] = " -> ".join(read_steps(str(after["path"])))
+    except ValueError as error:
+        raise InputError(f"change of '{name}': {error}") from None
+    if not changes(before, made):
+        raise InputError(
+            f"change of '{name}': equals the item; expected something else, or keep"
+        )
+    return made

@@ -1,0 +1,196 @@
+"""Official exams as questions: from a CSV, or from the text of a PDF and a table of its keys.
+
+What cannot be a question (no text, not four or five options, no key) is named, and so is what the board withdrew.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from medassay.bank.draft import read_csv
+from medassay.errors import InputError
+from medassay.synthesis.source import Source
+
+MISPARSED, IMPUGNED, NEGATIVE = "misparsed", "impugned", "asks for what is wrong"
+_WITHDRAWN = re.compile(
+    r"impugned|withdrawn|annulled|cancelled|anulada|impugnada|gestrichen|-", re.IGNORECASE
+)
+_FEWEST, _MOST = 4, 5  # options
+COLUMNS = (
+    "exam_id",
+    "question",
+    *(f"op{n}" for n in range(1, _MOST + 1)),
+    "cop",
+    "year",
+    "category",
+)
+_NUMBERED = re.compile(r"\s*(\d{1,3})\s*[.)\u2013-]+\s+(\S.*)")
+_LETTERED = re.compile(r"\s*\(?([A-Ea-e])[.)]\s+(\S.*)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExamQuestion:
+    """One question of an exam; `dropped` says why it is none, `cop` is the right option from 1."""
+
+    exam_id: str
+    question: str
+    options: tuple[str, ...]
+    cop: int | None
+    year: int | None = None
+    category: str = ""
+    dropped: str = ""
+
+
+def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQuestion]:
+    """Yield the questions of a CSV; `columns` are those that bear other names than `COLUMNS`.
+
+    Raises
+    ------
+    InputError
+        When a needed column is absent, or an id occurs twice.
+    """
+    for name in columns:
+        if name not in COLUMNS:
+            raise InputError(
+                f"exam columns: '{name}' is unknown; known are {', '.join(COLUMNS)}"
+            )
+    seen: set[str] = set()
+    for number, row in enumerate(read_csv(path), 1):
+        needed = ("question", *(f"op{n}" for n in range(1, _FEWEST + 1)), "cop")
+        absent = [
+            columns.get(name, name) for name in needed if columns.get(name, name) not in row
+        ]
+        if absent:
+            raise InputError(
+                f"{path}: no column '{absent[0]}'; found {', '.join(row)}; name yours in 'exam.columns'"
+            )
+        cells = {name: (row.get(columns.get(name, name)) or "").strip() for name in COLUMNS}
+        exam_id = cells["exam_id"] or f"{path.stem}-{number:03}"
+        if exam_id in seen:
+            raise InputError(f"{path} row {number + 1}: exam_id '{exam_id}' occurs twice")
+        seen.add(exam_id)
+        options = tuple(o for n in range(1, _MOST + 1) if (o := cells[f"op{n}"]))
+        yield _checked(exam_id, cells["question"], options, cells)
+
+
+def read_exam_text(source: Source, keys: Mapping[int, str]) -> Iterator[ExamQuestion]:
+    """Yield the questions of an exam's text: a number, the question, then its options by number or letter.
+
+    Raises
+    ------
+    InputError
+        When no question is found.
+    """
+    found = dict(_questions(source.text))
+    if not found:
+        raise InputError(
+            f"{source.file}: no question found; expected lines as '12. Question' and '1. option' or 'a) option'"
+        )
+    for number in sorted(found.keys() | keys.keys()):
+        question, options = found.get(number, ("", []))
+        cells = {"cop": keys.get(number, ""), "year": "", "category": ""}
+        yield _checked(f"{source.name}-{number:03}", question, tuple(options), cells)
+
+
+def read_keys(path: Path) -> dict[int, str]:
+    """Return question's number → key as it stands in a CSV with the columns number and cop.
+
+    Raises
+    ------
+    InputError
+        Naming the row that is wrong.
+    """
+    keys: dict[int, str] = {}
+    for row, cells in enumerate(read_csv(path), 2):
+        if not {"number", "cop"} <= cells.keys():
+            raise InputError(f"{path}: columns {', '.join(cells)}; expected number, cop")
+        if not cells["number"].strip().isdigit():
+            raise InputError(
+                f"{path} row {row}: number '{cells['number']}'; expected a whole number"
+            )
+        number = int(cells["number"])
+        if number in keys:
+            raise InputError(f"{path} row {row}: number {number} occurs twice")
+        keys[number] = cells["cop"].strip()
+    return keys
+
+
+def _checked(
+    exam_id: str, question: str, options: tuple[str, ...], cells: Mapping[str, str]
+) -> ExamQuestion:
+    key = cells["cop"].strip()
+    cop = int(key) if key.isdigit() else "abcde".find(key.lower()) + 1 if len(key) == 1 else 0
+    year = cells["year"]
+    same = {" ".join(option.casefold().split()) for option in options}
+    dropped = ""
+    if not key or _WITHDRAWN.fullmatch(key) or key == "0":
+        dropped = IMPUGNED
+    elif (
+        not question
+        or not _FEWEST <= len(options) <= _MOST
+        or len(same) < len(options)
+        or not 1 <= cop <= len(options)
+    ):
+        dropped = MISPARSED
+    return ExamQuestion(
+        exam_id=exam_id,
+        question=question,
+        options=options,
+        cop=None if dropped else cop,
+        year=int(year) if year.isdigit() else None,
+        category=cells["category"],
+        dropped=dropped,
+    )
+
+
+def _questions(text: str) -> Iterator[tuple[int, tuple[str, list[str]]]]:
+    """Yield number → (question, options); a number is an option's where that is what must follow."""
+    number, said, options = 0, [], []  # type: tuple[int, list[str], list[list[str]]]
+    for line in text.splitlines():
+        numbered, lettered = _NUMBERED.match(line), _LETTERED.match(line)
+        if numbered is not None:
+            at, rest = int(numbered[1]), numbered[2]
+            is_option = number > 0 and at == len(options) + 1 and at <= _MOST
+            if is_option and not (at == number + 1 and len(options) >= _FEWEST):
+                options.append([rest])
+                continue
+            if at > number and (number == 0 or len(options) >= 2):
+                if number:
+                    yield number, (_joined(said), [_joined(one) for one in options])
+                number, said, options = at, [rest], []
+                continue
+        elif (
+            lettered is not None
+            and number
+            and ord(lettered[1].lower()) - 96 == len(options) + 1
+        ):
+            options.append([lettered[2]])
+            continue
+        if number and line.strip():
+            (options[-1] if options else said).append(line)
+        elif number and options and len(options) >= _FEWEST:
+            continue
+    if number:
+        yield number, (_joined(said), [_joined(one) for one in options])
+
+
+def _joined(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+_NEGATIVE_ANY = re.compile(r"\b(?:incorrect|except|false|not correct)\b", re.IGNORECASE)
+_NEGATIVE_CAPITALS = re.compile(r"\bNOT\b")
+
+
+def asks_for_wrong(question: str) -> bool:
+    """Return whether a question asks for what is wrong: such a question has no answer without its options.
+
+    Whole words: incorrect, except, false, "not correct" in any case, NOT in capitals only.
+
+    Examples
+    --------
+    >>> asks_for_wrong("Which drug is NOT indicated?"), asks_for_wrong("Which drug is not indicated?")
+    (True, False)
+    """
+    return bool(_NEGATIVE_ANY.search(question) or _NEGATIVE_CAPITALS.search(question))

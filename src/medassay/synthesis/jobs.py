@@ -1,0 +1,168 @@
+"""What a maker asks for: jobs, stage by stage; each is done once, journalled, and done again only when its inputs changed."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from medassay.runner.asking import Asker
+from medassay.runner.budget import cost, estimated_tokens
+from medassay.runner.each import ask_each
+from medassay.runner.stages import Watch
+from medassay.synthesis.author import Author
+from medassay.synthesis.workshop import Event, Place, Step, Workshop, basis_of, by_model
+
+ATTEMPTS = 3  # of what the specification asks for three times at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One thing that a model is asked for.
+
+    `read` turns a reply into JSON values or raises ValueError; `salvage` does so for a reply that a person may still accept.
+    """
+
+    step: Step
+    subject: str
+    author: Author
+    part: str
+    holes: dict[str, Any]
+    read: Callable[[str], Any]
+    sources: Sequence[Place] = ()
+    pictures: Sequence[Path] = ()
+    attempts: int = ATTEMPTS
+    salvage: Callable[[str], Any] | None = None
+
+    @property
+    def basis(self) -> str:
+        """Return the hash of what decides the result."""
+        shown = [path.name for path in self.pictures]
+        return basis_of(self.author.basis(self.part), self.holes, shown, self.subject)
+
+    @property
+    def handle(self) -> str:
+        """Return how a person names it in a decision."""
+        return handle_of((self.step, self.subject))
+
+
+def handle_of(place: Place) -> str:
+    """Return how a person names a step of a subject; items go by their id."""
+    step, subject = place
+    return subject if step == "item" else f"{step}:{subject}"
+
+
+Stage = tuple[str, Sequence[Job]]  # the plural of what is made, and the jobs
+
+
+class Maker(Protocol):
+    """Makes items in stages; the jobs of a stage follow from what the workshop holds by then."""
+
+    def stages(self) -> Iterator[Stage]:
+        """Yield what is to be asked for, one stage after the other."""
+
+
+def value_of(workshop: Workshop, step: Step, subject: str, basis: str) -> Any:
+    """Return what a step made from these inputs, or a person put in its place; None where there is nothing."""
+    event = workshop.done(step, subject, basis)
+    if event is None:
+        return None
+    decided = decision_on(workshop, event)
+    if decided is None:
+        return event.result if event.status == "made" else None
+    if decided.status == "accept":
+        return event.result
+    return decided.result if decided.status == "change" else None
+
+
+def decision_on(workshop: Workshop, event: Event) -> Event | None:
+    """Return what a person decided about a step, None where nobody did since it was made."""
+    found = workshop.latest("decision", handle_of(event.place))
+    if found is None or found.record["basis"] != event.record["basis"]:
+        return None
+    return found
+
+
+def do_jobs(
+    what: str, jobs: Sequence[Job], workshop: Workshop, asker: Asker, watch: Watch | None
+) -> dict[str, str]:
+    """Do the jobs of a stage that are not done; return those whose asking failed, with the reason."""
+    waiting = pending(jobs, workshop)
+    failed: dict[str, str] = {}
+    for author in {job.author.spec.id: job.author for job in waiting.values()}.values():
+        own = [
+            handle for handle, job in waiting.items() if job.author.spec.id == author.spec.id
+        ]
+
+        async def do(handle: str) -> None:
+            await _do(waiting[handle], workshop)
+
+        failed |= ask_each(what, own, do, asker=asker, spec=author.spec, watch=watch)
+    return failed
+
+
+def pending(jobs: Sequence[Job], workshop: Workshop) -> dict[str, Job]:
+    """Return the jobs that are not done, by handle."""
+    return {
+        job.handle: job
+        for job in jobs
+        if workshop.done(job.step, job.subject, job.basis) is None
+    }
+
+
+async def _do(job: Job, workshop: Workshop) -> None:
+    made = await job.author.make(
+        job.part, job.subject, job.holes, job.read, attempts=job.attempts, pictures=job.pictures
+    )
+    spec = job.author.spec
+    common: dict[str, Any] = {
+        "basis": job.basis,
+        "by": by_model(spec.id, spec.family),
+        "sources": job.sources,
+        "calls": made.calls,
+    }
+    if made.value is not None:
+        workshop.note(job.step, job.subject, "made", result=made.value, **common)
+        return
+    note = f"{made.problem} (asked {len(made.calls)} times)"
+    if job.salvage is not None:
+        with suppress(ValueError):
+            common["result"] = job.salvage(made.calls[-1]["reply"])
+    workshop.note(job.step, job.subject, "queued", note=note, **common)
+
+
+def priced(stages: Iterator[Stage], workshop: Workshop) -> list[dict[str, Any]]:
+    """Return, for each stage and model, how often it is asked at least and at most, and upper bounds of tokens and money."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for what, jobs in stages:
+        for job in pending(jobs, workshop).values():
+            spec = job.author.spec
+            prompt = job.author.prompt(job.part, job.subject, job.holes, job.pictures)
+            read, written = estimated_tokens(prompt), spec.max_tokens
+            row = rows.setdefault(
+                (what, spec.id),
+                {
+                    "stage": what,
+                    "model": spec.id,
+                    "calls": 0,
+                    "most_calls": 0,
+                    "tokens": 0,
+                    "money": 0.0,
+                    "most_money": 0.0,
+                    "currency": spec.price.currency,
+                },
+            )
+            row["calls"] += 1
+            row["most_calls"] += job.attempts
+            row["tokens"] += read + written
+            row["money"] += cost(spec, read, written)
+            # Asked again, a model is shown its reply beside the prompt.
+            again = (job.attempts - 1) * cost(spec, read + written, written)
+            row["most_money"] += cost(spec, read, written) + again
+    return list(rows.values())
+
+
+def sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the sums over all rows."""
+    names = ("calls", "most_calls", "tokens", "money", "most_money")
+    return {name: sum(row[name] for row in rows) for name in names}

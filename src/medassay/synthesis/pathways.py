@@ -1,0 +1,349 @@
+"""Cases for decision pathways: document → text and graph → ways → uniform words → question → quiz and open item.
+
+Source: specification of bank synthesis, 10.1.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.decision_graph import DecisionGraph, contract_problem, read_decision_graph
+from medassay.core.json_reply import read_json_reply
+from medassay.core.reading import strip_thoughts
+from medassay.errors import InputError
+from medassay.judge.shown import fence
+from medassay.publication.decision_graph import draw_decision_graph
+from medassay.synthesis.author import Author
+from medassay.synthesis.graph_file import READERS, load_graph
+from medassay.synthesis.items import note_items
+from medassay.synthesis.jobs import Job, Stage, decision_on, value_of
+from medassay.synthesis.pathway import Path as Way
+from medassay.synthesis.pathway import count_paths, paths, same_leaf, subject_of
+from medassay.synthesis.plan import SynthesisPlan
+from medassay.synthesis.question import Question, read_question, read_reply, shuffled
+from medassay.synthesis.refine import path_of, read_steps, refined
+from medassay.synthesis.source import (
+    LEAST_FROM_SOURCE,
+    Source,
+    clean_text,
+    read_source,
+    share_from,
+    source_files,
+)
+from medassay.synthesis.workshop import BY_PROGRAM, Workshop, basis_of
+
+_LONGEST_DOCUMENT = 60_000  # characters shown to a model
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """One way of a condition, under the name by which the journal knows it."""
+
+    subject: str
+    document: str
+    way: Way
+
+
+class PathwayMaker:
+    """Makes cases; `base` is the folder that the plan's paths start from."""
+
+    def __init__(
+        self, plan: SynthesisPlan, base: Path, workshop: Workshop, authors: Mapping[str, Author]
+    ) -> None:
+        wanted = plan.pathways
+        if wanted is None:
+            raise InputError("a plan without the table [pathways]")
+        self._plan = plan
+        self._wanted = wanted
+        self._workshop = workshop
+        self._author = authors[plan.generator]
+        self._files = source_files(base / wanted.sources)
+        self._graphs = self._graph_files(base)
+        self._sources: dict[str, Source] = {}
+        self._jobs: dict[str, Job] = {}
+
+    def _graph_files(self, base: Path) -> dict[str, Path]:
+        if not self._wanted.graphs:
+            return {}
+        folder = base / self._wanted.graphs
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder; 'pathways.graphs' names one of graphs")
+        found = {p.stem: p for p in sorted(folder.iterdir()) if p.suffix.lower() in READERS}
+        if strange := sorted(found.keys() - {path.stem for path in self._files}):
+            raise InputError(
+                f"{found[strange[0]]}: no document is named '{strange[0]}'; graphs bear the names of their documents"
+            )
+        return found
+
+    def stages(self) -> Iterator[Stage]:
+        """Yield texts and graphs, then uniform pathways, then questions; at the end the items are noted."""
+        for path in self._files:
+            self._read(path)
+        yield (
+            "texts",
+            [self._text_job(source) for source in self._sources.values() if not source.plain],
+        )
+        asked = [source for name, source in self._sources.items() if name not in self._graphs]
+        yield "graphs", [self._graph_job(source) for source in asked]
+        ways = [way for source in self._sources.values() for way in self._ways(source)]
+        if self._wanted.refine:
+            yield "pathways", [self._refine_job(way) for way in ways]
+        yield "questions", [job for way in ways if (job := self._question_job(way)) is not None]
+        note_items(self._workshop, self._records(ways))
+
+    def condition(self, document: str) -> str:
+        """Return how a document's condition is called."""
+        named = document.replace("-", " ").replace("_", " ")
+        return self._wanted.conditions.get(document, named[:1].upper() + named[1:])
+
+    def _read(self, path: Path) -> None:
+        source = read_source(path, self._workshop.folder / "sources" / path.stem)
+        self._sources[source.name] = source
+        basis = basis_of(source.sha256, source.text)
+        if self._workshop.done("source", source.name, basis) is None:
+            told = {"file": source.file, "sha256": source.sha256, "made": source.made}
+            told["characters"] = str(len(source.text))
+            self._workshop.note(
+                "source", source.name, "made", basis=basis, by=BY_PROGRAM, result=told
+            )
+
+    def _text_job(self, source: Source) -> Job:
+        def read(reply: str) -> str:
+            text = clean_text(strip_thoughts(reply)[0])
+            if not text:
+                raise ValueError("an empty reply; expected the text")
+            share = share_from(text, source.text)
+            if source.text and share < LEAST_FROM_SOURCE:
+                raise ValueError(
+                    f"{100 * share:.1f} % of the words stand in the document; at least {100 * LEAST_FROM_SOURCE:.0f} % must"
+                )
+            return text
+
+        return self._document_job("text", "make_text", source, read)
+
+    def _graph_job(self, source: Source) -> Job:
+        condition = self.condition(source.name)
+
+        def read(reply: str) -> Any:
+            found = read_json_reply(reply)
+            if not isinstance(found.value, dict):
+                raise ValueError(found.reason or "a list; expected one JSON object")
+            if found.duplicate_keys:
+                raise ValueError(
+                    f"the key '{found.duplicate_keys[0]}' stands twice in one object"
+                )
+            if (problem := contract_problem(found.value)) is not None:
+                raise ValueError(problem)
+            root = found.value["node"]
+            if same_leaf(root) != same_leaf(condition):
+                raise ValueError(f"the root is '{root[:40]}'; expected '{condition}'")
+            return found.value
+
+        return self._document_job("graph", "make_graph", source, read)
+
+    def _document_job(self, step: Any, part: str, source: Source, read: Any) -> Job:
+        pictures = source.pictures if self._author.sees else ()
+        job = Job(
+            step=step,
+            subject=source.name,
+            author=self._author,
+            part=part,
+            holes={
+                "condition": self.condition(source.name),
+                "document": fence(source.text[:_LONGEST_DOCUMENT], "document"),
+                "pictures": len(pictures),
+            },
+            read=read,
+            sources=[("source", source.name)],
+            pictures=pictures,
+        )
+        self._jobs[job.handle] = job
+        return job
+
+    def _text(self, source: Source) -> str | None:
+        if source.plain:
+            return source.text
+        job = self._jobs[f"text:{source.name}"]
+        text: str | None = value_of(self._workshop, "text", source.name, job.basis)
+        return text
+
+    def _graph(self, source: Source) -> DecisionGraph | None:
+        file = self._graphs.get(source.name)
+        if file is not None:
+            graph = load_graph(file)
+            basis = basis_of(sha256_hex(file.read_bytes()))
+            if self._workshop.done("graph", source.name, basis) is None:
+                told = {"file": file.name, "tree": graph.to_tree()}
+                places = [("source", source.name)]
+                self._workshop.note(
+                    "graph",
+                    source.name,
+                    "made",
+                    basis=basis,
+                    by=BY_PROGRAM,
+                    sources=places,
+                    result=told,
+                )
+        else:
+            job = self._jobs[f"graph:{source.name}"]
+            tree = value_of(self._workshop, "graph", source.name, job.basis)
+            if tree is None:
+                return None
+            graph = read_decision_graph(tree)
+        self._draw(source, graph)
+        return graph
+
+    def _draw(self, source: Source, graph: DecisionGraph) -> None:
+        folder = self._workshop.folder / "graphs"
+        folder.mkdir(exist_ok=True)
+        picture = draw_decision_graph(graph, title=self.condition(source.name))
+        (folder / f"{source.name}.svg").write_text(picture, encoding="utf-8")
+        tree = json.dumps(graph.to_tree(), ensure_ascii=False, indent=1)
+        (folder / f"{source.name}.json").write_text(tree + "\n", encoding="utf-8")
+
+    def _ways(self, source: Source) -> Iterator[_Found]:
+        graph = self._graph(source)
+        if graph is None or self._text(source) is None:
+            return
+        counts = count_paths(graph, self._wanted.max_per_leaf)
+        kept = paths(graph, self._wanted.max_per_leaf)
+        basis = basis_of([way.full_text for way in kept], counts.ways)
+        if self._workshop.done("paths", source.name, basis) is None:
+            told = {
+                "nodes": counts.nodes,
+                "leaves": counts.leaves,
+                "ways": str(counts.ways),  # of a graph this may be any number
+                "kept": counts.kept,
+            }
+            self._workshop.note(
+                "paths",
+                source.name,
+                "made",
+                basis=basis,
+                by=BY_PROGRAM,
+                sources=[("graph", source.name)],
+                result=told,
+            )
+        for way in kept:
+            subject = subject_of(source.name, way)
+            yield _Found(subject=subject, document=source.name, way=way)
+
+    def _refine_job(self, found: _Found) -> Job:
+        job = Job(
+            step="refine",
+            subject=found.subject,
+            author=self._author,
+            part="make_path",
+            holes={
+                "condition": self.condition(found.document),
+                "path": fence(found.way.full_text, "pathway"),
+                "code": self._plan.language,
+            },
+            read=lambda reply: list(refined(reply, found.way.steps)),
+            salvage=lambda reply: list(read_steps(reply)),
+            sources=[("paths", found.document)],
+        )
+        self._jobs[job.handle] = job
+        return job
+
+    def _steps(self, found: _Found) -> Sequence[str] | None:
+        """Return the steps that the item will have, None while they wait for a person."""
+        if not self._wanted.refine:
+            return found.way.told
+        job = self._jobs[f"refine:{found.subject}"]
+        event = self._workshop.done("refine", found.subject, job.basis)
+        decided = None if event is None else decision_on(self._workshop, event)
+        if decided is not None and decided.status == "keep":
+            return found.way.told
+        steps: Sequence[str] | None = value_of(
+            self._workshop, "refine", found.subject, job.basis
+        )
+        return steps
+
+    def _question_job(self, found: _Found) -> Job | None:
+        steps, text = self._steps(found), self._text(self._sources[found.document])
+        if steps is None or text is None:
+            return None
+        job = Job(
+            step="question",
+            subject=found.subject,
+            author=self._author,
+            part="make_question",
+            holes={
+                "condition": self.condition(found.document),
+                "path": fence(path_of(steps), "pathway"),
+                "document": fence(text[:_LONGEST_DOCUMENT], "source text"),
+                "code": self._plan.language,
+            },
+            read=lambda reply: read_reply(reply, (*steps, *found.way.steps)).to_list(),
+            sources=[
+                ("source", found.document),
+                ("text", found.document),
+                ("graph", found.document),
+                ("paths", found.document),
+                ("refine", found.subject),
+            ],
+            attempts=self._plan.attempts,
+        )
+        self._jobs[job.handle] = job
+        return job
+
+    def _records(
+        self, ways: Sequence[_Found]
+    ) -> Iterator[tuple[dict[str, Any], Sequence[tuple[str, str]]]]:
+        """Yield each item's record with the steps that it was made from."""
+        for found in ways:
+            job = self._jobs.get(f"question:{found.subject}")
+            made = (
+                None
+                if job is None
+                else value_of(self._workshop, "question", found.subject, job.basis)
+            )
+            steps = self._steps(found)
+            if job is None or made is None or steps is None:
+                continue
+            name = found.subject.replace("/", "-")
+            question = shuffled(read_question(made), self._plan.seed, name)
+            common = self._common(found, steps)
+            sources = [*job.sources, ("question", found.subject)]
+            for version in self._wanted.versions:
+                yield (
+                    {"id": f"{name}-{version}", **_target(question, version), **common},
+                    sources,
+                )
+
+    def _common(self, found: _Found, steps: Sequence[str]) -> Mapping[str, Any]:
+        source, spec = self._sources[found.document], self._author.spec
+        condition = self.condition(found.document)
+        domain = self._wanted.domains.get(found.document, self._plan.name)
+        return {
+            "kind": "public",
+            "domain": domain,
+            "category": domain,
+            "language": self._plan.language,
+            "licence": self._plan.licence,
+            "condition": condition,
+            "cluster": condition,
+            "path": path_of(steps),
+            "leaf": found.way.leaf,
+            "source": source.cited,
+            "meta": {"maker": "pathways", "generator": spec.id, "family": spec.family},
+        }
+
+
+def _target(question: Question, version: str) -> dict[str, Any]:
+    if version == "open":
+        return {
+            "answer_type": "open",
+            "question": question.question,
+            "reference": question.answer,
+        }
+    return {
+        "answer_type": "closed",
+        "question": question.question,
+        "options": list(question.options),
+        "expected": question.letter,
+    }

@@ -1,0 +1,194 @@
+"""`SynthesisPlan`: what items shall be made, from what, by whom. TOML in, record out.
+
+One of four tables says which maker works: [pathways], [proposals], [exam] or [translation].
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from medassay.core.plan import Budget
+from medassay.errors import InputError
+from medassay.synthesis.pathway import MOST_PER_LEAF
+
+Version = Literal["quiz", "open"]
+_STRICT = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pathways:
+    """Cases for decision pathways.
+
+    `sources` is a document, or a folder of them, one a condition, named as it; `graphs` a folder of decision graphs under the same
+    names, and what has none there is asked of the generator. `conditions` are names to show in place of those of files, `domains` the
+    domain of each (both by the file's name). With `refine` each pathway is rewritten in uniform words first.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    sources: str
+    graphs: str = ""
+    max_per_leaf: int = MOST_PER_LEAF
+    refine: bool = True
+    versions: tuple[Version, ...] = ("quiz", "open")
+    conditions: dict[str, str] = field(default_factory=dict)
+    domains: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposals:
+    """Private items: drafted by the generator on each topic, reviewed by a model of another family, approved by their owner.
+
+    `against` are banks (folders, relative to the plan) of which a draft must not be a near duplicate.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    topics: tuple[str, ...]
+    reviewer: str
+    domain: str
+    form: Version = "open"
+    rounds: int = 3
+    against: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exam:
+    """Items of an official exam: closed as they are, and as open questions where `open_versions` says so.
+
+    `file` is a PDF or a CSV; `key` a CSV with the columns number and cop for a PDF without answers, empty or "impugned" where the exam
+    board withdrew a question. `columns` are the columns of a CSV (exam_id, question, op1 … op4 or op5, cop, year, category), where they
+    bear other names. `selector` chooses between two open versions and says which key is the only right one; of another family.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    file: str
+    key: str = ""
+    columns: dict[str, str] = field(default_factory=dict)
+    year: int | None = None
+    category: str = ""
+    open_versions: bool = False
+    selector: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translation:
+    """The items of a bank in another language; each is checked by people before it counts."""
+
+    __pydantic_config__ = _STRICT
+
+    bank: str
+    to: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesisPlan:
+    """What items shall be made.
+
+    `name` is that of the bank, `generator` the entry of the models file that writes; `attempts` how often a question is asked for at
+    most. `language` is that of the items. The budget bounds one call of the command.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    name: str
+    generator: str = ""
+    models_file: str = "models.json"
+    title: str = ""
+    licence: str = "unstated"
+    limits: str = ""
+    language: str = "en"
+    seed: int = 0
+    attempts: int = 10
+    may_leave: bool = True
+    budget: Budget = field(default_factory=Budget)
+    pathways: Pathways | None = None
+    proposals: Proposals | None = None
+    exam: Exam | None = None
+    translation: Translation | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
+        plain = {key: value for key, value in asdict(self).items() if value is not None}
+        return {**plain, "seed": str(self.seed)}
+
+    @property
+    def maker(self) -> str:
+        """Return the name of the table that says what is made."""
+        return next(name for name in MAKERS if getattr(self, name) is not None)
+
+
+MAKERS = ("pathways", "proposals", "exam", "translation")
+_PLAN = TypeAdapter(SynthesisPlan)
+_FEWEST = {"seed": 0, "attempts": 1}
+_MOST_ROUNDS = 10
+
+
+def load_synthesis_plan(path: Path) -> SynthesisPlan:
+    """Return the plan in a TOML file; paths in it are relative to the file's folder.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the field and what was expected.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; expected a plan of items to make") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not readable as TOML: {error}") from None
+    known = {one.name for one in fields(SynthesisPlan)}
+    for key in data:
+        if key not in known:
+            raise InputError(
+                f"{path}: unknown key '{key}'; known are {', '.join(sorted(known))}"
+            )
+    try:
+        plan = _PLAN.validate_json(json.dumps(data, default=str), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "plan"
+        raise InputError(f"{path}: '{place}': {first['msg']}") from None
+    for place, problem in _problems(plan):
+        raise InputError(f"{path}: '{place}': {problem}")
+    return plan
+
+
+def _problems(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
+    """Yield (field, problem)."""
+    given = [name for name in MAKERS if getattr(plan, name) is not None]
+    if len(given) != 1:
+        found = " and ".join(f"[{name}]" for name in given) or "none"
+        yield "plan", f"{found}; expected one of the tables [{'], ['.join(MAKERS)}]"
+    if not re.fullmatch(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*", plan.name):
+        yield "name", f"{plan.name!r}; expected a name without slashes, not hidden"
+    for name, least in _FEWEST.items():
+        if getattr(plan, name) < least:
+            yield name, f"{getattr(plan, name)}; at least {least} is needed"
+    if not plan.generator and not (plan.exam is not None and not plan.exam.open_versions):
+        yield "generator", "absent; name the entry of the models file that writes"
+    yield from _table_problems(plan)
+
+
+def _table_problems(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
+    pathways, proposals, exam = plan.pathways, plan.proposals, plan.exam
+    if pathways is not None and pathways.max_per_leaf < 1:
+        yield "pathways.max_per_leaf", "at least 1 is needed"
+    if pathways is not None and not pathways.versions:
+        yield "pathways.versions", 'empty; expected "quiz", "open" or both'
+    if proposals is not None and not (
+        proposals.topics and all(map(str.strip, proposals.topics))
+    ):
+        yield "proposals.topics", "empty; expected at least one topic"
+    if proposals is not None and not 1 <= proposals.rounds <= _MOST_ROUNDS:
+        yield "proposals.rounds", f"{proposals.rounds}; 1 to {_MOST_ROUNDS} are possible"
+    if exam is not None and exam.open_versions and not exam.selector:
+        yield "exam.selector", "absent; open versions need a model that chooses between two"

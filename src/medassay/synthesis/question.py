@@ -1,0 +1,156 @@
+"""Cases for pathways: what a model replied becomes question, answer and five options, or is refused with the reason.
+
+Source: specification of bank synthesis, 10.1, question generation; the path stays hidden (HB-06).
+"""
+
+import random
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from medassay.core.item import LETTERS
+from medassay.core.json_reply import read_json_reply
+
+OPTIONS = 5
+_FIELDS = 4  # question, answer, options, letter
+_LONGEST_QUESTION, _LONGEST_OPTION = 3000, 400  # characters
+_PREFIX = re.compile(r"\A\(?([A-Ea-e])[.):]\)?\s+")
+_CLEARLY = 12  # characters from which an answer in the question is no chance
+_NAMED = 3  # steps one after the other, word for word, show a pathway
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A question with its reference answer, five options, and the place of the right one."""
+
+    question: str
+    answer: str
+    options: tuple[str, ...]
+    key: int
+
+    @property
+    def letter(self) -> str:
+        """Return the letter of the right option."""
+        return LETTERS[self.key]
+
+    def to_list(self) -> list[Any]:
+        """Return it in the form in which models write it."""
+        return [self.question, self.answer, list(self.options), self.letter]
+
+
+def read_question(value: Any) -> Question:
+    """Return the question in a parsed reply, `[question, answer, [five options], letter]`.
+
+    Texts lose outer blanks and line breaks, options a leading "A. " where all of them have their letter.
+
+    Raises
+    ------
+    ValueError
+        Saying which rule is broken.
+
+    Examples
+    --------
+    >>> read_question(["Q?", "B text", ["A. A", "B. B text", "C. C", "D. D", "E. E"], "b"]).options[1]
+    'B text'
+    """
+    if not isinstance(value, list) or len(value) != _FIELDS:
+        found = f"{len(value)} fields" if isinstance(value, list) else type(value).__name__
+        raise ValueError(f"{found}; expected a list of question, answer, five options, letter")
+    question = checked_text(value[0], "question", _LONGEST_QUESTION)
+    answer = checked_text(value[1], "answer", _LONGEST_OPTION)
+    options = checked_options(value[2])
+    letter = value[3].strip().upper() if isinstance(value[3], str) else value[3]
+    if not isinstance(letter, str) or len(letter) != 1 or letter not in LETTERS[:OPTIONS]:
+        raise ValueError(f"letter {value[3]!r:.20}; expected one of A to E")
+    key = LETTERS.index(letter)
+    if _same(_PREFIX.sub("", answer)) not in (
+        _same(options[key]),
+        _same(_PREFIX.sub("", options[key])),
+    ):
+        raise ValueError(
+            f"the answer '{answer[:60]}' is not option {letter}, '{options[key][:60]}'"
+        )
+    return Question(question=question, answer=options[key], options=options, key=key)
+
+
+def checked_text(given: Any, what: str, longest: int) -> str:
+    """Return a text in NFC without outer blanks and line breaks; raises ValueError for what is no honest text."""
+    if not isinstance(given, str) or not given.strip():
+        raise ValueError(f"{what} {given!r:.40}; expected text that is not blank")
+    text = " ".join(unicodedata.normalize("NFC", given).split())
+    if not text.isprintable():
+        raise ValueError(f"{what} holds a control character")
+    if not any(character.isalnum() for character in text):
+        raise ValueError(f"{what} {text!r:.40} holds no word")
+    if len(text) > longest:
+        raise ValueError(f"{what} has {len(text):,} characters; at most {longest:,}")
+    return text
+
+
+def checked_options(given: Any) -> tuple[str, ...]:
+    """Return five options that differ but for case and blanks; raises ValueError for anything else."""
+    if not isinstance(given, list) or len(given) != OPTIONS:
+        found = f"{len(given)} options" if isinstance(given, list) else f"{given!r:.40}"
+        raise ValueError(f"{found}; expected a list of five options")
+    texts = [checked_text(one, "an option", _LONGEST_OPTION) for one in given]
+    prefixes = [_PREFIX.match(text) for text in texts]
+    if all(p is not None and p[1].upper() == LETTERS[at] for at, p in enumerate(prefixes)):
+        texts = [_PREFIX.sub("", text) for text in texts]
+    if len({_same(text) for text in texts}) < OPTIONS:
+        raise ValueError("two options are the same; expected five different ones")
+    return tuple(texts)
+
+
+def _same(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def read_reply(reply: str, steps: Sequence[str]) -> Question:
+    """Return the question in a model's reply about a pathway.
+
+    Raises
+    ------
+    ValueError
+        Saying what is wrong: no JSON, a broken rule, or a question that shows the pathway or its answer.
+    """
+    found = read_json_reply(reply)
+    if found.value is None:
+        raise ValueError(found.reason)
+    question = read_question(found.value)
+    if (shown := shows(question, steps)) is not None:
+        raise ValueError(shown)
+    return question
+
+
+def shows(question: Question, steps: Sequence[str]) -> str | None:
+    """Return how a question or an option gives the pathway or the answer away, None if neither does."""
+    for text in (question.question, *question.options):
+        if "->" in text or "→" in text:
+            return f"an arrow in '{text[:60]}' shows the pathway"
+    asked = _same(question.question)
+    if len(question.answer) >= _CLEARLY and _same(question.answer) in asked:
+        return f"the question contains its answer '{question.answer[:60]}'"
+    named = [_same(step) for step in steps]
+    for at in range(len(named) - _NAMED + 1):
+        place = 0
+        for step in named[at : at + _NAMED]:
+            place = asked.find(step, place) + len(step) if step in asked[place:] else -1
+            if place < 0:
+                break
+        else:
+            return f"the question names {_NAMED} steps of the pathway one after the other, from '{steps[at][:40]}' on"
+    return None
+
+
+def shuffled(question: Question, seed: int, name: str) -> Question:
+    """Return a question with its options in an order of its own: models put the right one where they like."""
+    order = list(range(OPTIONS))
+    random.Random(f"{seed}\x1f{name}").shuffle(order)
+    return Question(
+        question=question.question,
+        answer=question.answer,
+        options=tuple(question.options[at] for at in order),
+        key=order.index(question.key),
+    )

@@ -1,0 +1,244 @@
+"""Documents that items are made from: PDF, Markdown, HTML, plain text; their text cleaned, nothing added."""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.jsontext import storable
+from medassay.errors import InputError, ToolError, UnavailableError
+
+ENDINGS = (".htm", ".html", ".md", ".pdf", ".txt")
+LEAST_FROM_SOURCE = 0.98  # of the words of an extracted text
+_MOST_BYTES = 100_000_000
+_SECONDS = 180
+_WORD = re.compile(r"\w+")
+_KEPT_IN_CHILD = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")  # no secret goes to who reads files
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A document: its text in reading order, the pictures of its pages, and the day it says it was made.
+
+    `name` is that of its file without the ending: the condition it is about. `plain` says that it is text as it stands, without
+    title pages, tables or drawings that somebody must leave out.
+    """
+
+    name: str
+    file: str
+    sha256: str
+    text: str
+    plain: bool
+    pictures: tuple[Path, ...] = ()
+    made: str = ""
+
+    @property
+    def cited(self) -> str:
+        """Return what stands in an item as its source."""
+        return f"{self.file} (sha256 {self.sha256[:16]})"
+
+
+def source_files(place: Path) -> list[Path]:
+    """Return the documents at a place: a file, or all in a folder by name.
+
+    Raises
+    ------
+    InputError
+        When there are none, or two are named alike.
+    """
+    if place.is_file():
+        found = [place]
+    elif place.is_dir():
+        found = sorted(
+            p for p in place.iterdir() if p.suffix.lower() in ENDINGS and p.is_file()
+        )
+    else:
+        raise InputError(f"{place}: no such file or folder; expected documents")
+    if not found:
+        raise InputError(f"{place}: holds none of {', '.join(f'*{end}' for end in ENDINGS)}")
+    stems = [path.stem for path in found]
+    if twice := [path for path in found if stems.count(path.stem) > 1]:
+        raise InputError(
+            f"{twice[0]}: another document has the same name; names without ending must differ"
+        )
+    return found
+
+
+def read_source(path: Path, pictures: Path) -> Source:
+    """Return a document; the pictures of its pages are written into a folder.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, or holds no text and no picture.
+    UnavailableError
+        When an extra is missing: [pdf] for PDF, [tools] for HTML.
+    """
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"{path}: unknown ending; expected one of {', '.join(ENDINGS)}")
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{path}: over {_MOST_BYTES:,} bytes; split the document")
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a document") from None
+    shown: tuple[Path, ...] = ()
+    made = ""
+    if ending == ".pdf":
+        text, shown, made = _pdf(path, pictures)
+    elif ending in (".htm", ".html"):
+        text = _html(data, path)
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not UTF-8 text: {error}") from None
+        text = _markdown(text) if ending == ".md" else text
+    cleaned = clean_text(text)
+    if not cleaned and not shown:
+        raise InputError(f"{path}: holds no text; expected a document")
+    return Source(
+        name=path.stem,
+        file=path.name,
+        sha256=sha256_hex(data),
+        text=cleaned,
+        plain=ending in (".md", ".txt"),
+        pictures=shown,
+        made=made,
+    )
+
+
+def _pdf(path: Path, pictures: Path) -> tuple[str, tuple[Path, ...], str]:
+    from importlib.util import find_spec
+
+    from medassay.synthesis.page_order import reading_order
+
+    if find_spec("pypdfium2") is None or find_spec("PIL") is None:
+        raise UnavailableError("reading PDF needs the extra: pip install 'medassay[pdf]'")
+    pictures.mkdir(parents=True, exist_ok=True)
+    rows = _in_child("medassay.synthesis.pdf_pages", path, pictures)
+    head: dict[str, Any] = next(rows, {"problem": "the reader ended without a word"})
+    if "problem" in head:
+        raise InputError(f"{path}: not readable as PDF: {head['problem']}")
+    pages = [[tuple(piece) for piece in row["pieces"]] for row in rows]
+    if not pages or len(pages) < head["pages"]:
+        raise InputError(
+            f"{path}: {len(pages)} of {head['pages']} pages could be read; split or repair the document"
+        )
+    shown = tuple(sorted(pictures.glob("page-*.png")))
+    return reading_order(pages), shown, head["made"]
+
+
+def _in_child(module: str, path: Path, folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield what another process of ours says of a file, a JSON object a line."""
+    command = [sys.executable, "-m", module, str(path.resolve()), str(folder.resolve())]
+    kept = {name: os.environ[name] for name in _KEPT_IN_CHILD if name in os.environ}
+    try:
+        said = subprocess.run(
+            command, capture_output=True, env=kept, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(f"{path}: not read within {_SECONDS} s; split the document") from None
+    for line in said.stdout.splitlines():
+        yield json.loads(line)
+
+
+def _html(data: bytes, path: Path) -> str:
+    from medassay.solver.tools.fetch import extract_page, need_extractor
+
+    need_extractor()
+    try:
+        return asyncio.run(extract_page(data))
+    except ToolError:
+        raise InputError(
+            f"{path}: its text cannot be extracted; expected a page of HTML"
+        ) from None
+
+
+def _markdown(text: str) -> str:
+    """Return the words of Markdown without its marks; each block a paragraph, rows of tables a line."""
+    from markdown_it import MarkdownIt
+
+    front = re.compile(r"\A---\n.*?\n---\n", re.DOTALL).sub("", text)
+    paragraphs: list[str] = []
+    row: list[str] | None = None
+    for token in MarkdownIt("commonmark").enable("table").parse(front):
+        if token.type == "tr_open":
+            row = []
+        elif token.type == "tr_close" and row is not None:
+            paragraphs.append("  ".join(row))
+            row = None
+        elif token.type in ("fence", "code_block"):
+            paragraphs.append(token.content)
+        elif token.type == "inline":
+            inner = token.children or ()
+            said = "".join(
+                part.content
+                if part.type in ("text", "code_inline")
+                else "\n"
+                if "break" in part.type
+                else ""
+                for part in inner
+            )
+            (paragraphs if row is None else row).append(said)
+    return "\n\n".join(paragraphs)
+
+
+# What stands for a hyphen at the end of a line in texts of PDF files.
+_BROKEN = re.compile(r"(\w+)[-\u2010\u00ad\ufffe\x02][ \t]*\n[ \t]*(\w+)")
+
+
+def clean_text(text: str) -> str:
+    r"""Return text in NFC, words broken at line ends joined, blanks collapsed, control characters left out; nothing is added.
+
+    A break stays a hyphen where the text has the word so elsewhere, as in "well-known".
+
+    Examples
+    --------
+    >>> clean_text("Re\u0301nal hypo-\nnatraemia;  a well-\nknown  one.\n\n\n\nSo well-known.")
+    'Rénal hyponatraemia; a well-known one.\n\nSo well-known.'
+    """
+    whole = storable(text).replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n")
+    whole = unicodedata.normalize("NFC", whole)
+    hyphened = set(re.findall(r"\w+-\w+", whole.casefold()))
+
+    def joined(found: re.Match[str]) -> str:
+        first, second = found[1], found[2]
+        so = f"{first}-{second}".casefold() in hyphened or not second[0].islower()
+        return f"{first}-{second}" if so else first + second
+
+    whole = _BROKEN.sub(joined, whole)
+    whole = whole.replace("\u00ad", "").replace("\u2010", "-")
+    whole = "".join(
+        c
+        for c in whole
+        if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cn")
+    )
+    lines = [" ".join(line.split()) for line in whole.split("\n")]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def share_from(text: str, source: str) -> float:
+    """Return the share of a text's words that stand in its source, 1 where there is none.
+
+    Each word counts as often as the source has it at most, so that a text cannot say a word of it again and again.
+
+    Examples
+    --------
+    >>> share_from("Salt salt low", "The salt is low.")
+    0.6666666666666666
+    """
+    words = Counter(_WORD.findall(unicodedata.normalize("NFC", text).casefold()))
+    known = Counter(_WORD.findall(unicodedata.normalize("NFC", source).casefold()))
+    total = sum(words.values())
+    return 1.0 if not total else sum((words & known).values()) / total

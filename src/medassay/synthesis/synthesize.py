@@ -1,0 +1,214 @@
+"""Making items by a plan in a workshop: every step once, resumed where it was cut off."""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from medassay.core.item import LETTERS
+from medassay.core.model import ModelSpec
+from medassay.errors import IncompleteError, InputError
+from medassay.model.spec import load_models
+from medassay.runner.asking import Asker
+from medassay.runner.stages import Watch, provide, refuse_leaving
+from medassay.storage.response import ResponseStore
+from medassay.synthesis.author import Author
+from medassay.synthesis.exam import ExamMaker
+from medassay.synthesis.items import present_items, undecided
+from medassay.synthesis.jobs import Maker, do_jobs, priced, sums
+from medassay.synthesis.pathways import PathwayMaker
+from medassay.synthesis.plan import SynthesisPlan, load_synthesis_plan
+from medassay.synthesis.proposals import ProposalMaker
+from medassay.synthesis.translation import TranslationMaker
+from medassay.synthesis.workshop import (
+    BY_PROGRAM,
+    JOURNAL,
+    Step,
+    Workshop,
+    basis_of,
+    open_places,
+    open_workshop,
+)
+
+Authors = Mapping[str, Author]
+_ENDING: tuple[Step, ...] = (
+    "question",
+    "rephrase",
+    "select",
+    "only",
+    "translate",
+)  # may drop what they are about
+MAKERS: dict[str, Callable[[SynthesisPlan, Path, Workshop, Authors], Maker]] = {
+    "exam": ExamMaker,
+    "pathways": PathwayMaker,
+    "proposals": ProposalMaker,
+    "translation": TranslationMaker,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What a workshop holds after a pass: items by form, those that wait for a person, keys, what was left out and why."""
+
+    items: int
+    waiting: int
+    queue: list[dict[str, str]]
+    dropped: Mapping[str, int]
+    letters: Mapping[str, int]
+    calls: int = 0
+    replayed: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as plain JSON values."""
+        return {
+            "items": self.items,
+            "waiting": self.waiting,
+            "queue": self.queue,
+            "dropped": dict(self.dropped),
+            "letters": dict(self.letters),
+            "calls": self.calls,
+            "replayed": self.replayed,
+            "failed": dict(self.failed),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Wanted:
+    """A plan with the models that it names."""
+
+    plan: SynthesisPlan
+    base: Path
+    specs: Mapping[str, ModelSpec]
+
+    def maker(self, workshop: Workshop, asker: Asker) -> Maker:
+        """Return who makes the items of the plan."""
+        authors = {n: Author(s, asker, seed=self.plan.seed) for n, s in self.specs.items()}
+        return MAKERS[self.plan.maker](self.plan, self.base, workshop, authors)
+
+
+def _wanted(path: Path) -> _Wanted:
+    plan = load_synthesis_plan(path)
+    names = [plan.generator]
+    if plan.proposals is not None:
+        names.append(plan.proposals.reviewer)
+    if plan.exam is not None:
+        names = [plan.generator, plan.exam.selector] if plan.exam.open_versions else []
+    known = load_models(path.parent / plan.models_file) if names else {}
+    for name in names:
+        if name not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise InputError(
+                f"{path}: '{name}' is not an enabled entry of {plan.models_file}; known are {listed}"
+            )
+        if known[name].is_baseline:
+            raise InputError(f"{path}: '{name}' is a baseline and writes nothing")
+    for other in names[1:]:
+        if known[other].family == known[names[0]].family:
+            raise InputError(
+                f"{path}: '{names[0]}' and '{other}' are of one family, {known[other].family}; who reviews must be of another"
+            )
+    specs = {name: known[name] for name in names}
+    refuse_leaving([{"name": plan.name, "may_leave": plan.may_leave}], specs.values())
+    return _Wanted(plan=plan, base=path.parent, specs=specs)
+
+
+def synthesize(
+    path: Path,
+    to: Path,
+    *,
+    secrets: Mapping[str, str],
+    workspace: Path,
+    watch: Watch | None = None,
+) -> Made:
+    """Make the items of a plan in the workshop `to`; what is made stays made, the same call resumes.
+
+    Raises
+    ------
+    InputError
+        When plan, models or sources are wrong.
+    IncompleteError
+        When calls had no reply, or the budget is spent: the same call goes on.
+    """
+    wanted = _wanted(path)
+    with open_workshop(to) as workshop, ResponseStore(workspace / "responses") as store:
+        _note_plan(workshop, wanted)
+        chats = {name: provide(spec, secrets) for name, spec in wanted.specs.items()}
+        asker = Asker(wanted.specs, chats, store, wanted.plan.budget, seed=wanted.plan.seed)
+        failed: dict[str, str] = {}
+        for what, jobs in wanted.maker(workshop, asker).stages():
+            failed |= do_jobs(what, jobs, workshop, asker, watch)
+        made = summary(workshop, asker, failed)
+    if failed:
+        name, why = next(iter(failed.items()))
+        raise IncompleteError(
+            f"{len(failed)} calls had no reply, {name}: {why}; {made.items} items are made and kept, the same "
+            "command resumes"
+        )
+    return made
+
+
+def _note_plan(workshop: Workshop, wanted: _Wanted) -> None:
+    models = {
+        name: {"family": s.family, "provider": s.provider, "scripted": s.is_scripted}
+        for name, s in wanted.specs.items()
+    }
+    told = {"plan": wanted.plan.to_dict(), "models": models}
+    basis = basis_of(told)
+    before = workshop.latest("plan", "plan")
+    if before is not None and before.result["plan"]["name"] != wanted.plan.name:
+        raise InputError(
+            f"{workshop.folder}: a workshop of '{before.result['plan']['name']}'; expected a new folder for '{wanted.plan.name}'"
+        )
+    if workshop.done("plan", "plan", basis) is None:
+        workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=told)
+
+
+def summary(workshop: Workshop, asker: Asker | None, failed: Mapping[str, str]) -> Made:
+    """Return what a workshop holds."""
+    items = present_items(workshop)
+    letters = Counter(
+        e.result["expected"] for e in items if len(e.result.get("options", ())) > 1
+    )
+    ended = [event for step in _ENDING for event in workshop.all_latest(step)]
+    dropped = Counter(event.note for event in ended if event.status == "dropped")
+    tally = None if asker is None else asker.tally
+    return Made(
+        items=len(items),
+        waiting=len(undecided(workshop)),
+        queue=[
+            {"step": e.place[0], "subject": e.place[1], "why": e.note}
+            for e in open_places(workshop)
+        ],
+        dropped=dict(dropped),
+        letters={letter: letters[letter] for letter in LETTERS if letters[letter]},
+        calls=0 if tally is None else tally.called,
+        replayed=0 if tally is None else tally.replayed,
+        failed=failed,
+    )
+
+
+def preview(path: Path, to: Path, *, workspace: Path) -> dict[str, Any]:
+    """Return what the command would ask and cost at most, stage by stage, as far as it can be known; nothing is asked or written.
+
+    Later stages follow from what earlier ones make: questions are counted once the decision graphs are there.
+    """
+    wanted = _wanted(path)
+    with tempfile.TemporaryDirectory() as made:
+        copy = Path(made) / "workshop"
+        copy.mkdir()
+        if (to / JOURNAL).is_file():
+            shutil.copyfile(to / JOURNAL, copy / JOURNAL)
+        with open_workshop(copy) as workshop, ResponseStore(Path(made) / "responses") as store:
+            asker = Asker(wanted.specs, {}, store, wanted.plan.budget, seed=wanted.plan.seed)
+            rows = priced(wanted.maker(workshop, asker).stages(), workshop)
+    return {"plan": wanted.plan.name, "maker": wanted.plan.maker, "stages": rows, **sums(rows)}
+
+
+def has_prices(path: Path) -> bool:
+    """Return whether any model of a plan has a price."""
+    specs = _wanted(path).specs.values()
+    return any(spec.price.input or spec.price.output for spec in specs)
