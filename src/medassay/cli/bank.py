@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,17 +21,23 @@ app = typer.Typer(
     help="Question banks: check, compare, release, describe, import.",
 )
 # Making items: what each of these does stands in its own module.
-for _name, _command in {
+_MAKING: dict[str, Callable[..., None]] = {
     "decide": synthesis.decide,
+    "duplicates": synthesis.duplicates,
+    "export": synthesis.export,
+    "flaws": synthesis.flaws,
     "paths": synthesis.paths,
     "queue": synthesis.queue,
     "synthesize": synthesis.synthesize,
-}.items():
+    "votes": synthesis.votes,
+}
+for _name, _command in _MAKING.items():
     app.command(_name)(_command)
 _BANK = typer.Argument(..., help="A bank's folder, or 'demo'.")
 
 
-def _load(bank: str, *, check: bool = True) -> "Bank":
+def load(bank: str, *, check: bool = True) -> "Bank":
+    """Return a bank by folder, or by name if it is shipped."""
     from medassay.bank.folder import load_bank
     from medassay.pipeline import find_bank
 
@@ -42,7 +49,7 @@ def _load(bank: str, *, check: bool = True) -> "Bank":
 @app.command()
 def validate(bank: str = _BANK) -> None:
     """Check every row of a bank; exit 3 names the first that is wrong."""
-    found = _load(bank)
+    found = load(bank)
     if out.json:
         out.document(
             {
@@ -67,7 +74,7 @@ def show(
     """Print a bank's card, or one item."""
     from medassay.bank.folder import bank_records
 
-    found = _load(bank)
+    found = load(bank)
     if not item:
         card = {
             "bank": found.name,
@@ -104,7 +111,7 @@ def diff(old: str = _BANK, new: str = _BANK) -> None:
     """Print which items were added, removed or changed; exit 1 if any."""
     from medassay.bank.release import diff_banks
 
-    found = diff_banks(_load(old, check=False), _load(new, check=False))
+    found = diff_banks(load(old, check=False), load(new, check=False))
     if out.json:
         out.document({"added": found.added, "removed": found.removed, "changed": found.changed})
     else:
@@ -178,7 +185,7 @@ def silver(
 
     wanted = Commission(maker=maker, models_file=models, to=to, accept_failures=accept_failures)
     made = write_silver(
-        _load(bank), wanted, secrets=os.environ, workspace=Path.cwd(), watch=watch
+        load(bank), wanted, secrets=os.environ, workspace=Path.cwd(), watch=watch
     )
     if out.json:
         document = {"path": str(to), "version": made.version, "written": made.written}
@@ -214,7 +221,7 @@ def stats(bank: str = _BANK) -> None:
     """Print what a bank holds: counts, lengths, vocabulary, keys, paths."""
     from medassay.bank.stats import bank_stats
 
-    found = bank_stats(_load(bank))
+    found = bank_stats(load(bank))
     if out.json:
         out.document(found)
         return

@@ -1,12 +1,13 @@
 """`medassay show ID`: an item of a run with every answer, or one trial by its hash."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import IncompleteError, InputError, UsageError
 
 
 def command(
@@ -16,8 +17,21 @@ def command(
     run: Path | None = typer.Option(
         None, help="The run's folder; default: the newest in runs/."
     ),
+    history: bool = typer.Option(
+        False,
+        "--history",
+        help="How the item was made: from the source's page to the released revision.",
+    ),
+    workshop: Path | None = typer.Option(
+        None, help="--history: the workshop; default: the one here that made the item."
+    ),
 ) -> None:
-    """Print an item with every model's answer, or one trial."""
+    """Print an item with every model's answer, one trial, or how an item was made."""
+    if history:
+        _tell_history(name, workshop)
+        return
+    if workshop is not None:
+        raise UsageError("--workshop goes with --history")
     from medassay.core.canonical import canonical, sha256_hex
     from medassay.storage.jsonl import read_jsonl
     from medassay.storage.run import open_run
@@ -72,3 +86,66 @@ def _newest() -> Path:
     if not folders:
         raise InputError("runs/: no finished run here; name one with --run")
     return max(folders, key=lambda p: (p / "seal.json").stat().st_mtime)
+
+
+def _tell_history(name: str, folder: Path | None) -> None:
+    from medassay.synthesis.workshop import JOURNAL, read_workshop
+
+    if folder is None:
+        places = [
+            p.parent
+            for depth in (JOURNAL, f"*/{JOURNAL}", f"*/*/{JOURNAL}")
+            for p in Path().glob(depth)
+        ]
+        holding = [
+            p for p in places if any(e.place[1] == name for e in read_workshop(p).events)
+        ]
+        if len(holding) != 1:
+            found = ", ".join(map(str, holding)) or "none"
+            raise InputError(
+                f"workshops here that know '{name}': {found}; name one with --workshop"
+            )
+        folder = holding[0]
+    events = read_workshop(folder).history(name)
+    if out.json:
+        out.document(
+            {
+                "workshop": str(folder),
+                "item": name,
+                "history": [{"line": e.number, "hash": e.hash, **e.record} for e in events],
+            }
+        )
+        return
+    for event in events:
+        record = event.record
+        who = record["by"].get("person") or record["by"].get("model") or "medassay"
+        calls = len(record.get("calls", ()))
+        asked = f", asked {calls} times" if calls > 1 else ""
+        note = f": {event.note}" if event.note else ""
+        out.result(
+            f"{record['at']}  {record['step']:9} {record['subject']}  {event.status} by {who}{asked}{note}"
+        )
+        for line in _told_result(event.result):
+            out.result(f"    {line}")
+
+
+def _told_result(result: Any) -> list[str]:
+    """Return what a step made in a few lines; long texts cut."""
+    if isinstance(result, dict):
+        told = [
+            f"{k}: {v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)}"
+            for k, v in result.items()
+            if v not in ("", None)
+        ]
+    elif isinstance(result, list):
+        told = (
+            [" -> ".join(map(str, result))]
+            if all(isinstance(r, str) for r in result)
+            else [str(r) for r in result]
+        )
+    else:
+        told = [] if result is None else [str(result)]
+    return [
+        line if len(line) <= 300 else f"{line[:299]}…"
+        for line in (" ".join(t.split()) for t in told)
+    ]

@@ -261,6 +261,38 @@ def settings(
     tell_sheet(settings_sheet(settings_study([open_run(run) for run in runs])), to)
 
 
+@app.command("corrections")
+def corrections(
+    before: list[Path] = typer.Argument(
+        ..., metavar="BEFORE…", help="Runs of the bank as it was."
+    ),
+    after: list[Path] = typer.Option(
+        ..., "--after", help="A run of the corrected bank; may be given again."
+    ),
+    workshop: Path | None = typer.Option(
+        None,
+        help="The workshop of the corrections (`bank flaws --review`), for the histogram of their types.",
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figures, Markdown, LaTeX, CSV, JSON."
+    ),
+) -> None:
+    """Tell what corrections of a bank change: accuracy before and after, for each model and setting, paired by item."""
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.storage.run import open_run
+    from medassay.study.corrections import corrections_sheet, corrections_study
+    from medassay.synthesis.flaws import type_histogram
+    from medassay.synthesis.workshop import read_workshop
+
+    if to is not None:
+        new_folder(to)
+    types = None if workshop is None else type_histogram(read_workshop(workshop))
+    found = corrections_study(
+        [open_run(run) for run in before], [open_run(run) for run in after], types
+    )
+    tell_sheet(corrections_sheet(found), to)
+
+
 @app.command("contexts")
 def contexts(
     runs: list[Path] = typer.Argument(

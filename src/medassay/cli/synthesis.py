@@ -1,6 +1,7 @@
 """`medassay bank synthesize`, `paths`, `queue`, `decide`: making items, and people's word on each."""
 
 import datetime as dt
+import json
 import os
 import sys
 from pathlib import Path
@@ -229,3 +230,204 @@ def decide(
         out.document({"decided": handles, "verb": verb, "by": by, "journal": head})
     else:
         out.result(f"{verb}: {len(handles)} noted, by {by}; journal {head}")
+
+
+def flaws(
+    runs: list[Path] = typer.Argument(
+        ..., metavar="RUN…", help="Sealed runs of one bank, with the setting zero_shot."
+    ),
+    large: str = typer.Option(
+        "",
+        help="The two large models, comma-separated; default: the two of the largest stated size.",
+    ),
+    review: str = typer.Option(
+        "",
+        help="A model of another family that reviews each flawed item and proposes the simplest change.",
+    ),
+    bank: Path | None = typer.Option(None, help="--review: the bank's folder."),
+    to: Path | None = typer.Option(None, help="--review: the workshop of the corrections."),
+    models: Path = typer.Option(Path("models.json"), help="--review: the models file."),
+    tools: Path | None = typer.Option(
+        None,
+        help="--review: a TOML file with a table [tools], as in a plan: the reviewer may search.",
+    ),
+) -> None:
+    """Find items that are hard or flawed: wrong for both large models and for at least half of the small ones."""
+    from medassay.cli.run import watch
+    from medassay.storage.run import open_run
+    from medassay.synthesis.flaws import Commission, flaws_of_runs, review_flaws
+
+    named = [name.strip() for name in large.split(",") if name.strip()]
+    found = flaws_of_runs([open_run(run) for run in runs], named)
+    document = found.to_dict()
+    if review:
+        if bank is None or to is None:
+            raise UsageError("--review needs --bank and --to")
+        wanted = Commission(
+            reviewer=review, models_file=models, bank=bank, tools=_tool_rules(tools)
+        )
+        document |= review_flaws(
+            found, wanted, to, secrets=os.environ, workspace=Path.cwd(), watch=watch
+        )
+    elif bank is not None or to is not None or tools is not None:
+        raise UsageError("--bank, --to and --tools go with --review")
+    if out.json:
+        out.document(document)
+        return
+    out.result(
+        f"{found.items} items; wrong for {' and '.join(found.large)}: {len(found.candidates)}; wrong also for at least half of "
+        f"{len(found.small)} small models: {len(found.selected)}"
+    )
+    for one in found.selected:
+        types = document.get("reviewed", {}).get(one.item)
+        told = (
+            "" if types is None else f"; proposed type {', '.join(map(str, types)) or 'none'}"
+        )
+        out.result(
+            f"  {one.item}: {len(one.wrong_small)} of {one.n_small} small models wrong{told}"
+        )
+    for name, why in document.get("queue", {}).items():
+        out.result(f"  no usable review of {name}: {why}")
+    if to is not None:
+        out.say(f"nothing is changed before a person decides: medassay bank queue {to}")
+
+
+def _tool_rules(path: Path | None) -> Any:
+    if path is None:
+        return None
+    import tomllib
+
+    from pydantic import TypeAdapter, ValidationError
+
+    from medassay.core.lookup import ToolRules
+    from medassay.errors import InputError
+
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8")).get("tools", {})
+        rules = TypeAdapter(ToolRules).validate_json(
+            json.dumps(given, default=str), strict=True
+        )
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise InputError(f"{path}: no usable table [tools]: {error}") from None
+    if (problem := rules.problem()) is not None:
+        raise InputError(f"{path}: {problem}")
+    if "doc_retrieval" in rules.use:
+        raise InputError(
+            f"{path}: 'tools.use': doc_retrieval searches an index of a plan; leave it out here"
+        )
+    return rules
+
+
+def votes(
+    sheet: Path = typer.Argument(
+        ..., help="A CSV with item, evaluator, vote (1 or 0): at least three votes an item."
+    ),
+    min_all: float = typer.Option(
+        0.7,
+        "--min-all",
+        help="The set passes when all evaluators found at least this share right.",
+    ),
+    workshop: Path | None = typer.Option(
+        None, help="Note what the votes decide about the drafts of this workshop."
+    ),
+) -> None:
+    """Tell by how many evaluators items were found right, how often all agree, and whether the set passes; exit 1 if not."""
+    from medassay.synthesis.votes import acceptance, decide_by_votes, read_ballot
+    from medassay.synthesis.workshop import open_workshop, read_workshop
+
+    ballot = read_ballot(sheet)
+    found = acceptance(ballot, least_all=min_all)
+    noted: dict[str, int] = {}
+    if workshop is not None:
+        read_workshop(workshop)
+        with open_workshop(workshop) as opened:
+            passed, removed = decide_by_votes(opened, ballot, found, sheet)
+        noted = {"noted_accepted": passed, "noted_removed": removed}
+    if out.json:
+        out.document({**found.to_dict(), **noted})
+    else:
+        k = found.table.n_evaluators
+        for at, one in enumerate(found.table.at_least, 1):
+            out.result(f"right for at least {at} of {k}: {one}")
+        out.result(f"all agree, right or wrong: {found.table.unanimous}")
+        out.result(f"pairs of evaluators that agree: {100 * found.table.pairwise:.1f}")
+        verdict = "accepted" if found.accepted else "not accepted"
+        out.result(
+            f"the set is {verdict}: {100 * found.table.all_of_them.value:.1f} % for all, {100 * min_all:g} % needed"
+        )
+        if noted:
+            out.result(
+                f"noted: {noted['noted_accepted']} accepted, {noted['noted_removed']} removed"
+            )
+    if not found.accepted:
+        raise typer.Exit(1)
+
+
+def duplicates(
+    banks: list[str] = typer.Argument(
+        ..., metavar="BANK…", help="Folders of banks, or names of shipped ones."
+    ),
+    across: bool = typer.Option(False, "--across", help="Only pairs of different banks."),
+) -> None:
+    """Find items that ask the same, in one bank or in several; exit 1 if there are any. Quiz and open form of one question are none."""
+    from medassay.bank.near import NearIndex, compared_text
+    from medassay.cli.bank import load
+
+    names: list[tuple[str, str]] = []
+    texts: list[str] = []
+    forms: list[str] = []
+    for name in banks:
+        bank = load(name)
+        for item in bank.items:
+            names.append((bank.name, item.id))
+            texts.append(compared_text(item))
+            forms.append(item.answer_type)
+    found = [
+        (near, names[near.first], names[near.second])
+        for near in NearIndex(texts).pairs()
+        # A question as quiz and as open item of one bank is one question in two forms.
+        if (forms[near.first] == forms[near.second] and not across)
+        or names[near.first][0] != names[near.second][0]
+    ]
+    found.sort(key=lambda one: (-one[0].similarity, one[1], one[2]))
+    if out.json:
+        rows = [
+            {
+                "first": list(a),
+                "second": list(b),
+                "similarity": round(n.similarity, 4),
+                "by": n.by,
+            }
+            for n, a, b in found
+        ]
+        out.document({"items": len(texts), "pairs": rows})
+    else:
+        for near, first, second in found:
+            out.result(
+                f"{near.similarity:.3f} {' '.join(first)}  {' '.join(second)} ({near.by})"
+            )
+        out.say(f"{len(found)} pairs among {len(texts)} items")
+    if found:
+        raise typer.Exit(1)
+
+
+def export(
+    bank: str = typer.Argument(..., help="A bank's folder, or a shipped one's name."),
+    form: str = typer.Option(
+        ..., "--format", help="csv, parquet, hf (a Hugging Face data set) or lm-eval (tasks)."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder; default: by the bank's version and the format."
+    ),
+) -> None:
+    """Write a bank for other tools, with card and licence; private items are refused."""
+    from medassay.cli.bank import load
+    from medassay.exchange.bank_export import export_bank
+
+    found = load(bank)
+    made = export_bank(found, form, to or Path(f"{found.version}-{form}"))
+    files = sorted(str(path.relative_to(made)) for path in made.rglob("*") if path.is_file())
+    if out.json:
+        out.document({"path": str(made), "files": files})
+    else:
+        out.result(f"{made}: {', '.join(files)}")

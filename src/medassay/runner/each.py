@@ -1,7 +1,7 @@
 """Asking a model about each of some subjects, as many at once as its entry allows, with progress and a way to stop."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -22,22 +22,21 @@ def ask_each(
     asker: Asker,
     spec: ModelSpec,
     watch: Watch | None,
-    groups: Mapping[str, str] | None = None,
+    close: Callable[[], Awaitable[None]] | None = None,
 ) -> dict[str, str]:
     """Do something that asks a model for every subject; return those whose asking failed, with the reason.
 
     Parameters
     ----------
     what : the plural of what is made, for progress
-    groups : subject → what it is counted under
+    close : closes what was opened besides the model, within the same event loop
 
     Raises
     ------
     Interrupted
         When the user stopped; what was begun is finished.
     """
-    known = groups or {}
-    sizes = Counter((spec.id, known.get(subject, what)) for subject in subjects)
+    sizes = Counter((spec.id, what) for _ in subjects)
     waiting = iter(subjects)
     failed: dict[str, str] = {}
     done = 0
@@ -50,16 +49,20 @@ def ask_each(
                 return
             try:
                 await do(subject)
-                advance(spec.id, known.get(subject, what), "answered")
+                advance(spec.id, what, "answered")
             except ModelError as error:
                 failed[subject] = str(error)
-                advance(spec.id, known.get(subject, what), "failed")
+                advance(spec.id, what, "failed")
             done += 1
 
     async def all_of(advance: Any) -> None:
-        async with asking() as group:
-            for _ in range(min(spec.concurrency, len(subjects))):
-                group.create_task(work(advance))
+        try:
+            async with asking() as group:
+                for _ in range(min(spec.concurrency, len(subjects))):
+                    group.create_task(work(advance))
+        finally:
+            if close is not None:
+                await close()
 
     with watch(what, sizes, Counter()) if watch else nullcontext(Silent()) as progress:
         run_async(lambda: asker.during(all_of(progress.advance)), stop.ask)

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +12,8 @@ from medassay.core.model import ModelSpec
 from medassay.core.trial import Prompt
 from medassay.errors import IncompleteError
 from medassay.prompt import load_part
-from medassay.runner.asking import Asker, sampling_of
+from medassay.runner.asking import Asker, Reply, sampling_of
+from medassay.runner.looking import Looking
 
 T = TypeVar("T")
 _SHOWN = 4000  # characters of an unusable reply that its author is shown again
@@ -30,10 +31,23 @@ class Made(Generic[T]):
 class Author:
     """A model that makes or reviews pieces of items."""
 
-    def __init__(self, spec: ModelSpec, asker: Asker, *, seed: int) -> None:
+    def __init__(
+        self,
+        spec: ModelSpec,
+        asker: Asker,
+        *,
+        seed: int,
+        looking: tuple[Looking, bytes] | None = None,
+    ) -> None:
         self.spec = spec
         self._asker = asker
         self._seed = seed
+        self._looking = looking  # what looks up for the model, and the tools that it is offered
+
+    @property
+    def searches(self) -> bool:
+        """Return whether the model may look something up."""
+        return self._looking is not None
 
     @property
     def sees(self) -> bool:
@@ -46,6 +60,7 @@ class Author:
             "model": self.spec.id,
             "text": load_part(part).id,
             "sampling": sampling_of(self.spec, self._seed).to_dict(),
+            **({} if self._looking is None else {"tools": sha256_hex(self._looking[1])[:16]}),
         }
 
     def prompt(
@@ -87,13 +102,13 @@ class Author:
         problem = ""
         for attempt in range(attempts):
             columns = {"item": subject, "study": "synthesis"}
-            reply = await self._asker.ask(self.spec, prompt, columns, attempt=attempt)
+            reply, looked_up = await self._ask(prompt, columns, attempt)
             if reply is None:
                 raise IncompleteError(
                     "the budget is spent; what is made is kept, the same command resumes with a larger one"
                 )
             text = reply.completion.text
-            call = self._call(prompt, attempt, reply.key, text)
+            call = {**self._call(prompt, attempt, reply.key, text), **looked_up}
             calls.append(call)
             try:
                 if reply.completion.finish == "length":
@@ -104,6 +119,24 @@ class Author:
                 call["problem"] = problem
             prompt = _again(first, text, problem)
         return Made(value=None, problem=problem, calls=calls)
+
+    async def close(self) -> None:
+        """Close what the model looks things up with."""
+        if self._looking is not None:
+            await self._looking[0].close()
+
+    async def _ask(
+        self, prompt: Prompt, columns: dict[str, Any], attempt: int
+    ) -> tuple[Reply | None, dict[str, Any]]:
+        """Return the reply, None when the budget forbids it, and what was looked up on the way."""
+        if self._looking is None:
+            return await self._asker.ask(self.spec, prompt, columns, attempt=attempt), {}
+        looking, tools = self._looking
+        asked = replace(prompt, tools=tools)
+        looked = await looking.solve(self.spec, asked, columns, repeat=attempt)
+        if looked is None:
+            return None, {}
+        return looked.reply, {"looked_up": list(looked.trace)}
 
     def _call(self, prompt: Prompt, attempt: int, key: str, text: str) -> dict[str, Any]:
         return {

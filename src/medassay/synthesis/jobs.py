@@ -97,7 +97,9 @@ def do_jobs(
         async def do(handle: str) -> None:
             await _do(waiting[handle], workshop)
 
-        failed |= ask_each(what, own, do, asker=asker, spec=author.spec, watch=watch)
+        failed |= ask_each(
+            what, own, do, asker=asker, spec=author.spec, watch=watch, close=author.close
+        )
     return failed
 
 

@@ -17,7 +17,9 @@ from medassay.bank.folder import (
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.release import release
 from medassay.core.canonical import canonical
+from medassay.core.item import LETTERS
 from medassay.errors import GateError, InputError
+from medassay.synthesis.flaws import corrected, is_correction
 from medassay.synthesis.items import accepted, present_items
 from medassay.synthesis.jobs import decision_on
 from medassay.synthesis.synthesize import summary
@@ -44,6 +46,8 @@ def release_items(
     GateError
         When nothing changed since the last version.
     """
+    if is_correction(workshop):
+        return _release_corrections(workshop, reason, lock, today)
     records = accepted(workshop)
     if not records:
         left = len(present_items(workshop))
@@ -77,6 +81,69 @@ def release_items(
         note=" ".join(reason.split()),
     )
     return folder, version, content
+
+
+def _release_corrections(
+    workshop: Workshop, reason: str, lock: Path, today: dt.date
+) -> tuple[Path, str, str]:
+    """Write the decided corrections into the bank that they are of: same ids, next revisions, a new version."""
+    folder = Path(_plan(workshop)["bank"])
+    bank = load_bank(folder, lock=lock)
+    records = {item.id: record for item, record in bank_records(bank)}
+    told: list[str] = []
+    for name, verb, after in corrected(workshop):
+        for twin in _twins(records, name):
+            if verb == "remove":
+                del records[twin]
+                told.append(f"{twin} removed")
+            elif after is not None and (changed := _changed(records[twin], after)) is not None:
+                decided = workshop.latest("decision", f"review:{name}")
+                who = "" if decided is None else decided.record["by"]["person"]
+                records[twin] = {
+                    **changed,
+                    "revision": records[twin].get("revision", 1) + 1,
+                    "approval": {"who": who, "when": today.isoformat()},
+                }
+                told.append(f"{twin} changed")
+    if not told:
+        raise GateError(
+            f"{workshop.folder}: no correction is decided that changes {folder}; nothing to release"
+        )
+    if not records:
+        raise InputError(f"{folder}: every item would be removed; a bank needs one at least")
+    _rewrite(folder, read_card(folder), [*records.values()])
+    why = f"{' '.join(reason.split())} Corrections: {', '.join(told)}."
+    version, content = release(folder, reason=why, lock=lock, today=today)
+    names = [line.rpartition(" ")[0] for line in told]
+    workshop.note(
+        "release",
+        version,
+        "made",
+        basis=basis_of(content),
+        by=BY_PROGRAM,
+        result={"version": version, "content_sha256": content, "items": names},
+        note=why,
+    )
+    return folder, version, content
+
+
+def _twins(records: Mapping[str, Mapping[str, Any]], name: str) -> list[str]:
+    """Return an item and its open version, which asks the same: a correction is of both."""
+    base = name.removesuffix("-quiz")
+    others = [f"{base}-open"] if base != name else []
+    return [one for one in (name, *others) if one in records]
+
+
+def _changed(record: dict[str, Any], after: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a record with a correction, None where that changes nothing in it."""
+    made = dict(record)
+    made |= {key: after[key] for key in ("question", "path") if after.get(key)}
+    right = after["options"][LETTERS.index(after["expected"])]
+    if "options" in record:
+        made |= {"options": after["options"], "expected": after["expected"]}
+    if "reference" in record:
+        made["reference"] = right
+    return made if made != record else None
 
 
 def _revised(folder: Path, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

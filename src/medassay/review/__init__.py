@@ -1,0 +1,1 @@
+"""People's grading of items: what a review says, and what reviews say together."""

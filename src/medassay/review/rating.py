@@ -1,0 +1,127 @@
+"""Ratings of items by people: question, answer and pathway from 1 (poor) to 5 (excellent), their total, and what follows.
+
+Source: specification of bank synthesis, 10.2 (review protocol of HealthBranches, A.9).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from medassay.errors import InputError
+
+ASPECTS = ("question", "answer", "path")
+LOWEST, HIGHEST = 1, 5
+FLAGGED_BELOW = 9  # of a total of 15
+FEEDBACK_BELOW = 3  # of a score; offered at 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rating:
+    """One person's scores of one item."""
+
+    question: int
+    answer: int
+    path: int
+
+    def __post_init__(self) -> None:
+        for aspect, score in zip(ASPECTS, self.scores, strict=True):
+            if type(score) is not int or not LOWEST <= score <= HIGHEST:
+                raise InputError(
+                    f"rating: {aspect} is {score!r:.20}; expected a whole number from {LOWEST} to {HIGHEST}"
+                )
+
+    @property
+    def scores(self) -> tuple[int, int, int]:
+        """Return the scores in the order of `ASPECTS`."""
+        return self.question, self.answer, self.path
+
+    @property
+    def total(self) -> int:
+        """Return the sum, 3 to 15."""
+        return sum(self.scores)
+
+    @property
+    def mean(self) -> float:
+        """Return a third of the total, to two decimals."""
+        return round(self.total / len(ASPECTS), 2)
+
+    @property
+    def flagged(self) -> bool:
+        """Return whether the total is too low to leave the item as it is."""
+        return self.total < FLAGGED_BELOW
+
+    @property
+    def needs_feedback(self) -> bool:
+        """Return whether a written comment is required."""
+        return min(self.scores) < FEEDBACK_BELOW
+
+
+def is_flagged(ratings: Sequence[Rating]) -> bool:
+    """Return whether an item is flagged: its mean total is below 9, or two of its ratings flag it.
+
+    Raises
+    ------
+    InputError
+        When nobody rated it.
+    """
+    if not ratings:
+        raise InputError("no rating; an item that nobody rated is neither flagged nor fine")
+    mean = sum(rating.total for rating in ratings) / len(ratings)
+    return mean < FLAGGED_BELOW or sum(rating.flagged for rating in ratings) > 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Reviewers of one qualification: means of their scores, how many they are, how many ratings they gave."""
+
+    qualification: str
+    question: float
+    answer: float
+    path: float
+    total: float
+    reviewers: int
+    reviews: int
+
+
+def group_of(qualification: str, given: Sequence[tuple[str, Rating]]) -> Group:
+    """Return the means of some ratings, each with the reviewer's name.
+
+    Raises
+    ------
+    InputError
+        When there is none.
+    """
+    if not given:
+        raise InputError(f"no rating by '{qualification}'; a mean of nothing is no number")
+    ratings = [rating for _, rating in given]
+    n = len(ratings)
+    return Group(
+        qualification=qualification,
+        question=sum(r.question for r in ratings) / n,
+        answer=sum(r.answer for r in ratings) / n,
+        path=sum(r.path for r in ratings) / n,
+        total=sum(r.total for r in ratings) / n,
+        reviewers=len({name for name, _ in given}),
+        reviews=n,
+    )
+
+
+def together(groups: Iterable[Group]) -> Group:
+    """Return all groups as one, weighted by their ratings: published tables weight groups alike, which is no mean of ratings."""
+    found = list(groups)
+    reviews = sum(one.reviews for one in found)
+    if not reviews:
+        raise InputError("no ratings; a mean of nothing is no number")
+
+    def mean(aspect: str) -> Any:
+        return sum(getattr(one, aspect) * one.reviews for one in found) / reviews
+
+    return Group(
+        qualification="all",
+        question=mean("question"),
+        answer=mean("answer"),
+        path=mean("path"),
+        total=mean("total"),
+        reviewers=sum(one.reviewers for one in found),
+        reviews=reviews,
+    )

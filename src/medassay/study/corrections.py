@@ -1,0 +1,292 @@
+"""What corrections of a bank change in the scores: accuracy before and after, for each model and setting, paired by item.
+
+Items keep their ids when they are corrected; removed ones have a score before only. So both versions are scored whole, and the
+difference is taken over the items that both have, drawn by cluster.
+
+Source: specification of bank synthesis, 10.1 (accuracy before and after refinement, histogram of types).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from medassay.core.estimate import Estimate
+from medassay.errors import IncompleteError, InputError
+from medassay.publication.plot.bars import stacked
+from medassay.publication.plot.forest import forest
+from medassay.publication.plot.panels import panels
+from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.statistic.draws import number_clusters, seed_of
+from medassay.statistic.interval.bootstrap import bootstrap_mean
+from medassay.statistic.test.holm import holm
+from medassay.statistic.test.paired import paired_difference
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+
+_LEVEL = 0.05
+_COMPARED = ("question", "options", "expected", "path", "context")
+_TYPE_NAMES = {
+    0: "0 rewrite or remove",
+    1: "1 key or option",
+    2: "2 question",
+    3: "3 pathway",
+}
+Row = tuple[str, str]  # model, setting
+Place = tuple[str, str]  # domain, item
+
+
+class _Version:
+    """The quiz scores of the runs of one version of a bank."""
+
+    def __init__(self, runs: Sequence[Run], when: str) -> None:
+        self.records: dict[Place, dict[str, Any]] = {}
+        self.scores: dict[Row, dict[Place, float]] = {}
+        self.banks: set[tuple[str, str]] = set()
+        self.scripted = False
+        for run in runs:
+            if not run.sealed:
+                raise IncompleteError(
+                    f"run {run.id}: not finished; run its plan again to resume it"
+                )
+            self.banks |= {(b["version"], b["content_sha256"]) for b in run.manifest["banks"]}
+            self.scripted |= any(
+                m["provider"] == "fake" for m in run.manifest["models"].values()
+            )
+            for record in read_jsonl(run.path / "items.jsonl"):
+                if "options" in record:
+                    self.records[record["domain"], record["id"]] = record
+            self._add(run)
+        if not self.scores:
+            raise InputError(
+                f"runs {when}: no quiz in the mode solo; expected runs of closed items"
+            )
+        if len({version for version, _ in self.banks}) > 1:
+            told = ", ".join(sorted(version for version, _ in self.banks))
+            raise InputError(f"runs {when} are of several versions: {told}; expected one")
+
+    def _add(self, run: Run) -> None:
+        found: dict[Row, dict[Place, list[float]]] = {}
+        trials = read_jsonl(run.path / "trials.jsonl")
+        for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
+            place = (trial["domain"], trial["item"])
+            if trial["mode"] == "solo" and place in self.records and score["score"] is not None:
+                of = found.setdefault((trial["model"], trial["setting"]), {})
+                of.setdefault(place, []).append(score["score"])
+        for row, values in found.items():
+            if row in self.scores:
+                raise InputError(
+                    f"run {run.id}: '{row[0]}' in the setting {row[1]} is in another run, too; expected each once"
+                )
+            self.scores[row] = {place: sum(v) / len(v) for place, v in values.items()}
+
+    def estimate(self, row: Row, when: str) -> Estimate:
+        """Return the accuracy of a row over all its items."""
+        places = sorted(self.scores[row])
+        return bootstrap_mean(
+            [self.scores[row][place] for place in places],
+            seed=seed_of(*row, when),
+            clusters=number_clusters(np.array([self.cluster(place) for place in places])),
+        )
+
+    def cluster(self, place: Place) -> str:
+        """Return what an item is drawn with."""
+        return str(self.records[place].get("cluster") or "\x1f".join(place))
+
+
+def corrections_study(
+    before: Sequence[Run], after: Sequence[Run], types: Mapping[int, int] | None = None
+) -> dict[str, Any]:
+    """Return accuracy before and after corrections of a bank, for every model and setting that both have.
+
+    Parameters
+    ----------
+    types : type of correction → how many were proposed
+
+    Returns
+    -------
+    dict
+        rows (model, setting, before, after, each with lo and hi, in percent; difference with lo, hi, p_holm, different in points;
+        on the changed items before_changed and after_changed), changed, removed, added (ids), types, banks, scripted.
+
+    Raises
+    ------
+    InputError
+        When the versions are one, runs are of several, or no row is in both.
+    """
+    first, second = _Version(before, "before"), _Version(after, "after")
+    if first.banks == second.banks:
+        raise InputError(
+            "the runs before and after are of one version of the bank; expected two"
+        )
+    rows = sorted(first.scores.keys() & second.scores.keys())
+    if not rows:
+        raise InputError(
+            "no model was asked in one setting before and after; expected the same plan on both versions"
+        )
+    shared = sorted(first.records.keys() & second.records.keys())
+    changed = [p for p in shared if _content(first.records[p]) != _content(second.records[p])]
+    made = [
+        row for row in (_row(first, second, one, changed) for one in rows) if row is not None
+    ]
+    for row, p in zip(made, holm([row.pop("p") for row in made]) if made else (), strict=True):
+        row |= {"p_holm": p, "different": row["different"] and p <= _LEVEL}
+    return {
+        "banks": {"before": sorted(first.banks), "after": sorted(second.banks)},
+        "rows": made,
+        "changed": [item for _, item in changed],
+        "removed": sorted(item for _, item in first.records.keys() - second.records.keys()),
+        "added": sorted(item for _, item in second.records.keys() - first.records.keys()),
+        "types": {str(kind): n for kind, n in (types or {}).items()},
+        "scripted": first.scripted or second.scripted,
+    }
+
+
+def _content(record: Mapping[str, Any]) -> list[Any]:
+    return [record.get(key) for key in _COMPARED]
+
+
+def _row(
+    first: _Version, second: _Version, row: Row, changed: Sequence[Place]
+) -> dict[str, Any] | None:
+    old, new = first.scores[row], second.scores[row]
+    shared = sorted(old.keys() & new.keys())
+    clusters = [first.cluster(place) for place in shared]
+    if len(set(clusters)) < 2:
+        return None
+    found = paired_difference(
+        np.array([new[place] for place in shared]),
+        np.array([old[place] for place in shared]),
+        seed=seed_of(*row, "corrections"),
+        clusters=number_clusters(np.array(clusters)),
+    )
+    own = [place for place in changed if place in old and place in new]
+    ends = {"before": first.estimate(row, "before"), "after": second.estimate(row, "after")}
+    return {
+        "model": row[0],
+        "setting": row[1],
+        **{when: 100 * one.value for when, one in ends.items()},
+        **{f"{when}_lo": 100 * one.lo for when, one in ends.items()},
+        **{f"{when}_hi": 100 * one.hi for when, one in ends.items()},
+        **{f"n_{when}": one.n for when, one in ends.items()},
+        "difference": 100 * found.value,
+        "lo": 100 * found.lo,
+        "hi": 100 * found.hi,
+        "p": found.p,
+        "different": found.different,
+        "n_shared": len(shared),
+        "n_changed": len(own),
+        "before_changed": 100 * float(np.mean([old[p] for p in own])) if own else None,
+        "after_changed": 100 * float(np.mean([new[p] for p in own])) if own else None,
+    }
+
+
+def corrections_sheet(study: Mapping[str, Any]) -> Sheet:
+    """Return the study as a sheet: bars before and after, differences, and the histogram of types."""
+    columns = list(study["rows"][0]) if study["rows"] else ["model", "setting"]
+    return Sheet(
+        name="corrections",
+        title="What corrections of the bank change",
+        reading=_reading(study),
+        notes=[*_notes(study)],
+        sections=[*_sections(study)],
+        columns=columns,
+        lines=study["rows"],
+        data=study,
+    )
+
+
+def _reading(study: Mapping[str, Any]) -> str:
+    sure = [row for row in study["rows"] if row["different"]]
+    up = sum(row["difference"] > 0 for row in sure)
+    return (
+        f"{len(study['changed'])} items were changed, {len(study['removed'])} removed. Of {len(study['rows'])} rows of model and "
+        f"setting {up} rose and {len(sure) - up} fell by more than chance, on the items that both versions have."
+    )
+
+
+def _notes(study: Mapping[str, Any]) -> Iterator[str]:
+    for when, banks in study["banks"].items():
+        yield f"{when}: {', '.join(f'{version} ({content[:16]})' for version, content in banks)}"
+    if study["scripted"]:
+        yield "SCRIPTED: answers are a script's; these numbers measure nothing."
+    yield "Intervals are of 95 %, over clusters of items. A difference is told where its interval excludes 0 and Holm's p over all rows is at most 0.05."
+    yield "Items are corrected because models were wrong on them: that they do better afterwards is partly regression to the mean."
+
+
+def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
+    rows = study["rows"]
+    drawn = [
+        {
+            "measure": "accuracy",
+            "model": f"{row['model']}, {row['setting']}",
+            "setting": when,
+            "score": row[when],
+            "lo": row[f"{when}_lo"],
+            "hi": row[f"{when}_hi"],
+        }
+        for row in rows
+        for when in ("before", "after")
+    ]
+    grid = Grid(
+        heads=[
+            "model",
+            "setting",
+            "before",
+            "after",
+            "after − before",
+            "p (Holm)",
+            "reading",
+            "on changed items",
+        ],
+        rows=[
+            [
+                row["model"],
+                row["setting"],
+                *(
+                    _interval(row[w], row[f"{w}_lo"], row[f"{w}_hi"])
+                    for w in ("before", "after")
+                ),
+                f"{row['difference']:+.1f} [{row['lo']:+.1f}, {row['hi']:+.1f}]",
+                f"{row['p_holm']:.3f}",
+                "different" if row["different"] else "not separable",
+                "–"
+                if row["before_changed"] is None
+                else f"{row['before_changed']:.1f} → {row['after_changed']:.1f} (n={row['n_changed']})",
+            ]
+            for row in rows
+        ],
+        names=2,
+    )
+    yield Section(
+        title="Accuracy before and after",
+        figure=("before-after", panels(drawn, {"accuracy": "accuracy, %"})),
+        grids=[grid],
+    )
+    points = [
+        {
+            "name": f"{r['model']}, {r['setting']}",
+            "diff": r["difference"],
+            **{k: r[k] for k in ("lo", "hi", "different")},
+        }
+        for r in rows
+    ]
+    yield Section(
+        title="Differences", figure=("differences", forest(points, unit="points of 100"))
+    )
+    if study["types"]:
+        counts = [
+            {"type": name, "reviews": "proposed", "n": study["types"].get(str(kind), 0)}
+            for kind, name in _TYPE_NAMES.items()
+        ]
+        heads = ["type", "proposed"]
+        yield Section(
+            title="Types of corrections",
+            text="What the reviewing model proposed; an item may have two types. People decided about each.",
+            figure=("types", stacked(counts, over="type", by="reviews")),
+            grids=[Grid(heads=heads, rows=[[c["type"], str(c["n"])] for c in counts])],
+        )
+
+
+def _interval(value: float, lo: float, hi: float) -> str:
+    return f"{value:.1f} [{lo:.1f}, {hi:.1f}]"

@@ -1,0 +1,121 @@
+"""Votes of evaluators on drafts: a set is accepted as a whole, or not, and its items with it.
+
+Source: specification of bank synthesis, 10.4: at least three evaluators an item, right or not; a set passes when the share of items
+that all of them found right reaches a threshold, 70 % unless stated.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.draft import read_csv
+from medassay.errors import InputError
+from medassay.statistic.agreement.votes import VoteTable, vote_table
+from medassay.synthesis.decide import decide
+from medassay.synthesis.items import undecided
+from medassay.synthesis.workshop import Workshop
+
+LEAST_ALL = 0.7
+FEWEST_EVALUATORS = 3
+_YES, _NO = ("1", "yes", "true", "y"), ("0", "no", "false", "n")
+Ballot = Mapping[str, Mapping[str, bool]]  # item → evaluator → vote
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acceptance:
+    """What votes say of a set: the table, whether it passes, and which items most evaluators refused."""
+
+    table: VoteTable
+    least_all: float
+    refused: tuple[str, ...]
+
+    @property
+    def accepted(self) -> bool:
+        """Return whether the set passes."""
+        return self.table.all_of_them.value >= self.least_all
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all as plain JSON values; shares from 0 to 1."""
+        rows = {f"at_least_{k}": one for k, one in enumerate(self.table.at_least, 1)}
+        rows["unanimous"] = self.table.unanimous
+        return {
+            "items": self.table.n_items,
+            "evaluators": self.table.n_evaluators,
+            **{name: {"share": e.value, "lo": e.lo, "hi": e.hi} for name, e in rows.items()},
+            "pairwise": self.table.pairwise,
+            "min_all": self.least_all,
+            "accepted": self.accepted,
+            "refused": list(self.refused),
+        }
+
+
+def read_ballot(path: Path) -> dict[str, dict[str, bool]]:
+    """Return the votes in a CSV with the columns item, evaluator, vote (1 or 0, yes or no).
+
+    Raises
+    ------
+    InputError
+        Naming the row that is wrong; an item with fewer than three votes, or another number than the others.
+    """
+    votes: dict[str, dict[str, bool]] = {}
+    for row, cells in enumerate(read_csv(path), 2):
+        if not {"item", "evaluator", "vote"} <= cells.keys():
+            raise InputError(
+                f"{path}: columns {', '.join(cells)}; expected item, evaluator, vote"
+            )
+        item, evaluator, said = (cells[k].strip() for k in ("item", "evaluator", "vote"))
+        if said.lower() not in (*_YES, *_NO):
+            raise InputError(f"{path} row {row}: vote '{said}'; expected 1 or 0, yes or no")
+        if not item or not evaluator:
+            raise InputError(f"{path} row {row}: item or evaluator is empty")
+        own = votes.setdefault(item, {})
+        if evaluator in own:
+            raise InputError(f"{path} row {row}: a second vote of '{evaluator}' on '{item}'")
+        own[evaluator] = said.lower() in _YES
+    if not votes:
+        raise InputError(f"{path}: no votes")
+    counts = {item: len(own) for item, own in votes.items()}
+    most = max(counts.values())
+    for item, n in counts.items():
+        if n < FEWEST_EVALUATORS or n != most:
+            needed = max(most, FEWEST_EVALUATORS)
+            raise InputError(f"{path}: item '{item}' has {n} votes; expected {needed} for each")
+    return votes
+
+
+def acceptance(votes: Ballot, *, least_all: float = LEAST_ALL) -> Acceptance:
+    """Return whether a set passes; `least_all` is the share of items that all evaluators must have found right."""
+    if not 0 <= least_all <= 1:
+        raise InputError(f"--min-all {least_all:g}; expected a share from 0 to 1")
+    table = vote_table([[*own.values()] for own in votes.values()])
+    refused = [item for item, own in votes.items() if 2 * sum(own.values()) < len(own)]
+    return Acceptance(table=table, least_all=least_all, refused=tuple(refused))
+
+
+def decide_by_votes(
+    workshop: Workshop, votes: Ballot, found: Acceptance, path: Path
+) -> tuple[int, int]:
+    """Note what the votes decide: of an accepted set the items pass that at least half of the evaluators found right.
+
+    Returns
+    -------
+    (items accepted, items removed); none where the set does not pass.
+    """
+    waiting = {event.place[1] for event in undecided(workshop)}
+    if strange := [item for item in votes if item not in waiting]:
+        raise InputError(
+            f"{path}: item '{strange[0]}' does not wait for a decision in {workshop.folder}; nothing was noted"
+        )
+    if not found.accepted:
+        return 0, 0
+    evaluators = sorted({name for own in votes.values() for name in own})
+    who = f"evaluators {', '.join(evaluators)}"
+    share = 100 * found.table.all_of_them.value
+    why = f"votes of {path.name}: all right for {share:.1f} % of {len(votes)} items"
+    passed = [item for item in votes if item not in found.refused]
+    if passed:
+        decide(workshop, "accept", passed, who=who, reason=why)
+    if found.refused:
+        decide(workshop, "remove", found.refused, who=who, reason=why)
+    return len(passed), len(found.refused)
