@@ -8,7 +8,7 @@ from medassay.core.decision_graph import contract_problem
 from medassay.errors import InputError
 from medassay.synthesis.correction import checked_correction, needs_rewriting
 from medassay.synthesis.items import checked_change, present_items, undecided
-from medassay.synthesis.jobs import decision_on, handle_of
+from medassay.synthesis.jobs import decision_on, handle_of, manual_queue
 from medassay.synthesis.proposals import read_draft
 from medassay.synthesis.question import read_question
 from medassay.synthesis.refine import read_steps
@@ -161,11 +161,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 def waiting(workshop: Workshop) -> list[dict[str, str]]:
     """Return what waits for a person: drafts of items, corrections, and what no model could finish."""
-    from medassay.synthesis.workshop import open_places
-
     rows = [
         {"handle": handle_of(e.place), "what": e.place[0], "why": e.note}
-        for e in open_places(workshop)
+        for e in manual_queue(workshop)
     ]
     for event in workshop.all_latest("review"):
         if (

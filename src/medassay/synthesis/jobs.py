@@ -83,6 +83,17 @@ def decision_on(workshop: Workshop, event: Event) -> Event | None:
     return found
 
 
+def manual_queue(workshop: Workshop) -> list[Event]:
+    """Return what no machine could finish and nobody has decided about."""
+    return [
+        event
+        for event in workshop.events
+        if event.status == "queued"
+        and workshop.latest(*event.place) is event
+        and decision_on(workshop, event) is None
+    ]
+
+
 def do_jobs(
     what: str, jobs: Sequence[Job], workshop: Workshop, asker: Asker, watch: Watch | None
 ) -> dict[str, str]:

@@ -18,7 +18,7 @@ from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.exam import ExamMaker
 from medassay.synthesis.items import present_items, undecided
-from medassay.synthesis.jobs import Maker, do_jobs, priced, sums
+from medassay.synthesis.jobs import Maker, do_jobs, manual_queue, priced, sums
 from medassay.synthesis.pathways import PathwayMaker
 from medassay.synthesis.plan import SynthesisPlan, load_synthesis_plan
 from medassay.synthesis.proposals import ProposalMaker
@@ -29,7 +29,6 @@ from medassay.synthesis.workshop import (
     Step,
     Workshop,
     basis_of,
-    open_places,
     open_workshop,
 )
 
@@ -181,7 +180,7 @@ def summary(workshop: Workshop, asker: Asker | None, failed: Mapping[str, str]) 
         waiting=len(undecided(workshop)),
         queue=[
             {"step": e.place[0], "subject": e.place[1], "why": e.note}
-            for e in open_places(workshop)
+            for e in manual_queue(workshop)
         ],
         dropped=dict(dropped),
         letters={letter: letters[letter] for letter in LETTERS if letters[letter]},

@@ -8,7 +8,7 @@ old line stays. A torn last line, of a process that was killed, is dropped and i
 import datetime as dt
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +108,10 @@ class Workshop:
             raise IntegrityError(
                 f"{where}: not a line that was written; restore the file"
             ) from None
-        if not known or claimed != chained(prev, record):
+        expected = (
+            {"record": record, "prev": prev, "hash": chained(prev, record)} if known else None
+        )
+        if found != expected or canonical(found) + b"\n" != line:
             raise IntegrityError(
                 f"{where}: does not follow the line before it; restore the file"
             )
@@ -266,16 +269,3 @@ def by_person(name: str) -> dict[str, str]:
 
 
 BY_PROGRAM = {"program": "medassay"}
-
-
-def open_places(workshop: Workshop) -> Iterable[Event]:
-    """Return what no machine could finish and no person has decided: the manual queue."""
-    decided = {event.record["subject"] for event in workshop.all_latest("decision")}
-    for event in workshop.events:
-        latest = workshop.latest(*event.place)
-        if (
-            event.status == "queued"
-            and latest is event
-            and event.record["subject"] not in decided
-        ):
-            yield event
