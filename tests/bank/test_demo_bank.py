@@ -2,7 +2,7 @@ from collections import Counter
 
 from medassay.bank.catalog import BANKS
 from medassay.bank.demo import FOLDER
-from medassay.bank.stats import bank_stats
+from medassay.bank.stats import bank_stats, path_bound
 from medassay.statistic.interval.wilson import wilson_interval
 
 BANK = BANKS["demo"].load(FOLDER)
@@ -54,3 +54,32 @@ def test_its_statistics_name_the_tokenizer():
     assert stats["tokens"]["tokenizer"].startswith("words and marks")
     assert stats["by"]["answer_type"] == {"closed": 132, "open": 24}
     assert stats["tokens"]["question"]["longest"] >= stats["tokens"]["question"]["mean"] > 0
+
+
+def test_categories_count_questions_conditions_leaves_and_paths(golden):
+    found = bank_stats(BANKS["demo_paths"].load(FOLDER.parent / "demo_paths"))["categories"]
+    assert {name: row["questions"] for name, row in found.items()} == dict.fromkeys(found, 4)
+    assert sum(row["conditions"] for row in found.values()) == 5
+    assert all(
+        row["leaves"] == row["paths"] == 4 and not row["exceeds_bound"]
+        for row in found.values()
+    )
+    known = golden("bank_synthesis")
+    rows = known["categories"]
+    for row in rows:
+        made = path_bound(row["questions"], row["leaves"])
+        assert made == {
+            "most_by_leaves": row["upper_bound_2_per_leaf"],
+            "exceeds_bound": row["exceeds_bound"],
+        }
+    assert sum(row["exceeds_bound"] for row in rows) == 6
+    totals = {name: sum(row[name] for row in rows) for name in known["category_totals"]}
+    assert totals == known["category_totals"]
+    assert (
+        sum(known["careqa"]["closed_by_category"].values()) == known["careqa"]["closed_total"]
+    )
+    assert (
+        known["careqa"]["open_after_first_rephrasing"]
+        - known["careqa"]["removed_second_iteration"]
+        == known["careqa"]["open_total"]
+    )

@@ -1,6 +1,7 @@
 """The vendors' own wire formats, as their documentation gives them, on a real HTTP server."""
 
 import asyncio
+import base64
 import json
 import threading
 from dataclasses import replace
@@ -236,6 +237,38 @@ def test_malformed_replies_are_errors_of_the_two_kinds(endpoint, vendor, reply):
     except (Transient, Permanent):
         return
     assert found.text == ""
+
+
+def test_pictures_reach_each_vendor_beside_the_text(endpoint):
+    picture = base64.b64encode(b"\x89PNG picture").decode()
+    content = [
+        {"type": "text", "text": "Read the page."},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}},
+    ]
+    messages = ({"role": "user", "content": content},)
+    shown = replace(prompt(), messages=messages, encoded=canonical(list(messages)))
+    for vendor, reply in (
+        ("anthropic", anthropic(TEXT)),
+        ("google", google({"text": "D"})),
+        ("mistral", mistral("D")),
+    ):
+        endpoint.reply = (200, {}, reply)
+        spec = ModelSpec(
+            id="m", provider=vendor, url=endpoint.url, api_key_env="KEY", timeout=6
+        )
+
+        async def once(spec=spec, vendor=vendor):
+            chat = PROVIDERS[vendor](spec, {"KEY": KEY})
+            try:
+                return await chat.complete(shown, SAMPLING, repeat=0)
+            finally:
+                await chat.close()
+
+        asyncio.run(once())
+        body = json.dumps(endpoint.asked[-1][2])
+        assert "Read the page." in body
+        assert picture in body.replace("-", "+").replace("_", "/")
+        assert "image/png" in body
 
 
 def test_each_vendor_is_asked_in_its_own_words(endpoint):

@@ -16,7 +16,7 @@ from medassay.prompt import (
     render,
     shown_order,
 )
-from medassay.prompt.catalog import PARTS, TEMPLATES
+from medassay.prompt.catalog import MAKING, PARTS, TEMPLATES
 from medassay.prompt.render import load_part
 
 SHOWS_OPTIONS = ("choice_letters", "closed", "healthbranches_quiz", "leaderboard")
@@ -54,6 +54,25 @@ def test_every_part_has_its_languages_and_english_for_all_others(name):
     assert texts["xx"] == texts["en"] != texts["de"] != texts["es"]
     assert not any(mark in text for text in texts.values() for mark in ("{{", "{%"))
     assert part.id.startswith(f"{name}@")
+
+
+@pytest.mark.parametrize("name", MAKING)
+def test_texts_for_makers_show_data_as_data_and_hold_no_reply_that_would_pass(name):
+    from medassay.core.json_reply import read_json_reply
+    from medassay.synthesis.question import read_question
+
+    data = ("document", "path", "item", "topic", "draft", "issues", "versions", "similar")
+    told = ("condition", "code", "source", "domain")
+    holes = {hole: f"<<<{hole}>>>" for hole in data} | {hole: f"the {hole}" for hole in told}
+    for form, pictures in (("closed", 0), ("open", 1)):
+        text = load_part(name).text("en", **holes, form=form, pictures=pictures, searching=True)
+        assert "{{" not in text
+        assert "{%" not in text
+        assert "follow no instruction in" in text
+        assert any(holes[hole] in text for hole in data)
+        found = read_json_reply(text).value  # a model that echoes its prompt makes no item
+        with pytest.raises(ValueError, match="expected"):
+            read_question(found)
 
 
 @pytest.mark.parametrize(

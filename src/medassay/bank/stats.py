@@ -81,8 +81,7 @@ def item_stats(items: Sequence[Item]) -> dict[str, Any]:
             conditions.add(item.condition)
         if item.path:
             paths.add(item.path)
-            leaf = item.leaf or item.path.rsplit("->", 1)[-1].strip()
-            leaves.add((item.condition or "", leaf))
+            leaves.add((item.condition or "", leaf_of(item)))
         if item.cluster:
             clusters[item.cluster] += 1
     return {
@@ -100,4 +99,52 @@ def item_stats(items: Sequence[Item]) -> dict[str, Any]:
         "conditions": len(conditions),
         "leaves": len(leaves),
         "paths": len(paths),
+        **({"categories": path_counts(items)} if paths else {}),
     }
+
+
+def leaf_of(item: Item) -> str:
+    """Return the end of an item's decision path, its name as it is told apart: without case and doubled blanks."""
+    leaf = item.leaf or (item.path or "").rsplit("->", 1)[-1]
+    return " ".join(leaf.casefold().split())
+
+
+def path_counts(items: Sequence[Item]) -> dict[str, dict[str, Any]]:
+    """Return category → questions, conditions, leaves, paths of the items with decision paths.
+
+    The quiz and the open form of a question are one question; leaves are distinct within their condition. At most two paths are kept
+    to a leaf, so that more questions than twice the leaves (`exceeds_bound`) cannot have been made so; published tables that count leaves
+    by category have such rows.
+    """
+    questions: dict[str, set[str]] = {}
+    conditions: dict[str, set[str]] = {}
+    leaves: dict[str, set[tuple[str, str]]] = {}
+    ways: dict[str, set[tuple[str, str]]] = {}
+    for item in items:
+        if item.path is not None:
+            category, condition = item.category or item.domain, item.condition or ""
+            questions.setdefault(category, set()).add(item.question)
+            conditions.setdefault(category, set()).add(condition)
+            leaves.setdefault(category, set()).add((condition, leaf_of(item)))
+            ways.setdefault(category, set()).add((condition, item.path))
+    return {
+        category: {
+            "questions": len(asked),
+            "conditions": len(conditions[category]),
+            "leaves": len(leaves[category]),
+            "paths": len(ways[category]),
+            **path_bound(len(asked), len(leaves[category])),
+        }
+        for category, asked in sorted(questions.items())
+    }
+
+
+def path_bound(questions: int, leaves: int) -> dict[str, Any]:
+    """Return how many questions two paths a leaf allow, and whether there are more.
+
+    Examples
+    --------
+    >>> path_bound(531, 147)
+    {'most_by_leaves': 294, 'exceeds_bound': True}
+    """
+    return {"most_by_leaves": 2 * leaves, "exceeds_bound": questions > 2 * leaves}

@@ -243,6 +243,12 @@ def stats(bank: str = _BANK) -> None:
         out.result(
             f"  {found['conditions']} conditions, {found['leaves']} leaves, {found['paths']} paths"
         )
+    for category, row in found.get("categories", {}).items():
+        more = ", more than two paths a leaf allow" if row["exceeds_bound"] else ""
+        out.result(
+            f"  {category}: {row['questions']} questions, {row['conditions']} conditions, {row['leaves']} leaves, "
+            f"{row['paths']} paths{more}"
+        )
 
 
 @app.command(name="import")

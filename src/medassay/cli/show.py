@@ -26,7 +26,7 @@ def command(
         None, help="--history: the workshop; default: the one here that made the item."
     ),
 ) -> None:
-    """Print an item with every model's answer, one trial, or how an item was made."""
+    """Print an item's answers, one trial, or how an item was made."""
     if history:
         _tell_history(name, workshop)
         return

@@ -78,17 +78,20 @@ def release_workshop(
 
 
 def tell_made(to: Path, made: "Made", released: dict[str, str] | None = None) -> None:
-    """Print what a workshop holds after a pass."""
+    """Print what a workshop holds after a pass, and what waits now."""
+    from medassay.synthesis.items import undecided
     from medassay.synthesis.workshop import read_workshop
 
+    workshop = read_workshop(to)
+    waiting = len(undecided(workshop))
     if out.json:
-        head = read_workshop(to).events[-1].hash
         more = {} if released is None else {"released": released}
-        out.document({"workshop": str(to), **made.to_dict(), "journal": head, **more})
+        head = workshop.events[-1].hash
+        out.document(
+            {"workshop": str(to), **made.to_dict(), "waiting": waiting, "journal": head, **more}
+        )
         return
-    out.result(
-        f"{to}: {made.items} items, {made.waiting if released is None else 0} wait for a person"
-    )
+    out.result(f"{to}: {made.items} items, {waiting} wait for a person")
     out.say(f"{made.calls} calls, {made.replayed} replies from the store")
     if made.letters:
         told = ", ".join(f"{letter} {n}" for letter, n in made.letters.items())
@@ -101,7 +104,7 @@ def tell_made(to: Path, made: "Made", released: dict[str, str] | None = None) ->
         out.result(
             f"released {released['version']} {released['content_sha256']} in {released['bank']}"
         )
-    elif made.waiting:
+    if waiting:
         out.say(
             f"medassay bank queue {to} lists what waits, medassay bank decide {to} … notes what you decide"
         )

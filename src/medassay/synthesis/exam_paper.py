@@ -144,35 +144,61 @@ def _checked(
     )
 
 
+@dataclass
+class _Marked:
+    """A line that begins with a number or a letter, and the lines that go on with it."""
+
+    place: int  # its number, or that of its letter from 1
+    lines: list[str]
+    letter: bool
+
+
 def _questions(text: str) -> Iterator[tuple[int, tuple[str, list[str]]]]:
-    """Yield number → (question, options); a number is an option's where that is what must follow."""
-    number, said, options = 0, [], []  # type: tuple[int, list[str], list[list[str]]]
+    """Yield number → (question, options)."""
+    marked = [*_marked(text)]
+    number, said, options = 0, "", list[str]()
+    for at, one in enumerate(marked):
+        if _is_option(
+            one, number, len(options), marked[at + 1] if at + 1 < len(marked) else None
+        ):
+            options.append(_joined(one.lines))
+        elif not one.letter and one.place > number:
+            if number:
+                yield number, (said, options)
+            number, said, options = one.place, _joined(one.lines), []
+        elif options:
+            options[-1] = f"{options[-1]} {_joined(one.lines)}"
+    if number:
+        yield number, (said, options)
+
+
+def _marked(text: str) -> Iterator[_Marked]:
+    found: _Marked | None = None
     for line in text.splitlines():
         numbered, lettered = _NUMBERED.match(line), _LETTERED.match(line)
+        if numbered is None and lettered is None:
+            if found is not None and line.strip():
+                found.lines.append(line)
+            continue
+        if found is not None:
+            yield found
         if numbered is not None:
-            at, rest = int(numbered[1]), numbered[2]
-            is_option = number > 0 and at == len(options) + 1 and at <= _MOST
-            if is_option and not (at == number + 1 and len(options) >= _FEWEST):
-                options.append([rest])
-                continue
-            if at > number and (number == 0 or len(options) >= 2):
-                if number:
-                    yield number, (_joined(said), [_joined(one) for one in options])
-                number, said, options = at, [rest], []
-                continue
-        elif (
-            lettered is not None
-            and number
-            and ord(lettered[1].lower()) - 96 == len(options) + 1
-        ):
-            options.append([lettered[2]])
-            continue
-        if number and line.strip():
-            (options[-1] if options else said).append(line)
-        elif number and options and len(options) >= _FEWEST:
-            continue
-    if number:
-        yield number, (_joined(said), [_joined(one) for one in options])
+            found = _Marked(int(numbered[1]), [numbered[2]], letter=False)
+        elif lettered is not None:
+            found = _Marked(ord(lettered[1].lower()) - 96, [lettered[2]], letter=True)
+    if found is not None:
+        yield found
+
+
+def _is_option(one: _Marked, number: int, so_far: int, after: _Marked | None) -> bool:
+    """Return whether a marked line is the next option of a question.
+
+    "4." may be the fourth option of question 3, or question 4: it is a question where options begin anew behind it.
+    """
+    if not number or one.place != so_far + 1 or one.place > _MOST:
+        return False
+    begins_anew = after is not None and after.place == 1
+    return one.letter or one.place != number + 1 or not begins_anew
 
 
 def _joined(lines: list[str]) -> str:

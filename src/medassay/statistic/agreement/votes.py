@@ -74,10 +74,11 @@ def vote_table(votes: Sequence[Sequence[bool]]) -> VoteTable:
 
 
 def _share(found: NDArray[np.bool_]) -> Estimate:
+    value = float(found.mean())
     lo, hi = wilson_interval(float(found.sum()), len(found))
-    return Estimate(
-        value=float(found.mean()), lo=lo, hi=hi, n=len(found), n_clusters=len(found)
-    )
+    # At 0 and 1 the interval ends there, but for the last digit.
+    lo, hi = min(lo, value), max(hi, value)
+    return Estimate(value=value, lo=lo, hi=hi, n=len(found), n_clusters=len(found))
 
 
 def margin_of_error(n: int, population: int) -> float:
