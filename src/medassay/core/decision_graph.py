@@ -4,7 +4,7 @@ Nodes are told apart by their place, not by their name: in guidelines several bo
 would join branches that have nothing to do with each other (docs/decisions/0015).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,35 +161,40 @@ def _box(given: Any, where: str) -> tuple[str, str, list[Any]]:
 
 
 def _from_edges(edges: Any, root: Any) -> DecisionGraph:
-    pairs = list(_pairs(edges))
-    if not pairs:
+    """Read edges by name, or as pairs; what is equal is checked once, so that millions of edges take a second."""
+    below: dict[Any, dict[Any, None]] = {}
+    try:
+        if isinstance(edges, Mapping):
+            for name, ends in edges.items():
+                if not isinstance(ends, list | tuple):
+                    raise InputError(
+                        f"decision graph: edges of '{name}': {ends!r:.40}; expected a list of names"
+                    )
+                below[name] = dict.fromkeys(ends)
+        elif isinstance(edges, list | tuple):
+            for edge in edges:
+                if not isinstance(edge, list | tuple) or len(edge) != 2:
+                    raise InputError(f"decision graph: edge {edge!r:.40}; expected two names")
+                below.setdefault(edge[0], {})[edge[1]] = None
+        else:
+            raise InputError(
+                f"decision graph: edges are {edges!r:.40}; expected names or pairs"
+            )
+        names = set(below).union(*below.values())
+    except TypeError:
+        raise InputError(
+            "decision graph: an end of an edge is no text; expected a name"
+        ) from None
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(
+                f"decision graph: an edge has the end {name!r:.40}; expected a name"
+            )
+    if not any(below.values()):
         raise InputError("decision graph: no edges; expected at least one pair of names")
-    return graph_of_edges(pairs, root=root)
-
-
-def _pairs(edges: Any) -> Iterator[tuple[str, str]]:
-    found: Iterator[tuple[Any, Any]]
-    if isinstance(edges, Mapping):
-        for name, ends in edges.items():
-            if not isinstance(ends, list | tuple):
-                raise InputError(
-                    f"decision graph: edges of '{name}': {ends!r:.40}; expected a list of names"
-                )
-        found = ((name, end) for name, ends in edges.items() for end in ends)
-    elif isinstance(edges, list | tuple):
-        for edge in edges:
-            if not isinstance(edge, list | tuple) or len(edge) != 2:
-                raise InputError(f"decision graph: edge {edge!r:.40}; expected two names")
-        found = ((edge[0], edge[1]) for edge in edges)
-    else:
-        raise InputError(f"decision graph: edges are {edges!r:.40}; expected names or pairs")
-    for start, end in found:
-        for name in (start, end):
-            if not isinstance(name, str) or not name.strip():
-                raise InputError(
-                    f"decision graph: an edge has the end {name!r:.40}; expected a name"
-                )
-        yield start, end
+    if root is not None and not isinstance(root, str):
+        raise InputError(f"decision graph: root {root!r:.40}; expected a name")
+    return _graph_of(below, root, {})
 
 
 def graph_of_edges(
@@ -213,34 +218,40 @@ def graph_of_edges(
     below: dict[str, dict[str, None]] = {}
     for start, end in edges:
         below.setdefault(start, {})[end] = None
-        below.setdefault(end, {})
-    if root is not None and root not in below:
+    return _graph_of(below, root, boxes or {})
+
+
+def _graph_of(
+    below: Mapping[str, Mapping[str, None]],
+    root: str | None,
+    known: Mapping[str, tuple[str, str]],
+) -> DecisionGraph:
+    ends = set().union(*below.values())
+    if root is not None and root not in below and root not in ends:
         raise InputError(f"decision graph: root {root!r:.60} is on no edge")
-    begins = _root(below) if root is None else root
+    begins = _root(below, ends) if root is None else root
     order = [begins]
     places = {begins: 0}
     for name in order:  # grows while it is read
-        for end in below[name]:
+        for end in below.get(name, ()):
             if end not in places:
                 places[end] = len(order)
                 order.append(end)
-    if apart := [name for name in below if name not in places]:
+    if apart := [name for name in (*below, *ends) if name not in places]:
         raise InputError(
             f"decision graph: '{apart[0]}' is not reached from the root '{begins}'; expected one graph"
         )
-    known = boxes or {}
     nodes = []
     for one in order:
         name, content = known.get(one, (one, ""))
-        children = tuple(places[end] for end in below[one])
+        children = tuple(map(places.__getitem__, below.get(one, ())))
         nodes.append(Node(name=_one_line(name), content=_one_line(content), children=children))
     graph = DecisionGraph(tuple(nodes))
     graph.upwards()
     return graph
 
 
-def _root(below: Mapping[str, Mapping[str, None]]) -> str:
-    ends = {end for names in below.values() for end in names}
+def _root(below: Mapping[str, Mapping[str, None]], ends: Set[str]) -> str:
     roots = [name for name in below if name not in ends]
     if len(roots) == 1:
         return roots[0]
