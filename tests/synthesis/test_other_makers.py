@@ -124,7 +124,7 @@ def test_a_near_duplicate_of_a_known_item_is_not_accepted(tmp_path):
         {f"{a}/round-{r}": ACCEPT for r in (1, 2, 3)},
     )
     text = PROPOSALS.replace(
-        '["first", "second", "third", "fourth"]', '["first"]\nagainst = ["law"]'
+        '["first", "second", "third", "fourth"]', '["first"]\nagainst = ["la*"]'
     )
     made = make(tmp_path, text)
     assert made.items == 0

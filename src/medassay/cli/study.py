@@ -281,12 +281,12 @@ def corrections(
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.corrections import corrections_sheet, corrections_study
-    from medassay.synthesis.flaws import type_histogram
+    from medassay.synthesis.flaws import type_counts
     from medassay.synthesis.workshop import read_workshop
 
     if to is not None:
         new_folder(to)
-    types = None if workshop is None else type_histogram(read_workshop(workshop))
+    types = [] if workshop is None else type_counts(read_workshop(workshop))
     found = corrections_study(
         [open_run(run) for run in before], [open_run(run) for run in after], types
     )

@@ -95,13 +95,13 @@ class _Version:
 
 
 def corrections_study(
-    before: Sequence[Run], after: Sequence[Run], types: Mapping[int, int] | None = None
+    before: Sequence[Run], after: Sequence[Run], types: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, Any]:
     """Return accuracy before and after corrections of a bank, for every model and setting that both have.
 
     Parameters
     ----------
-    types : type of correction → how many were proposed
+    types : how many corrections were proposed, each row with type, decision and n
 
     Returns
     -------
@@ -137,7 +137,7 @@ def corrections_study(
         "changed": [item for _, item in changed],
         "removed": sorted(item for _, item in first.records.keys() - second.records.keys()),
         "added": sorted(item for _, item in second.records.keys() - first.records.keys()),
-        "types": {str(kind): n for kind, n in (types or {}).items()},
+        "types": [dict(row) for row in types],
         "scripted": first.scripted or second.scripted,
     }
 
@@ -216,11 +216,12 @@ def _notes(study: Mapping[str, Any]) -> Iterator[str]:
 
 def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
     rows = study["rows"]
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
     drawn = [
         {
-            "measure": "accuracy",
-            "model": f"{row['model']}, {row['setting']}",
-            "setting": when,
+            "measure": row["setting"],
+            "model": row["model"],
+            "version": when,
             "score": row[when],
             "lo": row[f"{when}_lo"],
             "hi": row[f"{when}_hi"],
@@ -260,7 +261,12 @@ def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
     )
     yield Section(
         title="Accuracy before and after",
-        figure=("before-after", panels(drawn, {"accuracy": "accuracy, %"})),
+        figure=(
+            "before-after",
+            panels(
+                drawn, {name: f"{name}: accuracy, %" for name in settings}, beside="version"
+            ),
+        ),
         grids=[grid],
     )
     points = [
@@ -275,16 +281,13 @@ def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
         title="Differences", figure=("differences", forest(points, unit="points of 100"))
     )
     if study["types"]:
-        counts = [
-            {"type": name, "reviews": "proposed", "n": study["types"].get(str(kind), 0)}
-            for kind, name in _TYPE_NAMES.items()
-        ]
-        heads = ["type", "proposed"]
+        counts = [{**row, "type": _TYPE_NAMES[row["type"]]} for row in study["types"]]
+        shown = [[row["type"], row["decision"], str(row["n"])] for row in counts]
         yield Section(
             title="Types of corrections",
-            text="What the reviewing model proposed; an item may have two types. People decided about each.",
-            figure=("types", stacked(counts, over="type", by="reviews")),
-            grids=[Grid(heads=heads, rows=[[c["type"], str(c["n"])] for c in counts])],
+            text="What the reviewing model proposed, and what people decided; an item may have two types.",
+            figure=("types", stacked(counts, over="type", by="decision", step=130)),
+            grids=[Grid(heads=["type", "decision", "corrections"], rows=shown, names=2)],
         )
 
 

@@ -6,6 +6,7 @@ none counts as wrong; a call that failed is no answer, and says nothing.
 Source: specification of bank synthesis, 10.1, flaw detection.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -319,13 +320,19 @@ def _reviewed(workshop: Workshop, flaws: Flaws) -> dict[str, Any]:
     }
 
 
-def type_histogram(workshop: Workshop) -> dict[int, int]:
-    """Return how many reviews propose each type of change; an item may have two."""
-    counts = dict.fromkeys((0, 1, 2, 3), 0)
+def type_counts(workshop: Workshop) -> list[dict[str, Any]]:
+    """Return how many reviews propose each type of change, by what people decided; an item may have two types.
+
+    Each row has type, decision (accept, change, keep, remove, or waiting) and n.
+    """
+    counts: Counter[tuple[int, str]] = Counter()
     for event in workshop.all_latest("review"):
+        decided = decision_on(workshop, event)
         for kind in (event.result or {}).get("types", ()):
-            counts[kind] += 1
-    return counts
+            counts[kind, "waiting" if decided is None else decided.status] += 1
+    return [
+        {"type": kind, "decision": verb, "n": n} for (kind, verb), n in sorted(counts.items())
+    ]
 
 
 def is_correction(workshop: Workshop) -> bool:

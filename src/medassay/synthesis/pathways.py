@@ -104,8 +104,16 @@ class PathwayMaker:
         self._sources[source.name] = source
         basis = basis_of(source.sha256, source.text)
         if self._workshop.done("source", source.name, basis) is None:
-            told = {"file": source.file, "sha256": source.sha256, "made": source.made}
-            told["characters"] = str(len(source.text))
+            told: dict[str, Any] = {
+                "file": source.file,
+                "sha256": source.sha256,
+                "made": source.made,
+            }
+            told |= {"characters": len(source.text)}
+            if source.pictures:
+                told["pages"] = [
+                    str(p.relative_to(self._workshop.folder)) for p in source.pictures
+                ]
             self._workshop.note(
                 "source", source.name, "made", basis=basis, by=BY_PROGRAM, result=told
             )

@@ -45,7 +45,8 @@ class Pathways:
 class Proposals:
     """Private items: drafted by the generator on each topic, reviewed by a model of another family, approved by their owner.
 
-    `against` are banks (folders, relative to the plan) of which a draft must not be a near duplicate.
+    `against` are banks of which a draft must not be a near duplicate, besides those that ship: folders relative to the plan, or patterns
+    such as "../banks/*".
     """
 
     __pydantic_config__ = _STRICT

@@ -7,13 +7,16 @@ Source: specification of bank synthesis, 10.3.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from glob import glob
 from pathlib import Path
 from typing import Any, Literal
 
+from medassay.bank import demo
+from medassay.bank.catalog import BANKS
 from medassay.bank.folder import load_bank
 from medassay.bank.near import NearIndex, compared_text, plain
 from medassay.core.canonical import sha256_hex
-from medassay.core.item import LETTERS
+from medassay.core.item import LETTERS, Bank
 from medassay.core.json_reply import read_json_reply
 from medassay.errors import InputError
 from medassay.judge.shown import fence
@@ -312,14 +315,35 @@ def _texts(given: Any, what: str, fewest: int, most: int) -> list[str]:
     return [checked_text(one, f"one of the {what}", _LONGEST_ANSWER) for one in given]
 
 
+def _shipped() -> Iterator[Bank]:
+    for entry in BANKS.values():
+        if entry.checked == "shipped":
+            yield entry.load(Path(demo.__file__).parent / entry.folder)
+
+
+def _banks_at(base: Path, patterns: Sequence[str]) -> Iterator[Bank]:
+    """Yield the banks in the folders that patterns such as "../banks/*" name.
+
+    Raises
+    ------
+    InputError
+        When a pattern names no bank: a check against nothing must not look like one.
+    """
+    for pattern in patterns:
+        places = map(Path, sorted(glob(str(base / pattern))))
+        found = [place for place in places if (place / "bank.toml").is_file()]
+        if not found:
+            raise InputError(f"'proposals.against': '{pattern}' names no folder of a bank")
+        yield from (load_bank(place, lock=None) for place in found)
+
+
 class _KnownItems:
-    """The items of some banks, searched for near duplicates."""
+    """The items of some banks, and of those that ship, searched for near duplicates."""
 
     def __init__(self, base: Path, banks: Sequence[str]) -> None:
         self._names: list[str] = []
         texts: list[str] = []
-        for name in banks:
-            bank = load_bank(base / name, lock=None)
+        for bank in (*_shipped(), *_banks_at(base, banks)):
             for item in bank.items:
                 self._names.append(f"{bank.name} {item.id}")
                 texts.append(compared_text(item))

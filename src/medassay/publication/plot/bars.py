@@ -59,12 +59,15 @@ def bars(
     )
 
 
-def stacked(counts: Sequence[Mapping[str, Any]], *, over: str, by: str) -> Figure:
+def stacked(
+    counts: Sequence[Mapping[str, Any]], *, over: str, by: str, step: int | None = None
+) -> Figure:
     """Return counts of items stacked by `by` over `over` (category × year).
 
     Parameters
     ----------
     counts : each with the fields `over` and `by`, and n
+    step : pixels from bar to bar, for labels that need room
     """
     total = sum(int(row["n"]) for row in counts)
     return Figure(
@@ -76,10 +79,22 @@ def stacked(counts: Sequence[Mapping[str, Any]], *, over: str, by: str) -> Figur
         rows=[dict(row) for row in counts],
         spec={
             "height": 260,
+            **({} if step is None else {"width": {"step": step}}),
             "mark": "bar",
             "encoding": {
-                "x": {"field": over, "type": "ordinal", "title": over},
-                "y": {"field": "n", "type": "quantitative", "title": "items", "stack": "zero"},
+                "x": {
+                    "field": over,
+                    "type": "ordinal",
+                    "title": over,
+                    **({} if step is None else {"axis": {"labelAngle": 0}}),
+                },
+                "y": {
+                    "field": "n",
+                    "type": "quantitative",
+                    "title": "items",
+                    "stack": "zero",
+                    "axis": {"tickMinStep": 1, "format": "~g"},
+                },
                 "color": {"field": by, "type": "nominal", "title": by},
             },
         },
