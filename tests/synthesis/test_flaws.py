@@ -13,14 +13,9 @@ from medassay.storage.run import open_run
 from medassay.study.corrections import corrections_sheet, corrections_study
 from medassay.synthesis.correction import read_correction
 from medassay.synthesis.decide import decide, waiting
-from medassay.synthesis.flaws import (
-    Commission,
-    flaws_of_runs,
-    review_flaws,
-    select_flaws,
-    type_counts,
-)
+from medassay.synthesis.flaws import flaws_of_runs, select_flaws
 from medassay.synthesis.release import release_items
+from medassay.synthesis.reviewing import Commission, review_flaws, type_counts
 from medassay.synthesis.workshop import open_workshop, read_workshop
 
 
@@ -33,7 +28,7 @@ def test_golden_flaws_are_selected(golden):
         m: {q["id"]: not q["small"][n] for q in known["questions"]}
         for n, m in enumerate(known["models"])
     }
-    found = {one.item for one in select_flaws(large, small).selected}
+    found = {one.item for one in select_flaws(large, small).flaws}
     assert found == {q["id"] for q in known["questions"] if q["selected"]}
 
 
@@ -128,15 +123,19 @@ def commission(tmp_path, reviewer="checker"):
 def test_two_stages_over_a_real_run(runs, cli):
     found = flaws_of_runs(runs)
     assert found.large == ("huge", "big")
-    assert found.candidates == ("q0-quiz", "q1-quiz")
-    assert [(one.item, len(one.wrong_small), one.n_small) for one in found.selected] == [
+    assert [item for _, item in found.selected.candidates] == ["q0-quiz", "q1-quiz"]
+    assert [
+        (one.item[1], len(one.wrong_small), one.n_small) for one in found.selected.flaws
+    ] == [
         ("q0-quiz", 4, 4),
         ("q1-quiz", 2, 4),
     ]
     code, shown, _ = cli("--json", "bank", "flaws", runs[0].path)
     assert code == 0
     assert [one["item"] for one in json.loads(shown)["selected"]] == ["q0-quiz", "q1-quiz"]
-    assert [one.item for one in flaws_of_runs(runs, ["small0", "small1"]).selected] == [
+    assert [
+        one.item[1] for one in flaws_of_runs(runs, ["small0", "small1"]).selected.flaws
+    ] == [
         "q0-quiz",
         "q1-quiz",
     ]
@@ -172,7 +171,7 @@ def test_no_item_changes_without_a_person_and_then_as_decided(runs, tmp_path):
     ]
     lock = tmp_path / "banks.lock"
     with open_workshop(shop) as opened:
-        with pytest.raises(GateError, match="no correction is decided"):
+        with pytest.raises(GateError, match="no decided correction"):
             release_items(opened, reason="x", lock=lock, today=TODAY)
         with pytest.raises(InputError, match=r"type 0\): expected change or remove"):
             decide(opened, "accept", ["review:q1-quiz"], who="A")

@@ -85,18 +85,16 @@ def test_drafts_go_through_rounds_and_only_a_person_approves(tmp_path):
     models(tmp_path, writer, reviewer)
     made = make(tmp_path, PROPOSALS)
     shop = read_workshop(tmp_path / "shop")
-    assert (made.items, made.waiting) == (2, 2)
-    assert made.dropped == {"rejected by the reviewer": 1}
-    assert [row["subject"] for row in made.queue] == [f"{d}/round-3"]
-    asked = [e.place for e in shop.events if e.place[0] in ("question", "review")]
+    assert made.items == 2
+    assert made.dropped == {"waits for a person": 2}
+    assert [row["subject"] for row in made.queue] == [f"{c}/round-1", f"{d}/round-3"]
+    asked = [e.place for e in shop.events if e.place[0] in ("draft", "verdict")]
     assert len(asked) == 2 * (1 + 2 + 1 + 3)
-    assert "Two answers fit." in json.dumps(shop.latest("select", f"{d}/round-3").record)
+    assert "Two answers fit." in json.dumps(shop.latest("end", f"{d}/round-3").record)
     with open_workshop(tmp_path / "shop") as opened:
         decide(opened, "accept", [f"mandate-{a}"], who="Owner")
         decide(opened, "remove", [f"mandate-{b}"], who="Owner")
-        decide(
-            opened, "change", [f"select:{d}/round-3"], who="Owner", change=json.loads(draft(7))
-        )
+        decide(opened, "change", [f"end:{d}/round-3"], who="Owner", change=json.loads(draft(7)))
     assert make(tmp_path, PROPOSALS).items == 3
     with open_workshop(tmp_path / "shop") as opened:
         decide(opened, "accept", [f"mandate-{d}"], who="Owner")
@@ -129,8 +127,8 @@ def test_a_near_duplicate_of_a_known_item_is_not_accepted(tmp_path):
     made = make(tmp_path, text)
     assert made.items == 0
     assert "needs revision after 3 rounds" in made.queue[0]["why"]
-    issues = read_workshop(tmp_path / "shop").latest("select", f"{a}/round-3").record["issues"]
-    assert issues == ["duplicate: near duplicate of law law-00 (1.00)"]
+    issues = read_workshop(tmp_path / "shop").latest("end", f"{a}/round-3").record["issues"]
+    assert issues == [f"duplicate: near duplicate of law law-00: {known['question']}"]
 
 
 @pytest.mark.parametrize(
@@ -277,7 +275,11 @@ def test_an_exams_text_is_parsed_with_its_table_of_keys(tmp_path):
     ("table", "key", "says"),
     [
         ("exam_id,question\n1,a\n", "", "no column 'op1'"),
-        (EXAM_CSV + "e1,again?,a,b,c,d,1,2024,Medicine\n", "", "'e1' occurs twice"),
+        (
+            "unique_id,question,op1,op2,op3,op4,cop\nu,x?,a,b,c,d,1\nu,y?,a,b,c,d,1\n",
+            "",
+            "the id 'u' occurs twice",
+        ),
         ("", "number,cop\nx,1\n", "expected a whole number"),
         ("", "number,cop\n1,1\n1,2\n", "number 1 occurs twice"),
         ("", "n,cop\n1,1\n", "expected number, cop"),
@@ -306,7 +308,7 @@ def test_a_bank_is_translated_and_checked_number_by_number(tmp_path):
     made = make(
         tmp_path, 'name = "ley"\ngenerator = "writer"\n[translation]\nbank = "law"\nto = "es"\n'
     )
-    assert (made.items, made.waiting) == (1, 1)
+    assert made.items == 1
     assert "two translations are the same" in made.queue[0]["why"]
     record = read_workshop(tmp_path / "shop").latest("item", "law-00-es").result
     assert (record["language"], record["expected"], record["question"]) == (
@@ -315,14 +317,18 @@ def test_a_bank_is_translated_and_checked_number_by_number(tmp_path):
         "¿En 30 días o en 1,5 años?",
     )
     assert record["source"] == "translation of law-2026.1, item law-00"
-    assert (record["cluster"], record["meta"]["of"]) == ("law-00", "law-00")
+    assert (record["cluster"], record["meta"]["of"], record["meta"]["question"]) == (
+        "law-00",
+        "law-00",
+        "law-00-es",
+    )
 
 
 @pytest.mark.parametrize(
     ("reply", "says"),
     [
         ({"question": "Within 31 days?", "options": ["a", "b"]}, "the numbers differ"),
-        ({"question": "Within 30 days?"}, "expected question, options"),
+        ({"question": "Within 30 days?"}, "no key 'options'"),
         ({"question": "Within 30 days?", "options": ["a"]}, "a list of 2 texts"),
         ({"question": "Within 30 days\u0000?", "options": ["a", "b"]}, "control character"),
     ],
@@ -371,8 +377,15 @@ def test_votes_decide_about_the_drafts_of_an_accepted_set(cli, tmp_path):
     assert cli("bank", "release", "shop", "--reason", "voted")[0] == 0
     bank = load_bank(tmp_path / "shop/bank")
     assert [item.id for item in bank.items] == ["e1", "e2", "e5", "e7"]
+    code, shown, _ = cli(
+        "bank", "votes", "votes.csv", "--workshop", "shop", "--population", "5621"
+    )
+    assert (code, "noted: 0 accepted, 0 removed" in shown) == (0, True)  # the same sheet again
+    (tmp_path / "votes.csv").write_text("\n".join(["item,evaluator,vote", *rows[:3]]) + "\n")
     code, _, errors = cli("bank", "votes", "votes.csv", "--workshop", "shop")
     assert (code, "does not wait for a decision" in errors) == (3, True)
+    sheet = read_workshop(tmp_path / "shop").latest("votes", "votes.csv")
+    assert sheet.result["votes"]["e6"] == {"x": False, "y": False, "z": True}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from medassay.bank.folder import bank_records, load_bank
 from medassay.errors import GateError, IncompleteError, InputError
 from medassay.synthesis.decide import decide, waiting
 from medassay.synthesis.items import undecided
-from medassay.synthesis.release import limits_note, release_items
+from medassay.synthesis.limits import limits_note
+from medassay.synthesis.release import release_items
 from medassay.synthesis.synthesize import preview, synthesize
 from medassay.synthesis.workshop import open_workshop, read_workshop
 
@@ -39,7 +40,7 @@ def decided(folder, verb, *names, **more):
 def test_a_plan_becomes_a_released_bank_under_a_persons_name(tmp_path):
     write_shop(tmp_path, table='[pathways.domains]\nfever = "infections"')
     made = make(tmp_path)
-    assert (made.items, made.waiting, made.queue, made.calls) == (8, 8, [], 8)
+    assert (made.items, made.queue, made.calls) == (8, [], 8)
     with pytest.raises(InputError, match="no item is accepted, 8 wait"):
         released(tmp_path)
     decided(tmp_path, "accept", "all")
@@ -215,7 +216,7 @@ def test_a_changed_item_gets_its_next_revision_and_the_bank_its_next_version(tmp
         **read_workshop(tmp_path / "shop").latest("item", item.id).result,
         "question": "Asked better?",
     }
-    with pytest.raises(InputError, match="the id stays"):
+    with pytest.raises(InputError, match="field 'id' stays"):
         decided(tmp_path, "change", item.id, change={**record, "id": "other"})
     with pytest.raises(InputError, match="expected text"):
         decided(tmp_path, "change", item.id, change={**record, "question": 5})
@@ -255,7 +256,7 @@ def test_limits_name_families_share_of_review_and_age_of_sources(tmp_path):
         "Not validated.",
         "writer (family one)",
         "3 of 8 items one by one (38 %)",
-        "A. Reviewer (8)",
+        "Decided by 1 person",
         "2 sources, undated",
     ):
         assert part in note
@@ -324,7 +325,7 @@ def test_what_waits_is_listed_with_the_reason(tmp_path):
         ([], "accept", "nothing is named"),
         ([rows[1]["handle"]], "keep", "expected accept, change or remove"),
         ([rows[1]["handle"]], "change", "needs what shall stand there"),
-        (["graph:fever"], "accept", "not in the queue"),
+        (["graph:fever"], "accept", "does not wait"),
     ):
         with pytest.raises(InputError, match=says):
             decided(tmp_path, verb, *names)

@@ -22,6 +22,7 @@ LEAST = 0.85
 _SHINGLE = 5  # characters
 _ROWS, _BANDS = 4, 32  # a pair with Jaccard j is a candidate with probability 1 - (1 - j^4)^32
 _FEW_WORDS = 8  # a question this short, "Which is true?", is told apart by its options
+_LARGE_GROUP = 200  # texts of one band
 _BLOCK = 200_000  # candidate pairs that are measured at once
 _WORD = re.compile(r"\w+")
 Same = Literal["levenshtein", "words"]
@@ -57,6 +58,22 @@ def plain(text: str) -> str:
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
+def is_near(first: str, second: str) -> bool:
+    """Return whether two texts are near duplicates by the rule.
+
+    Examples
+    --------
+    >>> is_near("Which drug is first?", "First: which drug is?"), is_near("Which drug?", "Which organ?")
+    (True, False)
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    one, other = plain(first), plain(second)
+    if set(one.split()) == set(other.split()):
+        return True
+    return bool(Levenshtein.normalized_similarity(one, other) >= LEAST)
+
+
 class NearIndex:
     """Texts among which near duplicates are found; `texts` as `plain` returns them."""
 
@@ -64,8 +81,10 @@ class NearIndex:
         self._texts = texts
         self._first: dict[str, int] = {}
         self._again: list[Near] = []
+        self._equal: dict[int, list[int]] = {}
         for at, text in enumerate(texts):  # equal texts are told at once and measured once
             first = self._first.setdefault(text, at)
+            self._equal.setdefault(first, []).append(at)
             if first != at:
                 self._again.append(Near(first, at, 1.0, "levenshtein"))
         self._unique = np.fromiter(self._first.values(), dtype=np.int64)
@@ -74,8 +93,16 @@ class NearIndex:
         for at in self._unique:
             self._words.setdefault(frozenset(texts[at].split()), []).append(int(at))
 
+    def equal_to(self, place: int) -> Sequence[int]:
+        """Return the places of all texts that equal the one at `place`, the first of its kind; itself among them."""
+        return self._equal.get(place, ())
+
     def pairs(self) -> Iterator[Near]:
-        """Yield all pairs of near duplicates; of equal texts each with the first of them."""
+        """Yield all pairs of near duplicates; of equal texts each with the first of them, which stands for them in all other pairs.
+
+        Where over 200 texts share a band, made from one template say, each is compared with its neighbours in the alphabet only:
+        all are found, not all pairs of them.
+        """
         yield from self._again
         told: set[tuple[int, int]] = set()
         for places in self._words.values():
@@ -129,11 +156,22 @@ class NearIndex:
             several = ends - starts > 1
             found: list[NDArray[np.int64]] = []
             for start, end in zip(starts[several], ends[several], strict=True):
-                group = np.sort(order[start:end])
-                first, second = np.triu_indices(len(group), 1)
-                found.append(group[first] * size + group[second])
+                first, second = self._compared(order[start:end])
+                found.append(first * size + second)
             if found:
                 yield np.unique(np.concatenate(found))
+
+    def _compared(
+        self, group: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the pairs of a group that are candidates, the lower place first."""
+        if len(group) <= _LARGE_GROUP:
+            group = np.sort(group)
+            first, second = np.triu_indices(len(group), 1)
+            return group[first], group[second]
+        by_text = sorted(group, key=lambda at: self._texts[int(self._unique[at])])
+        one, other = np.array(by_text[:-1]), np.array(by_text[1:])
+        return np.minimum(one, other), np.maximum(one, other)
 
     def _measured(self, block: NDArray[np.int64]) -> Iterator[Near]:
         from rapidfuzz.distance import Levenshtein

@@ -179,7 +179,7 @@ _NOBODY = "nobody (demonstration: these items were read by no physician)"
 def _make_bank(place: Path, models: Path | None, generator: str) -> None:
     """Make a bank from the five decision graphs that ship, and release it."""
     from medassay.cli.run import watch
-    from medassay.cli.synthesis import release_workshop, tell_made
+    from medassay.cli.synthesis import confirm_paid, release_workshop, tell_made
     from medassay.synthesis.decide import ALL, decide
     from medassay.synthesis.items import undecided
     from medassay.synthesis.synthesize import synthesize
@@ -201,6 +201,8 @@ def _make_bank(place: Path, models: Path | None, generator: str) -> None:
         )
         (place / "plan.toml").write_text(named, encoding="utf-8")
     shop = place / "workshop"
+    if models is not None:
+        confirm_paid(place / "plan.toml", shop)
     made = synthesize(
         place / "plan.toml", shop, secrets=os.environ, workspace=place, watch=watch
     )

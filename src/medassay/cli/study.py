@@ -281,7 +281,7 @@ def corrections(
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.corrections import corrections_sheet, corrections_study
-    from medassay.synthesis.flaws import type_counts
+    from medassay.synthesis.reviewing import type_counts
     from medassay.synthesis.workshop import read_workshop
 
     if to is not None:

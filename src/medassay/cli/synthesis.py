@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import UsageError
+from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
     from medassay.synthesis.synthesize import Made
@@ -39,15 +39,14 @@ def synthesize(
 ) -> None:
     """Make items by a plan: every step is journalled, the same command resumes what was cut off."""
     from medassay.cli.run import watch
-    from medassay.synthesis.synthesize import has_prices
     from medassay.synthesis.synthesize import synthesize as make
 
     workspace = Path.cwd()
     if preview:
         _tell_preview(plan, to)
         return
-    if not yes and has_prices(plan):
-        _confirm(plan, to)
+    if not yes:
+        confirm_paid(plan, to)
     made = make(plan, to, secrets=os.environ, workspace=workspace, watch=watch)
     released = None
     if approve_all_by:
@@ -60,7 +59,10 @@ def synthesize(
                 decide(
                     workshop, "accept", [ALL], who=approve_all_by, reason="accepted together"
                 )
-        released = release_workshop(to, "Items accepted together.")
+        try:
+            released = release_workshop(to, "Items accepted together.")
+        except GateError as error:  # the same items as before
+            out.say(str(error))
     tell_made(to, made, released)
 
 
@@ -132,10 +134,15 @@ def _tell_preview(plan: Path, to: Path, *, to_stderr: bool = False) -> dict[str,
     return found
 
 
-def _confirm(plan: Path, to: Path) -> None:
-    found = _tell_preview(plan, to, to_stderr=True)
-    if found["most_money"] == 0:
+def confirm_paid(plan: Path, to: Path) -> None:
+    """Show what making items may cost where any of its models has a price, and ask; refuse where nobody can be asked."""
+    from medassay.synthesis.synthesize import has_prices
+
+    if not has_prices(plan):
         return
+    found = _tell_preview(plan, to, to_stderr=True)
+    if not found["stages"] and (to / "journal.jsonl").is_file():
+        return  # nothing is left that could be asked
     if not sys.stdin.isatty():
         raise UsageError("this costs money; --yes is needed where nobody can be asked")
     typer.confirm("Go on?", abort=True, err=True)
@@ -258,7 +265,8 @@ def flaws(
     """Find items that are hard or flawed: wrong for both large models and for at least half of the small ones."""
     from medassay.cli.run import watch
     from medassay.storage.run import open_run
-    from medassay.synthesis.flaws import Commission, flaws_of_runs, review_flaws
+    from medassay.synthesis.flaws import flaws_of_runs
+    from medassay.synthesis.reviewing import Commission, review_flaws
 
     named = [name.strip() for name in large.split(",") if name.strip()]
     found = flaws_of_runs([open_run(run) for run in runs], named)
@@ -278,16 +286,20 @@ def flaws(
         out.document(document)
         return
     out.result(
-        f"{found.items} items; wrong for {' and '.join(found.large)}: {len(found.candidates)}; wrong also for at least half of "
-        f"{len(found.small)} small models: {len(found.selected)}"
+        f"{found.selected.items} items; wrong for {' and '.join(found.large)}: {len(found.selected.candidates)}; wrong also for at "
+        f"least half of {len(found.small)} small models: {len(found.selected.flaws)}"
     )
-    for one in found.selected:
-        types = document.get("reviewed", {}).get(one.item)
+    if found.unsized:
+        out.say(
+            f"sizes not stated, taken as small: {', '.join(found.unsized)}; --large names the large ones"
+        )
+    for one in found.selected.flaws:
+        types = document.get("reviewed", {}).get(one.item[1])
         told = (
             "" if types is None else f"; proposed type {', '.join(map(str, types)) or 'none'}"
         )
         out.result(
-            f"  {one.item}: {len(one.wrong_small)} of {one.n_small} small models wrong{told}"
+            f"  {one.item[1]}: {len(one.wrong_small)} of {one.n_small} small models wrong{told}"
         )
     for name, why in document.get("queue", {}).items():
         out.result(f"  no usable review of {name}: {why}")
@@ -333,12 +345,18 @@ def votes(
     workshop: Path | None = typer.Option(
         None, help="Note what the votes decide about the drafts of this workshop."
     ),
+    population: int | None = typer.Option(
+        None,
+        help="How many items these were drawn from: prints the margin of error of a share.",
+    ),
 ) -> None:
     """Tell by how many evaluators items were found right, how often all agree, and whether the set passes; exit 1 if not."""
+    from medassay.statistic.agreement.votes import margin_of_error
     from medassay.synthesis.votes import acceptance, decide_by_votes, read_ballot
     from medassay.synthesis.workshop import open_workshop, read_workshop
 
     ballot = read_ballot(sheet)
+    margin = None if population is None else margin_of_error(len(ballot), population)
     found = acceptance(ballot, least_all=min_all)
     noted: dict[str, int] = {}
     if workshop is not None:
@@ -347,12 +365,16 @@ def votes(
             passed, removed = decide_by_votes(opened, ballot, found, sheet)
         noted = {"noted_accepted": passed, "noted_removed": removed}
     if out.json:
-        out.document({**found.to_dict(), **noted})
+        out.document(
+            {**found.to_dict(), **({} if margin is None else {"margin": margin}), **noted}
+        )
     else:
         k = found.table.n_evaluators
         for at, one in enumerate(found.table.at_least, 1):
             out.result(f"right for at least {at} of {k}: {one}")
         out.result(f"all agree, right or wrong: {found.table.unanimous}")
+        if margin is not None:
+            out.result(f"margin of error, of {population} items: {100 * margin:.2f} points")
         out.result(f"pairs of evaluators that agree: {100 * found.table.pairwise:.1f}")
         verdict = "accepted" if found.accepted else "not accepted"
         out.result(
@@ -378,40 +400,42 @@ def duplicates(
 
     names: list[tuple[str, str]] = []
     texts: list[str] = []
-    forms: list[str] = []
     for name in banks:
         bank = load(name)
         for item in bank.items:
             names.append((bank.name, item.id))
             texts.append(compared_text(item))
-            forms.append(item.answer_type)
-    found = [
-        (near, names[near.first], names[near.second])
-        for near in NearIndex(texts).pairs()
-        # A question as quiz and as open item of one bank is one question in two forms.
-        if (forms[near.first] == forms[near.second] and not across)
-        or names[near.first][0] != names[near.second][0]
-    ]
-    found.sort(key=lambda one: (-one[0].similarity, one[1], one[2]))
+    index = NearIndex(texts)
+    pairs = {  # equal texts stand for each other: what one is near to, all are
+        (min(a, b), max(a, b)): near
+        for near in index.pairs()
+        for a in index.equal_to(near.first)
+        for b in index.equal_to(near.second) or [near.second]
+        if a != b and _are_two(names[a], names[b], across=across)
+    }
+    found = sorted(
+        (-near.similarity, names[a], names[b], near.by) for (a, b), near in pairs.items()
+    )
     if out.json:
         rows = [
-            {
-                "first": list(a),
-                "second": list(b),
-                "similarity": round(n.similarity, 4),
-                "by": n.by,
-            }
-            for n, a, b in found
+            {"first": list(a), "second": list(b), "similarity": round(-s, 4), "by": by}
+            for s, a, b, by in found
         ]
         out.document({"items": len(texts), "pairs": rows})
     else:
-        for near, first, second in found:
-            out.result(
-                f"{near.similarity:.3f} {' '.join(first)}  {' '.join(second)} ({near.by})"
-            )
+        for similarity, first, second, by in found:
+            out.result(f"{-similarity:.3f} {' '.join(first)}  {' '.join(second)} ({by})")
         out.say(f"{len(found)} pairs among {len(texts)} items")
     if found:
         raise typer.Exit(1)
+
+
+def _are_two(first: tuple[str, str], second: tuple[str, str], *, across: bool) -> bool:
+    """Return whether two items may be duplicates: quiz and open form of one question of a bank are one question."""
+    if first[0] != second[0]:
+        return True
+    bases = {name.removesuffix("-quiz").removesuffix("-open") for _, name in (first, second)}
+    return not across and len(bases) == 2
 
 
 def export(

@@ -91,6 +91,17 @@ class DecisionGraph:
             )
         return made[0]
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the tree; of a graph that is no tree of bearable size its boxes, each with the places of those that follow."""
+        try:
+            return self.to_tree()
+        except InputError:
+            boxes = [
+                {"node": node.name, "content": node.content, "children": list(node.children)}
+                for node in self.nodes
+            ]
+            return {"boxes": boxes}
+
 
 def read_decision_graph(value: Any) -> DecisionGraph:
     """Return the graph in parsed JSON.

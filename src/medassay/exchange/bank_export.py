@@ -73,7 +73,11 @@ def _rows(records: Records) -> Iterator[dict[str, Any]]:
         row = {key: record.get(key) for key in _PLAIN}
         if row["options"] is not None:
             row["options"] = canonical(row["options"]).decode()
-        row["more"] = canonical({k: v for k, v in record.items() if k not in _PLAIN}).decode()
+        more = {k: v for k, v in record.items() if k not in (*_PLAIN, "approval")}
+        # Who approved is private; that somebody did, and when, is not.
+        if "approval" in record:
+            more["approved"] = record["approval"].get("when", "")
+        row["more"] = canonical(more).decode()
         yield row
 
 
@@ -168,18 +172,23 @@ def _lm_eval(bank: Bank, records: Records, folder: Path) -> None:
     named = "".join(c if c.isalnum() else "_" for c in bank.name.lower())
     tasks = []
     for kind, own, more in (("quiz", quiz, _QUIZ), ("open", texts, _OPEN)):
-        if not own:
+        if not any(record.get("split", "test") == "test" for record in own):
             continue
         task = f"medassay_{named}_{kind}"
         tasks.append(task)
-        with (folder / f"{task}.jsonl").open("w", encoding="utf-8") as file:
-            for record in own:
-                file.write(json.dumps(_doc(record), ensure_ascii=False) + "\n")
+        splits = {}
+        for split in ("test", "dev"):
+            docs = [_doc(record) for record in own if record.get("split", "test") == split]
+            if docs:
+                splits[split] = f"{task}-{split}.jsonl"
+                lines = "".join(json.dumps(doc, ensure_ascii=False) + "\n" for doc in docs)
+                (folder / splits[split]).write_text(lines, encoding="utf-8")
         head = {
             "task": task,
             "dataset_path": "json",
-            "dataset_kwargs": {"data_files": {"test": f"{task}.jsonl"}},
+            "dataset_kwargs": {"data_files": splits},
             "test_split": "test",
+            **({"fewshot_split": "dev"} if "dev" in splits else {}),
         }
         document = {
             **head,

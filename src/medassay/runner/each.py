@@ -45,7 +45,7 @@ def ask_each(
     async def work(advance: Any) -> None:
         nonlocal done
         for subject in waiting:
-            if stop.soon:
+            if stop.soon or asker.tally.over_budget:
                 return
             try:
                 await do(subject)

@@ -14,6 +14,7 @@ import numpy as np
 from medassay.core.estimate import Estimate
 from medassay.errors import IncompleteError, InputError
 from medassay.publication.plot.bars import stacked
+from medassay.publication.plot.figure import Figure
 from medassay.publication.plot.forest import forest
 from medassay.publication.plot.panels import panels
 from medassay.publication.sheet import Grid, Section, Sheet
@@ -42,14 +43,16 @@ class _Version:
     def __init__(self, runs: Sequence[Run], when: str) -> None:
         self.records: dict[Place, dict[str, Any]] = {}
         self.scores: dict[Row, dict[Place, float]] = {}
-        self.banks: set[tuple[str, str]] = set()
+        self.banks: set[tuple[str, str, str]] = set()
         self.scripted = False
         for run in runs:
             if not run.sealed:
                 raise IncompleteError(
                     f"run {run.id}: not finished; run its plan again to resume it"
                 )
-            self.banks |= {(b["version"], b["content_sha256"]) for b in run.manifest["banks"]}
+            self.banks |= {
+                (b["name"], b["version"], b["content_sha256"]) for b in run.manifest["banks"]
+            }
             self.scripted |= any(
                 m["provider"] == "fake" for m in run.manifest["models"].values()
             )
@@ -61,8 +64,8 @@ class _Version:
             raise InputError(
                 f"runs {when}: no quiz in the mode solo; expected runs of closed items"
             )
-        if len({version for version, _ in self.banks}) > 1:
-            told = ", ".join(sorted(version for version, _ in self.banks))
+        if len({name for name, *_ in self.banks}) < len(self.banks):
+            told = ", ".join(sorted(version for _, version, _ in self.banks))
             raise InputError(f"runs {when} are of several versions: {told}; expected one")
 
     def _add(self, run: Run) -> None:
@@ -148,37 +151,49 @@ def _content(record: Mapping[str, Any]) -> list[Any]:
 
 def _row(
     first: _Version, second: _Version, row: Row, changed: Sequence[Place]
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
+    """Return a row; its difference has no interval where all its items are of one cluster, which varies in no draw."""
     old, new = first.scores[row], second.scores[row]
     shared = sorted(old.keys() & new.keys())
+    own = [place for place in changed if place in old and place in new]
+    ends = {"before": first.estimate(row, "before"), "after": second.estimate(row, "after")}
+    sure = {when: one.n_clusters > 1 for when, one in ends.items()}
+    return {
+        "model": row[0],
+        "setting": row[1],
+        **{when: 100 * one.value for when, one in ends.items()},
+        **{f"{when}_lo": 100 * one.lo if sure[when] else None for when, one in ends.items()},
+        **{f"{when}_hi": 100 * one.hi if sure[when] else None for when, one in ends.items()},
+        **{f"n_{when}": one.n for when, one in ends.items()},
+        **_difference(first, row, old, new, shared),
+        "n_shared": len(shared),
+        "n_changed": len(own),
+        "before_changed": 100 * float(np.mean([old[p] for p in own])) if own else None,
+        "after_changed": 100 * float(np.mean([new[p] for p in own])) if own else None,
+    }
+
+
+def _difference(
+    first: _Version,
+    row: Row,
+    old: Mapping[Place, float],
+    new: Mapping[Place, float],
+    shared: Sequence[Place],
+) -> dict[str, Any]:
     clusters = [first.cluster(place) for place in shared]
+    nothing = {"lo": None, "hi": None, "p": None, "p_holm": None, "different": False}
     if len(set(clusters)) < 2:
-        return None
+        value = float(np.mean([new[p] - old[p] for p in shared])) if shared else None
+        return {"difference": None if value is None else 100 * value, **nothing}
     found = paired_difference(
         np.array([new[place] for place in shared]),
         np.array([old[place] for place in shared]),
         seed=seed_of(*row, "corrections"),
         clusters=number_clusters(np.array(clusters)),
     )
-    own = [place for place in changed if place in old and place in new]
-    ends = {"before": first.estimate(row, "before"), "after": second.estimate(row, "after")}
-    return {
-        "model": row[0],
-        "setting": row[1],
-        **{when: 100 * one.value for when, one in ends.items()},
-        **{f"{when}_lo": 100 * one.lo for when, one in ends.items()},
-        **{f"{when}_hi": 100 * one.hi for when, one in ends.items()},
-        **{f"n_{when}": one.n for when, one in ends.items()},
-        "difference": 100 * found.value,
-        "lo": 100 * found.lo,
-        "hi": 100 * found.hi,
-        "p": found.p,
-        "different": found.different,
-        "n_shared": len(shared),
-        "n_changed": len(own),
-        "before_changed": 100 * float(np.mean([old[p] for p in own])) if own else None,
-        "after_changed": 100 * float(np.mean([new[p] for p in own])) if own else None,
-    }
+    ends = {"difference": found.value, "lo": found.lo, "hi": found.hi}
+    scaled = {name: 100 * value for name, value in ends.items()}
+    return {**scaled, "p": found.p, "p_holm": None, "different": found.different}
 
 
 def corrections_sheet(study: Mapping[str, Any]) -> Sheet:
@@ -207,7 +222,7 @@ def _reading(study: Mapping[str, Any]) -> str:
 
 def _notes(study: Mapping[str, Any]) -> Iterator[str]:
     for when, banks in study["banks"].items():
-        yield f"{when}: {', '.join(f'{version} ({content[:16]})' for version, content in banks)}"
+        yield f"{when}: {', '.join(f'{version} ({content[:16]})' for _, version, content in banks)}"
     if study["scripted"]:
         yield "SCRIPTED: answers are a script's; these numbers measure nothing."
     yield "Intervals are of 95 %, over clusters of items. A difference is told where its interval excludes 0 and Holm's p over all rows is at most 0.05."
@@ -216,70 +231,23 @@ def _notes(study: Mapping[str, Any]) -> Iterator[str]:
 
 def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
     rows = study["rows"]
-    settings = list(dict.fromkeys(row["setting"] for row in rows))
-    drawn = [
-        {
-            "measure": row["setting"],
-            "model": row["model"],
-            "version": when,
-            "score": row[when],
-            "lo": row[f"{when}_lo"],
-            "hi": row[f"{when}_hi"],
-        }
-        for row in rows
-        for when in ("before", "after")
-    ]
-    grid = Grid(
-        heads=[
-            "model",
-            "setting",
-            "before",
-            "after",
-            "after − before",
-            "p (Holm)",
-            "reading",
-            "on changed items",
-        ],
-        rows=[
-            [
-                row["model"],
-                row["setting"],
-                *(
-                    _interval(row[w], row[f"{w}_lo"], row[f"{w}_hi"])
-                    for w in ("before", "after")
-                ),
-                f"{row['difference']:+.1f} [{row['lo']:+.1f}, {row['hi']:+.1f}]",
-                f"{row['p_holm']:.3f}",
-                "different" if row["different"] else "not separable",
-                "–"
-                if row["before_changed"] is None
-                else f"{row['before_changed']:.1f} → {row['after_changed']:.1f} (n={row['n_changed']})",
-            ]
-            for row in rows
-        ],
-        names=2,
-    )
     yield Section(
         title="Accuracy before and after",
-        figure=(
-            "before-after",
-            panels(
-                drawn, {name: f"{name}: accuracy, %" for name in settings}, beside="version"
-            ),
-        ),
-        grids=[grid],
+        figure=("before-after", _bars(rows)),
+        grids=[_table(rows)],
     )
     points = [
         {
-            "name": f"{r['model']}, {r['setting']}",
-            "diff": r["difference"],
-            **{k: r[k] for k in ("lo", "hi", "different")},
+            "name": f"{row['model']}, {row['setting']}",
+            "diff": row["difference"],
+            **{key: row[key] for key in ("lo", "hi", "different")},
         }
-        for r in rows
+        for row in rows
+        if row["lo"] is not None
     ]
-    yield Section(
-        title="Differences", figure=("differences", forest(points, unit="points of 100"))
-    )
+    if points:
+        figure = ("differences", forest(points, unit="points of 100"))
+        yield Section(title="Differences", figure=figure)
     if study["types"]:
         counts = [{**row, "type": _TYPE_NAMES[row["type"]]} for row in study["types"]]
         shown = [[row["type"], row["decision"], str(row["n"])] for row in counts]
@@ -291,5 +259,56 @@ def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
         )
 
 
-def _interval(value: float, lo: float, hi: float) -> str:
-    return f"{value:.1f} [{lo:.1f}, {hi:.1f}]"
+def _bars(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    drawn = [
+        {
+            "measure": row["setting"],
+            "model": row["model"],
+            "version": when,
+            "score": row[when],
+            **{
+                end: row[f"{when}_{end}"] if row[f"{when}_{end}"] is not None else row[when]
+                for end in ("lo", "hi")
+            },
+        }
+        for row in rows
+        for when in ("before", "after")
+    ]
+    return panels(drawn, {name: f"{name}: accuracy, %" for name in settings}, beside="version")
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Grid:
+    heads = [
+        "model",
+        "setting",
+        "before",
+        "after",
+        "after − before",
+        "p (Holm)",
+        "reading",
+        "on changed items",
+    ]
+    lines = [
+        [
+            row["model"],
+            row["setting"],
+            *(_interval(row[w], row[f"{w}_lo"], row[f"{w}_hi"]) for w in ("before", "after")),
+            _interval(row["difference"], row["lo"], row["hi"], sign="+"),
+            "–" if row["p_holm"] is None else f"{row['p_holm']:.3f}",
+            "different" if row["different"] else "not separable",
+            "–"
+            if row["before_changed"] is None
+            else f"{row['before_changed']:.1f} → {row['after_changed']:.1f} (n={row['n_changed']})",
+        ]
+        for row in rows
+    ]
+    return Grid(heads=heads, rows=lines, names=2)
+
+
+def _interval(value: float | None, lo: float | None, hi: float | None, sign: str = "") -> str:
+    if value is None:
+        return "–"
+    if lo is None or hi is None:
+        return f"{value:{sign}.1f} [one cluster: no interval]"
+    return f"{value:{sign}.1f} [{lo:{sign}.1f}, {hi:{sign}.1f}]"

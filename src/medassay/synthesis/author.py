@@ -10,7 +10,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec
 from medassay.core.trial import Prompt
-from medassay.errors import IncompleteError
+from medassay.errors import Permanent
 from medassay.prompt import load_part
 from medassay.runner.asking import Asker, Reply, sampling_of
 from medassay.runner.looking import Looking
@@ -57,7 +57,7 @@ class Author:
     def basis(self, part: str) -> dict[str, Any]:
         """Return what decides the reply besides the holes of a text: the text itself, and the model with its sampling."""
         return {
-            "model": self.spec.id,
+            "model": [self.spec.id, self.spec.sent_name, self.spec.version, self.spec.family],
             "text": load_part(part).id,
             "sampling": sampling_of(self.spec, self._seed).to_dict(),
             **({} if self._looking is None else {"tools": sha256_hex(self._looking[1])[:16]}),
@@ -92,10 +92,8 @@ class Author:
 
         Raises
         ------
-        IncompleteError
-            When the budget forbids a call.
         Transient, Permanent
-            When there is no reply after the retries.
+            When there is no reply after the retries, or the budget forbids a call.
         """
         first = prompt = self.prompt(part, subject, holes, pictures)
         calls: list[dict[str, Any]] = []
@@ -104,9 +102,7 @@ class Author:
             columns = {"item": subject, "study": "synthesis"}
             reply, looked_up = await self._ask(prompt, columns, attempt)
             if reply is None:
-                raise IncompleteError(
-                    "the budget is spent; what is made is kept, the same command resumes with a larger one"
-                )
+                raise Permanent("the budget is spent")  # others that are under way finish
             text = reply.completion.text
             call = {**self._call(prompt, attempt, reply.key, text), **looked_up}
             calls.append(call)

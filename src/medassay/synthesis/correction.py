@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from medassay.core.item import LETTERS
-from medassay.core.json_reply import read_json_reply
 from medassay.errors import InputError
-from medassay.synthesis.question import checked_text
+from medassay.synthesis.question import checked_text, reply_object
 from medassay.synthesis.refine import read_steps
 from medassay.synthesis.workshop import Event
 
@@ -48,12 +47,7 @@ def read_correction(reply: str, record: Mapping[str, Any]) -> dict[str, Any]:
     ValueError
         Saying what is missing, or that types and changes do not agree.
     """
-    found = read_json_reply(reply)
-    value = found.value
-    if not isinstance(value, dict):
-        raise ValueError(found.reason or "a list; expected one JSON object")
-    if absent := sorted(_KEYS - value.keys()):
-        raise ValueError(f"no key '{absent[0]}'; expected {', '.join(sorted(_KEYS))}")
+    value = reply_object(reply, _KEYS)
     for key in ("sense", "key_right", "path_right"):
         if type(value[key]) is not bool:
             raise ValueError(f"{key} is {value[key]!r:.40}; expected true or false")
@@ -79,7 +73,6 @@ def read_correction(reply: str, record: Mapping[str, Any]) -> dict[str, Any]:
         "issues": [one[:1000] for one in _listed(value["issues"], "issues")][:20],
         "types": sorted(set(types)),
         "reasons": checked_text(value["reasons"], "reasons", _LONGEST),
-        "before": _shown(record),
         "after": after,
     }
 
@@ -90,7 +83,8 @@ def _listed(given: Any, what: str) -> list[str]:
     return given
 
 
-def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
+def shown(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an item that a correction may change."""
     return {
         key: record[key] for key in ("question", "options", "expected", "path") if key in record
     }
@@ -99,7 +93,7 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
 def _after(value: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the item after the change."""
     if value["types"] == [0] and not value["item"]:
-        return _shown(record)
+        return shown(record)
     after = _from_list(value["item"], len(record["options"]))
     path = value["path"]
     if record.get("path") or path:
@@ -164,7 +158,7 @@ def checked_correction(event: Event, change: Any) -> dict[str, Any]:
     InputError
         When that is no valid item.
     """
-    name, before = event.place[1], event.result["before"]
+    name, before = event.place[1], event.record["given"]
     known = {"question", "options", "expected", "path"}
     if not isinstance(change, dict) or not change or not change.keys() <= known:
         raise InputError(

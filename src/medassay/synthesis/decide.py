@@ -7,11 +7,14 @@ from medassay.core.canonical import canonical
 from medassay.core.decision_graph import contract_problem
 from medassay.errors import InputError
 from medassay.synthesis.correction import checked_correction, needs_rewriting
-from medassay.synthesis.items import checked_change, present_items, undecided
-from medassay.synthesis.jobs import decision_on, handle_of, manual_queue
-from medassay.synthesis.proposals import read_draft
+from medassay.synthesis.exam import read_choice, read_only, read_version
+from medassay.synthesis.items import checked_change, manual_queue, present_items, undecided
+from medassay.synthesis.jobs import decision_on, handle_of
+from medassay.synthesis.proposals import read_draft, read_verdict, state_of
 from medassay.synthesis.question import read_question
 from medassay.synthesis.refine import read_steps
+from medassay.synthesis.source import clean_text
+from medassay.synthesis.translation import read_translation
 from medassay.synthesis.workshop import Event, Step, Workshop, by_person
 
 Verb = Literal["accept", "change", "keep", "remove"]
@@ -62,46 +65,44 @@ def decide(
             "decision",
             handle_of(event.place),
             verb,
-            basis=event.record["basis"],
+            basis=event.hash,
             by=by,
             sources=[event.place],
             note=" ".join(reason.split()),
             # Accepted in one go: whoever reads the limits of the bank should know that.
-            together=together and len(handles) > 1,
+            together=together,
             **({} if result is None else {"result": result}),
         )
     return [handle_of(event.place) for event in found]
 
 
 def _find(workshop: Workshop, handle: str) -> Event:
+    """Return what a handle names: an item that the plan makes now, or what waits in the queue or for a review."""
+    known = {handle_of(event.place): event for event in present_items(workshop)}
+    known |= {handle_of(event.place): event for event in manual_queue(workshop)}
+    known |= {handle_of(event.place): event for event in workshop.all_latest("review")}
     step, sign, subject = handle.partition(":")
-    named = [one for one in _STEPS if one == step] if sign else []
-    event = workshop.latest(named[0], subject) if named else None
-    if event is None:
-        event = workshop.latest("item", handle)
-        present = {one.record["subject"] for one in present_items(workshop)}
-        if event is not None and handle not in present:
-            raise InputError(f"'{handle}' is no longer made by the plan; nothing was decided")
-    if event is None:
+    former = [one for one in _STEPS if sign and one == step and workshop.latest(one, subject)]
+    if handle not in known and (former or workshop.latest("item", handle)):
+        raise InputError(
+            f"'{handle}' does not wait: it is not in the queue, or no longer made by the plan; nothing was decided"
+        )
+    if handle not in known:
         raise InputError(
             f"{workshop.folder}: nothing is called '{handle}'; `medassay bank queue` lists what waits"
         )
-    return event
+    return known[handle]
 
 
 def _checked(workshop: Workshop, event: Event, verb: Verb, change: Any) -> Any:
     """Return what a decision puts in place of what was made, None where it puts nothing."""
     step, handle = event.place[0], handle_of(event.place)
-    if event.status == "dropped":
-        raise InputError(f"'{handle}' was left out ({event.note}); there is nothing to decide")
     if step == "item":
         if verb == "keep":
             raise InputError(f"item '{handle}': expected accept, change or remove")
         return None if change is None else checked_change(event, change)
-    if step == "review" and "types" in (event.result or {}):
+    if step == "review":
         return _checked_review(event, verb, change)
-    if event.status != "queued":
-        raise InputError(f"'{handle}' is not in the queue; there is nothing to decide")
     if verb == "keep" and step != "refine":
         raise InputError(
             f"'{handle}': nothing was there before; expected accept, change or remove"
@@ -110,33 +111,40 @@ def _checked(workshop: Workshop, event: Event, verb: Verb, change: Any) -> Any:
         raise InputError(f"'{handle}': nothing usable was made; expected change or remove")
     if change is None:
         return None
-    if step not in _READERS:
-        raise InputError(f"'{handle}': cannot be changed by hand; expected accept or remove")
     try:
-        return _READERS[step](change)
+        return _READERS[step](change, event)
     except ValueError as error:
         raise InputError(f"change of '{handle}': {error}") from None
 
 
 def _checked_review(event: Event, verb: Verb, change: Any) -> Any:
-    if needs_rewriting(event.result) and verb not in ("change", "remove"):
+    handle = handle_of(event.place)
+    if event.status == "queued" and verb == "accept":
         raise InputError(
-            f"'{handle_of(event.place)}' was found complex or ambiguous as a whole (type 0): expected change or remove"
+            f"'{handle}': no review could be used; expected keep, change or remove"
+        )
+    if event.status == "made" and needs_rewriting(event.result) and verb in ("accept", "keep"):
+        raise InputError(
+            f"'{handle}' was found complex or ambiguous as a whole (type 0): expected change or remove"
         )
     if verb == "accept" and not event.result["types"]:
-        raise InputError(
-            f"'{handle_of(event.place)}': no change is proposed; expected keep, change or remove"
-        )
+        raise InputError(f"'{handle}': no change is proposed; expected keep, change or remove")
     return None if change is None else checked_correction(event, change)
 
 
-def _graph(value: Any) -> Any:
+def _text(value: Any, event: Event) -> Any:
+    if not isinstance(value, str) or not clean_text(value):
+        raise ValueError(f"{value!r:.40}; expected the text of the document, as one JSON text")
+    return clean_text(value)
+
+
+def _graph(value: Any, event: Event) -> Any:
     if (problem := contract_problem(value)) is not None:
         raise ValueError(problem)
     return value
 
 
-def _steps(value: Any) -> Any:
+def _steps(value: Any, event: Event) -> Any:
     if not isinstance(value, str):
         raise ValueError(
             f"{value!r:.40}; expected the sequence as one text, steps joined by ->"
@@ -144,43 +152,69 @@ def _steps(value: Any) -> Any:
     return list(read_steps(value))
 
 
-def _question(value: Any) -> Any:
-    if isinstance(value, dict):
-        form = "closed" if "options" in value else "open"
-        return read_draft(canonical(value).decode(), form)
-    return read_question(value).to_list()
+def _as_reply(read: Callable[[str], Any]) -> Callable[[Any, Event], Any]:
+    """Return what reads a person's JSON as it reads a model's reply."""
+    return lambda value, event: read(canonical(value).decode())
 
 
-_READERS: dict[str, Callable[[Any], Any]] = {
+def _draft(value: Any, event: Event) -> Any:
+    form = "closed" if isinstance(value, dict) and "options" in value else "open"
+    return read_draft(canonical(value).decode(), form)
+
+
+_READERS: dict[str, Callable[[Any, Event], Any]] = {
+    "choice": _as_reply(read_choice),
+    "draft": _draft,
+    "end": _draft,
     "graph": _graph,
-    "question": _question,
+    "only": _as_reply(read_only),
+    "question": lambda value, event: read_question(value).to_list(),
     "refine": _steps,
-    "select": _question,
+    "rephrase": _as_reply(read_version),
+    "text": _text,
+    "translate": lambda value, event: read_translation(
+        canonical(value).decode(), event.record["given"]
+    ),
+    "verdict": _as_reply(read_verdict),
 }
 
 
 def waiting(workshop: Workshop) -> list[dict[str, str]]:
     """Return what waits for a person: drafts of items, corrections, and what no model could finish."""
     rows = [
-        {"handle": handle_of(e.place), "what": e.place[0], "why": e.note}
+        {"handle": handle_of(e.place), "what": _told(workshop, e), "why": e.note}
         for e in manual_queue(workshop)
     ]
     for event in workshop.all_latest("review"):
-        if (
-            event.status == "made"
-            and "types" in event.result
-            and decision_on(workshop, event) is None
-        ):
-            types = ", ".join(map(str, event.result["types"])) or "none"
+        if decision_on(workshop, event) is None:
             rows.append(
                 {
                     "handle": handle_of(event.place),
                     "what": "correction",
-                    "why": f"type {types}: {event.result['reasons']}",
+                    "why": _told_review(event),
                 }
             )
     for event in undecided(workshop):
         rows.append(
-            {"handle": handle_of(event.place), "what": "item", "why": event.result["question"]}
+            {
+                "handle": handle_of(event.place),
+                "what": _told(workshop, event),
+                "why": event.result["question"],
+            }
         )
     return rows
+
+
+def _told(workshop: Workshop, event: Event) -> str:
+    """Return what something in the queue is; of private items with their state."""
+    step = event.place[0]
+    kind = event.result.get("kind") if isinstance(event.result, dict) else None
+    private = step in ("end", "draft") or kind == "synthetic"
+    return f"{step}, {state_of(workshop, event)}" if private else step
+
+
+def _told_review(event: Event) -> str:
+    if event.status == "queued":
+        return event.note
+    types = ", ".join(map(str, event.result["types"])) or "none"
+    return f"type {types}: {event.result['reasons']}"

@@ -11,10 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.near import plain
 from medassay.core.canonical import sha256_hex
 from medassay.core.item import LETTERS
-from medassay.core.json_reply import read_json_reply
 from medassay.errors import InputError
 from medassay.judge.shown import fence
 from medassay.synthesis.author import Author
@@ -26,12 +24,11 @@ from medassay.synthesis.exam_paper import (
     read_exam_text,
     read_keys,
 )
-from medassay.synthesis.items import note_items
-from medassay.synthesis.jobs import Job, Stage, value_of
+from medassay.synthesis.jobs import Job, Stage, decision_on, event_of, value_of
 from medassay.synthesis.plan import Exam, SynthesisPlan
-from medassay.synthesis.question import checked_text
+from medassay.synthesis.question import checked_text, contains, reply_object
 from medassay.synthesis.source import read_source
-from medassay.synthesis.workshop import BY_PROGRAM, Place, Step, Workshop, basis_of
+from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Step, Workshop, basis_of
 
 _VERSIONS = ("direct", "answer_first")
 _LONGEST = 6000
@@ -59,35 +56,38 @@ class ExamMaker:
         self._questions: dict[str, ExamQuestion] = {}
         self._cited = ""
         self._jobs: dict[str, Job] = {}
+        self.ended: list[Event] = []
 
     def stages(self) -> Iterator[Stage]:
         """Yield rephrasings, choices, and the second iteration; closed items need nobody."""
         self._read()
-        usable = [q for q in self._questions.values() if not q.dropped]
-        asked = [
-            q for q in usable if self._wanted.open_versions and not asks_for_wrong(q.question)
-        ]
-        if self._wanted.open_versions:
-            for left_out in usable:
-                if asks_for_wrong(left_out.question):
-                    self._drop("rephrase", left_out.exam_id, NEGATIVE)
-            yield "open versions", [self._rephrase_job(q, v) for q in asked for v in _VERSIONS]
-            both = [q for q in asked if self._versions(q)]
-            for q in asked:
-                if q not in both and self._tried(q):
-                    self._drop("rephrase", q.exam_id, "not convertible into an open question")
-            yield "choices", [self._choice_job(q) for q in both]
-            chosen = [q for q in both if self._chosen(q) is not None]
-            for q in both:
-                if self._answered("select", q) and self._chosen(q) is None:
-                    self._drop("select", f"{q.exam_id}/none", "no open version is good")
-            yield "second iteration", [self._only_job(q) for q in chosen]
-            for q in chosen:
-                if self._answered("only", q) and not self._is_only(q):
-                    self._drop(
-                        "only", f"{q.exam_id}/no", "the key is not the only right answer"
-                    )
-        note_items(self._workshop, self._records(usable))
+        if not self._wanted.open_versions:
+            return
+        asked = []
+        for question in self._usable:
+            if asks_for_wrong(question.question):
+                self._drop("rephrase", question, NEGATIVE)
+            else:
+                asked.append(question)
+        yield "open versions", [self._rephrase_job(q, v) for q in asked for v in _VERSIONS]
+        tried = [q for q in asked if all(self._has_ended(q, v) for v in _VERSIONS)]
+        for question in tried:
+            if not self._versions(question):
+                self._drop("rephrase", question, "not convertible into an open question")
+        several = [q for q in tried if self._versions(q)]
+        yield "choices", [self._choice_job(q) for q in several]
+        chosen = [q for q in several if self._chosen(q) is not None]
+        for question in several:
+            if self._value("choice", question) is not None and question not in chosen:
+                self._drop("choice", question, "no open version is good")
+        yield "second iteration", [self._only_job(q) for q in chosen]
+        for question in chosen:
+            if self._value("only", question) is not None and not self._is_only(question):
+                self._drop("only", question, "the key is not the only right answer")
+
+    @property
+    def _usable(self) -> list[ExamQuestion]:
+        return [question for question in self._questions.values() if not question.dropped]
 
     def _read(self) -> None:
         path = self._base / self._wanted.file
@@ -104,14 +104,10 @@ class ExamMaker:
                     f"{path}: an exam in a document needs its keys; 'exam.key' names a CSV with number, cop"
                 )
             found = list(read_exam_text(source, read_keys(self._base / self._wanted.key)))
-        basis = basis_of(self._cited)
+        made = str(self._wanted.year or "")
+        told = {"file": path.name, "cited": self._cited, "questions": len(found), "made": made}
+        basis = basis_of(told)
         if self._workshop.done("source", path.stem, basis) is None:
-            told = {
-                "file": path.name,
-                "cited": self._cited,
-                "questions": len(found),
-                "made": str(self._wanted.year or ""),
-            }
             self._workshop.note(
                 "source", path.stem, "made", basis=basis, by=BY_PROGRAM, result=told
             )
@@ -122,54 +118,39 @@ class ExamMaker:
         name = question.exam_id
         self._questions[name] = question
         basis = basis_of(asdict(question))
-        if self._workshop.done("question", name, basis) is None:
-            self._workshop.note(
-                "question",
-                name,
-                "dropped" if question.dropped else "made",
-                basis=basis,
-                by=BY_PROGRAM,
-                sources=[("source", source)],
-                result=asdict(question),
-                note=question.dropped,
-            )
+        event = self._workshop.done("exam", name, basis) or self._workshop.note(
+            "exam",
+            name,
+            "dropped" if question.dropped else "made",
+            basis=basis,
+            by=BY_PROGRAM,
+            sources=[("source", source)],
+            result=asdict(question),
+            note=question.dropped,
+        )
+        if question.dropped:
+            self.ended.append(event)
 
-    def _drop(self, step: Step, subject: str, why: str) -> None:
+    def _drop(self, step: Step, question: ExamQuestion, why: str) -> None:
+        subject = f"{question.exam_id}/ended"
         basis = basis_of(why)
-        if self._workshop.done(step, subject, basis) is None:
-            places: list[Place] = [("question", subject.partition("/")[0])]
-            self._workshop.note(
-                step, subject, "dropped", basis=basis, by=BY_PROGRAM, sources=places, note=why
-            )
+        event = self._workshop.done(step, subject, basis) or self._workshop.note(
+            step,
+            subject,
+            "dropped",
+            basis=basis,
+            by=BY_PROGRAM,
+            sources=[("exam", question.exam_id)],
+            note=why,
+        )
+        self.ended.append(event)
 
-    def _told(self, question: ExamQuestion, *, options: bool = True) -> str:
-        assert question.cop is not None
-        lines = [f"Question: {question.question}"]
-        if options:
-            lines += [f"{LETTERS[at]}. {text}" for at, text in enumerate(question.options)]
-        lines.append(f"Answer: {question.options[question.cop - 1]}")
+    def _told(self, question: ExamQuestion) -> str:
+        shown = [f"{LETTERS[at]}. {text}" for at, text in enumerate(question.options)]
+        lines = [f"Question: {question.question}", *shown, f"Answer: {question.right}"]
         return fence("\n".join(lines), "item")
 
     def _rephrase_job(self, question: ExamQuestion, version: str) -> Job:
-        answer = self._answer(question)
-
-        def read(reply: str) -> Any:
-            found = read_json_reply(reply)
-            if not isinstance(found.value, dict) or "convertible" not in found.value:
-                raise ValueError(found.reason or "expected one JSON object with convertible")
-            if found.value["convertible"] is False:
-                return {"convertible": False}
-            if found.value["convertible"] is not True:
-                raise ValueError("convertible is neither true nor false")
-            text = checked_text(found.value.get("question"), "question", _LONGEST)
-            if (
-                len(answer) >= 12
-                and plain(answer) in plain(text)
-                and plain(answer) not in plain(question.question)
-            ):
-                raise ValueError("the question contains its answer")
-            return {"convertible": True, "question": text}
-
         return self._keep(
             Job(
                 step="rephrase",
@@ -177,8 +158,8 @@ class ExamMaker:
                 author=self._authors[self._plan.generator],
                 part=f"make_open_{version}",
                 holes={"item": self._told(question), "code": self._plan.language},
-                read=read,
-                sources=[("question", question.exam_id)],
+                read=lambda reply: read_version(reply, question),
+                sources=[("exam", question.exam_id)],
             )
         )
 
@@ -186,81 +167,50 @@ class ExamMaker:
         self._jobs[job.handle] = job
         return job
 
-    def _answer(self, question: ExamQuestion) -> str:
-        return question.options[(question.cop or 1) - 1]
+    def _value(self, step: Step, question: ExamQuestion, version: str = "") -> Any:
+        name = f"{question.exam_id}/{version}" if version else question.exam_id
+        return value_of(self._workshop, self._jobs.get(f"{step}:{name}"))
 
-    def _value(self, handle: str) -> Any:
-        job = self._jobs.get(handle)
-        return (
-            None if job is None else value_of(self._workshop, job.step, job.subject, job.basis)
-        )
-
-    def _tried(self, question: ExamQuestion) -> bool:
-        return all(
-            self._value(f"rephrase:{question.exam_id}/{v}") is not None for v in _VERSIONS
+    def _has_ended(self, question: ExamQuestion, version: str) -> bool:
+        """Return whether a version was made, or a person has given it up."""
+        job = self._jobs[f"rephrase:{question.exam_id}/{version}"]
+        event = event_of(self._workshop, job)
+        given_up = event is not None and event.status == "queued"
+        return event is not None and not (
+            given_up and decision_on(self._workshop, event) is None
         )
 
     def _versions(self, question: ExamQuestion) -> list[str]:
-        """Return the open versions that there are, once both were tried."""
-        if not self._tried(question):
-            return []
-        found = [self._value(f"rephrase:{question.exam_id}/{v}") for v in _VERSIONS]
-        return [one["question"] for one in found if one["convertible"]]
+        """Return the open versions that there are."""
+        found = [self._value("rephrase", question, version) for version in _VERSIONS]
+        return [one["question"] for one in found if one is not None and one["convertible"]]
 
     def _choice_job(self, question: ExamQuestion) -> Job:
         versions = self._versions(question)
         told = "\n".join(f"{at}. {text}" for at, text in enumerate(versions, 1))
-
-        def read(reply: str) -> Any:
-            found = read_json_reply(reply)
-            value = found.value
-            if not isinstance(value, dict) or type(value.get("choice")) is not int:
-                raise ValueError(
-                    found.reason or "expected one JSON object with choice, 0, 1 or 2"
-                )
-            if not 0 <= value["choice"] <= len(versions):
-                raise ValueError(f"choice {value['choice']}; expected 0 to {len(versions)}")
-            return {"choice": value["choice"], "reason": str(value.get("reason", ""))[:2000]}
-
         return self._keep(
             Job(
-                step="select",
+                step="choice",
                 subject=question.exam_id,
                 author=self._authors[self._wanted.selector],
                 part="make_choice",
                 holes={"item": self._told(question), "versions": fence(told, "versions")},
-                read=read,
+                read=lambda reply: read_choice(reply, len(versions)),
                 sources=[("rephrase", f"{question.exam_id}/{v}") for v in _VERSIONS],
             )
         )
 
-    def _answered(self, step: str, question: ExamQuestion) -> bool:
-        return self._value(f"{step}:{question.exam_id}") is not None
-
     def _chosen(self, question: ExamQuestion) -> str | None:
-        found = self._value(f"select:{question.exam_id}")
+        found = self._value("choice", question)
+        versions = self._versions(question)
         return (
-            None
-            if not found or not found["choice"]
-            else self._versions(question)[found["choice"] - 1]
+            versions[found["choice"] - 1]
+            if found and 1 <= found["choice"] <= len(versions)
+            else None
         )
 
     def _only_job(self, question: ExamQuestion) -> Job:
-        def read(reply: str) -> Any:
-            found = read_json_reply(reply)
-            value = found.value
-            if not isinstance(value, dict) or type(value.get("only")) is not bool:
-                raise ValueError(
-                    found.reason or "expected one JSON object with only, true or false"
-                )
-            others = value.get("other", [])
-            if not isinstance(others, list) or (value["only"] and others):
-                raise ValueError(
-                    "other right answers beside an only one; expected one or the other"
-                )
-            return {"only": value["only"], "other": [str(one)[:500] for one in others][:20]}
-
-        told = f"Question: {self._chosen(question)}\nAnswer: {self._answer(question)}"
+        told = f"Question: {self._chosen(question)}\nAnswer: {question.right}"
         return self._keep(
             Job(
                 step="only",
@@ -268,53 +218,40 @@ class ExamMaker:
                 author=self._authors[self._wanted.selector],
                 part="make_only_answer",
                 holes={"item": fence(told, "item")},
-                read=read,
-                sources=[("select", question.exam_id)],
+                read=read_only,
+                sources=[("choice", question.exam_id)],
             )
         )
 
     def _is_only(self, question: ExamQuestion) -> bool:
-        found = self._value(f"only:{question.exam_id}")
+        found = self._value("only", question)
         return found is not None and bool(found["only"])
 
-    def _records(
-        self, usable: Sequence[ExamQuestion]
-    ) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
-        for question in usable:
-            common = self._common(question)
-            yield (
-                {
-                    "id": question.exam_id,
-                    "answer_type": "closed",
-                    "question": question.question,
-                    "options": list(question.options),
-                    "expected": LETTERS[(question.cop or 1) - 1],
-                    **common,
-                },
-                [("question", question.exam_id)],
-            )
+    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+        """Yield each question as it is, and as an open one where two models agree on it."""
+        for question in self._usable:
+            name, common = question.exam_id, self._common(question)
+            meta = {"maker": "exam", "question": name}
+            closed = {
+                "id": name,
+                "answer_type": "closed",
+                "question": question.question,
+                "options": list(question.options),
+                "expected": LETTERS[question.options.index(question.right)],
+            }
+            yield {**closed, **common, "meta": meta}, [("exam", name)]
             chosen = self._chosen(question)
             if chosen is not None and self._is_only(question):
                 generator = self._authors[self._plan.generator].spec
-                yield (
-                    {
-                        "id": f"{question.exam_id}-open",
-                        "answer_type": "open",
-                        "question": chosen,
-                        "reference": self._answer(question),
-                        **common,
-                        "meta": {
-                            "maker": "exam",
-                            "generator": generator.id,
-                            "family": generator.family,
-                        },
-                    },
-                    [
-                        ("only", question.exam_id),
-                        ("select", question.exam_id),
-                        ("question", question.exam_id),
-                    ],
-                )
+                opened = {
+                    "id": f"{name}-open",
+                    "answer_type": "open",
+                    "question": chosen,
+                    "reference": question.right,
+                }
+                meta |= {"generator": generator.id, "family": generator.family}
+                places: list[Place] = [("only", name), ("choice", name), ("exam", name)]
+                yield {**opened, **common, "meta": meta}, places
 
     def _common(self, question: ExamQuestion) -> dict[str, Any]:
         category = question.category or self._wanted.category
@@ -329,3 +266,48 @@ class ExamMaker:
             **({"category": category} if category else {}),
             **({"year": year} if year else {}),
         }
+
+
+def read_version(reply: str, question: ExamQuestion | None = None) -> dict[str, Any]:
+    """Return an open version of a question, or that there can be none.
+
+    Raises
+    ------
+    ValueError
+        Saying which rule is broken.
+    """
+    found = reply_object(reply, {"convertible"})
+    if found["convertible"] is False:
+        return {"convertible": False}
+    if found["convertible"] is not True:
+        raise ValueError("convertible is neither true nor false")
+    text = checked_text(found.get("question"), "question", _LONGEST)
+    own = question is not None and not contains(question.question, question.right)
+    if question is not None and own and contains(text, question.right):
+        raise ValueError("the question contains its answer")
+    return {"convertible": True, "question": text}
+
+
+def read_choice(reply: str, n_versions: int = len(_VERSIONS)) -> dict[str, Any]:
+    """Return which of some versions is the better one, 0 for none; raises ValueError for anything else."""
+    found = reply_object(reply, {"choice"})
+    if type(found["choice"]) is not int or not 0 <= found["choice"] <= n_versions:
+        raise ValueError(
+            f"choice {found['choice']!r:.20}; expected a number from 0 to {n_versions}"
+        )
+    return {"choice": found["choice"], "reason": str(found.get("reason", ""))[:2000]}
+
+
+def read_only(reply: str) -> dict[str, Any]:
+    """Return whether a key is the only right answer, and what others are; raises ValueError for anything else."""
+    found = reply_object(reply, {"only"})
+    others = found.get("other", [])
+    if (
+        type(found["only"]) is not bool
+        or not isinstance(others, list)
+        or (found["only"] and others)
+    ):
+        raise ValueError(
+            "expected only, true or false, and other right answers exactly where it is false"
+        )
+    return {"only": found["only"], "other": [str(one)[:500] for one in others][:20]}

@@ -4,6 +4,7 @@ What cannot be a question (no text, not four or five options, no key) is named, 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ _WITHDRAWN = re.compile(
 )
 _FEWEST, _MOST = 4, 5  # options
 COLUMNS = (
+    "unique_id",
     "exam_id",
     "question",
     *(f"op{n}" for n in range(1, _MOST + 1)),
@@ -41,6 +43,11 @@ class ExamQuestion:
     category: str = ""
     dropped: str = ""
 
+    @property
+    def right(self) -> str:
+        """Return the right option; of questions that were not dropped."""
+        return self.options[(self.cop or 1) - 1]
+
 
 def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQuestion]:
     """Yield the questions of a CSV; `columns` are those that bear other names than `COLUMNS`.
@@ -55,9 +62,23 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
             raise InputError(
                 f"exam columns: '{name}' is unknown; known are {', '.join(COLUMNS)}"
             )
+    rows = [*_table_rows(path, columns)]
+    once = Counter(cells["exam_id"] for cells in rows)
     seen: set[str] = set()
-    for number, row in enumerate(read_csv(path), 1):
-        needed = ("question", *(f"op{n}" for n in range(1, _FEWEST + 1)), "cop")
+    for number, cells in enumerate(rows, 1):
+        # In official tables exam_id often names the exam, not the question.
+        own = cells["exam_id"] if once[cells["exam_id"]] == 1 else ""
+        name = cells["unique_id"] or own or f"{cells['exam_id'] or path.stem}-{number:03}"
+        if name in seen:
+            raise InputError(f"{path} row {number + 1}: the id '{name}' occurs twice")
+        seen.add(name)
+        options = tuple(o for n in range(1, _MOST + 1) if (o := cells[f"op{n}"]))
+        yield _checked(name, cells["question"], options, cells)
+
+
+def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    needed = ("question", *(f"op{n}" for n in range(1, _FEWEST + 1)), "cop")
+    for row in read_csv(path):
         absent = [
             columns.get(name, name) for name in needed if columns.get(name, name) not in row
         ]
@@ -65,13 +86,7 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
             raise InputError(
                 f"{path}: no column '{absent[0]}'; found {', '.join(row)}; name yours in 'exam.columns'"
             )
-        cells = {name: (row.get(columns.get(name, name)) or "").strip() for name in COLUMNS}
-        exam_id = cells["exam_id"] or f"{path.stem}-{number:03}"
-        if exam_id in seen:
-            raise InputError(f"{path} row {number + 1}: exam_id '{exam_id}' occurs twice")
-        seen.add(exam_id)
-        options = tuple(o for n in range(1, _MOST + 1) if (o := cells[f"op{n}"]))
-        yield _checked(exam_id, cells["question"], options, cells)
+        yield {name: (row.get(columns.get(name, name)) or "").strip() for name in COLUMNS}
 
 
 def read_exam_text(source: Source, keys: Mapping[int, str]) -> Iterator[ExamQuestion]:

@@ -1,5 +1,6 @@
 """Items in a workshop: records as a bank would hold them, and what people decided about each."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -8,39 +9,64 @@ from medassay.errors import InputError
 from medassay.synthesis.jobs import decision_on
 from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Workshop, basis_of
 
-LISTED = "items"  # the subject under which the plan's present items are listed
+LISTED = "items"  # the subject under which is listed what the plan makes now
+# What makes an item the one it is, and private or not: nobody changes that by the way.
+_FIXED = ("id", "kind", "domain", "cluster", "meta", "approval", "revision")
 
 
 def note_items(
-    workshop: Workshop, records: Iterable[tuple[dict[str, Any], Sequence[Place]]]
+    workshop: Workshop,
+    records: Iterable[tuple[dict[str, Any], Sequence[Place]]],
+    ended: Iterable[Event],
 ) -> None:
-    """Note each record that is new or was changed, and which ones the plan makes now."""
-    names: list[str] = []
+    """Note each record that is new or was changed, and what the plan makes now: its items, and what it ended otherwise."""
+    lines: dict[str, str] = {}
     for record, sources in records:
-        check_record(record, f"item '{record['id']}'", {record["domain"]})
+        name = record["id"]
+        check_record(record, f"item '{name}'", {record["domain"]})
+        if name in lines:
+            raise InputError(f"item '{name}' is made twice; expected ids that differ")
         basis = basis_of(record)
-        if workshop.done("item", record["id"], basis) is None:
-            workshop.note(
-                "item",
-                record["id"],
-                "made",
-                basis=basis,
-                by=BY_PROGRAM,
-                sources=sources,
-                result=record,
-            )
-        names.append(record["id"])
-    basis = basis_of(names)
-    if workshop.done("plan", LISTED, basis) is None:
-        workshop.note("plan", LISTED, "made", basis=basis, by=BY_PROGRAM, result=names)
+        event = workshop.done("item", name, basis) or workshop.note(
+            "item", name, "made", basis=basis, by=BY_PROGRAM, sources=sources, result=record
+        )
+        lines[name] = event.hash
+    told = {"items": list(lines.values()), "ended": [event.hash for event in ended]}
+    basis = basis_of(told)
+    latest = workshop.latest("plan", LISTED)
+    if latest is None or latest.record["basis"] != basis:
+        workshop.note("plan", LISTED, "made", basis=basis, by=BY_PROGRAM, result=told)
+
+
+def _listed(workshop: Workshop, what: str) -> list[Event]:
+    listed = workshop.latest("plan", LISTED)
+    found = (workshop.line(one) for one in (() if listed is None else listed.result[what]))
+    return [event for event in found if event is not None]
 
 
 def present_items(workshop: Workshop) -> list[Event]:
     """Return the items that the plan makes now, in its order."""
-    listed = workshop.latest("plan", LISTED)
-    names = [] if listed is None else listed.result
-    found = (workshop.latest("item", name) for name in names)
-    return [event for event in found if event is not None]
+    return _listed(workshop, "items")
+
+
+def left_out(workshop: Workshop) -> dict[str, int]:
+    """Return why how many of the plan's steps ended without an item; what a person has put right is not among them."""
+    found: Counter[str] = Counter()
+    for event in _listed(workshop, "ended"):
+        decided = decision_on(workshop, event)
+        if event.status == "dropped":
+            found[event.note] += 1
+        elif decided is None:
+            found["waits for a person"] += 1
+        elif decided.status == "remove":
+            found["left out by a person"] += 1
+    return dict(found)
+
+
+def manual_queue(workshop: Workshop) -> list[Event]:
+    """Return what no machine could finish and nobody has decided about."""
+    queued = (event for event in _listed(workshop, "ended") if event.status == "queued")
+    return [event for event in queued if decision_on(workshop, event) is None]
 
 
 def undecided(workshop: Workshop) -> list[Event]:
@@ -62,7 +88,7 @@ def accepted(workshop: Workshop) -> list[dict[str, Any]]:
 
 
 def checked_change(event: Event, record: Any) -> dict[str, Any]:
-    """Return a record that a person would put in place of an item.
+    """Return an item with the fields that a person would change.
 
     Raises
     ------
@@ -70,10 +96,13 @@ def checked_change(event: Event, record: Any) -> dict[str, Any]:
         When it is no valid item, or another one.
     """
     before: Mapping[str, Any] = event.result
-    if not isinstance(record, dict) or record.get("id", before["id"]) != before["id"]:
+    if not isinstance(record, dict) or not record:
         raise InputError(
-            f"the change of item '{before['id']}' is not of this item; the id stays"
+            f"change of item '{before['id']}': expected an object with fields of the item"
         )
-    whole = {**record, "id": before["id"]}
+    for key in _FIXED:
+        if key in record and record[key] != before.get(key):
+            raise InputError(f"change of item '{before['id']}': field '{key}' stays as it is")
+    whole = {**before, **record}
     check_record(whole, f"change of item '{before['id']}'", {before["domain"]})
     return whole

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from medassay.core.canonical import sha256_hex
+from medassay.errors import IncompleteError
 from medassay.runner.asking import Asker
 from medassay.runner.budget import cost, estimated_tokens
 from medassay.runner.each import ask_each
@@ -20,7 +23,8 @@ ATTEMPTS = 3  # of what the specification asks for three times at most
 class Job:
     """One thing that a model is asked for.
 
-    `read` turns a reply into JSON values or raises ValueError; `salvage` does so for a reply that a person may still accept.
+    `read` turns a reply into JSON values or raises ValueError; `salvage` does so for a reply that a person may still accept. `given` is
+    what a person who would do it in the model's stead must see, noted beside the result.
     """
 
     step: Step
@@ -33,11 +37,12 @@ class Job:
     pictures: Sequence[Path] = ()
     attempts: int = ATTEMPTS
     salvage: Callable[[str], Any] | None = None
+    given: Any = None
 
-    @property
+    @cached_property
     def basis(self) -> str:
         """Return the hash of what decides the result."""
-        shown = [path.name for path in self.pictures]
+        shown = [sha256_hex(path.read_bytes()) for path in self.pictures]
         return basis_of(self.author.basis(self.part), self.holes, shown, self.subject)
 
     @property
@@ -56,15 +61,28 @@ Stage = tuple[str, Sequence[Job]]  # the plural of what is made, and the jobs
 
 
 class Maker(Protocol):
-    """Makes items in stages; the jobs of a stage follow from what the workshop holds by then."""
+    """Makes items in stages; the jobs of a stage follow from what the workshop holds by then.
+
+    `ended` are events of its own that end something without a job: what is left out, or waits for a person.
+    """
+
+    ended: list[Event]
 
     def stages(self) -> Iterator[Stage]:
         """Yield what is to be asked for, one stage after the other."""
 
+    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+        """Yield each item's record with the steps that it was made from, once all stages are done."""
 
-def value_of(workshop: Workshop, step: Step, subject: str, basis: str) -> Any:
-    """Return what a step made from these inputs, or a person put in its place; None where there is nothing."""
-    event = workshop.done(step, subject, basis)
+
+def event_of(workshop: Workshop, job: Job) -> Event | None:
+    """Return how a job ended, None where it was not done yet."""
+    return workshop.done(job.step, job.subject, job.basis)
+
+
+def value_of(workshop: Workshop, job: Job | None) -> Any:
+    """Return what a job made, or a person put in its place; None where there is nothing."""
+    event = None if job is None else event_of(workshop, job)
     if event is None:
         return None
     decided = decision_on(workshop, event)
@@ -78,20 +96,8 @@ def value_of(workshop: Workshop, step: Step, subject: str, basis: str) -> Any:
 def decision_on(workshop: Workshop, event: Event) -> Event | None:
     """Return what a person decided about a step, None where nobody did since it was made."""
     found = workshop.latest("decision", handle_of(event.place))
-    if found is None or found.record["basis"] != event.record["basis"]:
-        return None
-    return found
-
-
-def manual_queue(workshop: Workshop) -> list[Event]:
-    """Return what no machine could finish and nobody has decided about."""
-    return [
-        event
-        for event in workshop.events
-        if event.status == "queued"
-        and workshop.latest(*event.place) is event
-        and decision_on(workshop, event) is None
-    ]
+    # Bound to the line that was read: what is made anew, by another model say, was not decided about.
+    return found if found is not None and found.record["basis"] == event.hash else None
 
 
 def do_jobs(
@@ -111,16 +117,16 @@ def do_jobs(
         failed |= ask_each(
             what, own, do, asker=asker, spec=author.spec, watch=watch, close=author.close
         )
+        if asker.tally.over_budget:
+            raise IncompleteError(
+                "the budget is spent; what is made is kept, the same command resumes with a larger one"
+            )
     return failed
 
 
 def pending(jobs: Sequence[Job], workshop: Workshop) -> dict[str, Job]:
     """Return the jobs that are not done, by handle."""
-    return {
-        job.handle: job
-        for job in jobs
-        if workshop.done(job.step, job.subject, job.basis) is None
-    }
+    return {job.handle: job for job in jobs if event_of(workshop, job) is None}
 
 
 async def _do(job: Job, workshop: Workshop) -> None:
@@ -133,6 +139,7 @@ async def _do(job: Job, workshop: Workshop) -> None:
         "by": by_model(spec.id, spec.family),
         "sources": job.sources,
         "calls": made.calls,
+        **({} if job.given is None else {"given": job.given}),
     }
     if made.value is not None:
         workshop.note(job.step, job.subject, "made", result=made.value, **common)

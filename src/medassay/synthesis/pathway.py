@@ -138,7 +138,7 @@ def _reached(graph: DecisionGraph) -> tuple[dict[int, int], list[int]]:
 
 def subject_of(document: str, path: Path) -> str:
     """Return how the journal names a way of a document: it stays the same while the way does."""
-    return f"{document}/{sha256_hex(path.full_text.encode())[:6]}"
+    return f"{document}/{sha256_hex(path.full_text.encode())[:12]}"
 
 
 def same_leaf(name: str) -> str:

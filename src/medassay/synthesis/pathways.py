@@ -18,8 +18,7 @@ from medassay.judge.shown import fence
 from medassay.publication.decision_graph import draw_decision_graph
 from medassay.synthesis.author import Author
 from medassay.synthesis.graph_file import READERS, load_graph
-from medassay.synthesis.items import note_items
-from medassay.synthesis.jobs import Job, Stage, decision_on, value_of
+from medassay.synthesis.jobs import Job, Stage, decision_on, event_of, value_of
 from medassay.synthesis.pathway import Path as Way
 from medassay.synthesis.pathway import count_paths, paths, same_leaf, subject_of
 from medassay.synthesis.plan import SynthesisPlan
@@ -33,9 +32,9 @@ from medassay.synthesis.source import (
     share_from,
     source_files,
 )
-from medassay.synthesis.workshop import BY_PROGRAM, Workshop, basis_of
+from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Workshop, basis_of
 
-_LONGEST_DOCUMENT = 60_000  # characters shown to a model
+_LONGEST_DOCUMENT = 100_000  # characters shown to a model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +63,8 @@ class PathwayMaker:
         self._graphs = self._graph_files(base)
         self._sources: dict[str, Source] = {}
         self._jobs: dict[str, Job] = {}
+        self._ways: list[_Found] = []
+        self.ended: list[Event] = []
 
     def _graph_files(self, base: Path) -> dict[str, Path]:
         if not self._wanted.graphs:
@@ -79,20 +80,18 @@ class PathwayMaker:
         return found
 
     def stages(self) -> Iterator[Stage]:
-        """Yield texts and graphs, then uniform pathways, then questions; at the end the items are noted."""
+        """Yield texts and graphs, then uniform pathways, then questions."""
         for path in self._files:
             self._read(path)
-        yield (
-            "texts",
-            [self._text_job(source) for source in self._sources.values() if not source.plain],
-        )
-        asked = [source for name, source in self._sources.items() if name not in self._graphs]
-        yield "graphs", [self._graph_job(source) for source in asked]
-        ways = [way for source in self._sources.values() for way in self._ways(source)]
+        sources = [*self._sources.values()]
+        yield "texts", [self._text_job(one) for one in sources if not one.plain and one.text]
+        asked = [one for one in sources if one.name not in self._graphs]
+        yield "graphs", [self._graph_job(one) for one in asked]
+        self._ways = [found for source in sources for found in self._found(source)]
         if self._wanted.refine:
-            yield "pathways", [self._refine_job(way) for way in ways]
-        yield "questions", [job for way in ways if (job := self._question_job(way)) is not None]
-        note_items(self._workshop, self._records(ways))
+            yield "pathways", [self._refine_job(found) for found in self._ways]
+        questions = [self._question_job(found) for found in self._ways]
+        yield "questions", [job for job in questions if job is not None]
 
     def condition(self, document: str) -> str:
         """Return how a document's condition is called."""
@@ -101,22 +100,42 @@ class PathwayMaker:
 
     def _read(self, path: Path) -> None:
         source = read_source(path, self._workshop.folder / "sources" / path.stem)
+        if len(source.text) > _LONGEST_DOCUMENT:
+            raise InputError(
+                f"{path}: {len(source.text):,} characters of text; at most {_LONGEST_DOCUMENT:,} can be shown, split the document"
+            )
+        if not source.text and not self._author.sees:
+            raise InputError(
+                f"{path}: a document without text (a scan?), and '{self._author.spec.id}' sees no pictures; expected text, or "
+                'a model with "vision" among its capabilities'
+            )
         self._sources[source.name] = source
-        basis = basis_of(source.sha256, source.text)
+        made = self._wanted.dates.get(source.name, source.made)
+        told: dict[str, Any] = {"file": source.file, "sha256": source.sha256, "made": made}
+        told |= {"characters": len(source.text)}
+        if source.pictures:
+            told["pages"] = [str(p.relative_to(self._workshop.folder)) for p in source.pictures]
+        basis = basis_of(told, source.text)
         if self._workshop.done("source", source.name, basis) is None:
-            told: dict[str, Any] = {
-                "file": source.file,
-                "sha256": source.sha256,
-                "made": source.made,
-            }
-            told |= {"characters": len(source.text)}
-            if source.pictures:
-                told["pages"] = [
-                    str(p.relative_to(self._workshop.folder)) for p in source.pictures
-                ]
             self._workshop.note(
                 "source", source.name, "made", basis=basis, by=BY_PROGRAM, result=told
             )
+        if not source.text:
+            self._end_without_text(source)
+
+    def _end_without_text(self, source: Source) -> None:
+        """Queue the text of a scan: nothing could be checked against it, so that a person must give it."""
+        basis = basis_of(source.sha256)
+        event = self._workshop.done("text", source.name, basis) or self._workshop.note(
+            "text",
+            source.name,
+            "queued",
+            basis=basis,
+            by=BY_PROGRAM,
+            sources=[("source", source.name)],
+            note="a scan: no text to check against; give the text by decide change --with FILE (a JSON text)",
+        )
+        self.ended.append(event)
 
     def _text_job(self, source: Source) -> Job:
         def read(reply: str) -> str:
@@ -124,7 +143,7 @@ class PathwayMaker:
             if not text:
                 raise ValueError("an empty reply; expected the text")
             share = share_from(text, source.text)
-            if source.text and share < LEAST_FROM_SOURCE:
+            if share < LEAST_FROM_SOURCE:
                 raise ValueError(
                     f"{100 * share:.1f} % of the words stand in the document; at least {100 * LEAST_FROM_SOURCE:.0f} % must"
                 )
@@ -161,7 +180,7 @@ class PathwayMaker:
             part=part,
             holes={
                 "condition": self.condition(source.name),
-                "document": fence(source.text[:_LONGEST_DOCUMENT], "document"),
+                "document": fence(source.text, "document"),
                 "pictures": len(pictures),
             },
             read=read,
@@ -172,10 +191,19 @@ class PathwayMaker:
         return job
 
     def _text(self, source: Source) -> str | None:
+        text: str | None
         if source.plain:
-            return source.text
-        job = self._jobs[f"text:{source.name}"]
-        text: str | None = value_of(self._workshop, "text", source.name, job.basis)
+            text = source.text
+        elif source.text:
+            text = value_of(self._workshop, self._jobs[f"text:{source.name}"])
+        else:
+            event = self._workshop.done("text", source.name, basis_of(source.sha256))
+            decided = None if event is None else decision_on(self._workshop, event)
+            text = None if decided is None else decided.result
+        if text is not None:
+            folder = self._workshop.folder / "texts"
+            folder.mkdir(exist_ok=True)
+            (folder / f"{source.name}.txt").write_text(text + "\n", encoding="utf-8")
         return text
 
     def _graph(self, source: Source) -> DecisionGraph | None:
@@ -184,7 +212,7 @@ class PathwayMaker:
             graph = load_graph(file)
             basis = basis_of(sha256_hex(file.read_bytes()))
             if self._workshop.done("graph", source.name, basis) is None:
-                told = {"file": file.name, "tree": graph.to_tree()}
+                told = {"file": file.name, **graph.to_json()}
                 places = [("source", source.name)]
                 self._workshop.note(
                     "graph",
@@ -196,8 +224,7 @@ class PathwayMaker:
                     result=told,
                 )
         else:
-            job = self._jobs[f"graph:{source.name}"]
-            tree = value_of(self._workshop, "graph", source.name, job.basis)
+            tree = value_of(self._workshop, self._jobs[f"graph:{source.name}"])
             if tree is None:
                 return None
             graph = read_decision_graph(tree)
@@ -209,10 +236,10 @@ class PathwayMaker:
         folder.mkdir(exist_ok=True)
         picture = draw_decision_graph(graph, title=self.condition(source.name))
         (folder / f"{source.name}.svg").write_text(picture, encoding="utf-8")
-        tree = json.dumps(graph.to_tree(), ensure_ascii=False, indent=1)
+        tree = json.dumps(graph.to_json(), ensure_ascii=False, indent=1)
         (folder / f"{source.name}.json").write_text(tree + "\n", encoding="utf-8")
 
-    def _ways(self, source: Source) -> Iterator[_Found]:
+    def _found(self, source: Source) -> Iterator[_Found]:
         graph = self._graph(source)
         if graph is None or self._text(source) is None:
             return
@@ -262,13 +289,11 @@ class PathwayMaker:
         if not self._wanted.refine:
             return found.way.told
         job = self._jobs[f"refine:{found.subject}"]
-        event = self._workshop.done("refine", found.subject, job.basis)
+        event = event_of(self._workshop, job)
         decided = None if event is None else decision_on(self._workshop, event)
         if decided is not None and decided.status == "keep":
             return found.way.told
-        steps: Sequence[str] | None = value_of(
-            self._workshop, "refine", found.subject, job.basis
-        )
+        steps: Sequence[str] | None = value_of(self._workshop, job)
         return steps
 
     def _question_job(self, found: _Found) -> Job | None:
@@ -283,7 +308,7 @@ class PathwayMaker:
             holes={
                 "condition": self.condition(found.document),
                 "path": fence(path_of(steps), "pathway"),
-                "document": fence(text[:_LONGEST_DOCUMENT], "source text"),
+                "document": fence(text, "source text"),
                 "code": self._plan.language,
             },
             read=lambda reply: read_reply(reply, (*steps, *found.way.steps)).to_list(),
@@ -299,17 +324,11 @@ class PathwayMaker:
         self._jobs[job.handle] = job
         return job
 
-    def _records(
-        self, ways: Sequence[_Found]
-    ) -> Iterator[tuple[dict[str, Any], Sequence[tuple[str, str]]]]:
-        """Yield each item's record with the steps that it was made from."""
-        for found in ways:
+    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+        """Yield quiz and open item of each question."""
+        for found in self._ways:
             job = self._jobs.get(f"question:{found.subject}")
-            made = (
-                None
-                if job is None
-                else value_of(self._workshop, "question", found.subject, job.basis)
-            )
+            made = value_of(self._workshop, job)
             steps = self._steps(found)
             if job is None or made is None or steps is None:
                 continue
@@ -338,7 +357,12 @@ class PathwayMaker:
             "path": path_of(steps),
             "leaf": found.way.leaf,
             "source": source.cited,
-            "meta": {"maker": "pathways", "generator": spec.id, "family": spec.family},
+            "meta": {
+                "maker": "pathways",
+                "question": found.subject,
+                "generator": spec.id,
+                "family": spec.family,
+            },
         }
 
 

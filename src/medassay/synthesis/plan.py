@@ -26,7 +26,7 @@ class Pathways:
     """Cases for decision pathways.
 
     `sources` is a document, or a folder of them, one a condition, named as it; `graphs` a folder of decision graphs under the same
-    names, and what has none there is asked of the generator. `conditions` are names to show in place of those of files, `domains` the
+    names, and what has none there is asked of the generator. `conditions` are names to show in place of those of files, `dates` when each was written where its file does not say, `domains` the
     domain of each (both by the file's name). With `refine` each pathway is rewritten in uniform words first.
     """
 
@@ -39,6 +39,7 @@ class Pathways:
     versions: tuple[Version, ...] = ("quiz", "open")
     conditions: dict[str, str] = field(default_factory=dict)
     domains: dict[str, str] = field(default_factory=dict)
+    dates: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

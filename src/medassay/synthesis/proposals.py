@@ -1,7 +1,7 @@
 """Private items: a model drafts, one of another family reviews, and only their owner approves.
 
-A draft goes through at most so many rounds: accepted by the reviewer it is `reviewed` and waits for its owner; rejected it is
-`rejected`; what is still to be revised after the last round `needs_revision` by a person.
+A draft goes through at most so many rounds: accepted by the reviewer it is `reviewed` and waits for its owner; what the reviewer rejects,
+or would still have revised after the last round, `needs_revision`. Only a person makes an item `approved` or `rejected`.
 
 Source: specification of bank synthesis, 10.3.
 """
@@ -14,18 +14,24 @@ from typing import Any, Literal
 from medassay.bank import demo
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import load_bank
-from medassay.bank.near import NearIndex, compared_text, plain
+from medassay.bank.near import NearIndex, compared_text, is_near, plain
 from medassay.core.canonical import sha256_hex
 from medassay.core.item import LETTERS, Bank
-from medassay.core.json_reply import read_json_reply
 from medassay.errors import InputError
 from medassay.judge.shown import fence
 from medassay.synthesis.author import Author
-from medassay.synthesis.items import note_items
 from medassay.synthesis.jobs import Job, Stage, decision_on, value_of
 from medassay.synthesis.plan import Proposals, SynthesisPlan
-from medassay.synthesis.question import OPTIONS, checked_options, checked_text
-from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Status, Workshop, basis_of
+from medassay.synthesis.question import (
+    OPTIONS,
+    checked_options,
+    checked_text,
+    contains,
+    read_question,
+    reply_object,
+    shuffled,
+)
+from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Workshop, basis_of
 
 State = Literal["draft", "reviewed", "approved", "rejected", "needs_revision"]
 CRITERIA = ("correctness", "ambiguity", "answerability", "leakage", "duplicate")
@@ -51,23 +57,23 @@ class ProposalMaker:
         self._topics = {sha256_hex(topic.encode())[:8]: topic for topic in wanted.topics}
         self._known = _KnownItems(base, wanted.against)
         self._drafts: dict[str, Job] = {}
-        self._reviews: dict[str, Job] = {}
+        self._verdicts: dict[str, Job] = {}
+        self.ended: list[Event] = []
 
     def stages(self) -> Iterator[Stage]:
-        """Yield drafts and reviews, round by round; what the reviewer accepted becomes an item that waits for its owner."""
-        open_topics = list(self._topics)
+        """Yield drafts and verdicts, round by round."""
+        going_on = list(self._topics)
         for number in range(1, self._wanted.rounds + 1):
-            yield "drafts", [self._draft_job(topic, number) for topic in open_topics]
-            drafted = [topic for topic in open_topics if self._draft(topic, number) is not None]
-            yield "reviews", [self._review_job(topic, number) for topic in drafted]
+            yield "drafts", [self._draft_job(topic, number) for topic in going_on]
+            drafted = [topic for topic in going_on if self._draft(topic, number) is not None]
+            yield "verdicts", [self._verdict_job(topic, number) for topic in drafted]
             for topic in drafted:
                 if self._verdict(topic, number)[0] == "reject":
-                    self._end(topic, number, "dropped", "rejected by the reviewer")
-            open_topics = [t for t in drafted if self._verdict(t, number)[0] == "revise"]
-        for topic in open_topics:
+                    self._end(topic, number, "rejected by the reviewer")
+            going_on = [t for t in drafted if self._verdict(t, number)[0] == "revise"]
+        for topic in going_on:
             why = f"needs revision after {self._wanted.rounds} rounds"
-            self._end(topic, self._wanted.rounds, "queued", why)
-        note_items(self._workshop, self._records())
+            self._end(topic, self._wanted.rounds, why)
 
     def _draft_job(self, topic: str, number: int) -> Job:
         before = self._draft(topic, number - 1) if number > 1 else None
@@ -81,13 +87,13 @@ class ProposalMaker:
             "issues": fence("\n".join(issues), "issues") if verdict == "revise" else "",
         }
         job = Job(
-            step="question",
+            step="draft",
             subject=_round(topic, number),
             author=self._proposer,
             part="make_mandate",
             holes=holes,
             read=lambda reply: read_draft(reply, self._form),
-            sources=[("review", _round(topic, number - 1))]
+            sources=[("verdict", _round(topic, number - 1))]
             if number > 1
             else [("plan", "plan")],
         )
@@ -99,21 +105,17 @@ class ProposalMaker:
         return "closed" if self._wanted.form == "quiz" else "open"
 
     def _draft(self, topic: str, number: int) -> dict[str, Any] | None:
-        job = self._drafts.get(_round(topic, number))
-        if job is None:
-            return None
-        found: dict[str, Any] | None = value_of(
-            self._workshop, "question", job.subject, job.basis
+        draft: dict[str, Any] | None = value_of(
+            self._workshop, self._drafts.get(_round(topic, number))
         )
-        return found
+        return draft
 
-    def _review_job(self, topic: str, number: int) -> Job:
+    def _verdict_job(self, topic: str, number: int) -> Job:
         draft = self._draft(topic, number)
-        if draft is None:
-            raise LookupError(topic)
-        similar = self._similar(topic, draft)
+        assert draft is not None
+        similar = self._similar(topic, number, draft)
         job = Job(
-            step="review",
+            step="verdict",
             subject=_round(topic, number),
             author=self._reviewer,
             part="make_verdict",
@@ -122,74 +124,75 @@ class ProposalMaker:
                 "similar": fence("\n".join(similar), "similar items") if similar else "",
             },
             read=read_verdict,
-            sources=[("question", _round(topic, number))],
+            sources=[("draft", _round(topic, number))],
         )
-        self._reviews[job.subject] = job
+        self._verdicts[job.subject] = job
         return job
 
-    def _similar(self, topic: str, draft: Mapping[str, Any]) -> list[str]:
-        """Return near duplicates among the known banks and the other drafts of this workshop."""
-        others = {
-            f"draft {one.place[1]}": one.result["question"]
-            for one in self._workshop.all_latest("question")
-            if one.status == "made" and not one.place[1].startswith(topic)
-        }
-        return [*self._known.near(draft), *_near_among(others, draft)]
+    def _similar(self, topic: str, number: int, draft: Mapping[str, Any]) -> list[str]:
+        """Return near duplicates among the known items, and among the drafts of earlier topics by this round.
+
+        Of earlier topics only, and never of later rounds: else a draft that was accepted could lose that to one that came after it.
+        """
+        asked = draft["question"]
+        found = self._known.near(asked)
+        for other in self._topics:
+            if other == topic:
+                break
+            rounds = (self._draft(other, n) for n in range(number, 0, -1))
+            latest = next((one for one in rounds if one is not None), None)
+            if latest is not None and is_near(asked, latest["question"]):
+                found.append(f"the draft on '{self._topics[other][:60]}': {latest['question']}")
+        return found
 
     def _verdict(self, topic: str, number: int) -> tuple[str, list[str]]:
         """Return what the reviewer said of a round, "" where nothing; a near duplicate is never accepted."""
-        job = self._reviews.get(_round(topic, number))
-        found = (
-            None if job is None else value_of(self._workshop, "review", job.subject, job.basis)
-        )
+        found = value_of(self._workshop, self._verdicts.get(_round(topic, number)))
         draft = self._draft(topic, number)
         if found is None or draft is None:
             return "", []
         issues = [f"{one['criterion']}: {one['text']}" for one in found["issues"]]
-        similar = self._similar(topic, draft)
-        if similar and found["verdict"] == "accept":
+        if found["verdict"] == "accept" and (similar := self._similar(topic, number, draft)):
             return "revise", [f"duplicate: near duplicate of {one}" for one in similar]
         return found["verdict"], issues
 
-    def _end(self, topic: str, number: int, status: Status, why: str) -> None:
-        """Note that a topic ended without acceptance: what is queued, a person decides about."""
+    def _end(self, topic: str, number: int, why: str) -> None:
+        """Note that a topic ended without acceptance: its owner decides about the last draft."""
         subject = _round(topic, number)
         draft = self._draft(topic, number)
         _, issues = self._verdict(topic, number)
-        basis = basis_of(draft, issues, status)
-        if self._workshop.done("select", subject, basis) is None:
-            self._workshop.note(
-                "select",
-                subject,
-                status,
-                basis=basis,
-                by=BY_PROGRAM,
-                sources=[("review", subject)],
-                result=draft,
-                note=why,
-                issues=issues,
-            )
+        basis = basis_of(draft, issues, why)
+        event = self._workshop.done("end", subject, basis) or self._workshop.note(
+            "end",
+            subject,
+            "queued",
+            basis=basis,
+            by=BY_PROGRAM,
+            sources=[("verdict", subject)],
+            result=draft,
+            note=f"{why}: {'; '.join(issues)}",
+            issues=issues,
+        )
+        self.ended.append(event)
 
-    def _records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+        """Yield the item of each draft that the reviewer accepted, or its owner took over."""
+        ends = {event.place[1]: event for event in self.ended}
         for topic in self._topics:
             for number in range(1, self._wanted.rounds + 1):
-                draft = self._draft(topic, number)
-                if draft is None:
-                    continue
                 subject = _round(topic, number)
-                given = self._workshop.latest("select", subject)
-                taken = given is not None and self._taken_over(given)
-                if self._verdict(topic, number)[0] == "accept" or taken:
-                    if taken and given is not None:
-                        decided = decision_on(self._workshop, given)
-                        changed = decided is not None and decided.status == "change"
-                        draft = decided.result if decided is not None and changed else draft
-                    places: list[Place] = [("question", subject), ("review", subject)]
+                draft = self._draft(topic, number)
+                if subject in ends:
+                    draft = _taken_over(self._workshop, ends[subject])
+                elif self._verdict(topic, number)[0] != "accept":
+                    draft = None
+                if draft is not None:
+                    places: list[Place] = [
+                        ("draft", subject),
+                        ("verdict", subject),
+                        ("end", subject),
+                    ]
                     yield self._record(topic, draft), places
-
-    def _taken_over(self, event: Event) -> bool:
-        decided = decision_on(self._workshop, event)
-        return decided is not None and decided.status in ("accept", "change")
 
     def _record(self, topic: str, draft: Mapping[str, Any]) -> dict[str, Any]:
         proposer, reviewer = self._proposer.spec, self._reviewer.spec
@@ -200,9 +203,10 @@ class ProposalMaker:
             "language": self._plan.language,
             "licence": self._plan.licence,
             "source": "; ".join(draft["sources"]),
-            **_target(draft),
+            **_target(draft, self._plan.seed, topic),
             "meta": {
                 "maker": "proposals",
+                "question": topic,
                 "generator": proposer.id,
                 "family": proposer.family,
                 "reviewer": reviewer.id,
@@ -215,15 +219,30 @@ def _round(topic: str, number: int) -> str:
     return f"{topic}/round-{number}"
 
 
-def _target(draft: Mapping[str, Any]) -> dict[str, Any]:
+def _taken_over(workshop: Workshop, event: Event) -> dict[str, Any] | None:
+    """Return the draft that an owner took over from the queue, as it was or changed."""
+    decided = decision_on(workshop, event)
+    if decided is None or decided.status not in ("accept", "change"):
+        return None
+    draft: dict[str, Any] = event.result if decided.status == "accept" else decided.result
+    return draft
+
+
+def _target(draft: Mapping[str, Any], seed: int, name: str) -> dict[str, Any]:
     if "options" in draft:
         options = draft["options"]
-        key = LETTERS[options.index(draft["answer"])]
+        asked = [
+            draft["question"],
+            draft["answer"],
+            options,
+            LETTERS[options.index(draft["answer"])],
+        ]
+        mixed = shuffled(read_question(asked), seed, name)
         return {
             "answer_type": "closed",
             "question": draft["question"],
-            "options": options,
-            "expected": key,
+            "options": list(mixed.options),
+            "expected": mixed.letter,
         }
     facts = [{"id": f"f{at}", "text": text} for at, text in enumerate(draft["facts"], 1)]
     return {
@@ -253,7 +272,7 @@ def read_draft(reply: str, form: str) -> dict[str, Any]:
         Saying which rule is broken.
     """
     keys = {"question", "answer", "sources", "options" if form == "closed" else "facts"}
-    found = _object(reply, keys)
+    found = reply_object(reply, keys)
     made: dict[str, Any] = {
         "question": checked_text(found["question"], "question", _LONGEST),
         "answer": checked_text(found["answer"], "answer", _LONGEST_ANSWER),
@@ -266,7 +285,7 @@ def read_draft(reply: str, form: str) -> dict[str, Any]:
         made["options"] = options
     else:
         made["facts"] = _texts(found["facts"], "facts", 1, 12)
-    if len(made["answer"]) >= 12 and plain(made["answer"]) in plain(made["question"]):
+    if contains(made["question"], made["answer"]):
         raise ValueError("the question contains its answer")
     return made
 
@@ -279,7 +298,7 @@ def read_verdict(reply: str) -> dict[str, Any]:
     ValueError
         Saying which rule is broken.
     """
-    found = _object(reply, {"verdict", "issues"})
+    found = reply_object(reply, {"verdict", "issues"})
     verdict, issues = found["verdict"], found["issues"]
     if verdict not in _VERDICTS:
         raise ValueError(f"verdict {verdict!r:.40}; expected {', '.join(_VERDICTS)}")
@@ -297,16 +316,6 @@ def read_verdict(reply: str) -> dict[str, Any]:
         problem = "issues with an acceptance" if read else f"'{verdict}' without an issue"
         raise ValueError(f"{problem}; expected issues exactly where the draft is not accepted")
     return {"verdict": verdict, "issues": read}
-
-
-def _object(reply: str, keys: set[str]) -> dict[str, Any]:
-    found = read_json_reply(reply)
-    if not isinstance(found.value, dict):
-        raise ValueError(found.reason or "a list; expected one JSON object")
-    if found.value.keys() != keys:
-        shown = ", ".join(map(str, found.value))
-        raise ValueError(f"keys {shown[:80]}; expected {', '.join(sorted(keys))}")
-    return found.value
 
 
 def _texts(given: Any, what: str, fewest: int, most: int) -> list[str]:
@@ -345,26 +354,24 @@ class _KnownItems:
         texts: list[str] = []
         for bank in (*_shipped(), *_banks_at(base, banks)):
             for item in bank.items:
-                self._names.append(f"{bank.name} {item.id}")
+                self._names.append(f"{bank.name} {item.id}: {item.question}")
                 texts.append(compared_text(item))
         self._index = NearIndex(texts)
+        self._told: dict[str, list[str]] = {}
 
-    def near(self, draft: Mapping[str, Any]) -> list[str]:
-        """Return the names of the items that a draft is a near duplicate of."""
-        found = self._index.near(plain(draft["question"]))
-        return [f"{self._names[one.first]} ({one.similarity:.2f})" for one in found]
-
-
-def _near_among(texts: Mapping[str, str], draft: Mapping[str, Any]) -> list[str]:
-    index = NearIndex([plain(text) for text in texts.values()])
-    names = list(texts)
-    found = index.near(plain(draft["question"]))
-    return [f"{names[one.first]} ({one.similarity:.2f})" for one in found]
+    def near(self, question: str) -> list[str]:
+        """Return the names and texts of the items that a question is a near duplicate of."""
+        if question not in self._told:
+            found = self._index.near(plain(question))
+            self._told[question] = [self._names[one.first] for one in found]
+        return list(self._told[question])
 
 
-def state_of(workshop: Workshop, item: Event) -> State:
-    """Return the state of a private item: only a person's decision makes it approved."""
-    decided = decision_on(workshop, item)
-    if decided is None:
+def state_of(workshop: Workshop, event: Event) -> State:
+    """Return the state of a private item or of a topic's last draft: only a person's decision makes one approved."""
+    decided = decision_on(workshop, event)
+    if decided is not None:
+        return "approved" if decided.status in ("accept", "change") else "rejected"
+    if event.place[0] == "item":
         return "reviewed"
-    return "approved" if decided.status in ("accept", "change") else "rejected"
+    return "needs_revision" if event.place[0] == "end" else "draft"

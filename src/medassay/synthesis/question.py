@@ -6,12 +6,13 @@ Source: specification of bank synthesis, 10.1, question generation; the path sta
 import random
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from medassay.core.item import LETTERS
 from medassay.core.json_reply import read_json_reply
+from medassay.synthesis.pathway import same_leaf
 
 OPTIONS = 5
 _FIELDS = 4  # question, answer, options, letter
@@ -65,9 +66,9 @@ def read_question(value: Any) -> Question:
     if not isinstance(letter, str) or len(letter) != 1 or letter not in LETTERS[:OPTIONS]:
         raise ValueError(f"letter {value[3]!r:.20}; expected one of A to E")
     key = LETTERS.index(letter)
-    if _same(_PREFIX.sub("", answer)) not in (
-        _same(options[key]),
-        _same(_PREFIX.sub("", options[key])),
+    if same_leaf(_PREFIX.sub("", answer)) not in (
+        same_leaf(options[key]),
+        same_leaf(_PREFIX.sub("", options[key])),
     ):
         raise ValueError(
             f"the answer '{answer[:60]}' is not option {letter}, '{options[key][:60]}'"
@@ -98,13 +99,9 @@ def checked_options(given: Any) -> tuple[str, ...]:
     prefixes = [_PREFIX.match(text) for text in texts]
     if all(p is not None and p[1].upper() == LETTERS[at] for at, p in enumerate(prefixes)):
         texts = [_PREFIX.sub("", text) for text in texts]
-    if len({_same(text) for text in texts}) < OPTIONS:
+    if len({same_leaf(text) for text in texts}) < OPTIONS:
         raise ValueError("two options are the same; expected five different ones")
     return tuple(texts)
-
-
-def _same(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def read_reply(reply: str, steps: Sequence[str]) -> Question:
@@ -124,24 +121,49 @@ def read_reply(reply: str, steps: Sequence[str]) -> Question:
     return question
 
 
+def reply_object(reply: str, keys: Set[str]) -> dict[str, Any]:
+    """Return the JSON object of a reply that has these keys, and perhaps others.
+
+    Raises
+    ------
+    ValueError
+        When there is none, or a key is absent.
+    """
+    found = read_json_reply(reply)
+    if not isinstance(found.value, dict):
+        raise ValueError(found.reason or "a list; expected one JSON object")
+    if absent := sorted(keys - found.value.keys()):
+        raise ValueError(f"no key '{absent[0]}'; expected {', '.join(sorted(keys))}")
+    return found.value
+
+
+def contains(question: str, answer: str) -> bool:
+    """Return whether a question contains its answer word for word; short answers may stand there by chance."""
+    return len(answer) >= _CLEARLY and same_leaf(answer) in same_leaf(question)
+
+
 def shows(question: Question, steps: Sequence[str]) -> str | None:
     """Return how a question or an option gives the pathway or the answer away, None if neither does."""
     for text in (question.question, *question.options):
         if "->" in text or "→" in text:
             return f"an arrow in '{text[:60]}' shows the pathway"
-    asked = _same(question.question)
-    if len(question.answer) >= _CLEARLY and _same(question.answer) in asked:
+    if contains(question.question, question.answer):
         return f"the question contains its answer '{question.answer[:60]}'"
-    named = [_same(step) for step in steps]
+    asked, named = same_leaf(question.question), [same_leaf(step) for step in steps]
     for at in range(len(named) - _NAMED + 1):
-        place = 0
-        for step in named[at : at + _NAMED]:
-            place = asked.find(step, place) + len(step) if step in asked[place:] else -1
-            if place < 0:
-                break
-        else:
+        if _in_order(named[at : at + _NAMED], asked):
             return f"the question names {_NAMED} steps of the pathway one after the other, from '{steps[at][:40]}' on"
     return None
+
+
+def _in_order(parts: Sequence[str], text: str) -> bool:
+    place = 0
+    for part in parts:
+        found = text.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
 
 
 def shuffled(question: Question, seed: int, name: str) -> Question:

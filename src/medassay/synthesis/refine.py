@@ -15,14 +15,6 @@ _MOST_STEPS_CHANGED = 3
 _LONGEST_STEP = 600  # characters
 
 
-class StepCountError(ValueError):
-    """Say that a rewritten pathway has too many or too few steps: a person decides, since it may be right."""
-
-    def __init__(self, message: str, steps: tuple[str, ...]) -> None:
-        super().__init__(message)
-        self.steps = steps
-
-
 def read_steps(reply: str) -> tuple[str, ...]:
     """Return the steps of a reply that is one sequence and nothing else.
 
@@ -64,17 +56,14 @@ def refined(reply: str, before: Sequence[str]) -> tuple[str, ...]:
 
     Raises
     ------
-    StepCountError
-        When it has more or fewer steps than may be: by more than 3, and by more than half of those before.
     ValueError
-        When it is no sequence.
+        When it is no sequence, or has more or fewer steps than may be: by more than 3, and by more than half of those before.
     """
     steps = read_steps(reply)
     changed = abs(len(steps) - len(before))
     if changed > max(_MOST_STEPS_CHANGED, len(before) / 2):
-        raise StepCountError(
-            f"{len(before)} steps became {len(steps)}; at most {_MOST_STEPS_CHANGED} or half as many may differ",
-            steps,
+        raise ValueError(
+            f"{len(before)} steps became {len(steps)}; at most {_MOST_STEPS_CHANGED} or half as many may differ"
         )
     return steps
 

@@ -1,8 +1,11 @@
-"""From a workshop to a version of a bank: the items that people accepted, with who and when, and what limits them."""
+"""From a workshop to a version of a bank: the items that people accepted, or the corrections that they decided.
+
+A release that was cut off is finished by the same call: what is on the disk is compared with what shall be there, step by step, and the
+journal's line comes last.
+"""
 
 import datetime as dt
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +22,21 @@ from medassay.bank.release import release
 from medassay.core.canonical import canonical
 from medassay.core.item import LETTERS
 from medassay.errors import GateError, InputError
-from medassay.synthesis.flaws import corrected, is_correction
+from medassay.synthesis.decide import decide
 from medassay.synthesis.items import accepted, present_items
-from medassay.synthesis.jobs import decision_on
-from medassay.synthesis.synthesize import summary
-from medassay.synthesis.workshop import BY_PROGRAM, Workshop, basis_of
+from medassay.synthesis.limits import card_of, plan_of
+from medassay.synthesis.reviewing import Corrected, corrected, is_correction
+from medassay.synthesis.workshop import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
 
 BANK = "bank"  # the folder in a workshop
+Released = tuple[Path, str, str]  # folder, version, content hash
+Records = dict[str, dict[str, Any]]
 
 
-def release_items(
-    workshop: Workshop, *, reason: str, lock: Path, today: dt.date
-) -> tuple[Path, str, str]:
+def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date) -> Released:
     """Write the accepted items of a workshop as a bank and bind them to a version; a new one where there was one.
 
-    An item that changed since the last version gets its next revision.
+    An item that changed since a version gets its next revision. A workshop of corrections changes the bank that these are of.
 
     Returns
     -------
@@ -42,222 +45,280 @@ def release_items(
     Raises
     ------
     InputError
-        When no item was accepted.
+        When no item was accepted, or the bank was changed by something else.
     GateError
         When nothing changed since the last version.
     """
     if is_correction(workshop):
         return _release_corrections(workshop, reason, lock, today)
-    records = accepted(workshop)
-    if not records:
+    found = accepted(workshop)
+    if not found:
         left = len(present_items(workshop))
         raise InputError(
             f"{workshop.folder}: no item is accepted, {left} wait; `medassay bank queue` lists them, "
             "`medassay bank decide` notes what a person decides"
         )
     folder = workshop.folder / BANK
-    known = _revised(folder, records)
-    card = _card(workshop, records, folder, today)
-    if not folder.exists():
-        content = write_bank(folder, card, known)
-        version = str(card["question_bank_version"])
-        while registered_hash(lock, version) not in (None, content):
-            version = next_version(version, today.year)
-        if version != card["question_bank_version"]:
-            named = {**card, "question_bank_version": version, "content_sha256": content}
-            (folder / "bank.toml").write_text(card_text(named), encoding="utf-8")
-        register(lock, version, content)
-    else:
-        _rewrite(folder, card, known)
-        version, content = release(folder, reason=reason, lock=lock, today=today)
-    names = [record["id"] for record in known]
-    workshop.note(
-        "release",
-        version,
-        "made",
-        basis=basis_of(content),
-        by=BY_PROGRAM,
-        result={"version": version, "content_sha256": content, "items": names},
-        note=" ".join(reason.split()),
-    )
-    return folder, version, content
-
-
-def _release_corrections(
-    workshop: Workshop, reason: str, lock: Path, today: dt.date
-) -> tuple[Path, str, str]:
-    """Write the decided corrections into the bank that they are of: same ids, next revisions, a new version."""
-    folder = Path(_plan(workshop)["bank"])
-    bank = load_bank(folder, lock=lock)
-    records = {item.id: record for item, record in bank_records(bank)}
-    told: list[str] = []
-    for name, verb, after in corrected(workshop):
-        for twin in _twins(records, name):
-            if verb == "remove":
-                del records[twin]
-                told.append(f"{twin} removed")
-            elif after is not None and (changed := _changed(records[twin], after)) is not None:
-                decided = workshop.latest("decision", f"review:{name}")
-                who = "" if decided is None else decided.record["by"]["person"]
-                records[twin] = {
-                    **changed,
-                    "revision": records[twin].get("revision", 1) + 1,
-                    "approval": {"who": who, "when": today.isoformat()},
-                }
-                told.append(f"{twin} changed")
-    if not told:
+    records = _revised(workshop, found)
+    basis = basis_of(sorted(canonical(record).decode() for record in records.values()))
+    latest = _last_release(workshop)
+    if latest is not None and latest["basis"] == basis:
         raise GateError(
-            f"{workshop.folder}: no correction is decided that changes {folder}; nothing to release"
+            f"{folder}: the accepted items equal those of {latest['result']['version']}; nothing to release"
         )
-    if not records:
-        raise InputError(f"{folder}: every item would be removed; a bank needs one at least")
-    _rewrite(folder, read_card(folder), [*records.values()])
-    why = f"{' '.join(reason.split())} Corrections: {', '.join(told)}."
-    version, content = release(folder, reason=why, lock=lock, today=today)
-    names = [line.rpartition(" ")[0] for line in told]
-    workshop.note(
-        "release",
-        version,
-        "made",
-        basis=basis_of(content),
-        by=BY_PROGRAM,
-        result={"version": version, "content_sha256": content, "items": names},
-        note=why,
-    )
+    _refuse_changed(folder, latest, records)
+    card = card_of(workshop, found, read_card(folder) if folder.exists() else {}, today)
+    version, content = _bind(folder, card, records, reason, lock, today)
+    _note_release(workshop, version, content, basis, records, reason)
     return folder, version, content
 
 
-def _twins(records: Mapping[str, Mapping[str, Any]], name: str) -> list[str]:
-    """Return an item and its open version, which asks the same: a correction is of both."""
-    base = name.removesuffix("-quiz")
-    others = [f"{base}-open"] if base != name else []
-    return [one for one in (name, *others) if one in records]
+def _last_release(workshop: Workshop) -> Mapping[str, Any] | None:
+    found = [event.record for event in workshop.events if event.record["step"] == "release"]
+    return found[-1] if found else None
 
 
-def _changed(record: dict[str, Any], after: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a record with a correction, None where that changes nothing in it."""
-    made = dict(record)
-    made |= {key: after[key] for key in ("question", "path") if after.get(key)}
-    right = after["options"][LETTERS.index(after["expected"])]
-    if "options" in record:
-        made |= {"options": after["options"], "expected": after["expected"]}
-    if "reference" in record:
-        made["reference"] = right
-    return made if made != record else None
+def _refuse_changed(folder: Path, latest: Mapping[str, Any] | None, records: Records) -> None:
+    """Refuse to write over a bank that is neither what was last released nor what a cut off release was to write."""
+    if not folder.exists():
+        return
+    here = dict(_records_of(folder))
+    if here == records:
+        return
+    content = load_bank(folder, lock=None, check=False).content_hash
+    if latest is None or content != latest["result"]["content_sha256"]:
+        raise InputError(
+            f"{folder}: was changed by something else than this workshop; bring the change in by `medassay bank decide`, "
+            "or move the folder away"
+        )
 
 
-def _revised(folder: Path, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return records with their revisions: one more where an item differs from the one of the last version."""
-    before: dict[str, dict[str, Any]] = {}
-    if folder.exists():
-        bank = load_bank(folder, lock=None, check=False)
-        before = {item.id: record for item, record in bank_records(bank)}
-    made = []
-    for record in records:
-        old = before.get(record["id"])
-        revision = 1 if old is None else old.get("revision", 1)
-        if old is not None and _content(old) != _content(record):
-            revision += 1
-        made.append({**record, "revision": revision})
+def _records_of(folder: Path) -> Records:
+    bank = load_bank(folder, lock=None, check=False)
+    return {item.id: record for item, record in bank_records(bank)}
+
+
+def _revised(workshop: Workshop, found: Sequence[dict[str, Any]]) -> Records:
+    """Return records by id with their revisions: one more than any before where an item differs from its last one."""
+    before: dict[str, Mapping[str, Any]] = {}
+    for event in workshop.events:
+        if event.record["step"] == "release":
+            before |= event.result["revisions"]
+    made = {}
+    for record in found:
+        name, content = record["id"], basis_of(_content(record))
+        old = before.get(name)
+        same = old is not None and old["content"] == content
+        revision = 1 if old is None else old["revision"] + (not same)
+        made[name] = {**record, "revision": revision}
     return made
 
 
-def _content(record: Mapping[str, Any]) -> bytes:
-    return canonical({k: v for k, v in record.items() if k not in ("revision", "approval")})
+def _content(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in record.items() if k not in ("revision", "approval")}
 
 
-def _rewrite(folder: Path, card: Mapping[str, Any], records: Sequence[dict[str, Any]]) -> None:
-    """Put new items and limits into a bank folder; its version stays until the release."""
-    lines = b"".join(
-        canonical(record) + b"\n" for record in sorted(records, key=lambda one: str(one["id"]))
-    )
-    if (folder / "items.jsonl").read_bytes() == lines:
-        raise GateError(
-            f"{folder}: the accepted items equal those of the last version; nothing to release"
+def _bind(
+    folder: Path,
+    card: Mapping[str, Any],
+    records: Records,
+    reason: str,
+    lock: Path,
+    today: dt.date,
+) -> tuple[str, str]:
+    """Bring records into a bank folder and bind them to a version; each step is left out where it was done before."""
+    if not folder.exists():
+        version = str(card["question_bank_version"])
+        while registered_hash(lock, version) is not None:
+            version = next_version(version, today.year)
+        named = {**card, "question_bank_version": version}
+        content = write_bank(folder, named, records.values())
+        changes = folder / "CHANGES.md"
+        changes.write_text(
+            f"{changes.read_text('utf-8')}{' '.join(reason.split())}\n", encoding="utf-8"
         )
-    # The card first: it may name domains that the new items need, and old items need none of them less.
-    for name, data in (("bank.toml", card_text(dict(card)).encode()), ("items.jsonl", lines)):
+    elif _records_of(folder) != records:
+        _rewrite(folder, card, records)
+    here = read_card(folder)
+    version = str(here["question_bank_version"])
+    content = load_bank(folder, lock=None, check=False).content_hash
+    if here.get("content_sha256") != content:
+        return release(folder, reason=reason, lock=lock, today=today)
+    register(lock, version, content)
+    return version, content
+
+
+def _rewrite(folder: Path, card: Mapping[str, Any], records: Records) -> None:
+    """Put new items and limits into a bank folder; its version stays until the release."""
+    lines = b"".join(canonical(records[name]) + b"\n" for name in sorted(records))
+    # The card first: it may name domains that the new items need; those of old items stay until then.
+    domains = sorted({*card["domains"], *read_card(folder)["domains"]})
+    wide = card_text({**card, "domains": domains}).encode()
+    for name, data in (
+        ("bank.toml", wide),
+        ("items.jsonl", lines),
+        ("bank.toml", card_text(dict(card)).encode()),
+    ):
         part = folder / f"{name}.part"
         part.write_bytes(data)
         part.replace(folder / name)
 
 
-def _card(
-    workshop: Workshop, records: Sequence[Mapping[str, Any]], folder: Path, today: dt.date
-) -> dict[str, Any]:
-    plan = _plan(workshop)
-    scripted = any(one["scripted"] for one in _models(workshop).values())
-    title = plan["title"] or plan["name"]
-    before = read_card(folder) if folder.exists() else {}
-    counts = dict(summary(workshop, None, {}).dropped)
-    undecided = len(present_items(workshop)) - len(records)
-    if undecided:
-        counts["not accepted by a person"] = undecided
-    return {
-        "name": plan["name"],
-        "title": f"DEMONSTRATION: {title}" if scripted else title,
-        "question_bank_version": before.get(
-            "question_bank_version", f"{plan['name']}-{today.year}.1"
-        ),
-        "licence": plan["licence"],
-        "created": before.get("created", today.isoformat()),
-        "limits": limits_note(workshop),
-        "domains": sorted({record["domain"] for record in records}),
-        "may_leave": plan["may_leave"],
-        "kept": len(records),
-        "dropped": counts,
-        **({"content_sha256": before["content_sha256"]} if "content_sha256" in before else {}),
+def _note_release(
+    workshop: Workshop, version: str, content: str, basis: str, records: Records, reason: str
+) -> None:
+    revisions = {
+        name: {"revision": record.get("revision", 1), "content": basis_of(_content(record))}
+        for name, record in records.items()
     }
+    told = {
+        "version": version,
+        "content_sha256": content,
+        "items": [*records],
+        "revisions": revisions,
+    }
+    workshop.note(
+        "release",
+        version,
+        "made",
+        basis=basis,
+        by=BY_PROGRAM,
+        result=told,
+        note=" ".join(reason.split()),
+    )
 
 
-def _plan(workshop: Workshop) -> Mapping[str, Any]:
-    found = workshop.latest("plan", "plan")
-    if found is None:
-        raise InputError(f"{workshop.folder}: a workshop without a plan")
-    plan: Mapping[str, Any] = found.result["plan"]
-    return plan
+def _release_corrections(
+    workshop: Workshop, reason: str, lock: Path, today: dt.date
+) -> Released:
+    """Bring the decided corrections into the bank that they are of: same ids, next revisions, a new version.
+
+    A bank that another workshop made gets them through that one, as decisions: else its next release would undo them.
+    """
+    folder = Path(plan_of(workshop)["bank"])
+    records = _records_of(folder)
+    changed: Records = {}
+    removed: dict[str, str] = {}  # item → who decided
+    for one in corrected(workshop):
+        if _is_made(records, one):
+            continue
+        for name in _twins(records, one.item):
+            made = _apply(records[name], one)
+            if made is None:
+                removed[name] = one.decision.record["by"]["person"]
+            elif made != records[name]:
+                changed[name] = made
+    if not changed and not removed and not _is_cut_off(folder):
+        raise GateError(
+            f"{workshop.folder}: no decided correction changes {folder}; nothing to release"
+        )
+    if len(removed) == len(records):
+        raise InputError(f"{folder}: every item would be removed; a bank needs one at least")
+    lines = [*(f"{name} changed" for name in changed), *(f"{name} removed" for name in removed)]
+    told = ", ".join(lines) or "as written before"
+    why = f"{' '.join(reason.split())} Corrections: {told}."
+    if (folder.parent / JOURNAL).is_file():
+        version, content = _through_maker(folder, changed, removed, why, lock, today)
+    else:
+        left = {
+            name: one for name, one in {**records, **changed}.items() if name not in removed
+        }
+        card = read_card(folder)
+        domains = sorted({record["domain"] for record in left.values()})
+        version, content = _bind(folder, {**card, "domains": domains}, left, why, lock, today)
+    basis = basis_of(content, told)
+    touched = changed | {name: records[name] for name in removed}
+    _note_release(workshop, version, content, basis, touched, why)
+    return folder, version, content
 
 
-def _models(workshop: Workshop) -> Mapping[str, Mapping[str, Any]]:
-    found = workshop.latest("plan", "plan")
-    models: Mapping[str, Mapping[str, Any]] = {} if found is None else found.result["models"]
-    return models
+def _is_cut_off(folder: Path) -> bool:
+    """Return whether a bank was written and not yet bound to a version."""
+    content = load_bank(folder, lock=None, check=False).content_hash
+    return read_card(folder).get("content_sha256") not in (None, content)
 
 
-def limits_note(workshop: Workshop) -> str:
-    """Return what whoever uses the items must know: who wrote them, what people did, and how old their sources are."""
-    return " ".join(_limits(workshop))
+def _is_made(records: Records, one: Corrected) -> bool:
+    """Return whether a correction is in the bank by now, so that nothing is left to do.
+
+    Raises
+    ------
+    InputError
+        When the item is neither what was reviewed nor what it was to become.
+    """
+    record = records.get(one.item)
+    if record is None:
+        return True
+    here = {key: record.get(key) for key in one.before}
+    if one.after is not None and here == {key: one.after.get(key) for key in one.before}:
+        return True
+    if here != dict(one.before):
+        raise InputError(
+            f"item '{one.item}' is no longer what was reviewed; its correction was not made, nothing was written"
+        )
+    return False
 
 
-def _limits(workshop: Workshop) -> Iterator[str]:
-    plan, models = _plan(workshop), _models(workshop)
-    if any(one["scripted"] for one in models.values()):
-        yield "DEMONSTRATION: written by a script, not by a model; a score says nothing."
-    if plan["limits"]:
-        yield plan["limits"]
-    if models:
-        named = ", ".join(f"{name} (family {one['family']})" for name, one in models.items())
-        yield f"Made with {named}: models of these families may find the items easier, and their errors may be in them."
-    yield _review_share(workshop)
-    yield _source_age(workshop)
+def _through_maker(
+    folder: Path,
+    changed: Records,
+    removed: Mapping[str, str],
+    why: str,
+    lock: Path,
+    today: dt.date,
+) -> tuple[str, str]:
+    """Note corrections as decisions of the workshop that made a bank, and release from there."""
+    with open_workshop(folder.parent) as maker:
+        for name, record in changed.items():
+            fields = {k: v for k, v in record.items() if k not in ("approval", "revision")}
+            who = record["approval"]["who"]
+            decide(maker, "change", [name], who=who, reason=why, change=fields)
+        for name, who in removed.items():
+            decide(maker, "remove", [name], who=who, reason=why)
+        _, version, content = release_items(maker, reason=why, lock=lock, today=today)
+    return version, content
 
 
-def _review_share(workshop: Workshop) -> str:
-    decided = [decision_on(workshop, event) for event in present_items(workshop)]
-    taken = [one for one in decided if one is not None and one.status in ("accept", "change")]
-    singly = sum(not one.record.get("together") for one in taken)
-    people = Counter(one.record["by"]["person"] for one in taken)
-    who = ", ".join(f"{name} ({n})" for name, n in people.most_common(5))
-    share = 100 * singly / len(taken) if taken else 0.0
-    return f"Decided by people: {singly} of {len(taken)} items one by one ({share:.0f} %), the others accepted together; by {who}."
+def _twins(records: Records, name: str) -> list[str]:
+    """Return an item and the other forms of its question, quiz and open: a correction is of all of them."""
+    if name not in records:
+        return []
+    asked = records[name].get("meta", {}).get("question")
+    base = name.removesuffix("-quiz")
+    return [
+        other
+        for other, record in records.items()
+        if other == name
+        or (asked and record.get("meta", {}).get("question") == asked)
+        or (not asked and base != name and other == f"{base}-open")
+    ]
 
 
-def _source_age(workshop: Workshop) -> str:
-    sources = workshop.all_latest("source")
-    made = sorted(one.result["made"] for one in sources if one.result.get("made"))
-    count = f"{len(sources)} source{'s' if len(sources) != 1 else ''}"
-    if not made:
-        return f"{count}, undated."
-    told = made[0] if made[0] == made[-1] else f"{made[0]} to {made[-1]}"
-    undated = len(sources) - len(made)
-    return f"{count}, of {told}{f', {undated} undated' if undated else ''}; what changed in medicine since is not in the items."
+def _apply(record: dict[str, Any], one: Corrected) -> dict[str, Any] | None:
+    """Return a record after a correction of it or of another form of its question; None where it is removed."""
+    if one.after is None:
+        return None
+    made = dict(record)
+    if record["question"] == one.before["question"]:
+        made["question"] = one.after["question"]
+    if one.after.get("path") and one.after["path"] != record.get("path"):
+        made |= {
+            "path": one.after["path"],
+            "leaf": one.after["path"].rpartition("->")[2].strip(),
+        }
+    right = one.after["options"][LETTERS.index(one.after["expected"])]
+    before = one.before["options"][LETTERS.index(one.before["expected"])]
+    if "options" in record:
+        made |= {"options": one.after["options"], "expected": one.after["expected"]}
+    if right != before:
+        made.pop("rationale", None)  # it explained another key
+        if "reference" in record:
+            made["reference"] = right
+    if made == record:
+        return record
+    who, when = one.decision.record["by"]["person"], one.decision.record["at"][:10]
+    return {
+        **made,
+        "revision": record.get("revision", 1) + 1,
+        "approval": {"who": who, "when": when},
+    }

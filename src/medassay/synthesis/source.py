@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,8 +126,12 @@ def _pdf(path: Path, pictures: Path) -> tuple[str, tuple[Path, ...], str]:
     if find_spec("pypdfium2") is None or find_spec("PIL") is None:
         raise UnavailableError("reading PDF needs the extra: pip install 'medassay[pdf]'")
     pictures.mkdir(parents=True, exist_ok=True)
+    for former in pictures.glob(
+        "page-*.png"
+    ):  # of another version, which may have had more pages
+        former.unlink()
     rows = _in_child("medassay.synthesis.pdf_pages", path, pictures)
-    head: dict[str, Any] = next(rows, {"problem": "the reader ended without a word"})
+    head: dict[str, Any] = next(rows)
     if "problem" in head:
         raise InputError(f"{path}: not readable as PDF: {head['problem']}")
     pages = [[tuple(piece) for piece in row["pieces"]] for row in rows]
@@ -149,8 +153,15 @@ def _in_child(module: str, path: Path, folder: Path) -> Iterator[dict[str, Any]]
         )
     except subprocess.TimeoutExpired:
         raise InputError(f"{path}: not read within {_SECONDS} s; split the document") from None
-    for line in said.stdout.splitlines():
-        yield json.loads(line)
+    try:
+        rows = [json.loads(line) for line in said.stdout.splitlines()]
+    except ValueError:
+        rows = []
+    if said.returncode != 0 or not rows:
+        raise InputError(
+            f"{path}: the reader gave up (too large, or damaged); split or repair the document"
+        )
+    yield from rows
 
 
 def _html(data: bytes, path: Path) -> str:
@@ -166,32 +177,42 @@ def _html(data: bytes, path: Path) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Return the words of Markdown without its marks; each block a paragraph, rows of tables a line."""
+    """Return the words of Markdown without its marks, each block a paragraph; title, tables and references are left out."""
     from markdown_it import MarkdownIt
 
     front = re.compile(r"\A---\n.*?\n---\n", re.DOTALL).sub("", text)
     paragraphs: list[str] = []
-    row: list[str] | None = None
+    skipped = level = 0  # within a table or a title; the level of the heading of references
     for token in MarkdownIt("commonmark").enable("table").parse(front):
-        if token.type == "tr_open":
-            row = []
-        elif token.type == "tr_close" and row is not None:
-            paragraphs.append("  ".join(row))
-            row = None
-        elif token.type in ("fence", "code_block"):
+        if token.type == "table_open" or (token.type == "heading_open" and token.tag == "h1"):
+            skipped += 1
+        elif token.type == "table_close" or (
+            token.type == "heading_close" and token.tag == "h1"
+        ):
+            skipped -= 1
+        elif token.type == "heading_open" and level and int(token.tag[1]) <= level:
+            level = 0
+        said = _inline(token.children or ()) if token.type == "inline" else ""
+        if token.type == "inline" and not skipped and _REFERENCES.fullmatch(said.strip()):
+            level = 2
+        elif said and not skipped and not level:
+            paragraphs.append(said)
+        elif token.type in ("fence", "code_block") and not level:
             paragraphs.append(token.content)
-        elif token.type == "inline":
-            inner = token.children or ()
-            said = "".join(
-                part.content
-                if part.type in ("text", "code_inline")
-                else "\n"
-                if "break" in part.type
-                else ""
-                for part in inner
-            )
-            (paragraphs if row is None else row).append(said)
     return "\n\n".join(paragraphs)
+
+
+_REFERENCES = re.compile(
+    r"(?:references|literature|bibliography|literatur|quellen|referencias)\W*", re.IGNORECASE
+)
+
+
+def _inline(parts: Sequence[Any]) -> str:
+    kept = ("text", "code_inline")
+    return "".join(
+        part.content if part.type in kept else "\n" if "break" in part.type else ""
+        for part in parts
+    )
 
 
 # What stands for a hyphen at the end of a line in texts of PDF files.

@@ -17,8 +17,8 @@ from medassay.runner.stages import Watch, provide, refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.exam import ExamMaker
-from medassay.synthesis.items import present_items, undecided
-from medassay.synthesis.jobs import Maker, do_jobs, manual_queue, priced, sums
+from medassay.synthesis.items import left_out, manual_queue, note_items, present_items
+from medassay.synthesis.jobs import Job, Maker, do_jobs, event_of, priced, sums
 from medassay.synthesis.pathways import PathwayMaker
 from medassay.synthesis.plan import SynthesisPlan, load_synthesis_plan
 from medassay.synthesis.proposals import ProposalMaker
@@ -26,20 +26,12 @@ from medassay.synthesis.translation import TranslationMaker
 from medassay.synthesis.workshop import (
     BY_PROGRAM,
     JOURNAL,
-    Step,
     Workshop,
     basis_of,
     open_workshop,
 )
 
 Authors = Mapping[str, Author]
-_ENDING: tuple[Step, ...] = (
-    "question",
-    "rephrase",
-    "select",
-    "only",
-    "translate",
-)  # may drop what they are about
 MAKERS: dict[str, Callable[[SynthesisPlan, Path, Workshop, Authors], Maker]] = {
     "exam": ExamMaker,
     "pathways": PathwayMaker,
@@ -50,10 +42,9 @@ MAKERS: dict[str, Callable[[SynthesisPlan, Path, Workshop, Authors], Maker]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What a workshop holds after a pass: items by form, those that wait for a person, keys, what was left out and why."""
+    """What a workshop holds after a pass: items, what waits in the queue, what was left out and why, letters of the keys."""
 
     items: int
-    waiting: int
     queue: list[dict[str, str]]
     dropped: Mapping[str, int]
     letters: Mapping[str, int]
@@ -65,7 +56,6 @@ class Made:
         """Return the counts as plain JSON values."""
         return {
             "items": self.items,
-            "waiting": self.waiting,
             "queue": self.queue,
             "dropped": dict(self.dropped),
             "letters": dict(self.letters),
@@ -138,8 +128,13 @@ def synthesize(
         chats = {name: provide(spec, secrets) for name, spec in wanted.specs.items()}
         asker = Asker(wanted.specs, chats, store, wanted.plan.budget, seed=wanted.plan.seed)
         failed: dict[str, str] = {}
-        for what, jobs in wanted.maker(workshop, asker).stages():
+        maker, done = wanted.maker(workshop, asker), list[Job]()
+        for what, jobs in maker.stages():
             failed |= do_jobs(what, jobs, workshop, asker, watch)
+            done += jobs
+        ends = [event for job in done if (event := event_of(workshop, job)) is not None]
+        ended = [event for event in ends if event.status == "queued"]
+        note_items(workshop, maker.records(), [*maker.ended, *ended])
         made = summary(workshop, asker, failed)
     if failed:
         name, why = next(iter(failed.items()))
@@ -155,9 +150,13 @@ def _note_plan(workshop: Workshop, wanted: _Wanted) -> None:
         name: {"family": s.family, "provider": s.provider, "scripted": s.is_scripted}
         for name, s in wanted.specs.items()
     }
-    told = {"plan": wanted.plan.to_dict(), "models": models}
+    told = {"plan": {**wanted.plan.to_dict(), "maker": wanted.plan.maker}, "models": models}
     basis = basis_of(told)
     before = workshop.latest("plan", "plan")
+    if before is not None and before.result["plan"].get("maker") != wanted.plan.maker:
+        raise InputError(
+            f"{workshop.folder}: a workshop of another maker; expected a new folder for [{wanted.plan.maker}]"
+        )
     if before is not None and before.result["plan"]["name"] != wanted.plan.name:
         raise InputError(
             f"{workshop.folder}: a workshop of '{before.result['plan']['name']}'; expected a new folder for '{wanted.plan.name}'"
@@ -172,17 +171,14 @@ def summary(workshop: Workshop, asker: Asker | None, failed: Mapping[str, str]) 
     letters = Counter(
         e.result["expected"] for e in items if len(e.result.get("options", ())) > 1
     )
-    ended = [event for step in _ENDING for event in workshop.all_latest(step)]
-    dropped = Counter(event.note for event in ended if event.status == "dropped")
     tally = None if asker is None else asker.tally
     return Made(
         items=len(items),
-        waiting=len(undecided(workshop)),
         queue=[
             {"step": e.place[0], "subject": e.place[1], "why": e.note}
             for e in manual_queue(workshop)
         ],
-        dropped=dict(dropped),
+        dropped=left_out(workshop),
         letters={letter: letters[letter] for letter in LETTERS if letters[letter]},
         calls=0 if tally is None else tally.called,
         replayed=0 if tally is None else tally.replayed,

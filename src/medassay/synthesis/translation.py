@@ -4,25 +4,25 @@ Source: specification of bank synthesis, 10.4 (optional translation, human-check
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from medassay.bank.folder import bank_records, load_bank
 from medassay.core.canonical import canonical
-from medassay.core.json_reply import read_json_reply
 from medassay.errors import InputError
 from medassay.judge.shown import fence
+from medassay.runner.stages import refuse_leaving
 from medassay.synthesis.author import Author
-from medassay.synthesis.items import note_items
 from medassay.synthesis.jobs import Job, Stage, value_of
 from medassay.synthesis.plan import SynthesisPlan, Translation
-from medassay.synthesis.question import checked_text
-from medassay.synthesis.workshop import BY_PROGRAM, Place, Workshop, basis_of
+from medassay.synthesis.question import checked_text, reply_object
+from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Workshop, basis_of
 
-_TEXTS = ("context", "question", "reference", "rationale")
-_LISTS = ("options", "nice_to_have")
+_TEXTS = ("context", "question", "reference", "rationale", "path")
+_LISTS = ("options", "nice_to_have", "diagnoses")
+_OBJECTS = ("facts", "criteria")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _LONGEST = 20_000
 
@@ -47,35 +47,31 @@ class TranslationMaker:
                 f"translation: '{wanted.to}'; expected the code of a language, as es"
             )
         private = any(r.get("kind") == "synthetic" for r in self._records_by_id.values())
-        if (
-            (private or not self._bank.may_leave)
-            and self._author.spec.location == "external"
-            and not self._author.spec.is_scripted
-        ):
-            raise InputError(
-                f"bank '{self._bank.name}' holds private items or may not leave, but '{self._author.spec.id}' is at an "
-                "external endpoint; no call was made"
-            )
+        leaves = self._bank.may_leave and not private
+        refuse_leaving([{"name": self._bank.name, "may_leave": leaves}], [self._author.spec])
+        self._jobs: dict[str, Job] = {}
+        self.ended: list[Event] = []
 
     def stages(self) -> Iterator[Stage]:
-        """Yield the translations; those that are whole become items that wait for people."""
-        basis = basis_of(self._bank.content_hash)
+        """Yield the translations."""
+        told = {
+            "bank": self._bank.version,
+            "sha256": self._bank.content_hash,
+            "made": self._bank.created,
+            "may_leave": self._bank.may_leave,
+            "limits": self._bank.limits,
+        }
+        basis = basis_of(told)
         if self._workshop.done("source", self._bank.name, basis) is None:
-            told = {
-                "bank": self._bank.version,
-                "sha256": self._bank.content_hash,
-                "made": self._bank.created,
-            }
             self._workshop.note(
                 "source", self._bank.name, "made", basis=basis, by=BY_PROGRAM, result=told
             )
-        jobs = {
+        self._jobs = {
             name: self._job(name, record)
             for name, record in self._records_by_id.items()
             if record.get("language", "en") != self._wanted.to and texts_of(record)
         }
-        yield "translations", [*jobs.values()]
-        note_items(self._workshop, self._records(jobs))
+        yield "translations", [*self._jobs.values()]
 
     def _job(self, name: str, record: Mapping[str, Any]) -> Job:
         given = texts_of(record)
@@ -91,26 +87,20 @@ class TranslationMaker:
             },
             read=lambda reply: read_translation(reply, given),
             sources=[("source", self._bank.name)],
+            given=given,
         )
 
-    def _records(
-        self, jobs: Mapping[str, Job]
-    ) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+        """Yield the items whose translation is whole; they wait for people."""
         spec = self._author.spec
-        for name, job in jobs.items():
-            made = value_of(self._workshop, "translate", name, job.basis)
+        for name, job in self._jobs.items():
+            made = value_of(self._workshop, job)
             if made is None:
                 continue
             before = self._records_by_id[name]
-            kept = {
-                k: v for k, v in before.items() if k not in ("approval", "revision", "meta")
-            }
-            record = {**kept, **{k: v for k, v in made.items() if k != "facts"}}
-            if "facts" in made:
-                whole = [f if isinstance(f, dict) else {"text": f} for f in before["facts"]]
-                record["facts"] = [
-                    {**f, "text": t} for f, t in zip(whole, made["facts"], strict=True)
-                ]
+            meta = before.get("meta", {})
+            record = {k: v for k, v in before.items() if k not in ("approval", "revision")}
+            record |= {k: _put(before[k], v) if k in _OBJECTS else v for k, v in made.items()}
             record |= {
                 "id": f"{name}-{self._wanted.to}",
                 "language": self._wanted.to,
@@ -118,20 +108,31 @@ class TranslationMaker:
                 "source": f"translation of {self._bank.version}, item {name}",
                 "meta": {
                     "maker": "translation",
+                    "question": f"{meta.get('question', name)}-{self._wanted.to}",
                     "generator": spec.id,
                     "family": spec.family,
                     "of": name,
+                    **({"of_family": meta["family"]} if meta.get("family") else {}),
                 },
             }
             yield record, [("translate", name)]
+
+
+def _put(before: Sequence[Any], texts: Sequence[str]) -> list[Any]:
+    """Return facts or criteria with other texts."""
+    whole = [one if isinstance(one, dict) else {"text": one} for one in before]
+    return [{**one, "text": text} for one, text in zip(whole, texts, strict=True)]
 
 
 def texts_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of an item that a reader reads."""
     texts: dict[str, Any] = {name: record[name] for name in _TEXTS if record.get(name)}
     texts |= {name: record[name] for name in _LISTS if record.get(name)}
-    if record.get("facts"):
-        texts["facts"] = [f["text"] if isinstance(f, dict) else f for f in record["facts"]]
+    for name in _OBJECTS:
+        if record.get(name):
+            texts[name] = [
+                one["text"] if isinstance(one, dict) else one for one in record[name]
+            ]
     return texts
 
 
@@ -143,22 +144,21 @@ def read_translation(reply: str, given: Mapping[str, Any]) -> dict[str, Any]:
     ValueError
         Saying what is missing or was added.
     """
-    found = read_json_reply(reply)
-    if not isinstance(found.value, dict):
-        raise ValueError(found.reason or "a list; expected one JSON object")
-    if found.value.keys() != given.keys():
-        shown = ", ".join(map(str, found.value))
-        raise ValueError(f"keys {shown[:80]}; expected {', '.join(given)}")
-    return {
-        name: _translated(found.value[name], before, name) for name, before in given.items()
-    }
+    found = reply_object(reply, given.keys())
+    if strange := sorted(found.keys() - given.keys()):
+        raise ValueError(f"the key '{strange[0]}' was added; expected {', '.join(given)}")
+    return {name: _translated(found[name], before, name) for name, before in given.items()}
 
 
 def _translated(made: Any, before: Any, what: str) -> Any:
     if isinstance(before, str):
         text = checked_text(made, what, _LONGEST)
-        if _numbers(text) != _numbers(before):
+        if not _same_numbers(text, before):
             raise ValueError(f"{what}: the numbers differ from those of the original")
+        if text.count("->") != before.count("->"):
+            raise ValueError(
+                f"{what}: the steps of the pathway differ from those of the original"
+            )
         return text
     if not isinstance(made, list) or len(made) != len(before):
         raise ValueError(f"{what}: expected a list of {len(before)} texts")
@@ -171,6 +171,32 @@ def _translated(made: Any, before: Any, what: str) -> Any:
     return texts
 
 
-def _numbers(text: str) -> Counter[str]:
-    """Return the numbers of a text, however a language writes the decimal."""
-    return Counter(re.sub(r"[.,]", "", number) for number in _NUMBER.findall(text))
+def _same_numbers(first: str, second: str) -> bool:
+    """Return whether two texts have the same numbers, however each language writes decimals and thousands."""
+    left = [_values(number) for number in _NUMBER.findall(second)]
+    for number in _NUMBER.findall(first):
+        values = _values(number)
+        fitting = next((one for one in left if one & values), None)
+        if fitting is None:
+            return False
+        left.remove(fitting)
+    return not left
+
+
+def _values(number: str) -> frozenset[Decimal]:
+    """Return what a number may mean: "1.5" and "1,5" one and a half, "1.500" that or one thousand five hundred.
+
+    Examples
+    --------
+    >>> sorted(map(str, _values("1,500"))), sorted(map(str, _values("1.5")))
+    (['1.5', '1500'], ['1.5'])
+    """
+    parts = re.split(r"[.,]", number)
+    whole = Decimal("".join(parts))
+    if len(parts) == 1:
+        return frozenset((whole,))
+    decimal = Decimal("".join(parts[:-1]) + "." + parts[-1]).normalize()
+    grouped = all(len(part) == 3 for part in parts[1:]) and len(parts[0]) <= 3
+    if len(parts) > 2:
+        return frozenset((whole,)) if grouped else frozenset((decimal,))
+    return frozenset((whole, decimal)) if grouped else frozenset((decimal,))

@@ -13,8 +13,9 @@ from medassay.bank.draft import read_csv
 from medassay.errors import InputError
 from medassay.statistic.agreement.votes import VoteTable, vote_table
 from medassay.synthesis.decide import decide
-from medassay.synthesis.items import undecided
-from medassay.synthesis.workshop import Workshop
+from medassay.synthesis.items import present_items
+from medassay.synthesis.jobs import decision_on
+from medassay.synthesis.workshop import Workshop, basis_of, by_person
 
 LEAST_ALL = 0.7
 FEWEST_EVALUATORS = 3
@@ -24,7 +25,7 @@ Ballot = Mapping[str, Mapping[str, bool]]  # item → evaluator → vote
 
 @dataclass(frozen=True, kw_only=True)
 class Acceptance:
-    """What votes say of a set: the table, whether it passes, and which items most evaluators refused."""
+    """What votes say of a set: the table, whether it passes, and which items were not found right by most."""
 
     table: VoteTable
     least_all: float
@@ -89,33 +90,55 @@ def acceptance(votes: Ballot, *, least_all: float = LEAST_ALL) -> Acceptance:
     if not 0 <= least_all <= 1:
         raise InputError(f"--min-all {least_all:g}; expected a share from 0 to 1")
     table = vote_table([[*own.values()] for own in votes.values()])
-    refused = [item for item, own in votes.items() if 2 * sum(own.values()) < len(own)]
+    refused = [item for item, own in votes.items() if 2 * sum(own.values()) <= len(own)]
     return Acceptance(table=table, least_all=least_all, refused=tuple(refused))
 
 
 def decide_by_votes(
     workshop: Workshop, votes: Ballot, found: Acceptance, path: Path
 ) -> tuple[int, int]:
-    """Note what the votes decide: of an accepted set the items pass that at least half of the evaluators found right.
+    """Note a sheet of votes, and what it decides: of an accepted set the items that more than half found right pass.
+
+    Noting goes on where it was cut off: what this sheet has decided is not decided again.
 
     Returns
     -------
     (items accepted, items removed); none where the set does not pass.
     """
-    waiting = {event.place[1] for event in undecided(workshop)}
-    if strange := [item for item in votes if item not in waiting]:
-        raise InputError(
-            f"{path}: item '{strange[0]}' does not wait for a decision in {workshop.folder}; nothing was noted"
+    basis = basis_of({item: dict(own) for item, own in votes.items()}, found.least_all)
+    known = {event.place[1]: event for event in present_items(workshop)}
+    again = workshop.done("votes", path.name, basis) is not None
+    for item in votes:
+        event = known.get(item)
+        decided = None if event is None else decision_on(workshop, event)
+        if event is None or (decided is not None and not (again and basis in decided.note)):
+            raise InputError(
+                f"{path}: item '{item}' does not wait for a decision in {workshop.folder}; nothing was noted"
+            )
+    evaluators = sorted({name for own in votes.values() for name in own})
+    who = f"{len(evaluators)} evaluators"
+    if not again:
+        workshop.note(
+            "votes",
+            path.name,
+            "made",
+            basis=basis,
+            by=by_person(who),
+            sources=[("item", item) for item in votes],
+            result={
+                **found.to_dict(),
+                "votes": {item: dict(own) for item, own in votes.items()},
+            },
         )
     if not found.accepted:
         return 0, 0
-    evaluators = sorted({name for own in votes.values() for name in own})
-    who = f"evaluators {', '.join(evaluators)}"
     share = 100 * found.table.all_of_them.value
-    why = f"votes of {path.name}: all right for {share:.1f} % of {len(votes)} items"
-    passed = [item for item in votes if item not in found.refused]
+    why = f"votes of {path.name} ({basis}): all right for {share:.1f} % of {len(votes)} items"
+    open_items = [item for item in votes if decision_on(workshop, known[item]) is None]
+    passed = [item for item in open_items if item not in found.refused]
+    refused = [item for item in open_items if item in found.refused]
     if passed:
         decide(workshop, "accept", passed, who=who, reason=why)
-    if found.refused:
-        decide(workshop, "remove", found.refused, who=who, reason=why)
-    return len(passed), len(found.refused)
+    if refused:
+        decide(workshop, "remove", refused, who=who, reason=why)
+    return len(passed), len(refused)

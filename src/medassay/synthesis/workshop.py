@@ -27,12 +27,17 @@ Step = Literal[
     "graph",  # its decision graph
     "paths",  # the ways through it
     "refine",  # one way in uniform words
-    "question",  # a case for one way, a draft of a mandate, or an exam question
+    "question",  # a case for one way
+    "draft",  # a private item
+    "verdict",  # a reviewer's opinion of a draft
+    "end",  # the last draft of a topic that was not accepted
+    "exam",  # one question of an exam
     "rephrase",  # an exam question as an open one
-    "select",  # the better of two versions
+    "choice",  # the better of two versions
     "only",  # whether a key is the only right answer
     "translate",  # an item in another language
-    "review",  # another model's opinion
+    "review",  # a model's opinion of a flawed item
+    "votes",  # a sheet of evaluators' votes
     "item",  # a record as a bank would hold it
     "decision",  # what a person decided
     "release",  # a version of the bank
@@ -83,6 +88,8 @@ class Workshop:
         self.folder = folder
         self.events: list[Event] = []
         self._latest: dict[Place, Event] = {}
+        self._done: dict[tuple[str, str, str], Event] = {}
+        self._by_hash: dict[str, Event] = {}
         self._file: int | None = None
         self._end = 0
         path = folder / JOURNAL
@@ -121,6 +128,8 @@ class Workshop:
     def _keep(self, event: Event) -> None:
         self.events.append(event)
         self._latest[event.place] = event
+        self._done[(*event.place, event.record.get("basis", ""))] = event
+        self._by_hash[event.hash] = event
 
     def latest(self, step: Step, subject: str) -> Event | None:
         """Return how a step last ended for a subject, None if it never did."""
@@ -128,8 +137,11 @@ class Workshop:
 
     def done(self, step: Step, subject: str, basis: str) -> Event | None:
         """Return how a step ended if it was made from the same inputs."""
-        found = self.latest(step, subject)
-        return found if found is not None and found.record.get("basis") == basis else None
+        return self._done.get((step, subject, basis))
+
+    def line(self, line_hash: str) -> Event | None:
+        """Return the event with a hash, None if there is none."""
+        return self._by_hash.get(line_hash)
 
     def all_latest(self, step: Step) -> list[Event]:
         """Return how a step last ended, for every subject, in the order in which they first came."""
@@ -197,8 +209,13 @@ class Workshop:
                 found[event.number] = event
                 places = {tuple(place) for place in event.record.get("from", ())}
                 waiting += [one for one in self.events[: event.number] if one.place in places]
-        for event in self.events:  # the versions of the bank that hold it
-            if event.record["step"] == "release" and subject in event.result["items"]:
+        places = {event.place for event in found.values()}
+        for event in (
+            self.events
+        ):  # what people decided on the way, and the versions of the bank that hold it
+            step, made_from = event.record["step"], event.record.get("from", ())
+            decided = step == "decision" and any(tuple(place) in places for place in made_from)
+            if decided or (step == "release" and subject in event.result["items"]):
                 found[event.number] = event
         return [found[number] for number in sorted(found)]
 

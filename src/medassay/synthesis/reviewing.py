@@ -1,0 +1,209 @@
+"""Reviews of flawed items by a model of another family, in a workshop of their own; people decide about each.
+
+Source: specification of bank synthesis, 10.1, flaw detection.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.folder import bank_records, load_bank
+from medassay.core.item import Bank
+from medassay.core.lookup import ToolRules
+from medassay.core.model import ModelSpec
+from medassay.core.plan import Budget
+from medassay.errors import IncompleteError, InputError
+from medassay.judge.shown import fence
+from medassay.model.spec import load_models
+from medassay.runner.asking import Asker
+from medassay.runner.looking import Looking
+from medassay.runner.stages import Watch, provide, refuse_leaving
+from medassay.solver.tools.schema import tool_schema
+from medassay.solver.tools.toolbox import Toolbox
+from medassay.storage.response import ResponseStore
+from medassay.synthesis.author import Author
+from medassay.synthesis.correction import read_correction, shown, told_item
+from medassay.synthesis.flaws import Flaws
+from medassay.synthesis.jobs import Job, decision_on, do_jobs
+from medassay.synthesis.workshop import BY_PROGRAM, Event, Workshop, basis_of, open_workshop
+
+MAKER = "flaws"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commission:
+    """Who shall review flawed items, an entry of a models file, with which tools; and the bank that they are in."""
+
+    reviewer: str
+    models_file: Path
+    bank: Path
+    tools: ToolRules | None = None
+
+
+def review_flaws(
+    flaws: Flaws,
+    wanted: Commission,
+    to: Path,
+    *,
+    secrets: Mapping[str, str],
+    workspace: Path,
+    watch: Watch | None = None,
+) -> dict[str, Any]:
+    """Have a model of another family review flawed items in a workshop; nothing is changed before a person decides.
+
+    Returns
+    -------
+    dict
+        reviewed (item → types), queue (item → why there is no usable review), calls
+
+    Raises
+    ------
+    InputError
+        When the reviewer is unknown, of the family that wrote an item, or the bank is not that of the runs.
+    IncompleteError
+        When calls had no reply: the same call goes on.
+    """
+    spec = _reviewer(wanted)
+    bank = load_bank(wanted.bank, lock=None)
+    records = _records(flaws, bank, spec)
+    private = any(record.get("kind") == "synthetic" for record in records.values())
+    leaves = bank.may_leave and not private
+    refuse_leaving([{"name": bank.name, "may_leave": leaves}], [spec], wanted.tools)
+    with open_workshop(to) as workshop, ResponseStore(workspace / "responses") as store:
+        _note_plan(workshop, flaws, wanted, bank, spec)
+        asker = Asker(
+            {spec.id: spec}, {spec.id: provide(spec, secrets)}, store, Budget(), seed=0
+        )
+        author = Author(spec, asker, seed=0, looking=_looking(wanted.tools, asker, secrets))
+        jobs = [_job(record, author) for record in records.values()]
+        failed = do_jobs("reviews", jobs, workshop, asker, watch)
+        reviews = [e for e in workshop.all_latest("review") if e.place[1] in records]
+    if failed:
+        name, why = next(iter(failed.items()))
+        raise IncompleteError(
+            f"{len(failed)} reviews had no reply, {name}: {why}; the same command resumes"
+        )
+    return {
+        "reviewed": {e.place[1]: e.result["types"] for e in reviews if e.status == "made"},
+        "queue": {e.place[1]: e.note for e in reviews if e.status == "queued"},
+        "calls": asker.tally.called,
+    }
+
+
+def _reviewer(wanted: Commission) -> ModelSpec:
+    known = load_models(wanted.models_file)
+    if wanted.reviewer not in known or known[wanted.reviewer].is_baseline:
+        listed = ", ".join(sorted(known)) or "none"
+        raise InputError(
+            f"--review: '{wanted.reviewer}' is no model of {wanted.models_file}; known are {listed}"
+        )
+    spec = known[wanted.reviewer]
+    if wanted.tools is not None and spec.no_tools is not None:
+        raise InputError(f"--review: '{spec.id}' cannot search: {spec.no_tools}")
+    return spec
+
+
+def _records(flaws: Flaws, bank: Bank, spec: ModelSpec) -> dict[str, dict[str, Any]]:
+    """Return the records of the flawed items that are in the bank, by id."""
+    if bank.content_hash not in flaws.contents:
+        raise InputError(
+            f"bank '{bank.name}' {bank.version} is not what the runs asked; expected the version of the runs, unchanged"
+        )
+    wanted = {flaw.item for flaw in flaws.selected.flaws}
+    found = {i.id: record for i, record in bank_records(bank) if (i.domain, i.id) in wanted}
+    for name, record in found.items():
+        meta = record.get("meta", {})
+        if spec.family in (meta.get("family"), meta.get("of_family")):
+            raise InputError(
+                f"item '{name}' was written by the family {spec.family}, as '{spec.id}'; who reviews must be of another"
+            )
+    return found
+
+
+def _note_plan(
+    workshop: Workshop, flaws: Flaws, wanted: Commission, bank: Bank, spec: ModelSpec
+) -> None:
+    plan = {"name": bank.name, "bank": str(wanted.bank.resolve()), "maker": MAKER}
+    before = workshop.latest("plan", "plan")
+    if before is not None and before.result["plan"] != plan:
+        raise InputError(
+            f"{workshop.folder}: a workshop of something else; expected a new folder for the corrections of {wanted.bank}"
+        )
+    model = {"family": spec.family, "provider": spec.provider, "scripted": spec.is_scripted}
+    told = {"plan": plan, "models": {spec.id: model}}
+    told |= {"content_sha256": bank.content_hash, "flaws": flaws.to_dict()}
+    basis = basis_of(told)
+    if workshop.done("plan", "plan", basis) is None:
+        workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=told)
+
+
+def _looking(
+    rules: ToolRules | None, asker: Asker, secrets: Mapping[str, str]
+) -> tuple[Looking, bytes] | None:
+    if rules is None:
+        return None
+    named = (rules.search_key_env, rules.pubmed_key_env)
+    toolbox = Toolbox(
+        rules,
+        secrets={name: secrets[name] for name in named if name in secrets},
+        index=None,
+        use=lambda index: None,
+    )
+    return Looking(toolbox, asker), tool_schema(rules)
+
+
+def _job(record: Mapping[str, Any], author: Author) -> Job:
+    return Job(
+        step="review",
+        subject=record["id"],
+        author=author,
+        part="make_correction",
+        holes={"item": fence(told_item(record), "item"), "searching": author.searches},
+        read=lambda reply: read_correction(reply, record),
+        sources=[("plan", "plan")],
+        given=shown(record),
+    )
+
+
+def type_counts(workshop: Workshop) -> list[dict[str, Any]]:
+    """Return how many reviews propose each type of change, by what people decided; an item may have two types.
+
+    Each row has type, decision (accept, change, keep, remove, or waiting) and n.
+    """
+    counts: Counter[tuple[int, str]] = Counter()
+    for event in workshop.all_latest("review"):
+        decided = decision_on(workshop, event)
+        for kind in (event.result or {}).get("types", ()):
+            counts[kind, "waiting" if decided is None else decided.status] += 1
+    return [
+        {"type": kind, "decision": verb, "n": n} for (kind, verb), n in sorted(counts.items())
+    ]
+
+
+def is_correction(workshop: Workshop) -> bool:
+    """Return whether a workshop is of corrections to a bank."""
+    found = workshop.latest("plan", "plan")
+    return found is not None and found.result["plan"].get("maker") == MAKER
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corrected:
+    """A decided correction: what the item was, what it shall be (None: removed), and the decision."""
+
+    item: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any] | None
+    decision: Event
+
+
+def corrected(workshop: Workshop) -> Iterator[Corrected]:
+    """Yield every decided correction that changes or removes an item."""
+    for event in workshop.all_latest("review"):
+        decided = decision_on(workshop, event)
+        if decided is not None and decided.status != "keep":
+            proposed = (event.result or {}).get("after")
+            after = {"accept": proposed, "change": decided.result}.get(decided.status)
+            before = event.record["given"]
+            yield Corrected(item=event.place[1], before=before, after=after, decision=decided)
