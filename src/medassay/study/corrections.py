@@ -129,11 +129,14 @@ def corrections_study(
         )
     shared = sorted(first.records.keys() & second.records.keys())
     changed = [p for p in shared if _content(first.records[p]) != _content(second.records[p])]
-    made = [
-        row for row in (_row(first, second, one, changed) for one in rows) if row is not None
-    ]
-    for row, p in zip(made, holm([row.pop("p") for row in made]) if made else (), strict=True):
+    made = [_row(first, second, one, changed) for one in rows]
+    tested = [row for row in made if row["p"] is not None]
+    for row, p in zip(
+        tested, holm([row["p"] for row in tested]) if tested else (), strict=True
+    ):
         row |= {"p_holm": p, "different": row["different"] and p <= _LEVEL}
+    for row in made:
+        row.pop("p")
     return {
         "banks": {"before": sorted(first.banks), "after": sorted(second.banks)},
         "rows": made,
