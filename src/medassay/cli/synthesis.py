@@ -81,7 +81,7 @@ def release_workshop(
 
 def tell_made(to: Path, made: "Made", released: dict[str, str] | None = None) -> None:
     """Print what a workshop holds after a pass, and what waits now."""
-    from medassay.synthesis.items import undecided
+    from medassay.synthesis.items import WAITS, undecided
     from medassay.synthesis.workshop import read_workshop
 
     workshop = read_workshop(to)
@@ -99,6 +99,8 @@ def tell_made(to: Path, made: "Made", released: dict[str, str] | None = None) ->
         told = ", ".join(f"{letter} {n}" for letter, n in made.letters.items())
         out.result(f"right letters: {told}")
     for why, count in made.dropped.items():
+        if why == WAITS:  # each is named below
+            continue
         out.result(f"left out: {count} × {why}")
     for row in made.queue:
         out.result(f"queue: {row['step']}:{row['subject']}: {row['why']}")

@@ -9,6 +9,7 @@ from medassay.errors import InputError
 from medassay.synthesis.jobs import decision_on
 from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Workshop, basis_of
 
+WAITS = "waits for a person"
 LISTED = "items"  # the subject under which is listed what the plan makes now
 # What makes an item the one it is, and private or not: nobody changes that by the way.
 _FIXED = ("id", "kind", "domain", "cluster", "meta", "approval", "revision")
@@ -57,7 +58,7 @@ def left_out(workshop: Workshop) -> dict[str, int]:
         if event.status == "dropped":
             found[event.note] += 1
         elif decided is None:
-            found["waits for a person"] += 1
+            found[WAITS] += 1
         elif decided.status == "remove":
             found["left out by a person"] += 1
     return dict(found)
