@@ -1,6 +1,8 @@
 """banks.lock: which content hash each bank version of a workspace has."""
 
+import fcntl
 import json
+import os
 from pathlib import Path
 
 from medassay.core.jsontext import parse_json
@@ -26,12 +28,17 @@ def registered_hash(lock: Path, version: str) -> str | None:
 
 def register(lock: Path, version: str, content: str) -> None:
     """Bind a bank version to its content hash; a version once bound is never bound anew."""
-    known = _read(lock)
-    if known.setdefault(version, content) != content:
-        raise InputError(
-            f"{lock.name}: {version} is already registered with another content hash"
-        )
-    document = {"schema_version": 1, "banks": dict(sorted(known.items()))}
-    part = lock.with_name(lock.name + ".part")
-    part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    part.replace(lock)
+    place = os.open(lock.absolute().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)  # two releases at once would lose one of them
+        known = _read(lock)
+        if known.setdefault(version, content) != content:
+            raise InputError(
+                f"{lock.name}: {version} is already registered with another content hash"
+            )
+        document = {"schema_version": 1, "banks": dict(sorted(known.items()))}
+        part = lock.with_name(lock.name + ".part")
+        part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        part.replace(lock)
+    finally:
+        os.close(place)

@@ -157,6 +157,10 @@ def _told(error: Exception) -> int:
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return _failed("OSError", f"{place}{error.strerror or error}; nothing was finished", 3)
+    if type(error).__module__ == "sqlite3":  # the index of replies, on a full or broken disk
+        return _failed(
+            "OSError", f"responses/index.sqlite: {error}; free some space and resume", 3
+        )
     # Every expected error is one of ours; what is left is a damaged file or our own mistake.
     message = f"unexpected {type(error).__name__}: {error}; `medassay verify` checks a run, --debug shows where"
     return _failed("Unexpected", message, IntegrityError.exit_code)

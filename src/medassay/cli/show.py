@@ -97,9 +97,7 @@ def _tell_history(name: str, folder: Path | None) -> None:
             for depth in (JOURNAL, f"*/{JOURNAL}", f"*/*/{JOURNAL}")
             for p in Path().glob(depth)
         ]
-        holding = [
-            p for p in places if any(e.place[1] == name for e in read_workshop(p).events)
-        ]
+        holding = [place for place in places if _knows(place, name)]
         if len(holding) != 1:
             found = ", ".join(map(str, holding)) or "none"
             raise InputError(
@@ -127,6 +125,18 @@ def _tell_history(name: str, folder: Path | None) -> None:
         )
         for line in _told_result(event.result):
             out.result(f"    {line}")
+
+
+def _knows(folder: Path, name: str) -> bool:
+    """Return whether a folder is a workshop that knows an item; other programs, too, write journals."""
+    from medassay.errors import IntegrityError
+    from medassay.synthesis.workshop import read_workshop
+
+    try:
+        return any(event.place[1] == name for event in read_workshop(folder).events)
+    except IntegrityError:
+        out.say(f"{folder}/journal.jsonl is no journal of a workshop, or damaged; left out")
+        return False
 
 
 def _told_result(result: Any) -> list[str]:

@@ -40,8 +40,11 @@ def synthesize(
     """Make items by a plan: every step is journalled, the same command resumes what was cut off."""
     from medassay.cli.run import watch
     from medassay.synthesis.synthesize import synthesize as make
+    from medassay.synthesis.workshop import by_person
 
     workspace = Path.cwd()
+    if approve_all_by:
+        by_person(approve_all_by)
     if preview:
         _tell_preview(plan, to)
         return
@@ -161,7 +164,7 @@ def paths(
     """Print the ways through a decision graph, from its root to its ends."""
     from medassay.publication.decision_graph import draw_decision_graph
     from medassay.synthesis.graph_file import load_graph
-    from medassay.synthesis.pathway import count_paths
+    from medassay.synthesis.pathway import count_paths, told_count
     from medassay.synthesis.pathway import paths as walk
 
     found = load_graph(graph)
@@ -177,7 +180,7 @@ def paths(
                 "condition": found.condition,
                 "nodes": counts.nodes,
                 "leaves": counts.leaves,
-                "ways": counts.ways,
+                "ways": counts.ways if counts.ways < 2**53 else told_count(counts.ways),
                 "paths": rows,
                 "max_per_leaf": most,
             }
@@ -186,7 +189,7 @@ def paths(
     for path in kept:
         out.result(path.text)
     out.say(
-        f"{counts.nodes} nodes, {counts.leaves} leaves, {counts.ways:,} ways, {counts.kept} kept (at most {most} a leaf)"
+        f"{counts.nodes} nodes, {counts.leaves} leaves, {told_count(counts.ways)} ways, {counts.kept} kept (at most {most} a leaf)"
     )
 
 
@@ -314,7 +317,7 @@ def _tool_rules(path: Path | None) -> Any:
         return None
     import tomllib
 
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import TypeAdapter
 
     from medassay.core.lookup import ToolRules
     from medassay.errors import InputError
@@ -324,7 +327,7 @@ def _tool_rules(path: Path | None) -> Any:
         rules = TypeAdapter(ToolRules).validate_json(
             json.dumps(given, default=str), strict=True
         )
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+    except (OSError, ValueError) as error:  # pydantic's and tomllib's errors are ValueErrors
         raise InputError(f"{path}: no usable table [tools]: {error}") from None
     if (problem := rules.problem()) is not None:
         raise InputError(f"{path}: {problem}")
@@ -400,12 +403,12 @@ def duplicates(
     from medassay.bank.near import NearIndex, compared_text
     from medassay.cli.bank import load
 
-    names: list[tuple[str, str]] = []
+    names: list[tuple[int, str, str]] = []  # place of the bank, its name, the item
     texts: list[str] = []
-    for name in banks:
+    for place, name in enumerate(banks):
         bank = load(name)
         for item in bank.items:
-            names.append((bank.name, item.id))
+            names.append((place, bank.name, item.id))
             texts.append(compared_text(item))
     index = NearIndex(texts)
     pairs = {  # equal texts stand for each other: what one is near to, all are
@@ -420,23 +423,27 @@ def duplicates(
     )
     if out.json:
         rows = [
-            {"first": list(a), "second": list(b), "similarity": round(-s, 4), "by": by}
+            {"first": list(a[1:]), "second": list(b[1:]), "similarity": round(-s, 4), "by": by}
             for s, a, b, by in found
         ]
         out.document({"items": len(texts), "pairs": rows})
     else:
         for similarity, first, second, by in found:
-            out.result(f"{-similarity:.3f} {' '.join(first)}  {' '.join(second)} ({by})")
+            out.result(
+                f"{-similarity:.3f} {' '.join(first[1:])}  {' '.join(second[1:])} ({by})"
+            )
         out.say(f"{len(found)} pairs among {len(texts)} items")
     if found:
         raise typer.Exit(1)
 
 
-def _are_two(first: tuple[str, str], second: tuple[str, str], *, across: bool) -> bool:
+def _are_two(
+    first: tuple[int, str, str], second: tuple[int, str, str], *, across: bool
+) -> bool:
     """Return whether two items may be duplicates: quiz and open form of one question of a bank are one question."""
     if first[0] != second[0]:
         return True
-    bases = {name.removesuffix("-quiz").removesuffix("-open") for _, name in (first, second)}
+    bases = {name.removesuffix("-quiz").removesuffix("-open") for *_, name in (first, second)}
     return not across and len(bases) == 2
 
 

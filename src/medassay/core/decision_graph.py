@@ -12,6 +12,7 @@ from medassay.core.jsontext import storable
 from medassay.errors import InputError
 
 MOST_NODES, MOST_LEVELS = 2000, 40  # of a graph that a model wrote
+_DEEPEST_TREE = 100  # levels of objects within objects
 _KEYS = frozenset(("node", "content", "children"))
 
 
@@ -91,9 +92,19 @@ class DecisionGraph:
             )
         return made[0]
 
+    @property
+    def levels(self) -> int:
+        """Return how many boxes the longest way has."""
+        below = [1] * len(self.nodes)
+        for at in self.upwards():
+            below[at] += max((below[child] for child in self.nodes[at].children), default=0)
+        return below[0]
+
     def to_json(self) -> dict[str, Any]:
         """Return the tree; of a graph that is no tree of bearable size its boxes, each with the places of those that follow."""
         try:
+            if self.levels > _DEEPEST_TREE:
+                raise InputError("deeper than JSON is written")
             return self.to_tree()
         except InputError:
             boxes = [
@@ -274,7 +285,9 @@ def _root(below: Mapping[str, Mapping[str, None]], ends: Set[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(storable(text).split())
+    """Return a text on one line, without characters that steer a terminal or the direction of reading."""
+    joined = " ".join(storable(text).split())
+    return joined if joined.isprintable() else "".join(c for c in joined if c.isprintable())
 
 
 def contract_problem(value: Any) -> str | None:

@@ -128,6 +128,10 @@ def corrections_study(
             "no model was asked in one setting before and after; expected the same plan on both versions"
         )
     shared = sorted(first.records.keys() & second.records.keys())
+    if not shared:
+        raise InputError(
+            "no item is in the runs before and after; expected two versions of one bank"
+        )
     changed = [p for p in shared if _content(first.records[p]) != _content(second.records[p])]
     made = [_row(first, second, one, changed) for one in rows]
     tested = [row for row in made if row["p"] is not None]

@@ -107,7 +107,7 @@ class ExamMaker:
         made = str(self._wanted.year or "")
         told = {"file": path.name, "cited": self._cited, "questions": len(found), "made": made}
         basis = basis_of(told)
-        if self._workshop.done("source", path.stem, basis) is None:
+        if not self._workshop.is_latest("source", path.stem, basis):
             self._workshop.note(
                 "source", path.stem, "made", basis=basis, by=BY_PROGRAM, result=told
             )

@@ -72,8 +72,12 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
         if name in seen:
             raise InputError(f"{path} row {number + 1}: the id '{name}' occurs twice")
         seen.add(name)
-        options = tuple(o for n in range(1, _MOST + 1) if (o := cells[f"op{n}"]))
-        yield _checked(name, cells["question"], options, cells)
+        options = [cells[f"op{n}"] for n in range(1, _MOST + 1)]
+        while (
+            options and not options[-1]
+        ):  # an exam has four, or five; one that is empty between others is no option
+            options.pop()
+        yield _checked(name, cells["question"], tuple(options), cells)
 
 
 def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -120,7 +124,7 @@ def read_keys(path: Path) -> dict[int, str]:
     for row, cells in enumerate(read_csv(path), 2):
         if not {"number", "cop"} <= cells.keys():
             raise InputError(f"{path}: columns {', '.join(cells)}; expected number, cop")
-        if not cells["number"].strip().isdigit():
+        if not re.fullmatch("[0-9]{1,4}", cells["number"].strip()):
             raise InputError(
                 f"{path} row {row}: number '{cells['number']}'; expected a whole number"
             )
@@ -135,14 +139,16 @@ def _checked(
     exam_id: str, question: str, options: tuple[str, ...], cells: Mapping[str, str]
 ) -> ExamQuestion:
     key = cells["cop"].strip()
-    cop = int(key) if key.isdigit() else "abcde".find(key.lower()) + 1 if len(key) == 1 else 0
+    cop = "12345abcde".find(key.lower()) % _MOST + 1 if re.fullmatch("[1-5a-eA-E]", key) else 0
     year = cells["year"]
+    question, options = _one_line(question), tuple(map(_one_line, options))
+    whole = all(text and text.isprintable() for text in (question, *options))
     same = {" ".join(option.casefold().split()) for option in options}
     dropped = ""
     if not key or _WITHDRAWN.fullmatch(key) or key == "0":
         dropped = IMPUGNED
     elif (
-        not question
+        not whole
         or not _FEWEST <= len(options) <= _MOST
         or len(same) < len(options)
         or not 1 <= cop <= len(options)
@@ -153,7 +159,7 @@ def _checked(
         question=question,
         options=options,
         cop=None if dropped else cop,
-        year=int(year) if year.isdigit() else None,
+        year=int(year) if re.fullmatch("[0-9]{4}", year) else None,
         category=cells["category"],
         dropped=dropped,
     )
@@ -217,7 +223,11 @@ def _is_option(one: _Marked, number: int, so_far: int, after: _Marked | None) ->
 
 
 def _joined(lines: list[str]) -> str:
-    return " ".join(" ".join(lines).split())
+    return _one_line(" ".join(lines))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 _NEGATIVE_ANY = re.compile(r"\b(?:incorrect|except|false|not correct)\b", re.IGNORECASE)

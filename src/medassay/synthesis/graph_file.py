@@ -4,7 +4,6 @@ What stands at an arrow ("yes", "below 30") becomes a box of its own between the
 """
 
 import csv
-import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -77,24 +76,27 @@ def _json(data: bytes) -> DecisionGraph:
     return read_decision_graph(parse_json(data, "decision graph"))
 
 
-_ARROW = re.compile(r"\s*(?:->|→)\s*")
+_ARROW = re.compile("->|→")
 
 
 def _edge_table(data: bytes) -> DecisionGraph:
     """Read lines of names joined by arrows, or columns source, target and perhaps label."""
     text = _text(data)
-    rows = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    rows = [line.strip() for line in text.splitlines() if line.strip()]
     drawn = _Drawn()
     if rows and all(_ARROW.search(row) for row in rows):
         for row in rows:
-            names = _ARROW.split(row.strip())
+            names = [name.strip() for name in _ARROW.split(row)]
             if not all(names):
                 raise InputError(f"line '{row[:60]}': an arrow without a name at its end")
             for start, end in pairwise(names):
                 drawn.arrow(start, end)
         return drawn.graph()
     mark = "\t" if rows and "\t" in rows[0] else ","
-    table = csv.reader(io.StringIO("\n".join(rows)), delimiter=mark, skipinitialspace=True)
+    try:
+        table = [*csv.reader(rows, delimiter=mark, skipinitialspace=True, strict=True)]
+    except csv.Error as error:
+        raise InputError(f"not readable as a table of edges: {error}") from None
     for number, cells in enumerate(table, 1):
         names = [cell.strip() for cell in cells]
         if number == 1 and names[:2] in (["source", "target"], ["from", "to"]):
@@ -131,6 +133,8 @@ def _graphml(data: bytes) -> DecisionGraph:
         TypeError,
     ) as error:
         raise InputError(f"not readable as GraphML: {error}") from None
+    if "None" in read and b'id="None"' not in data:
+        raise InputError("GraphML with an edge that lacks its source or target")
     if not read.is_directed():
         raise InputError('GraphML of an undirected graph; expected edgedefault="directed"')
     drawn = _Drawn()

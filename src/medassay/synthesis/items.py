@@ -25,8 +25,9 @@ def note_items(
     for record, sources in records:
         name = record["id"]
         check_record(record, f"item '{name}'", {record["domain"]})
-        if name in lines:
-            raise InputError(f"item '{name}' is made twice; expected ids that differ")
+        if name in lines or name == "all":
+            why = "is made twice" if name in lines else "means every item in a decision"
+            raise InputError(f"item id '{name}' {why}; expected ids that differ")
         basis = basis_of(record)
         event = workshop.done("item", name, basis) or workshop.note(
             "item", name, "made", basis=basis, by=BY_PROGRAM, sources=sources, result=record
@@ -34,8 +35,7 @@ def note_items(
         lines[name] = event.hash
     told = {"items": list(lines.values()), "ended": [event.hash for event in ended]}
     basis = basis_of(told)
-    latest = workshop.latest("plan", LISTED)
-    if latest is None or latest.record["basis"] != basis:
+    if not workshop.is_latest("plan", LISTED, basis):
         workshop.note("plan", LISTED, "made", basis=basis, by=BY_PROGRAM, result=told)
 
 

@@ -175,3 +175,16 @@ def count_paths(graph: DecisionGraph, max_per_leaf: int = MOST_PER_LEAF) -> Path
         ways=ways[0],
         kept=len(paths(graph, max_per_leaf)),
     )
+
+
+def told_count(count: int) -> str:
+    """Return a number of ways as text; one of more than thirty digits by its size.
+
+    Examples
+    --------
+    >>> told_count(1234), told_count(8**251)
+    ('1234', 'about 10^226')
+    """
+    if count.bit_length() <= 100:
+        return str(count)
+    return f"about 10^{int((count.bit_length() - 1) * 0.30103)}"

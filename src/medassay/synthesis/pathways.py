@@ -20,7 +20,7 @@ from medassay.synthesis.author import Author
 from medassay.synthesis.graph_file import READERS, load_graph
 from medassay.synthesis.jobs import Job, Stage, decision_on, event_of, value_of
 from medassay.synthesis.pathway import Path as Way
-from medassay.synthesis.pathway import count_paths, paths, same_leaf, subject_of
+from medassay.synthesis.pathway import count_paths, paths, same_leaf, subject_of, told_count
 from medassay.synthesis.plan import SynthesisPlan
 from medassay.synthesis.question import Question, read_question, read_reply, shuffled
 from medassay.synthesis.refine import path_of, read_steps, refined
@@ -61,6 +61,12 @@ class PathwayMaker:
         self._author = authors[plan.generator]
         self._files = source_files(base / wanted.sources)
         self._graphs = self._graph_files(base)
+        documents = {path.stem for path in self._files}
+        for table in ("conditions", "domains", "dates"):
+            if strange := sorted(getattr(wanted, table).keys() - documents):
+                raise InputError(
+                    f"'pathways.{table}.{strange[0]}': no document is named so; there are {', '.join(sorted(documents))}"
+                )
         self._sources: dict[str, Source] = {}
         self._jobs: dict[str, Job] = {}
         self._ways: list[_Found] = []
@@ -72,7 +78,12 @@ class PathwayMaker:
         folder = base / self._wanted.graphs
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder; 'pathways.graphs' names one of graphs")
-        found = {p.stem: p for p in sorted(folder.iterdir()) if p.suffix.lower() in READERS}
+        files = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in READERS]
+        found = {path.stem: path for path in files}
+        if twice := [path for path in files if found[path.stem] != path]:
+            raise InputError(
+                f"{twice[0]}: another graph has the same name; expected one for a document"
+            )
         if strange := sorted(found.keys() - {path.stem for path in self._files}):
             raise InputError(
                 f"{found[strange[0]]}: no document is named '{strange[0]}'; graphs bear the names of their documents"
@@ -116,7 +127,7 @@ class PathwayMaker:
         if source.pictures:
             told["pages"] = [str(p.relative_to(self._workshop.folder)) for p in source.pictures]
         basis = basis_of(told, source.text)
-        if self._workshop.done("source", source.name, basis) is None:
+        if not self._workshop.is_latest("source", source.name, basis):
             self._workshop.note(
                 "source", source.name, "made", basis=basis, by=BY_PROGRAM, result=told
             )
@@ -246,11 +257,11 @@ class PathwayMaker:
         counts = count_paths(graph, self._wanted.max_per_leaf)
         kept = paths(graph, self._wanted.max_per_leaf)
         basis = basis_of([way.full_text for way in kept], counts.ways)
-        if self._workshop.done("paths", source.name, basis) is None:
+        if not self._workshop.is_latest("paths", source.name, basis):
             told = {
                 "nodes": counts.nodes,
                 "leaves": counts.leaves,
-                "ways": str(counts.ways),  # of a graph this may be any number
+                "ways": told_count(counts.ways),
                 "kept": counts.kept,
             }
             self._workshop.note(

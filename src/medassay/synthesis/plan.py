@@ -129,7 +129,7 @@ class SynthesisPlan:
 
 MAKERS = ("pathways", "proposals", "exam", "translation")
 _PLAN = TypeAdapter(SynthesisPlan)
-_FEWEST = {"seed": 0, "attempts": 1}
+_MOST_ATTEMPTS = 100
 _MOST_ROUNDS = 10
 
 
@@ -145,7 +145,7 @@ def load_synthesis_plan(path: Path) -> SynthesisPlan:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a plan of items to make") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not readable as TOML: {error}") from None
     known = {one.name for one in fields(SynthesisPlan)}
     for key in data:
@@ -172,9 +172,22 @@ def _problems(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
         yield "plan", f"{found}; expected one of the tables [{'], ['.join(MAKERS)}]"
     if not re.fullmatch(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*", plan.name):
         yield "name", f"{plan.name!r}; expected a name without slashes, not hidden"
-    for name, least in _FEWEST.items():
-        if getattr(plan, name) < least:
-            yield name, f"{getattr(plan, name)}; at least {least} is needed"
+    elif not plan.name.strip() or plan.name == "overall":
+        yield (
+            "name",
+            f"{plan.name!r}; expected a name, and not 'overall', which names a ranking",
+        )
+    if plan.seed < 0:
+        yield "seed", f"{plan.seed}; at least 0 is needed"
+    if not 1 <= plan.attempts <= _MOST_ATTEMPTS:
+        yield "attempts", f"1 to {_MOST_ATTEMPTS} are possible; at least 1 is needed"
+    if not plan.licence.strip():
+        yield "licence", 'empty; expected text, as "CC0-1.0"'
+    if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", plan.language):
+        yield "language", f"{plan.language!r:.40}; expected the code of a language, as en"
+    for name, bound in asdict(plan.budget).items():
+        if bound is not None and not 0 <= bound < 1e15:
+            yield f"budget.{name}", f"{bound!r:.40}; expected a number from 0"
     if not plan.generator and not (plan.exam is not None and not plan.exam.open_versions):
         yield "generator", "absent; name the entry of the models file that writes"
     yield from _table_problems(plan)
@@ -184,8 +197,14 @@ def _table_problems(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
     pathways, proposals, exam = plan.pathways, plan.proposals, plan.exam
     if pathways is not None and pathways.max_per_leaf < 1:
         yield "pathways.max_per_leaf", "at least 1 is needed"
-    if pathways is not None and not pathways.versions:
-        yield "pathways.versions", 'empty; expected "quiz", "open" or both'
+    if pathways is not None and len(set(pathways.versions)) != max(1, len(pathways.versions)):
+        yield "pathways.versions", 'expected "quiz", "open" or both, each once'
+    for name, domain in _domains(plan):
+        if not domain.strip() or domain == "overall":
+            yield (
+                name,
+                f"{domain!r}; expected a domain, and not 'overall', which names a ranking",
+            )
     if proposals is not None and not (
         proposals.topics and all(map(str.strip, proposals.topics))
     ):
@@ -194,3 +213,11 @@ def _table_problems(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
         yield "proposals.rounds", f"{proposals.rounds}; 1 to {_MOST_ROUNDS} are possible"
     if exam is not None and exam.open_versions and not exam.selector:
         yield "exam.selector", "absent; open versions need a model that chooses between two"
+
+
+def _domains(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
+    if plan.pathways is not None:
+        for document, domain in plan.pathways.domains.items():
+            yield f"pathways.domains.{document}", domain
+    if plan.proposals is not None:
+        yield "proposals.domain", plan.proposals.domain

@@ -98,7 +98,9 @@ def checked_options(given: Any) -> tuple[str, ...]:
     texts = [checked_text(one, "an option", _LONGEST_OPTION) for one in given]
     prefixes = [_PREFIX.match(text) for text in texts]
     if all(p is not None and p[1].upper() == LETTERS[at] for at, p in enumerate(prefixes)):
-        texts = [_PREFIX.sub("", text) for text in texts]
+        texts = [
+            checked_text(_PREFIX.sub("", text), "an option", _LONGEST_OPTION) for text in texts
+        ]
     if len({same_leaf(text) for text in texts}) < OPTIONS:
         raise ValueError("two options are the same; expected five different ones")
     return tuple(texts)

@@ -5,6 +5,7 @@ journal's line comes last.
 """
 
 import datetime as dt
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from medassay.core.canonical import canonical
 from medassay.core.item import LETTERS
 from medassay.errors import GateError, InputError
 from medassay.synthesis.decide import decide
-from medassay.synthesis.items import accepted, present_items
+from medassay.synthesis.items import accepted, present_items, undecided
 from medassay.synthesis.limits import card_of, plan_of
 from medassay.synthesis.reviewing import Corrected, corrected, is_correction
 from medassay.synthesis.workshop import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
@@ -49,6 +50,11 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     GateError
         When nothing changed since the last version.
     """
+    if not reason.strip():
+        raise InputError("release: a reason is needed; it is written into CHANGES.md")
+    registered_hash(
+        lock, ""
+    )  # a lock that cannot be read stops here, before anything is written
     if is_correction(workshop):
         return _release_corrections(workshop, reason, lock, today)
     found = accepted(workshop)
@@ -67,10 +73,33 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
             f"{folder}: the accepted items equal those of {latest['result']['version']}; nothing to release"
         )
     _refuse_changed(folder, latest, records)
+    gone = _gone(workshop, latest, records)
+    why = f"{' '.join(reason.split())}{f' No longer made: {gone}.' if gone else ''}"
     card = card_of(workshop, found, read_card(folder) if folder.exists() else {}, today)
-    version, content = _bind(folder, card, records, reason, lock, today)
-    _note_release(workshop, version, content, basis, records, reason)
+    version, content = _bind(folder, card, records, why, lock, today)
+    _note_release(workshop, version, content, basis, records, why)
     return folder, version, content
+
+
+def _gone(workshop: Workshop, latest: Mapping[str, Any] | None, records: Records) -> str:
+    """Return the released items that the plan makes no more; refuse to lose some that only wait for a decision.
+
+    Raises
+    ------
+    GateError
+        Naming released items that were made anew, so that they wait.
+    """
+    before = (
+        [] if latest is None else [n for n in latest["result"]["items"] if n not in records]
+    )
+    waiting = {event.place[1] for event in undecided(workshop)}
+    if again := [name for name in before if name in waiting]:
+        raise GateError(
+            f"{len(again)} released items were made anew and wait for a decision, first '{again[0]}'; decide about them "
+            "(remove takes them out), then release"
+        )
+    present = {event.place[1] for event in present_items(workshop)}
+    return ", ".join(name for name in before if name not in present)
 
 
 def _last_release(workshop: Workshop) -> Mapping[str, Any] | None:
@@ -150,6 +179,10 @@ def _bind(
 
 def _rewrite(folder: Path, card: Mapping[str, Any], records: Records) -> None:
     """Put new items and limits into a bank folder; its version stays until the release."""
+    with tempfile.TemporaryDirectory(
+        dir=folder.parent
+    ) as made:  # what is no valid bank replaces none
+        write_bank(Path(made) / "bank", dict(card), records.values())
     lines = b"".join(canonical(records[name]) + b"\n" for name in sorted(records))
     # The card first: it may name domains that the new items need; those of old items stay until then.
     domains = sorted({*card["domains"], *read_card(folder)["domains"]})
@@ -290,7 +323,11 @@ def _twins(records: Records, name: str) -> list[str]:
         for other, record in records.items()
         if other == name
         or (asked and record.get("meta", {}).get("question") == asked)
-        or (not asked and base != name and other == f"{base}-open")
+        or (
+            not asked
+            and other == f"{base}-open" != f"{name}-open"
+            and record["question"] == records[name]["question"]
+        )
     ]
 
 

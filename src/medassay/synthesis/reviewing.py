@@ -112,7 +112,11 @@ def _records(flaws: Flaws, bank: Bank, spec: ModelSpec) -> dict[str, dict[str, A
             f"bank '{bank.name}' {bank.version} is not what the runs asked; expected the version of the runs, unchanged"
         )
     wanted = {flaw.item for flaw in flaws.selected.flaws}
-    found = {i.id: record for i, record in bank_records(bank) if (i.domain, i.id) in wanted}
+    found = {
+        i.id: record
+        for i, record in bank_records(bank)
+        if (i.domain, i.id) in wanted and i.form == "choice"
+    }
     for name, record in found.items():
         meta = record.get("meta", {})
         if spec.family in (meta.get("family"), meta.get("of_family")):
@@ -135,7 +139,7 @@ def _note_plan(
     told = {"plan": plan, "models": {spec.id: model}}
     told |= {"content_sha256": bank.content_hash, "flaws": flaws.to_dict()}
     basis = basis_of(told)
-    if workshop.done("plan", "plan", basis) is None:
+    if not workshop.is_latest("plan", "plan", basis):
         workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=told)
 
 

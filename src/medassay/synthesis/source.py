@@ -216,7 +216,7 @@ def _inline(parts: Sequence[Any]) -> str:
 
 
 # What stands for a hyphen at the end of a line in texts of PDF files.
-_BROKEN = re.compile(r"(\w+)[-\u2010\u00ad\ufffe\x02][ \t]*\n[ \t]*(\w+)")
+_BROKEN = re.compile(r"\b(\w+)[-\u2010\u00ad\ufffe\x02][ \t]*\n[ \t]*(\w+)")
 
 
 def clean_text(text: str) -> str:
@@ -231,7 +231,7 @@ def clean_text(text: str) -> str:
     """
     whole = storable(text).replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n")
     whole = unicodedata.normalize("NFC", whole)
-    hyphened = set(re.findall(r"\w+-\w+", whole.casefold()))
+    hyphened = set(re.findall(r"\b\w+-\w+", whole.casefold()))
 
     def joined(found: re.Match[str]) -> str:
         first, second = found[1], found[2]

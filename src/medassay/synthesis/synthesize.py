@@ -152,6 +152,13 @@ def _note_plan(workshop: Workshop, wanted: _Wanted) -> None:
     }
     told = {"plan": {**wanted.plan.to_dict(), "maker": wanted.plan.maker}, "models": models}
     basis = basis_of(told)
+    _refuse_other(workshop, wanted)
+    if not workshop.is_latest("plan", "plan", basis):
+        workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=told)
+
+
+def _refuse_other(workshop: Workshop, wanted: _Wanted) -> None:
+    """Refuse a workshop in which something else was made."""
     before = workshop.latest("plan", "plan")
     if before is not None and before.result["plan"].get("maker") != wanted.plan.maker:
         raise InputError(
@@ -161,8 +168,6 @@ def _note_plan(workshop: Workshop, wanted: _Wanted) -> None:
         raise InputError(
             f"{workshop.folder}: a workshop of '{before.result['plan']['name']}'; expected a new folder for '{wanted.plan.name}'"
         )
-    if workshop.done("plan", "plan", basis) is None:
-        workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=told)
 
 
 def summary(workshop: Workshop, asker: Asker | None, failed: Mapping[str, str]) -> Made:
@@ -198,6 +203,7 @@ def preview(path: Path, to: Path, *, workspace: Path) -> dict[str, Any]:
         if (to / JOURNAL).is_file():
             shutil.copyfile(to / JOURNAL, copy / JOURNAL)
         with open_workshop(copy) as workshop, ResponseStore(Path(made) / "responses") as store:
+            _refuse_other(workshop, wanted)
             asker = Asker(wanted.specs, {}, store, wanted.plan.budget, seed=wanted.plan.seed)
             rows = priced(wanted.maker(workshop, asker).stages(), workshop)
     return {"plan": wanted.plan.name, "maker": wanted.plan.maker, "stages": rows, **sums(rows)}

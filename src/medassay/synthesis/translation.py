@@ -62,7 +62,7 @@ class TranslationMaker:
             "limits": self._bank.limits,
         }
         basis = basis_of(told)
-        if self._workshop.done("source", self._bank.name, basis) is None:
+        if not self._workshop.is_latest("source", self._bank.name, basis):
             self._workshop.note(
                 "source", self._bank.name, "made", basis=basis, by=BY_PROGRAM, result=told
             )

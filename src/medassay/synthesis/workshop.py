@@ -139,6 +139,11 @@ class Workshop:
         """Return how a step ended if it was made from the same inputs."""
         return self._done.get((step, subject, basis))
 
+    def is_latest(self, step: Step, subject: str, basis: str) -> bool:
+        """Return whether a step was last done from these inputs; what counts now may have been done before something else was."""
+        latest = self.latest(step, subject)
+        return latest is not None and latest.record.get("basis") == basis
+
     def line(self, line_hash: str) -> Event | None:
         """Return the event with a hash, None if there is none."""
         return self._by_hash.get(line_hash)
