@@ -41,6 +41,11 @@ def test_a_torn_line_is_dropped_and_written_anew(tmp_path):
             note(shop, "c")
         assert [event.place[1] for event in read_workshop(tmp_path / "w").events] == ["a", "c"]
         path.write_bytes(whole)
+    path.write_bytes(whole + b"x" * 5000)  # longer than the line that comes in its place
+    with open_workshop(tmp_path / "w") as shop:
+        note(shop, "c")
+    assert [event.place[1] for event in read_workshop(tmp_path / "w").events] == ["a", "b", "c"]
+    assert path.read_bytes().endswith(b"}\n")
 
 
 def test_every_flipped_byte_is_told_with_its_line(tmp_path):
