@@ -1,7 +1,6 @@
 """`medassay bank synthesize`, `paths`, `queue`, `decide`: making items, and people's word on each."""
 
 import datetime as dt
-import json
 import os
 import sys
 from pathlib import Path
@@ -315,20 +314,17 @@ def flaws(
 def _tool_rules(path: Path | None) -> Any:
     if path is None:
         return None
-    import tomllib
+    from dataclasses import fields
 
     from pydantic import TypeAdapter
 
     from medassay.core.lookup import ToolRules
+    from medassay.core.plan_file import read_toml, typed
     from medassay.errors import InputError
 
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8")).get("tools", {})
-        rules = TypeAdapter(ToolRules).validate_json(
-            json.dumps(given, default=str), strict=True
-        )
-    except (OSError, ValueError) as error:  # pydantic's and tomllib's errors are ValueErrors
-        raise InputError(f"{path}: no usable table [tools]: {error}") from None
+    given = read_toml(path, "--tools names a TOML file with a table [tools]").get("tools", {})
+    known = {one.name for one in fields(ToolRules)}
+    rules = typed(TypeAdapter(ToolRules), given, known, f"{path}: [tools]")
     if (problem := rules.problem()) is not None:
         raise InputError(f"{path}: {problem}")
     if "doc_retrieval" in rules.use:

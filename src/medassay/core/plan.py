@@ -1,16 +1,15 @@
 """`Plan`: the frozen wish that a run fulfils. TOML in, record out, and back."""
 
-import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.lookup import CONTEXTS, Retrieval, ToolRules
+from medassay.core.plan_file import read_toml, typed
 from medassay.core.relaxed import Setting as RelaxedSetting
 from medassay.core.trial import Mode, Setting
 from medassay.errors import InputError
@@ -171,19 +170,7 @@ def rules_from_dict(data: Mapping[str, Any]) -> DdxRules:
 
 def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
     """Return the plan in `data`; `where` names the file in errors."""
-    known = {f.name for f in fields(Plan)}
-    for key in data:
-        if key not in known:
-            raise InputError(
-                f"{where}: unknown key '{key}'; known are {', '.join(sorted(known))}"
-            )
-    try:
-        # Strict and as JSON: true is no number, but a list is a tuple.
-        plan = _PLAN.validate_json(json.dumps(data, default=str), strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "plan"
-        raise InputError(f"{where}: '{field}': {first['msg']}") from error
+    plan = typed(_PLAN, data, {f.name for f in fields(Plan)}, where)
     for field, least in (("repeats", 1), ("few_shot_k", 1), ("n_resamples", 100), ("seed", 0)):
         if getattr(plan, field) < least:
             raise InputError(
@@ -233,10 +220,4 @@ def _lookup_problem(plan: Plan) -> str | None:
 
 def load_plan(path: Path) -> Plan:
     """Return the plan in a TOML file; paths in it are relative to the file's folder."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such plan file; `medassay init` writes one") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: not readable as TOML: {error}") from error
-    return plan_from_dict(data, str(path))
+    return plan_from_dict(read_toml(path, "`medassay init` writes one"), str(path))

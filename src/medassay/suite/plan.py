@@ -1,14 +1,14 @@
 """`SuitePlan`: which suites of which models; TOML in, record out."""
 
-import json
 import tomllib
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.plan_file import read_toml, typed
 from medassay.core.relaxed import Setting
 from medassay.errors import InputError
 from medassay.suite.catalog import BENCHMARKS, SUITES
@@ -97,17 +97,6 @@ def is_suite(path: Path) -> bool:
 
 def load_suite_plan(path: Path) -> SuitePlan:
     """Return the plan in a TOML file; its models file is relative to the file's folder."""
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    data = read_toml(path, "expected the plan of a suite")
     known = {f.name for f in fields(SuitePlan)}
-    for key in data:
-        if key not in known:
-            raise InputError(
-                f"{path}: unknown key '{key}'; known are {', '.join(sorted(known))}"
-            )
-    try:
-        plan = _PLAN.validate_json(json.dumps(data, default=str), strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "plan"
-        raise InputError(f"{path}: '{field}': {first['msg']}") from error
-    return checked(plan, str(path))
+    return checked(typed(_PLAN, data, known, str(path)), str(path))

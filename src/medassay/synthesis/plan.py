@@ -3,17 +3,16 @@
 One of four tables says which maker works: [pathways], [proposals], [exam] or [translation].
 """
 
-import json
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.plan import Budget
+from medassay.core.plan_file import read_toml, typed
 from medassay.errors import InputError
 from medassay.synthesis.pathway import MOST_PER_LEAF
 
@@ -141,24 +140,8 @@ def load_synthesis_plan(path: Path) -> SynthesisPlan:
     InputError
         Naming the file, the field and what was expected.
     """
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; expected a plan of items to make") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not readable as TOML: {error}") from None
-    known = {one.name for one in fields(SynthesisPlan)}
-    for key in data:
-        if key not in known:
-            raise InputError(
-                f"{path}: unknown key '{key}'; known are {', '.join(sorted(known))}"
-            )
-    try:
-        plan = _PLAN.validate_json(json.dumps(data, default=str), strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "plan"
-        raise InputError(f"{path}: '{place}': {first['msg']}") from None
+    data = read_toml(path, "expected a plan of items to make")
+    plan = typed(_PLAN, data, {one.name for one in fields(SynthesisPlan)}, str(path))
     for place, problem in _problems(plan):
         raise InputError(f"{path}: '{place}': {problem}")
     return plan
