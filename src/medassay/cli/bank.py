@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from medassay.cli import synthesis
+from medassay.cli import bank_export, decisions, duplicates, flaws, synthesis
 from medassay.cli.output import out
 from medassay.errors import GateError, InputError, UsageError
 
@@ -22,14 +22,14 @@ app = typer.Typer(
 )
 # Making items: what each of these does stands in its own module.
 _MAKING: dict[str, Callable[..., None]] = {
-    "decide": synthesis.decide,
-    "duplicates": synthesis.duplicates,
-    "export": synthesis.export,
-    "flaws": synthesis.flaws,
+    "decide": decisions.decide,
+    "duplicates": duplicates.duplicates,
+    "export": bank_export.export,
+    "flaws": flaws.flaws,
     "paths": synthesis.paths,
-    "queue": synthesis.queue,
+    "queue": decisions.queue,
     "synthesize": synthesis.synthesize,
-    "votes": synthesis.votes,
+    "votes": decisions.votes,
 }
 for _name, _command in _MAKING.items():
     app.command(_name)(_command)

@@ -1,0 +1,29 @@
+"""`medassay bank export`: a bank for other tools."""
+
+from pathlib import Path
+
+import typer
+
+from medassay.cli.output import out
+
+
+def export(
+    bank: str = typer.Argument(..., help="A bank's folder, or a shipped one's name."),
+    form: str = typer.Option(
+        ..., "--format", help="csv, parquet, hf (a Hugging Face data set) or lm-eval (tasks)."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder; default: by the bank's version and the format."
+    ),
+) -> None:
+    """Write a bank for other tools, with card and licence; private items are refused."""
+    from medassay.cli.bank import load
+    from medassay.exchange.bank_export import export_bank
+
+    found = load(bank)
+    made = export_bank(found, form, to or Path(f"{found.version}-{form}"))
+    files = sorted(str(path.relative_to(made)) for path in made.rglob("*") if path.is_file())
+    if out.json:
+        out.document({"path": str(made), "files": files})
+    else:
+        out.result(f"{made}: {', '.join(files)}")

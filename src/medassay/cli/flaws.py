@@ -1,0 +1,98 @@
+"""`medassay bank flaws`: items that are hard or flawed, and a review of them by another family."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from medassay.cli.output import out
+from medassay.errors import UsageError
+
+
+def flaws(
+    runs: list[Path] = typer.Argument(
+        ..., metavar="RUN…", help="Sealed runs of one bank, with the setting zero_shot."
+    ),
+    large: str = typer.Option(
+        "",
+        help="The two large models, comma-separated; default: the two of the largest stated size.",
+    ),
+    review: str = typer.Option(
+        "",
+        help="A model of another family that reviews each flawed item and proposes the simplest change.",
+    ),
+    bank: Path | None = typer.Option(None, help="--review: the bank's folder."),
+    to: Path | None = typer.Option(None, help="--review: the workshop of the corrections."),
+    models: Path = typer.Option(Path("models.json"), help="--review: the models file."),
+    tools: Path | None = typer.Option(
+        None,
+        help="--review: a TOML file with a table [tools], as in a plan: the reviewer may search.",
+    ),
+) -> None:
+    """Find items that are hard or flawed: wrong for both large models and for at least half of the small ones."""
+    from medassay.cli.run import watch
+    from medassay.storage.run import open_run
+    from medassay.synthesis.flaws import flaws_of_runs
+    from medassay.synthesis.reviewing import Commission, review_flaws
+
+    named = [name.strip() for name in large.split(",") if name.strip()]
+    found = flaws_of_runs([open_run(run) for run in runs], named)
+    document = found.to_dict()
+    if review:
+        if bank is None or to is None:
+            raise UsageError("--review needs --bank and --to")
+        wanted = Commission(
+            reviewer=review, models_file=models, bank=bank, tools=_tool_rules(tools)
+        )
+        document |= review_flaws(
+            found, wanted, to, secrets=os.environ, workspace=Path.cwd(), watch=watch
+        )
+    elif bank is not None or to is not None or tools is not None:
+        raise UsageError("--bank, --to and --tools go with --review")
+    if out.json:
+        out.document(document)
+        return
+    out.result(
+        f"{found.selected.items} items; wrong for {' and '.join(found.large)}: {len(found.selected.candidates)}; wrong also for at "
+        f"least half of {len(found.small)} small models: {len(found.selected.flaws)}"
+    )
+    if found.unsized:
+        out.say(
+            f"sizes not stated, taken as small: {', '.join(found.unsized)}; --large names the large ones"
+        )
+    for one in found.selected.flaws:
+        types = document.get("reviewed", {}).get(one.item[1])
+        told = (
+            "" if types is None else f"; proposed type {', '.join(map(str, types)) or 'none'}"
+        )
+        out.result(
+            f"  {one.item[1]}: {len(one.wrong_small)} of {one.n_small} small models wrong{told}"
+        )
+    for name, why in document.get("queue", {}).items():
+        out.result(f"  no usable review of {name}: {why}")
+    if to is not None:
+        out.say(f"nothing is changed before a person decides: medassay bank queue {to}")
+
+
+def _tool_rules(path: Path | None) -> Any:
+    if path is None:
+        return None
+    from dataclasses import fields
+
+    from pydantic import TypeAdapter
+
+    from medassay.core.lookup import ToolRules
+    from medassay.core.plan_file import read_toml, typed
+    from medassay.errors import InputError
+
+    given = read_toml(path, "--tools names a TOML file with a table [tools]").get("tools", {})
+    known = {one.name for one in fields(ToolRules)}
+    rules = typed(TypeAdapter(ToolRules), given, known, f"{path}: [tools]")
+    if (problem := rules.problem()) is not None:
+        raise InputError(f"{path}: {problem}")
+    if "doc_retrieval" in rules.use:
+        raise InputError(
+            f"{path}: 'tools.use': doc_retrieval searches an index of a plan; leave it out here"
+        )
+    return rules
