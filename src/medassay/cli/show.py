@@ -145,7 +145,7 @@ def _told_result(result: Any) -> list[str]:
         told = [
             f"{k}: {v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)}"
             for k, v in result.items()
-            if v not in ("", None)
+            if v not in ("", None) and k != "revisions"
         ]
     elif isinstance(result, list):
         told = (

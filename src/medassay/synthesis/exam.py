@@ -104,7 +104,8 @@ class ExamMaker:
                     f"{path}: an exam in a document needs its keys; 'exam.key' names a CSV with number, cop"
                 )
             found = list(read_exam_text(source, read_keys(self._base / self._wanted.key)))
-        made = str(self._wanted.year or "")
+        years = [self._wanted.year or question.year for question in found]
+        made = str(max((year for year in years if year), default=""))
         told = {"file": path.name, "cited": self._cited, "questions": len(found), "made": made}
         basis = basis_of(told)
         if not self._workshop.is_latest("source", path.stem, basis):

@@ -117,10 +117,8 @@ def _review_share(workshop: Workshop) -> str:
     decided = [decision_on(workshop, event) for event in present_items(workshop)]
     taken = [one for one in decided if one is not None and one.status in ("accept", "change")]
     singly = sum(not one.record.get("together") for one in taken)
-    people = len({one.record["by"]["person"] for one in taken})
     share = 100 * singly / len(taken) if taken else 0.0
-    who = "1 person" if people == 1 else f"{people} people"
-    return f"Decided by {who}: {singly} of {len(taken)} items one by one ({share:.0f} %), the others accepted together."
+    return f"Of {len(taken)} items {singly} ({share:.0f} %) were decided by people one by one, the others accepted together."
 
 
 def _source_age(workshop: Workshop) -> str:
