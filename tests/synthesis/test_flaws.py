@@ -5,6 +5,7 @@ import json
 import pytest
 from tests import makers
 from tests.bank.test_release import TODAY
+from tests.solver.services import Services
 
 import medassay
 from medassay.bank.folder import load_bank
@@ -265,6 +266,51 @@ def test_a_removed_item_leaves_the_bank(runs, tmp_path, cli):
     ]
     assert (tmp_path / "page/index.html").is_file()
     assert open_run(after.path).sealed
+
+
+def test_a_reviewer_may_search_and_what_it_looked_up_is_kept(runs, tmp_path, cli):
+    services = Services()
+    try:
+        turns = [[{"name": "pubmed_search", "arguments": {"query": "gout {item}", "k": 1}}]]
+        script = {
+            "reply": json.dumps(unchanged(1, types=[], path="Start -> Middle -> End")),
+            "tools": turns,
+        }
+        document = json.loads((tmp_path / "models.json").read_text())
+        for one in document["models"]:
+            if one["id"] == "checker":
+                one |= {"script": script, "capabilities": ["chat", "tools"]}
+        (tmp_path / "models.json").write_text(json.dumps(document))
+        rules = services.rules(use=["pubmed_search"])
+        lines = [f"{key} = {json.dumps(value)}" for key, value in rules.items()]
+        (tmp_path / "tools.toml").write_text("\n".join(["[tools]", *lines]) + "\n")
+        asked = [
+            "bank",
+            "flaws",
+            runs[0].path,
+            "--review",
+            "checker",
+            "--bank",
+            "bank",
+            "--to",
+            "shop",
+        ]
+        code, *_ = cli(*asked, "--tools", "tools.toml")
+        assert code == 0
+        event = read_workshop(tmp_path / "shop").latest("review", "q1-quiz")
+        assert event.result["types"] == []
+        [look] = event.record["calls"][0]["looked_up"]
+        assert (look["tool"], look["status"], json.loads(look["arguments"])["query"]) == (
+            "pubmed_search",
+            "ok",
+            "gout q1-quiz",
+        )
+        assert services.asked
+        (tmp_path / "tools.toml").write_text('[tools]\nuse = ["web"]\n')
+        code, _, errors = cli(*asked, "--tools", "tools.toml")
+        assert (code, "tools.toml" in errors) == (3, True)
+    finally:
+        services.stop()
 
 
 RECORD = items()[0]
