@@ -147,6 +147,9 @@ def test_a_question_is_asked_for_ten_times_and_then_waits_in_the_queue(tmp_path)
     decided(
         tmp_path, "change", f"question:{subject}", change=question(5), reason="written by hand"
     )
+    decided(tmp_path, "remove", f"question:{subject}")
+    assert make(tmp_path, plan).items == 6
+    decided(tmp_path, "change", f"question:{subject}", change=question(5), reason="after all")
     made = make(tmp_path, plan)
     assert (made.items, made.queue) == (8, [])
     record = (

@@ -1,6 +1,6 @@
 """Decisions of people: nothing becomes an item of a bank, and nothing in a bank is changed, without one on record."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from medassay.core.canonical import canonical
@@ -8,7 +8,13 @@ from medassay.core.decision_graph import contract_problem
 from medassay.errors import InputError
 from medassay.synthesis.correction import checked_correction, needs_rewriting
 from medassay.synthesis.exam import read_choice, read_only, read_version
-from medassay.synthesis.items import checked_change, manual_queue, present_items, undecided
+from medassay.synthesis.items import (
+    checked_change,
+    manual_queue,
+    present_items,
+    queued,
+    undecided,
+)
 from medassay.synthesis.jobs import decision_on, handle_of
 from medassay.synthesis.proposals import read_draft, read_verdict, state_of
 from medassay.synthesis.question import read_question
@@ -58,7 +64,8 @@ def decide(
         )
     if verb == "change" and len(handles) != 1:
         raise InputError(f"a change is of one thing; {len(handles)} are named")
-    found = [_find(workshop, handle) for handle in dict.fromkeys(handles)]
+    known = _decidable(workshop)
+    found = [_find(workshop, known, handle) for handle in dict.fromkeys(handles)]
     results = [_checked(workshop, event, verb, change) for event in found]
     for event, result in zip(found, results, strict=True):
         workshop.note(
@@ -76,11 +83,13 @@ def decide(
     return [handle_of(event.place) for event in found]
 
 
-def _find(workshop: Workshop, handle: str) -> Event:
-    """Return what a handle names: an item that the plan makes now, or what waits in the queue or for a review."""
-    known = {handle_of(event.place): event for event in present_items(workshop)}
-    known |= {handle_of(event.place): event for event in manual_queue(workshop)}
-    known |= {handle_of(event.place): event for event in workshop.all_latest("review")}
+def _decidable(workshop: Workshop) -> dict[str, Event]:
+    """Return what may be decided about, once or again: the items that the plan makes now, its queue, and reviews."""
+    events = (*present_items(workshop), *queued(workshop), *workshop.all_latest("review"))
+    return {handle_of(event.place): event for event in events}
+
+
+def _find(workshop: Workshop, known: Mapping[str, Event], handle: str) -> Event:
     step, sign, subject = handle.partition(":")
     former = [one for one in _STEPS if sign and one == step and workshop.latest(one, subject)]
     if handle not in known and (former or workshop.latest("item", handle)):

@@ -64,10 +64,14 @@ def left_out(workshop: Workshop) -> dict[str, int]:
     return dict(found)
 
 
+def queued(workshop: Workshop) -> list[Event]:
+    """Return what no machine could finish, decided by a person or not."""
+    return [event for event in _listed(workshop, "ended") if event.status == "queued"]
+
+
 def manual_queue(workshop: Workshop) -> list[Event]:
     """Return what no machine could finish and nobody has decided about."""
-    queued = (event for event in _listed(workshop, "ended") if event.status == "queued")
-    return [event for event in queued if decision_on(workshop, event) is None]
+    return [event for event in queued(workshop) if decision_on(workshop, event) is None]
 
 
 def undecided(workshop: Workshop) -> list[Event]:
