@@ -92,7 +92,13 @@ def run(
     return pipeline.run(plan, secrets=given, workspace=workspace, tell=tell)
 
 
+# Folders with a face of their own, as `medassay.synthesis.paths`: loaded when they are named.
+_FOLDERS = ("solver", "synthesis")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _FOLDERS:
+        return import_module(f"{__name__}.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path as File
 
 import pytest
@@ -25,6 +27,14 @@ def test_golden_graphs_give_the_golden_paths(golden):
     pairs = [[name, end] for name, ends in known["edges"].items() for end in ends]
     assert steps(pairs) == known["kept"]
     assert steps(tree["tree"]) == tree["paths"]
+
+
+def test_paths_are_at_hand_from_the_package_itself():
+    code = "import medassay; print(medassay.synthesis.paths([['A', 'B']])[0].text)"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == "A -> B\n"
 
 
 @st.composite
