@@ -67,6 +67,17 @@ def test_a_deep_graph_is_journalled_and_read_again(tmp_path):
     assert len(event.result["boxes"]) == 400
 
 
+def test_a_graph_with_more_ways_than_can_be_written_as_a_number_is_journalled(tmp_path):
+    write_shop(tmp_path)
+    levels = range(80)
+    edges = {f"{n}-{at}": [f"{n + 1}-{to}" for to in "abcd"] for n in levels for at in "abcd"}
+    edges["root"] = [f"0-{at}" for at in "abcd"]
+    (tmp_path / "graphs/fever.json").write_text(json.dumps({"edges": edges, "root": "root"}))
+    make(tmp_path)
+    told = read_workshop(tmp_path / "shop").latest("paths", "fever").result
+    assert (told["ways"], told["kept"]) == ("about 10^48", 8)
+
+
 @pytest.mark.parametrize(
     ("ending", "text", "says"),
     [

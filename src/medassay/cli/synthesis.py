@@ -119,7 +119,7 @@ def tell_made(to: Path, made: "Made", released: dict[str, str] | None = None) ->
 def _tell_preview(plan: Path, to: Path, *, to_stderr: bool = False) -> dict[str, Any]:
     from medassay.synthesis.synthesize import preview
 
-    found = preview(plan, to, workspace=Path.cwd())
+    found = preview(plan, to)
     if out.json and not to_stderr:
         out.document(found)
         return found

@@ -211,10 +211,6 @@ class PathwayMaker:
             event = self._workshop.done("text", source.name, basis_of(source.sha256))
             decided = None if event is None else decision_on(self._workshop, event)
             text = None if decided is None else decided.result
-        if text is not None:
-            folder = self._workshop.folder / "texts"
-            folder.mkdir(exist_ok=True)
-            (folder / f"{source.name}.txt").write_text(text + "\n", encoding="utf-8")
         return text
 
     def _graph(self, source: Source) -> DecisionGraph | None:
@@ -251,12 +247,15 @@ class PathwayMaker:
         (folder / f"{source.name}.json").write_text(tree + "\n", encoding="utf-8")
 
     def _found(self, source: Source) -> Iterator[_Found]:
-        graph = self._graph(source)
-        if graph is None or self._text(source) is None:
+        graph, text = self._graph(source), self._text(source)
+        if graph is None or text is None:
             return
+        folder = self._workshop.folder / "texts"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{source.name}.txt").write_text(text + "\n", encoding="utf-8")
         counts = count_paths(graph, self._wanted.max_per_leaf)
         kept = paths(graph, self._wanted.max_per_leaf)
-        basis = basis_of([way.full_text for way in kept], counts.ways)
+        basis = basis_of([way.full_text for way in kept], told_count(counts.ways))
         if not self._workshop.is_latest("paths", source.name, basis):
             told = {
                 "nodes": counts.nodes,

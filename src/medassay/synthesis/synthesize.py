@@ -135,7 +135,7 @@ def synthesize(
         ends = [event for job in done if (event := event_of(workshop, job)) is not None]
         ended = [event for event in ends if event.status == "queued"]
         note_items(workshop, maker.records(), [*maker.ended, *ended])
-        made = summary(workshop, asker, failed)
+        made = _summary(workshop, asker, failed)
     if failed:
         name, why = next(iter(failed.items()))
         raise IncompleteError(
@@ -170,13 +170,12 @@ def _refuse_other(workshop: Workshop, wanted: _Wanted) -> None:
         )
 
 
-def summary(workshop: Workshop, asker: Asker | None, failed: Mapping[str, str]) -> Made:
-    """Return what a workshop holds."""
+def _summary(workshop: Workshop, asker: Asker, failed: Mapping[str, str]) -> Made:
+    """Return what a workshop holds after a pass."""
     items = present_items(workshop)
     letters = Counter(
         e.result["expected"] for e in items if len(e.result.get("options", ())) > 1
     )
-    tally = None if asker is None else asker.tally
     return Made(
         items=len(items),
         queue=[
@@ -185,13 +184,13 @@ def summary(workshop: Workshop, asker: Asker | None, failed: Mapping[str, str]) 
         ],
         dropped=left_out(workshop),
         letters={letter: letters[letter] for letter in LETTERS if letters[letter]},
-        calls=0 if tally is None else tally.called,
-        replayed=0 if tally is None else tally.replayed,
+        calls=asker.tally.called,
+        replayed=asker.tally.replayed,
         failed=failed,
     )
 
 
-def preview(path: Path, to: Path, *, workspace: Path) -> dict[str, Any]:
+def preview(path: Path, to: Path) -> dict[str, Any]:
     """Return what the command would ask and cost at most, stage by stage, as far as it can be known; nothing is asked or written.
 
     Later stages follow from what earlier ones make: questions are counted once the decision graphs are there.
