@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,6 +46,28 @@ def load_models(path: Path) -> dict[str, ModelSpec]:
             )
         specs[spec.id] = spec
     return {name: spec for name, spec in specs.items() if spec.enabled}
+
+
+def named(
+    specs: Mapping[str, ModelSpec], name: str, where: str, models_file: str | Path
+) -> ModelSpec:
+    """Return the entry of a name.
+
+    Parameters
+    ----------
+    where : what named it, for the message, as "plan: model" or "--judge:"
+
+    Raises
+    ------
+    InputError
+        When there is no such enabled entry, with those that there are.
+    """
+    if name not in specs:
+        known = ", ".join(sorted(specs)) or "none"
+        raise InputError(
+            f"{where} '{name}' is not an enabled entry of {models_file}; known are {known}"
+        )
+    return specs[name]
 
 
 def remembered(entry: dict[str, Any]) -> ModelSpec:

@@ -27,6 +27,7 @@ from medassay.core.verdict import Case, Judge, Verdict
 from medassay.errors import InputError
 from medassay.judge.panel import PANEL_SIZE, check_panel, check_seats, check_substitute, seated
 from medassay.judge.shown import Shown, show, speaker_pattern
+from medassay.model.spec import named
 from medassay.runner.asking import Asker, Reply
 from medassay.runner.engine import asking
 from medassay.runner.progress import Progress, Stop
@@ -92,13 +93,17 @@ def seat(
                 f"plan: task '{task.name}' compares names by rule and asks nobody; leave 'judges' out"
             )
         return by_rule(tested, rubrics, plan.seed, rules or {})
-    judges = [_entry(specs, name, plan) for name in plan.judges]
+    judges = [named(specs, name, "plan: judge", plan.models_file) for name in plan.judges]
     if not judges:
         raise InputError(
             f"plan: task '{task.name}' is scored by judges, and none are named: there is no silent "
             f"default; name {task.n_judges} entries of {plan.models_file} in 'judges'"
         )
-    substitute = _entry(specs, plan.substitute, plan) if plan.substitute else None
+    substitute = (
+        named(specs, plan.substitute, "plan: judge", plan.models_file)
+        if plan.substitute
+        else None
+    )
     if task.n_judges == PANEL_SIZE:
         check_panel(judges)
         if substitute is not None:
@@ -130,15 +135,6 @@ def _check_logprobs(task: Task, seats: Mapping[str, tuple[ModelSpec, ...]]) -> N
                 'none; set "logprobs": true in its entry if its endpoint has them, or take a task '
                 "without weights"
             )
-
-
-def _entry(specs: Mapping[str, ModelSpec], name: str, plan: Plan) -> ModelSpec:
-    if name not in specs:
-        known = ", ".join(sorted(specs)) or "none"
-        raise InputError(
-            f"plan: judge '{name}' is not an enabled entry of {plan.models_file}; known are {known}"
-        )
-    return specs[name]
 
 
 class Answers:

@@ -21,6 +21,7 @@ from medassay.core.plan import Plan
 from medassay.core.relaxed import Setting as RelaxedSetting
 from medassay.core.trial import Prompt, TrialKey
 from medassay.errors import InputError
+from medassay.model.spec import named
 from medassay.prompt.render import (
     Part,
     Template,
@@ -56,7 +57,10 @@ class Schedule:
     ) -> None:
         self.plan = plan
         self.task = task
-        self.specs = {name: _asked(_spec(specs, name, plan), task) for name in plan.models}
+        self.specs = {
+            name: _asked(named(specs, name, "plan: model", plan.models_file), task)
+            for name in plan.models
+        }
         self.prompts = _prompts(plan, task)
         self._fallback = _fallback(plan, task)
         self.without: dict[str, str] = {}  # model → why it cannot tell likelihoods
@@ -356,15 +360,6 @@ def _fallback(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
         f"{setting}:{task.fallback}{GENERATED}": (setting, load_template(task.fallback))
         for setting in plan.settings
     }
-
-
-def _spec(specs: Mapping[str, ModelSpec], name: str, plan: Plan) -> ModelSpec:
-    if name not in specs:
-        known = ", ".join(sorted(specs)) or "none"
-        raise InputError(
-            f"plan: model '{name}' is not an enabled entry of {plan.models_file}; known are {known}"
-        )
-    return specs[name]
 
 
 def _asked(spec: ModelSpec, task: Task) -> ModelSpec:

@@ -20,7 +20,7 @@ from medassay.core.verdict import Case, Verdict
 from medassay.errors import InputError
 from medassay.judge.facts import FactJudge
 from medassay.judge.shown import show, speaker_pattern
-from medassay.model.spec import load_models
+from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
 from medassay.runner.stages import provide
@@ -62,13 +62,7 @@ def injection_study(
     judge : an entry of the models file
     items : open items; attacks are spread over them in order
     """
-    specs = load_models(models_file)
-    if judge not in specs:
-        raise InputError(
-            f"--judge: '{judge}' is not an enabled entry of {models_file}; known are "
-            f"{', '.join(sorted(specs)) or 'none'}"
-        )
-    spec = specs[judge]
+    spec = named(load_models(models_file), judge, "--judge:", models_file)
     corpus = list(attacks())
     honest = {
         item.id: " ".join(f.text for f in item.facts[: len(item.facts) // 2]) for item in items

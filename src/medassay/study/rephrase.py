@@ -9,8 +9,8 @@ from medassay.core.item import Item
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.reading import strip_thoughts
-from medassay.errors import IncompleteError, InputError, ModelError
-from medassay.model.spec import load_models
+from medassay.errors import IncompleteError, ModelError
+from medassay.model.spec import load_models, named
 from medassay.prompt.render import load_template, render
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
@@ -38,13 +38,7 @@ class Rephraser:
     def __init__(
         self, name: str, models_file: Path, *, secrets: Mapping[str, str], workspace: Path
     ) -> None:
-        specs = load_models(models_file)
-        if name not in specs:
-            raise InputError(
-                f"--rephraser: '{name}' is not an enabled entry of {models_file}; known are "
-                f"{', '.join(sorted(specs)) or 'none'}"
-            )
-        spec = specs[name]
+        spec = named(load_models(models_file), name, "--rephraser:", models_file)
         self.spec: ModelSpec = replace(spec, temperature=spec.temperature or _TEMPERATURE)
         self._secrets, self._workspace = secrets, workspace
 

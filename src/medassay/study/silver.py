@@ -21,7 +21,7 @@ from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.trial import Prompt
 from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
-from medassay.model.spec import load_models
+from medassay.model.spec import load_models, named
 from medassay.prompt import load_template, render
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
@@ -114,15 +114,10 @@ def write_silver(
 
 
 def _maker(name: str, models_file: Path) -> ModelSpec:
-    specs = load_models(models_file)
-    if name not in specs:
-        known = ", ".join(sorted(specs)) or "none"
-        raise InputError(
-            f"--maker: '{name}' is not an enabled entry of {models_file}; known are {known}"
-        )
-    if specs[name].is_baseline:
+    spec = named(load_models(models_file), name, "--maker:", models_file)
+    if spec.is_baseline:
         raise InputError(f"--maker: '{name}' is a baseline and reads no report")
-    return specs[name]
+    return spec
 
 
 def _records(bank: Bank, made: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ from medassay.core.plan import Budget
 from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import Steps, prompt_hashes, read_steps, writing_prompt
 from medassay.judge.text import LANGUAGES
-from medassay.model.spec import load_models
+from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
 from medassay.runner.stages import provide
@@ -34,18 +34,12 @@ def write_steps(
     IncompleteError
         When the judge replies without a list of steps.
     """
-    specs = load_models(models_file)
-    if judge not in specs:
-        known = ", ".join(sorted(specs)) or "none"
-        raise InputError(
-            f"--judge: '{judge}' is not an enabled entry of {models_file}; known are {known}"
-        )
+    spec = named(load_models(models_file), judge, "--judge:", models_file)
     strange = [language for language in languages if language not in LANGUAGES]
     if strange or not languages:
         raise InputError(
             f"--languages: {', '.join(strange) or 'none'}; known are {', '.join(LANGUAGES)}"
         )
-    spec = specs[judge]
     texts: dict[str, str] = {}
     with ResponseStore(workspace / "responses") as store:
         asker = Asker({judge: spec}, {judge: provide(spec, secrets)}, store, Budget(), seed=0)

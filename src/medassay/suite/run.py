@@ -20,7 +20,7 @@ from medassay.core.jsontext import parse_json
 from medassay.core.model import ModelSpec
 from medassay.core.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
-from medassay.model.spec import load_models
+from medassay.model.spec import load_models, named
 from medassay.runner.again import Sitting, judge_run
 from medassay.runner.measuring import gauges_of
 from medassay.runner.stages import Watch
@@ -117,12 +117,8 @@ def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], means: Means) -> 
     IncompleteError
         When trials failed: all other benchmarks are done, and the same call resumes.
     """
-    missing = [n for n in (*plan.models, *filter(None, [plan.judge])) if n not in specs]
-    if missing:
-        known = ", ".join(sorted(specs)) or "none"
-        raise InputError(
-            f"suite: model '{missing[0]}' is not an enabled entry of {plan.models_file}; known are {known}"
-        )
+    for name in (*plan.models, *filter(None, [plan.judge])):
+        named(specs, name, "suite: model", plan.models_file)
     work = _Work(plan, specs, means)
     return work.run()
 

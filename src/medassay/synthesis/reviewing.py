@@ -16,7 +16,7 @@ from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.errors import IncompleteError, InputError
 from medassay.judge.shown import fence
-from medassay.model.spec import load_models
+from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
 from medassay.runner.looking import Looking
 from medassay.runner.stages import Watch, provide, refuse_leaving
@@ -94,12 +94,9 @@ def review_flaws(
 
 def _reviewer(wanted: Commission) -> ModelSpec:
     known = load_models(wanted.models_file)
-    if wanted.reviewer not in known or known[wanted.reviewer].is_baseline:
-        listed = ", ".join(sorted(known)) or "none"
-        raise InputError(
-            f"--review: '{wanted.reviewer}' is no model of {wanted.models_file}; known are {listed}"
-        )
-    spec = known[wanted.reviewer]
+    spec = named(known, wanted.reviewer, "--review:", wanted.models_file)
+    if spec.is_baseline:
+        raise InputError(f"--review: '{spec.id}' is a baseline and reviews nothing")
     if wanted.tools is not None and spec.no_tools is not None:
         raise InputError(f"--review: '{spec.id}' cannot search: {spec.no_tools}")
     return spec

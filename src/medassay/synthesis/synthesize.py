@@ -11,7 +11,7 @@ from typing import Any
 from medassay.core.item import LETTERS
 from medassay.core.model import ModelSpec
 from medassay.errors import IncompleteError, InputError
-from medassay.model.spec import load_models
+from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
 from medassay.runner.stages import Watch, provide, refuse_leaving
 from medassay.storage.response import ResponseStore
@@ -87,20 +87,15 @@ def _wanted(path: Path) -> _Wanted:
     if plan.exam is not None:
         names = [plan.generator, plan.exam.selector] if plan.exam.open_versions else []
     known = load_models(path.parent / plan.models_file) if names else {}
-    for name in names:
-        if name not in known:
-            listed = ", ".join(sorted(known)) or "none"
-            raise InputError(
-                f"{path}: '{name}' is not an enabled entry of {plan.models_file}; known are {listed}"
-            )
-        if known[name].is_baseline:
+    specs = {name: named(known, name, f"{path}:", plan.models_file) for name in names}
+    for name, spec in specs.items():
+        if spec.is_baseline:
             raise InputError(f"{path}: '{name}' is a baseline and writes nothing")
     for other in names[1:]:
-        if known[other].family == known[names[0]].family:
+        if specs[other].family == specs[names[0]].family:
             raise InputError(
-                f"{path}: '{names[0]}' and '{other}' are of one family, {known[other].family}; who reviews must be of another"
+                f"{path}: '{names[0]}' and '{other}' are of one family, {specs[other].family}; who reviews must be of another"
             )
-    specs = {name: known[name] for name in names}
     refuse_leaving([{"name": plan.name, "may_leave": plan.may_leave}], specs.values())
     return _Wanted(plan=plan, base=path.parent, specs=specs)
 
