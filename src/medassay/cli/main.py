@@ -24,6 +24,7 @@ from medassay.cli import (
     metrics,
     publish,
     report,
+    review,
     run,
     score,
     shortlist,
@@ -59,6 +60,7 @@ GROUPS = {
     "index": index.app,
     "keys": keys.app,
     "metrics": metrics.app,
+    "review": review.app,
     "study": study.app,
 }
 _FLAGS = {"--json": "json", "--quiet": "quiet", "--debug": "debug"}

@@ -245,24 +245,51 @@ def _release_corrections(
         raise GateError(
             f"{workshop.folder}: no decided correction changes {folder}; nothing to release"
         )
-    if len(removed) == len(records):
-        raise InputError(f"{folder}: every item would be removed; a bank needs one at least")
     lines = [*(f"{name} changed" for name in changed), *(f"{name} removed" for name in removed)]
     told = ", ".join(lines) or "as written before"
     why = f"{' '.join(reason.split())} Corrections: {told}."
-    if (folder.parent / JOURNAL).is_file():
-        version, content = _through_maker(folder, changed, removed, why, lock, today)
-    else:
-        left = {
-            name: one for name, one in {**records, **changed}.items() if name not in removed
-        }
-        card = read_card(folder)
-        domains = sorted({record["domain"] for record in left.values()})
-        version, content = _bind(folder, {**card, "domains": domains}, left, why, lock, today)
+    version, content = revise_bank(folder, changed, removed, why, lock, today)
     basis = basis_of(content, told)
     touched = changed | {name: records[name] for name in removed}
     _note_release(workshop, version, content, basis, touched, why)
     return folder, version, content
+
+
+def revise_bank(
+    folder: Path,
+    changed: Records,
+    removed: Mapping[str, str],
+    why: str,
+    lock: Path,
+    today: dt.date,
+) -> tuple[str, str]:
+    """Put changed items into a bank, take others out, and bind it to its next version.
+
+    A bank that a workshop made gets them through that one, as decisions: else its next release would undo them.
+
+    Parameters
+    ----------
+    changed : whole records, with their new revisions and approvals
+    removed : item → who decided
+
+    Returns
+    -------
+    (version, content hash)
+
+    Raises
+    ------
+    InputError
+        When no item would be left.
+    """
+    records = _records_of(folder)
+    if len(removed) == len(records):
+        raise InputError(f"{folder}: every item would be removed; a bank needs one at least")
+    if (folder.parent / JOURNAL).is_file():
+        return _through_maker(folder, changed, removed, why, lock, today)
+    left = {name: one for name, one in {**records, **changed}.items() if name not in removed}
+    card = read_card(folder)
+    domains = sorted({record["domain"] for record in left.values()})
+    return _bind(folder, {**card, "domains": domains}, left, why, lock, today)
 
 
 def _is_cut_off(folder: Path) -> bool:

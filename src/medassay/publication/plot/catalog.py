@@ -10,6 +10,7 @@ from medassay.publication.plot import (
     panels,
     points,
     positions,
+    reviews,
     trend,
 )
 from medassay.publication.plot.figure import Figure
@@ -27,6 +28,7 @@ PLOTS: dict[str, Callable[..., Figure]] = {
     "positions": positions.positions,
     "quadrant": points.quadrant,
     "rank_flow": matrix.rank_flow,
+    "review_trend": reviews.review_trend,
     "score_grid": matrix.score_grid,
     "stacked": bars.stacked,
     "trend": trend.trend,

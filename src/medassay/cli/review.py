@@ -1,0 +1,440 @@
+"""`medassay review …`: serve the review app, people, studies, what goes in and comes out."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from medassay.cli.output import out
+from medassay.errors import InputError, UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    from medassay.review.store.database import Database
+    from medassay.review.store.studies import NewEntry
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Reviews by people: a server for physicians, and what goes in and comes out.",
+)
+user = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Accounts and roles.")
+study = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Studies.")
+app.add_typer(user, name="user")
+app.add_typer(study, name="study")
+
+_DATABASE = typer.Option(
+    "",
+    "--database",
+    envvar="MEDASSAY_REVIEW_DATABASE",
+    help="postgresql://…, or the path of an SQLite file; default: review.sqlite here.",
+)
+_WHO = "the command line"
+
+
+def _open(address: str) -> "Database":
+    try:
+        from medassay.review.store.database import open_database
+    except ImportError as error:
+        raise UnavailableError(
+            f"the review app needs the extra [web] ({error.name} is missing): pip install 'medassay[web]'"
+        ) from None
+    return open_database(address)
+
+
+@app.command()
+def serve(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+    database: str = _DATABASE,
+    host: str = typer.Option("127.0.0.1", help="The address to listen on."),
+    port: int = typer.Option(8765, min=0, max=65535, help="The port; 0 takes a free one."),
+    url: str = typer.Option(
+        "",
+        help="The public address, such as https://review.example.org; needed behind a proxy.",
+    ),
+    root_path: str = typer.Option(
+        "", "--root-path", help="Where a proxy puts the app, such as /review."
+    ),
+    proxy: list[str] = typer.Option(
+        [], help="Address of a proxy whose forwarded headers are believed; nobody else's are."
+    ),
+    certificate: Path | None = typer.Option(None, help="A TLS certificate (PEM)."),
+    key: Path | None = typer.Option(None, help="Its private key (PEM)."),
+) -> None:
+    """Serve the review app; the first start prints the one-use link of the admin."""
+    opened = _open(database)
+    from medassay.web.serve import Listening, serve_app
+    from medassay.web.settings import Settings
+
+    settings = Settings(origin=url.rstrip("/"), root_path=root_path.rstrip("/"))
+    where = Listening(
+        host=host, port=port, proxies=tuple(proxy), certificate=certificate, key=key
+    )
+    serve_app(opened, settings, where, say=out.say, result=out.result)
+
+
+@user.command("invite")
+def invite(
+    email: str = typer.Argument(..., help="Whom to invite."),
+    role: str = typer.Option(
+        ...,
+        help="admin, creator (of studies), or in a study: reviewer, adjudicator, coordinator, maintainer, auditor.",
+    ),
+    study_name: str = typer.Option("", "--study", help="The study of the role."),
+    url: str = typer.Option("http://127.0.0.1:8765", help="The public address of the server."),
+    database: str = _DATABASE,
+) -> None:
+    """Print a one-use link, good for seven days."""
+    from medassay.errors import UsageError as Wrong
+
+    opened = _open(database)
+    from medassay.review.store import accounts
+
+    if bool(study_name) == (role in (accounts.ADMIN, accounts.CREATOR)):
+        raise Wrong("a role in a study needs --study; admin and creator are of the server")
+    with opened.write() as db:
+        token = accounts.invite(db, email, who=_WHO, study=study_name or None, role=role)
+    link = f"{url.rstrip('/')}/invite/{token}"
+    if out.json:
+        out.document({"email": email, "role": role, "study": study_name, "link": link})
+    else:
+        out.result(link)
+        out.say("send this link; it works once, for seven days, and is printed only now")
+
+
+@user.command("list")
+def list_users(database: str = _DATABASE) -> None:
+    """Print accounts and roles."""
+    opened = _open(database)
+    from medassay.review.store import accounts
+
+    with opened.read() as db:
+        rows: list[dict[str, Any]] = [
+            {
+                "email": account.email,
+                "name": account.name,
+                "admin": account.admin,
+                "disabled": account.disabled,
+                "roles": [f"{one.study_id}:{one.role}" for one in rights],
+            }
+            for account, rights in accounts.everybody(db)
+        ]
+    if out.json:
+        out.document({"users": rows})
+        return
+    for row in rows:
+        more = [*(["admin"] if row["admin"] else []), *row["roles"]]
+        state = " (disabled)" if row["disabled"] else ""
+        out.result(f"{row['email']}  {row['name']}{state}  {', '.join(more)}")
+
+
+@user.command("disable")
+def disable(
+    email: str = typer.Argument(..., help="Who."),
+    undo: bool = typer.Option(False, "--undo", help="Let them sign in again."),
+    database: str = _DATABASE,
+) -> None:
+    """Take the right to sign in from somebody, at once; what they did stays."""
+    opened = _open(database)
+    from medassay.review.store import accounts
+
+    with opened.write() as db:
+        found = accounts.account_of(db, accounts.checked_email(email))
+        if found is None:
+            raise InputError(f"nobody has the address {email}")
+        (accounts.enable if undo else accounts.disable)(db, found, who=_WHO)
+    out.say(f"{email}: {'enabled' if undo else 'disabled; all sessions ended'}")
+
+
+@study.command("list")
+def list_studies(database: str = _DATABASE) -> None:
+    """Print the studies with their progress."""
+    opened = _open(database)
+    from medassay.review.store import reading
+    from medassay.review.store.schema import Study
+
+    rows: list[dict[str, Any]] = []
+    with opened.read() as db:
+        for one in db.query(Study).order_by(Study.id):
+            progress = reading.progress_of(db, one.id)
+            rows.append(
+                {
+                    "study": one.id,
+                    "form": one.form,
+                    "entries": len(reading.entries_of(db, one.id)),
+                    "done": sum(row.done for row in progress),
+                    "assigned": sum(row.total for row in progress),
+                    "closed_at": one.closed_at,
+                }
+            )
+    if out.json:
+        out.document({"studies": rows})
+        return
+    for row in rows:
+        state = f"closed {row['closed_at'][:10]}" if row["closed_at"] else "open"
+        out.result(
+            f"{row['study']}  [{row['form']}, {state}]  {row['entries']} entries, {row['done']} of "
+            f"{row['assigned']} reviews"
+        )
+
+
+@study.command("assign")
+def assign(
+    name: str = typer.Argument(..., metavar="STUDY", help="The study."),
+    database: str = _DATABASE,
+) -> None:
+    """Give every entry the reviewers that it lacks, evenly and by the seed."""
+    opened = _open(database)
+    from medassay.review.store import studies
+
+    with opened.write() as db:
+        made = studies.assign_all(db, _study(db, name), who=_WHO)
+    if out.json:
+        out.document({"study": name, "assignments": made})
+    else:
+        out.result(f"{made} assignments made")
+
+
+@study.command("close")
+def close(
+    name: str = typer.Argument(..., metavar="STUDY", help="The study."),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask."),
+    database: str = _DATABASE,
+) -> None:
+    """Freeze a study for good, and print the hash that the audit trail now holds."""
+    opened = _open(database)
+    from medassay.review.store import frozen
+
+    if not yes and not typer.confirm(f"Close '{name}' for good?"):
+        raise typer.Exit(1)
+    with opened.write() as db:
+        found = frozen.close(db, _study(db, name), who=_WHO)
+    if out.json:
+        out.document({"study": name, "sha256": found})
+    else:
+        out.result(found)
+
+
+@study.command("due")
+def due(
+    on: str = typer.Option("", help="The day, such as 2027-01-31; default: today."),
+    database: str = _DATABASE,
+) -> None:
+    """Print the items that are due for review again."""
+    opened = _open(database)
+    from medassay.review.store import reading
+    from medassay.review.store.database import now
+
+    day = on or now()[:10]
+    with opened.read() as db:
+        rows = [row for row in reading.due_of(db) if row["due"] <= day]
+    if out.json:
+        out.document({"on": day, "due": rows})
+        return
+    for row in rows:
+        out.result(f"{row['due']}  {row['study']}  {row['item']}")
+    out.say(f"{len(rows)} items due on {day}")
+
+
+def _study(db: Any, name: str) -> Any:
+    from medassay.review.store.schema import Study
+
+    found = db.get(Study, name)
+    if found is None:
+        raise InputError(f"no study '{name}'; `medassay review study list` names them")
+    return found
+
+
+@app.command("import")
+def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+    source: str = typer.Argument(
+        ..., metavar="BANK|RUN|WORKSHOP", help="A bank, a sealed run, or a workshop."
+    ),
+    study_name: str = typer.Option(..., "--study", help="The study; made where there is none."),
+    form: str = typer.Option(
+        "",
+        help="item, pair, answer, preference or judge; default: item of a bank, answer of a run, pair of a workshop.",
+    ),
+    original: str = typer.Option(
+        "", help="The bank that the items of a bank were made from, for pairs."
+    ),
+    n: int = typer.Option(
+        0, min=0, help="A sample of so many, every category among them; 0: all."
+    ),
+    seed: str = typer.Option("0", help="Decides sample, orders and sides."),
+    overlap: int = typer.Option(3, help="Reviewers an entry."),
+    iteration: str = typer.Option("", help="Which round of making the items this is."),
+    title: str = typer.Option("", help="The title of a new study."),
+    due: str = typer.Option("", help="Until when, such as 2027-01-31."),
+    protocol: Path | None = typer.Option(None, help="A text for the reviewers of a new study."),
+    publication: Path | None = typer.Option(
+        None,
+        help="Of a run with private items: the folder p/<id> whose commitments must match.",
+    ),
+    coordinator: str = typer.Option(
+        "", help="E-mail of the coordinator of a new study, who must have an account."
+    ),
+    training: bool = typer.Option(True, help="Begin with the training items of the form."),
+    database: str = _DATABASE,
+) -> None:
+    """Bring items, pairs or answers into a study, or a stratified sample of them."""
+    opened = _open(database)
+    from medassay.exchange.review_entries import sampled
+    from medassay.review.store import accounts, studies
+    from medassay.review.store.schema import Study
+    from medassay.review.training import training_entries
+
+    chosen, found, told = _entries(source, form, original, publication)
+    text = "" if protocol is None else protocol.read_text("utf-8")
+    picked = [replace(one, iteration=iteration) for one in sampled(found, n, seed)]
+    with opened.write() as db:
+        there = db.get(Study, study_name)
+        if there is None:
+            settings = studies.Settings(due=due, protocol=text, source=told)
+            there = studies.create_study(
+                db,
+                study_name,
+                chosen,
+                who=_WHO,
+                title=title,
+                seed=seed,
+                overlap=overlap,
+                settings=settings,
+            )
+            if training:
+                studies.add_entries(db, there, training_entries(chosen), who=_WHO)
+        elif there.form != chosen:
+            raise InputError(
+                f"study '{study_name}' has the form '{there.form}', not '{chosen}'"
+            )
+        made = studies.add_entries(db, there, picked, who=_WHO)
+        if coordinator:
+            account = accounts.account_of(db, accounts.checked_email(coordinator))
+            if account is None:
+                raise InputError(
+                    f"nobody has the address {coordinator}; `medassay review user invite` invites them"
+                )
+            accounts.grant(db, account, study_name, "coordinator", who=_WHO)
+    if out.json:
+        out.document(
+            {
+                "study": study_name,
+                "form": chosen,
+                "entries": made,
+                "of": len(found),
+                "seed": seed,
+            }
+        )
+    else:
+        out.result(f"{study_name}: {made} of {len(found)} entries, form {chosen}, seed {seed}")
+
+
+def _entries(
+    source: str, form: str, original: str, publication: Path | None
+) -> tuple[str, "list[NewEntry]", dict[str, Any]]:
+    """Return form, entries and what the study notes of their source."""
+    from medassay.cli.bank import load
+    from medassay.exchange import review_entries as made
+    from medassay.review.form import FORMS
+    from medassay.storage.run import open_run
+    from medassay.synthesis.workshop import JOURNAL, read_workshop
+
+    folder = Path(source)
+    if form and form not in FORMS:
+        raise UsageError(f"form '{form}'; expected {', '.join(sorted(FORMS))}")
+    if (folder / "manifest.json").is_file():
+        run = open_run(folder)
+        chosen = form or "answer"
+        told: dict[str, Any] = {"run": run.id}
+        if made.private_run(run):
+            told["private_run"] = str(folder.resolve())
+        if publication is not None:
+            told["publication"] = str(publication.resolve())
+        return chosen, made.run_entries(run, chosen), told
+    if (folder / JOURNAL).is_file():
+        if form not in ("", "pair"):
+            raise UsageError("a workshop holds pairs; import its bank folder for item review")
+        return "pair", made.workshop_entries(read_workshop(folder)), {"workshop": folder.name}
+    bank = load(source)
+    told = {"bank": bank.name, "version": bank.version, "content_sha256": bank.content_hash}
+    if original or form == "pair":
+        if not original:
+            raise UsageError("pairs of a bank need --original, the bank that it was made from")
+        return "pair", made.pair_entries(bank, load(original)), told
+    if form not in ("", "item"):
+        raise UsageError(f"a bank has no entries for the form '{form}'; import a run")
+    return "item", made.bank_entries(bank, folder if folder.is_dir() else None), told
+
+
+@app.command()
+def export(
+    name: str = typer.Argument(..., metavar="STUDY", help="A closed study."),
+    labels: Path | None = typer.Option(
+        None, help="Write people's labels for `medassay study judges RUN --people FILE`."
+    ),
+    answers: Path | None = typer.Option(
+        None, help="Write answers with people's scores for `medassay study metrics FILE`."
+    ),
+    votes: Path | None = typer.Option(None, help="Write votes for `medassay bank votes FILE`."),
+    database: str = _DATABASE,
+) -> None:
+    """Print a closed study with every review (--json), or write labels, answers or votes for other commands."""
+    opened = _open(database)
+    from medassay.exchange import review_export as made
+    from medassay.review.store import frozen
+
+    with opened.write() as db:
+        document = frozen.export_document(db, _study(db, name), who=_WHO)
+    for path, rows_of in (
+        (labels, made.label_rows),
+        (answers, made.answer_rows),
+        (votes, made.vote_rows),
+    ):
+        if path is not None:
+            n = made.write_rows(path, rows_of(document))
+            out.say(f"{path}: {n} rows")
+    if out.json:
+        out.document({k: v for k, v in document.items() if k != "schema_version"})
+    else:
+        reviews = document["frozen"]["reviews"]
+        out.result(f"{name}: {len(reviews)} reviews, sha256 {document['sha256']}")
+
+
+@app.command()
+def apply(
+    name: str = typer.Argument(..., metavar="STUDY", help="The study whose decisions count."),
+    bank: Path = typer.Option(..., help="The folder of the bank that its items came from."),
+    by: str = typer.Option(..., "--by", help="Who releases."),
+    reason: str = typer.Option(..., help="Why; it is written into CHANGES.md."),
+    lock: Path = typer.Option(Path("banks.lock"), help="Where versions are registered."),
+    preview: bool = typer.Option(
+        False, "--plan", help="Say what would change; change nothing."
+    ),
+    database: str = _DATABASE,
+) -> None:
+    """Bring checked decisions into the bank: approved, corrected, rewritten, removed; a new version with history."""
+    import datetime as dt
+
+    opened = _open(database)
+    from medassay.exchange.review_apply import apply_decisions, decisions_of
+
+    with opened.read() as db:
+        found = decisions_of(db, _study(db, name))
+    if preview:
+        rows = [
+            {"item": one.item, "verdict": one.verdict, "change": one.change} for one in found
+        ]
+        if out.json:
+            out.document({"study": name, "decisions": rows})
+        for row in [] if out.json else rows:
+            out.result(f"{row['verdict']}  {row['item']}  {', '.join(row['change'])}")
+        return
+    today = dt.datetime.now(dt.UTC).date()
+    with opened.write() as db:
+        version, content, counts = apply_decisions(
+            db, _study(db, name), bank, who=by, reason=reason, lock=lock, today=today
+        )
+    if out.json:
+        out.document({"version": version, "content_sha256": content, "decisions": counts})
+    else:
+        told = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        out.result(f"{version}: {told}; content {content}")

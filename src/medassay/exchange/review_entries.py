@@ -1,0 +1,367 @@
+"""From banks, runs and workshops to what people review: items, pairs, answers, preferences and verdicts.
+
+What reviewers see and what they must not (model, judge, run) are kept apart from the start.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.folder import bank_records
+from medassay.bank.record import item_record
+from medassay.core.decision_graph import read_decision_graph
+from medassay.core.item import LETTERS, Bank
+from medassay.errors import InputError
+from medassay.review.sampling import drawn, stratified_sample
+from medassay.review.store.studies import NewEntry
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+from medassay.synthesis.items import present_items
+from medassay.synthesis.pathway import paths, subject_of
+from medassay.synthesis.workshop import JOURNAL, Workshop, read_workshop
+from medassay.task.scoring import RunItems
+
+_SHOWN = ("context", "question", "path", "condition", "source", "rationale", "reference")
+_PAIRED = ("context", "question", "options", "reference", "path")
+_TRIAL = ("domain", "model", "setting", "mode", "item", "repeat")
+MOST_TEXT = 200_000  # characters of a source text beside an item
+
+
+def item_content(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a reviewer sees of an item, its key among it."""
+    content: dict[str, Any] = {key: record[key] for key in _SHOWN if record.get(key)}
+    content["language"] = record.get("language", "en")
+    content["options"] = [
+        {"letter": LETTERS[at], "text": text}
+        for at, text in enumerate(record.get("options", ()))
+    ]
+    if record.get("expected"):
+        content["expected"] = record["expected"]
+    for kind in ("facts", "criteria"):
+        content[kind] = [
+            {"id": part["id"], "text": part["text"]}
+            if isinstance(part, Mapping)
+            else {"id": f"f{at}", "text": part}
+            for at, part in enumerate(record.get(kind, ()), 1)
+        ]
+    for key in ("regex", "range", "diagnoses", "record"):
+        if record.get(key):
+            content["answer"] = record[key]
+    return content
+
+
+def entries_of_records(
+    records: Iterable[Mapping[str, Any]],
+    beside: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[NewEntry]:
+    """Return items of a bank as entries of an item review.
+
+    Parameters
+    ----------
+    beside : condition → `graph` and `source_text`, shown next to the items of that condition
+    """
+    more = beside or {}
+    return [
+        NewEntry(
+            item=str(record["id"]),
+            content={**item_content(record), **more.get(str(record.get("condition", "")), {})},
+            hidden={
+                "revision": record.get("revision", 1),
+                "domain": record.get("domain", ""),
+                "kind": record.get("kind", "public"),
+            },
+            category=str(record.get("category") or record.get("domain", "")),
+        )
+        for record in records
+        if "commitment" not in record and "tombstone" not in record
+    ]
+
+
+def bank_entries(bank: Bank, folder: Path | None = None) -> list[NewEntry]:
+    """Return the items of a bank as entries; with decision graphs and source texts where its workshop has them.
+
+    Parameters
+    ----------
+    folder : of the bank, where it is known
+    """
+    beside = {}
+    if folder is not None and (folder.parent / JOURNAL).is_file():
+        beside = _beside(read_workshop(folder.parent))
+    return entries_of_records((record for _, record in bank_records(bank)), beside)
+
+
+def _beside(workshop: Workshop) -> dict[str, dict[str, Any]]:
+    """Return condition → the decision graph and the source text that a workshop made its items from."""
+    found: dict[str, dict[str, Any]] = {}
+    for event in workshop.all_latest("graph"):
+        if event.result is None:
+            continue
+        name = event.place[1]
+        graph = read_decision_graph(event.result)
+        more: dict[str, Any] = {"graph": event.result}
+        text = workshop.latest("text", name)
+        if text is not None and isinstance(text.result, str):
+            more["source_text"] = text.result[:MOST_TEXT]
+        found[graph.condition] = found[name] = more
+    return found
+
+
+def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
+    """Return the items of a bank beside those of another that they were made from.
+
+    Raises
+    ------
+    InputError
+        When no item of one is found in the other.
+    """
+    before = {item.id: record for item, record in bank_records(original)}
+    made = []
+    for _, record in bank_records(derived):
+        meta = record.get("meta", {})
+        name = next(
+            (
+                one
+                for one in (meta.get("of"), meta.get("question"), record["id"])
+                if one in before
+            ),
+            None,
+        )
+        if name is not None:
+            made.append(_pair(record, before[name], record, str(meta.get("maker", "derived"))))
+    if not made:
+        raise InputError(
+            f"no item of {derived.version} was made from one of {original.version}; expected the same ids, "
+            "or `meta.of` with the id of the original"
+        )
+    return made
+
+
+def _pair(
+    item: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], what: str
+) -> NewEntry:
+    return NewEntry(
+        item=str(item["id"]),
+        content={
+            "what": what,
+            "original": _side(before),
+            "derived": _side(after),
+            "original_language": before.get("language", item.get("language", "en")),
+            "derived_language": after.get("language", item.get("language", "en")),
+        },
+        hidden={"revision": item.get("revision", 1), "domain": item.get("domain", "")},
+        category=str(item.get("category") or item.get("domain", "")),
+    )
+
+
+def _side(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the texts of one side of a pair, in the order in which they are read."""
+    made = []
+    for key in _PAIRED:
+        value = record.get(key)
+        if isinstance(value, list):
+            value = "\n".join(f"{LETTERS[at]}. {text}" for at, text in enumerate(value))
+        if value:
+            made.append({"label": key, "text": str(value)})
+    if record.get("expected"):
+        made.append({"label": "expected", "text": str(record["expected"])})
+    return made
+
+
+def workshop_entries(workshop: Workshop) -> list[NewEntry]:
+    """Return what a workshop derived beside its originals: translations, refined pathways, open versions, corrections.
+
+    Raises
+    ------
+    InputError
+        When it derived nothing.
+    """
+    items = [event.result for event in present_items(workshop)]
+    made = [
+        *_corrections(workshop),
+        *_translations(workshop, items),
+        *_rephrasings(items),
+        *_refinements(workshop, items),
+    ]
+    if not made:
+        raise InputError(
+            f"{workshop.folder}: holds nothing derived: no translation, refined pathway, open version or correction"
+        )
+    return made
+
+
+def _corrections(workshop: Workshop) -> Iterator[NewEntry]:
+    for event in workshop.all_latest("review"):
+        if event.result and event.result.get("types"):
+            name, before = event.place[1], event.record["given"]
+            yield _pair({"id": name}, before, event.result["after"], "correction")
+
+
+def _translations(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
+    for item in items:
+        meta = item.get("meta", {})
+        event = workshop.latest("translate", meta.get("of", ""))
+        if meta.get("maker") == "translation" and event is not None:
+            yield _pair(item, {**event.record["given"], "language": ""}, item, "translation")
+
+
+def _rephrasings(items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
+    """Yield open versions of exam questions beside the closed ones."""
+    of: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for item in items:
+        meta = item.get("meta", {})
+        if meta.get("maker") == "exam":
+            of[str(meta.get("question", item["id"]))].append(item)
+    for versions in of.values():
+        closed = [item for item in versions if item.get("options")]
+        opened = [item for item in versions if not item.get("options")]
+        for item in opened if closed else ():
+            yield _pair(item, closed[0], item, "rephrasing")
+
+
+def _refinements(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
+    """Yield refined pathways beside the ways through the graph that they tell."""
+    ways: dict[str, str] = {}
+    for event in workshop.all_latest("graph"):
+        if event.result is not None:
+            for way in paths(read_decision_graph(event.result)):
+                ways[subject_of(event.place[1], way)] = way.full_text
+    seen = set()
+    for item in items:
+        subject = str(item.get("meta", {}).get("question", ""))
+        if item.get("meta", {}).get("maker") != "pathways" or subject in seen:
+            continue
+        seen.add(subject)
+        if subject in ways and ways[subject] != item.get("path"):
+            yield _pair(item, {"path": ways[subject]}, {"path": item["path"]}, "path")
+
+
+def run_entries(run: Run, form: str) -> list[NewEntry]:
+    """Return the answers of a run as entries, who gave them hidden: one by one, in twos, or with a judge's verdict.
+
+    Parameters
+    ----------
+    form : `answer`, `preference` or `judge`; or `item`: the items of the run
+
+    Raises
+    ------
+    InputError
+        When there are no answers, no second model, or no verdicts.
+    """
+    items = RunItems(run.path, run.manifest["domains"])
+    if form == "item":
+        return entries_of_records(item_record(item) for item in items)
+    makers = {"answer": _answers, "preference": _preferences, "judge": _verdicts}
+    if form not in makers:
+        raise InputError(
+            f"a run has no entries for the form '{form}'; expected item, {', '.join(makers)}"
+        )
+    made = [*makers[form](run, items)]
+    if not made:
+        why = {
+            "answer": "no answer",
+            "preference": "no item that two models answered",
+            "judge": "no verdict; it was not judged",
+        }
+        raise InputError(f"run {run.id}: holds {why[form]}")
+    return made
+
+
+def _trials(run: Run) -> Iterator[dict[str, Any]]:
+    for trial in read_jsonl(run.path / "trials.jsonl"):
+        if trial["outcome"] == "answered" and trial.get("text"):
+            yield trial
+
+
+def _asked(items: RunItems, trial: Mapping[str, Any]) -> dict[str, Any]:
+    content = item_content(items.record(trial["domain"], trial["item"]))
+    content.pop("path", None)  # of the item, not of the answer
+    return content
+
+
+def _answers(run: Run, items: RunItems) -> Iterator[NewEntry]:
+    scale = run.statistics["scale"]
+    for trial in _trials(run):
+        yield NewEntry(
+            item=trial["item"],
+            content={**_asked(items, trial), "shown_answer": trial["text"]},
+            hidden={
+                "run": run.id,
+                "trial": {key: trial[key] for key in _TRIAL},
+                "scale": {key: scale[key] for key in ("lo", "hi")},
+            },
+            category=trial["domain"],
+        )
+
+
+def _preferences(run: Run, items: RunItems) -> Iterator[NewEntry]:
+    """Yield two answers to one question: every item once for each two neighbours in an order of its own."""
+    of: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for trial in _trials(run):
+        if trial["repeat"] == 0:
+            of[trial["domain"], trial["item"], trial["mode"]].append(trial)
+    for (domain, name, _), found in sorted(of.items()):
+        found.sort(
+            key=lambda one: drawn(run.id, "pair", domain, name, one["model"], one["setting"])
+        )
+        for first, second in zip(found[::2], found[1::2], strict=False):
+            yield NewEntry(
+                item=name,
+                content={**_asked(items, first), "answers": [first["text"], second["text"]]},
+                hidden={
+                    "run": run.id,
+                    "first": {key: first[key] for key in _TRIAL},
+                    "second": {key: second[key] for key in _TRIAL},
+                },
+                category=domain,
+            )
+
+
+def _verdicts(run: Run, items: RunItems) -> Iterator[NewEntry]:
+    if not (run.path / "verdicts.jsonl").exists():
+        return
+    texts = {tuple(trial[key] for key in _TRIAL): trial["text"] for trial in _trials(run)}
+    scale = run.statistics["scale"]
+    for verdict in read_jsonl(run.path / "verdicts.jsonl"):
+        key = tuple(verdict[name] for name in _TRIAL)
+        if verdict["outcome"] != "valid" or key not in texts:
+            continue
+        yield NewEntry(
+            item=verdict["item"],
+            content={**_asked(items, verdict), "shown_answer": texts[key]},
+            hidden={
+                "run": run.id,
+                "judge": verdict["judge"],
+                "trial": dict(zip(_TRIAL, key, strict=True)),
+                "verdict": {
+                    "score": verdict["score"],
+                    "lo": scale["lo"],
+                    "hi": scale["hi"],
+                    "body": verdict["body"],
+                },
+            },
+            category=verdict["domain"],
+        )
+
+
+def private_run(run: Run) -> bool:
+    """Return whether a run holds private items with their texts."""
+    return any(
+        record.get("kind") == "synthetic" and "commitment" not in record
+        for record in read_jsonl(run.path / "items.jsonl")
+    )
+
+
+def sampled(entries: Sequence[NewEntry], n: int, seed: str) -> list[NewEntry]:
+    """Return a seeded sample of entries in which every category is present, all of them where `n` is 0.
+
+    Raises
+    ------
+    InputError
+        When there are fewer entries than that, or more categories.
+    """
+    if not n:
+        return [*entries]
+    names = {f"{at}\x1f{entry.item}": entry for at, entry in enumerate(entries)}
+    categories = {name: entry.category for name, entry in names.items()}
+    return [names[name] for name in stratified_sample(categories, n, seed)]

@@ -1,0 +1,185 @@
+"""From a closed study to the files that other commands read: labels for judges, answers for metrics, votes for banks."""
+
+import csv
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from medassay.errors import InputError
+from medassay.review.agreement import Given, is_right
+from medassay.review.form import FORMS
+
+_TRIAL = ("domain", "model", "setting", "mode", "item", "repeat")
+_FACTS = ("contradict", "missing", "entail")  # worst first: ties go to the worse label
+_CRITERIA = ("not met", "met")
+_DECIDED = ("decided", "checked", "released")
+Row = Mapping[str, Any]
+
+
+def label_rows(document: Mapping[str, Any]) -> list[Row]:
+    """Return people's labels of answers as `medassay study judges --people` reads them.
+
+    A label is what an adjudicator settled, else what most reviewers say (ties: the worse label), and of whole answers the mean from 1 to 5
+    brought to the run's scale. Facts and criteria where every answer has some, else scores. What nobody could judge is left out.
+
+    Raises
+    ------
+    InputError
+        When the study is not of answers of a run.
+    """
+    entries, reviews = _answers(document)
+    settled = _settled(document)
+    parts = all(_parts(entry) for entry in entries.values())
+    rows: list[Row] = []
+    for number, entry in entries.items():
+        given = [_own_scores(one) for one in reviews[number]]
+        final = settled.get(number, {})
+        trial = {key: entry["hidden"]["trial"][key] for key in _TRIAL}
+        if parts:
+            labels = {name: _label(name, given, final) for name in _parts(entry)}
+            if all(labels.values()):
+                rows += [
+                    {**trial, "fact": name.partition("-")[2], "verdict": label}
+                    for name, label in labels.items()
+                ]
+            continue
+        overall = _overall(given, final)
+        if overall is not None:
+            scale = entry["hidden"].get("scale") or entry["hidden"].get("verdict") or {}
+            lo, hi = scale.get("lo", 0.0), scale.get("hi", 1.0)
+            rows.append({**trial, "score": lo + (overall - 1) / 4 * (hi - lo)})
+    return rows
+
+
+def answer_rows(document: Mapping[str, Any]) -> list[Row]:
+    """Return answers with their references and people's mean score from 1 to 5, as `medassay study metrics --people people` reads them."""
+    entries, reviews = _answers(document)
+    settled = _settled(document)
+    rows: list[Row] = []
+    for number, entry in entries.items():
+        content = entry["content"]
+        overall = _overall(
+            [_own_scores(one) for one in reviews[number]], settled.get(number, {})
+        )
+        reference = content.get("reference") or " ".join(
+            fact["text"] for fact in content.get("facts", ())
+        )
+        if overall is not None and reference:
+            rows.append(
+                {
+                    "item": entry["item"],
+                    "model": entry["hidden"]["trial"]["model"],
+                    "prediction": content["shown_answer"],
+                    "reference": reference,
+                    "people": overall,
+                }
+            )
+    return rows
+
+
+def vote_rows(document: Mapping[str, Any]) -> list[Row]:
+    """Return the votes of a study as `medassay bank votes` reads them: a line for each reviewer of each item."""
+    form = FORMS[document["frozen"]["study"]["form"]]
+    entries = _counted(document)
+    rows: list[Row] = []
+    for review in document["frozen"]["reviews"]:
+        if review["latest"] and review["entry"] in entries:
+            given = Given(entry=0, reviewer=0, qualification="", content=review["review"])
+            vote = is_right(form, given)
+            if vote is not None:
+                item = entries[review["entry"]]["item"]
+                rows.append({"item": item, "evaluator": review["reviewer"], "vote": int(vote)})
+    return rows
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> int:
+    """Write rows as CSV, whole or not at all, and return how many.
+
+    Raises
+    ------
+    InputError
+        When there is none, or the file is there already.
+    """
+    if not rows:
+        raise InputError(f"{path}: nothing to write; the study has no such reviews")
+    if path.exists():
+        raise InputError(f"{path}: exists already; nothing was overwritten")
+    part = path.with_name(f"{path.name}.part")
+    with part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    return len(rows)
+
+
+def _counted(document: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    return {
+        entry["number"]: entry
+        for entry in document["frozen"]["entries"]
+        if not entry["training"] and entry["withdrawn"] is None
+    }
+
+
+def _answers(
+    document: Mapping[str, Any],
+) -> tuple[dict[int, Mapping[str, Any]], dict[int, list[Mapping[str, Any]]]]:
+    name, form = (document["frozen"]["study"][key] for key in ("name", "form"))
+    if form not in ("answer", "judge"):
+        raise InputError(
+            f"study '{name}' has the form '{form}'; labels are of answers of a run"
+        )
+    entries = _counted(document)
+    reviews: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for review in document["frozen"]["reviews"]:
+        if review["latest"] and review["entry"] in entries:
+            reviews[review["entry"]].append(review["review"])
+    return entries, reviews
+
+
+def _own_scores(review: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return somebody's own rating: of a judge check the part before the verdict was shown."""
+    scores: Mapping[str, Any] = review.get("own", review)["scores"]
+    return scores
+
+
+def _settled(document: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    """Return entry → the final values that an adjudicator gave."""
+    found: dict[int, Mapping[str, Any]] = {}
+    for ticket in document["tickets"]:
+        given = [step for step in ticket["steps"] if step["verb"] == "decide"]
+        if given and ticket["state"] in _DECIDED and "scores" in given[-1]:
+            found[ticket["entry"]] = given[-1]["scores"]
+    return found
+
+
+def _parts(entry: Mapping[str, Any]) -> list[str]:
+    content = entry["content"]
+    return [f"fact-{fact['id']}" for fact in content.get("facts", ())] + [
+        f"criterion-{one['id']}" for one in content.get("criteria", ())
+    ]
+
+
+def _label(
+    name: str, given: Sequence[Mapping[str, Any]], final: Mapping[str, Any]
+) -> str | None:
+    if final.get(name):
+        return str(final[name])
+    votes = Counter(one[name] for one in given if one.get(name) is not None)
+    order = _FACTS if name.startswith("fact-") else _CRITERIA
+    return max(order, key=lambda label: votes[label]) if votes else None
+
+
+def _overall(given: Sequence[Mapping[str, Any]], final: Mapping[str, Any]) -> float | None:
+    if final.get("overall") is not None:
+        return float(final["overall"])
+    found = [*_numbers(given)]
+    return sum(found) / len(found) if found else None
+
+
+def _numbers(given: Sequence[Mapping[str, Any]]) -> Iterator[int]:
+    return (one["overall"] for one in given if one.get("overall") is not None)

@@ -1,0 +1,71 @@
+"""Mean scores of reviews over time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from medassay.publication.plot.figure import SHAPES, Figure
+
+_MOST = 8  # more lines than colours and shapes cannot be told apart
+
+
+def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
+    """Return mean scores from 1 to 5 by month, a line for each category or qualification.
+
+    Parameters
+    ----------
+    points : each with month, name, mean, lo, hi and reviews
+    """
+    totals: dict[str, int] = {}
+    for point in points:
+        totals[point["name"]] = totals.get(point["name"], 0) + int(point["reviews"])
+    shown = sorted(totals, key=lambda name: (-totals[name], name))[:_MOST]
+    rows = [dict(point) for point in points if point["name"] in shown]
+    months = sorted({row["month"] for row in rows})
+    x = {
+        "field": "month",
+        "type": "ordinal",
+        "title": None,
+        "sort": months,
+        "axis": {"labelAngle": 0},
+    }
+    y = {
+        "field": "mean",
+        "type": "quantitative",
+        "title": f"mean score, {aspect}",
+        "scale": {"domain": [1, 5]},
+    }
+    colour = {"field": "name", "type": "nominal", "title": None}
+    left_out = len(totals) - len(shown)
+    reviews = sum(int(row["reviews"]) for row in rows)
+    rest = f"; {left_out} more with fewer reviews stand in the table" if left_out else ""
+    return Figure(
+        name="review_trend",
+        title="Mean scores of reviews by month",
+        description="Mean scores from 1 to 5 with 95 % intervals from resampling items.",
+        caption=f"{reviews} scores in {len(months)} month{'s' if len(months) != 1 else ''}{rest}.",
+        columns={
+            "month": "month",
+            "name": "of",
+            "mean": "mean",
+            "lo": "from",
+            "hi": "to",
+            "reviews": "scores",
+        },
+        rows=rows,
+        spec={
+            "width": {"step": max(70, 480 // max(1, len(months)))},
+            "height": 260,
+            "encoding": {"x": x, "color": colour},
+            "layer": [
+                {"mark": "line", "encoding": {"y": y}},
+                {
+                    "mark": {"type": "rule", "opacity": 0.7},
+                    "encoding": {"y": {**y, "field": "lo"}, "y2": {"field": "hi"}},
+                },
+                {
+                    "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
+                    "encoding": {"y": y, "shape": {**colour, "scale": {"range": SHAPES}}},
+                },
+            ],
+        },
+    )

@@ -1,0 +1,211 @@
+"""How far reviewers agree: aspect by aspect with intervals, where they differ, and how many found each entry right."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medassay.core.estimate import Estimate
+from medassay.review.form import Aspect, Form
+from medassay.review.rating import Rating
+from medassay.statistic.agreement.alpha import alpha_estimate
+from medassay.statistic.agreement.votes import VoteTable, vote_table
+
+_APART = 2  # scores from 1 to 5 that differ by so much are a disagreement
+ALL = "all"
+Scores = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """The last complete review of one reviewer of one entry; `reviewer` is a number in the study, no name."""
+
+    entry: int
+    reviewer: int
+    qualification: str
+    content: Mapping[str, Any]
+    submitted_at: str = ""
+    category: str = ""
+    iteration: str = ""
+
+    @property
+    def scores(self) -> Scores:
+        """Return aspect → value, None where it could not be judged; of a judge check with one's own rating."""
+        own = self.content.get("own", {}).get("scores", {})
+        return {**own, **self.content["scores"]}
+
+    @property
+    def rating(self) -> Rating | None:
+        """Return the scores of question, answer and path as a rating, None where they are not all there."""
+        found = [self.scores.get(name) for name in ("question", "answer", "path")]
+        if not all(type(score) is int for score in found):
+            return None
+        return Rating(question=found[0], answer=found[1], path=found[2])  # type: ignore[arg-type]
+
+    @property
+    def harm(self) -> Mapping[str, str] | None:
+        """Return what harm was seen, None where none was."""
+        own = self.content.get("own", {}).get("harm")
+        return self.content.get("harm") or own or None
+
+    @property
+    def mean(self) -> float | None:
+        """Return the mean of the scores from 1 to 5, None where there are none."""
+        found = [score for score in self.scores.values() if type(score) is int]
+        return sum(found) / len(found) if found else None
+
+
+def differing(aspects: Iterable[Aspect], given: Sequence[Given]) -> list[str]:
+    """Return the aspects on which reviewers of one entry disagree: scores two or more apart, or different labels.
+
+    Whether harm was seen is an aspect of its own, `harm`.
+    """
+    found = []
+    for aspect in aspects:
+        values = {one.scores.get(aspect.name) for one in given} - {None}
+        numbers = [aspect.number(value) for value in values if value is not None]
+        apart = max(numbers, default=0) - min(numbers, default=0)
+        if apart >= (_APART if aspect.level == "ordinal" else 1):
+            found.append(aspect.name)
+    if len({one.harm is not None for one in given}) > 1:
+        found.append("harm")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Krippendorff's alpha of an aspect among reviewers of one qualification, or of all; None where it is undefined."""
+
+    aspect: str
+    qualification: str
+    level: str
+    alpha: Estimate | None
+    reviewers: int
+    entries: int  # with two values at least
+
+
+def agreements(
+    form: Form, contents: Mapping[int, Mapping[str, Any]], given: Sequence[Given], *, seed: int
+) -> list[Agreement]:
+    """Return the agreement on each group of aspects, of all reviewers first and then of each qualification.
+
+    Parameters
+    ----------
+    contents : entry → its content, which says what its aspects are
+    """
+    kinds: dict[str, list[tuple[int, int, str, int]]] = defaultdict(list)
+    levels: dict[str, Any] = {}
+    asked = {entry: (*form.aspects(content), *form.then) for entry, content in contents.items()}
+    for one in given:
+        scores = one.scores
+        for aspect in asked[one.entry]:
+            if (value := scores.get(aspect.name)) is not None:
+                levels[aspect.group] = aspect.level
+                row = (one.entry, one.reviewer, aspect.name, aspect.number(value))
+                kinds[aspect.group].append(row)
+    qualified = {one.reviewer: one.qualification for one in given}
+    groups = [ALL, *sorted(set(qualified.values()))]
+    return [
+        _agreement(
+            group,
+            who,
+            levels[group],
+            [row for row in rows if who in (ALL, qualified[row[1]])],
+            seed,
+        )
+        for group, rows in kinds.items()
+        for who in groups
+    ]
+
+
+def _agreement(
+    group: str, who: str, level: Any, rows: list[tuple[int, int, str, int]], seed: int
+) -> Agreement:
+    """Return the agreement in rows of (entry, reviewer, aspect, number)."""
+    reviewers = {reviewer: at for at, reviewer in enumerate(sorted({row[1] for row in rows}))}
+    counts: dict[tuple[int, str], int] = defaultdict(int)
+    for entry, _, aspect, _ in rows:
+        counts[entry, aspect] += 1
+    units = {key: at for at, key in enumerate(key for key, n in counts.items() if n > 1)}
+    alpha = None
+    if len(units) > 1:
+        # Which reviewer gave a value does not enter alpha: the first value of a unit stands in the first row.
+        table = np.full((max(counts.values()), len(units)), np.nan)
+        filled: dict[int, int] = defaultdict(int)
+        for entry, _, aspect, number in rows:
+            if (at := units.get((entry, aspect))) is not None:
+                table[filled[at], at] = number
+                filled[at] += 1
+        entries = [entry for entry, _ in units]
+        alpha = alpha_estimate(table, entries, level=level, seed=seed)
+    return Agreement(
+        aspect=group,
+        qualification=who,
+        level=level,
+        alpha=alpha,
+        reviewers=len(reviewers),
+        entries=len({entry for entry, _ in units}),
+    )
+
+
+def is_right(form: Form, one: Given) -> bool | None:
+    """Return whether a review finds its entry right, None where it cannot say.
+
+    A pair is right when it is called correct, a judge when its verdict is; an item or an answer when no score is below 3 and no harm is seen.
+    """
+    scores = one.scores
+    for name in ("correct", "agree"):
+        if name in scores:
+            return None if scores[name] is None else scores[name] == "yes"
+    numbers = [score for score in scores.values() if type(score) is int]
+    if not numbers:
+        return None
+    return min(numbers) >= 3 and one.harm is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Votes:
+    """The votes of a category and iteration, and how many entries lack some of the k reviews."""
+
+    category: str
+    iteration: str
+    table: VoteTable | None
+    missing: int
+
+
+def votes_of(form: Form, given: Sequence[Given], overlap: int) -> list[Votes]:
+    """Return how many of k reviewers found entries right: of all, of each category, of each iteration and both.
+
+    An entry counts with its first k votes; those with fewer are counted as missing.
+    """
+    if form.name == "preference":
+        return []
+    ballots: dict[int, list[bool]] = defaultdict(list)
+    place: dict[int, tuple[str, str]] = {}
+    for one in sorted(given, key=lambda one: (one.entry, one.submitted_at, one.reviewer)):
+        place[one.entry] = (one.category, one.iteration)
+        if (vote := is_right(form, one)) is not None:
+            ballots[one.entry].append(vote)
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for entry, (category, iteration) in place.items():
+        for key in {(ALL, ALL), (category, ALL), (ALL, iteration), (category, iteration)}:
+            groups[key].append(entry)
+    made = []
+    for (category, iteration), entries in sorted(
+        groups.items(), key=lambda pair: tuple((name != ALL, name) for name in pair[0])
+    ):
+        whole = [
+            ballots[entry][:overlap] for entry in entries if len(ballots[entry]) >= overlap
+        ]
+        table = vote_table(whole) if whole and overlap > 1 else None
+        made.append(
+            Votes(
+                category=category,
+                iteration=iteration,
+                table=table,
+                missing=len(entries) - len(whole),
+            )
+        )
+    return made

@@ -1,0 +1,27 @@
+"""The forms that people fill in: what is asked of an entry, and what makes a review."""
+
+from medassay.review.form.catalog import FORMS
+from medassay.review.form.form import (
+    CANNOT,
+    MARKS,
+    SEVERITIES,
+    Aspect,
+    Form,
+    Problem,
+    Reading,
+    clean,
+    read_review,
+)
+
+__all__ = [
+    "CANNOT",
+    "FORMS",
+    "MARKS",
+    "SEVERITIES",
+    "Aspect",
+    "Form",
+    "Problem",
+    "Reading",
+    "clean",
+    "read_review",
+]

@@ -1,0 +1,221 @@
+"""`Form`: what a reviewer is asked about an entry, and how what was filled in becomes a review.
+
+A form is filled in as flat fields (name → text), whether by a page, a script or a draft; `read_review` turns them into a review or says at
+which field something is missing. Texts are English and serve as keys of the catalogues in other languages.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from medassay.statistic.agreement.alpha import Level
+
+Value = int | str
+Extra = Literal["total", "correction", "harm", "source", "marks"]
+Content = Mapping[str, Any]  # of an entry, as the store keeps it
+SCALE: tuple[tuple[Value, str], ...] = (
+    (1, "poor"),
+    (2, "weak"),
+    (3, "fair"),
+    (4, "good"),
+    (5, "excellent"),
+)
+SEVERITIES = ("mild", "moderate", "severe", "life-threatening")
+MARKS = {
+    "guideline": "Follows current guidelines",
+    "education": "Fit for the education of patients",
+}
+CANNOT = "0"  # the value of "cannot judge", as its key
+LONGEST = 20_000  # characters of a text that a reviewer writes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aspect:
+    """One question with a few possible values; `kind` groups aspects that are alike in all entries, such as facts."""
+
+    name: str
+    label: str
+    values: tuple[tuple[Value, str], ...] = SCALE
+    level: Level = "ordinal"
+    kind: str = ""
+    text: str = ""  # of the entry: the fact, the criterion
+
+    @property
+    def group(self) -> str:
+        """Return what its values are pooled under."""
+        return self.kind or self.name
+
+    def value(self, text: str) -> Value | None:
+        """Return the value that a field holds, None where it holds none."""
+        return {f"{value}": value for value, _ in self.values}.get(text)
+
+    def number(self, value: Value) -> int:
+        """Return a value as the number that agreement is computed from: its place, counted from 1."""
+        return [known for known, _ in self.values].index(value) + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What keeps a form from being submitted: the field, and a sentence with its values."""
+
+    field: str
+    says: str
+    values: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What a filled-in form says: a review, or the problems that keep it from being one."""
+
+    review: dict[str, Any]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """One of the forms: its aspects for an entry, what else it asks, and when a comment is needed.
+
+    `then` are asked once the first part is submitted and can no longer be changed: nobody who rates first has seen what follows.
+    """
+
+    name: str
+    title: str
+    asks: str
+    aspects: Callable[[Content], tuple[Aspect, ...]]
+    comment_needed: Callable[[Mapping[str, Value]], str]
+    extras: frozenset[Extra] = frozenset()
+    then: tuple[Aspect, ...] = ()
+
+    def asked(self, content: Content, *, second: bool = False) -> tuple[Aspect, ...]:
+        """Return the aspects of the part that is to be filled in."""
+        return self.then if second else self.aspects(content)
+
+    def known(self, content: Content) -> frozenset[str]:
+        """Return the names of all fields that the form can have for an entry."""
+        names = {"comment"}
+        for aspect in (*self.aspects(content), *self.then):
+            names |= {aspect.name, f"why-{aspect.name}"}
+        if "correction" in self.extras:
+            names |= {"option", "text"}
+        if "harm" in self.extras:
+            names |= {"harm", "severity"}
+        if "source" in self.extras:
+            names.add("source")
+        if "marks" in self.extras:
+            names |= {f"mark-{name}" for name in MARKS}
+        return frozenset(names)
+
+
+def read_review(
+    form: Form, content: Content, fields: Mapping[str, str], *, second: bool = False
+) -> Reading:
+    """Return a filled-in form as a review, with what is missing or wrong in it.
+
+    Parameters
+    ----------
+    second : read the part that follows the first one
+    """
+    problems: list[Problem] = []
+    scores, cannot = _scores(form.asked(content, second=second), fields, problems)
+    given = {name: value for name, value in scores.items() if value is not None}
+    comment = clean(fields.get("comment", ""))
+    review: dict[str, Any] = {"scores": scores, "cannot": cannot, "comment": comment}
+    if not comment and (why := form.comment_needed(given)):
+        problems.append(Problem(field="comment", says=why))
+    if not second:
+        review |= _extras(form, content, fields, given, problems)
+    too_long = [name for name, text in fields.items() if len(text) > LONGEST]
+    problems += [
+        Problem(
+            field=name,
+            says="This text is longer than {most} characters.",
+            values={"most": f"{LONGEST:,}"},
+        )
+        for name in too_long
+    ]
+    return Reading(review=review, problems=tuple(problems))
+
+
+def clean(text: str) -> str:
+    """Return what somebody wrote without the characters that no text has; lines stay lines."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(
+        c for c in lines if c in "\n\t" or not (ord(c) < 32 or 0xD800 <= ord(c) < 0xE000)
+    ).strip()
+
+
+def _scores(
+    aspects: Sequence[Aspect], fields: Mapping[str, str], problems: list[Problem]
+) -> tuple[dict[str, Value | None], dict[str, str]]:
+    scores: dict[str, Value | None] = {}
+    cannot: dict[str, str] = {}
+    for aspect in aspects:
+        text = fields.get(aspect.name, "")
+        if text == CANNOT:
+            scores[aspect.name] = None
+            cannot[aspect.name] = clean(fields.get(f"why-{aspect.name}", ""))
+            if not cannot[aspect.name]:
+                says = "Say why you cannot judge this."
+                problems.append(Problem(field=f"why-{aspect.name}", says=says))
+            continue
+        scores[aspect.name] = value = aspect.value(text)
+        if value is None:
+            problems.append(Problem(field=aspect.name, says="Choose one, or “cannot judge”."))
+    return scores, cannot
+
+
+def _extras(
+    form: Form,
+    content: Content,
+    fields: Mapping[str, str],
+    scores: Mapping[str, Value],
+    problems: list[Problem],
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "correction" in form.extras:
+        found["correction"] = _correction(content, fields, scores, problems)
+    if "harm" in form.extras:
+        found["harm"] = _harm(fields, problems)
+    if "source" in form.extras:
+        found["source"] = clean(fields.get("source", ""))
+    if "marks" in form.extras:
+        marks = {name: fields.get(f"mark-{name}", "") for name in MARKS}
+        found["marks"] = {k: v == "yes" for k, v in marks.items() if v in ("yes", "no")}
+    return found
+
+
+def _correction(
+    content: Content,
+    fields: Mapping[str, str],
+    scores: Mapping[str, Value],
+    problems: list[Problem],
+) -> dict[str, str]:
+    """Return the right option or text; it is needed where the answer is found wrong."""
+    letters = [option["letter"] for option in content.get("options", ())]
+    made: dict[str, str] = {}
+    option, text = fields.get("option", ""), clean(fields.get("text", ""))
+    if option in letters:
+        made["option"] = option
+    elif option:
+        problems.append(Problem(field="option", says="Choose one of the options of the item."))
+    if text:
+        made["text"] = text
+    answer = scores.get("answer")
+    if isinstance(answer, int) and answer < 3 and not made and not option:
+        problems.append(
+            Problem(
+                field="option" if letters else "text",
+                says="The answer has less than 3: choose the right option or write the right answer.",
+            )
+        )
+    return made
+
+
+def _harm(fields: Mapping[str, str], problems: list[Problem]) -> dict[str, str] | None:
+    if fields.get("harm") != "yes":
+        return None
+    severity = fields.get("severity", "")
+    if severity not in SEVERITIES:
+        problems.append(Problem(field="severity", says="Say how severe the harm could be."))
+    return {"severity": severity}

@@ -1,0 +1,36 @@
+"""Preference: two answers to one question, on sides drawn at random, and which is better."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from medassay.review.form.form import Aspect, Content, Form, Value
+
+_BETTER = Aspect(
+    name="better",
+    label="Which answer is better for the patient?",
+    # Of the answers as they are stored; the page shows which side that is.
+    values=(("first", "left"), ("equal", "equally good"), ("second", "right")),
+    level="nominal",
+)
+
+
+def _aspects(content: Content) -> tuple[Aspect, ...]:
+    if not content.get("swapped"):
+        return (_BETTER,)
+    return (
+        replace(_BETTER, values=(("second", "left"), _BETTER.values[1], ("first", "right"))),
+    )
+
+
+def _comment_needed(scores: Mapping[str, Value]) -> str:
+    return ""
+
+
+PREFERENCE = Form(
+    name="preference",
+    title="Preference",
+    asks="Two answers to the same question. Who gave them is not shown.",
+    aspects=_aspects,
+    comment_needed=_comment_needed,
+    extras=frozenset(("harm",)),
+)

@@ -1,0 +1,136 @@
+"""Which items are reviewed, by whom, in which order: every draw comes from the study's seed.
+
+A draw is the order of SHA-256 over seed and names, so that whoever knows the seed can repeat it in any language, and a reviewer who joins
+later changes nobody else's order.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
+
+from medassay.errors import InputError, StatisticError
+
+_Z2 = 1.959963984540054**2
+
+
+def drawn(seed: str, *names: object) -> str:
+    """Return what a thing is sorted by: random, and the same again for the same seed and names.
+
+    Examples
+    --------
+    >>> drawn("7", "order", 12, "item-3")[:12]
+    'f1c3a2c6b0b1'
+    """
+    text = "\x1f".join(map(str, (seed, *names)))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def stratified_sample(categories: Mapping[str, str], n: int, seed: str) -> list[str]:
+    """Return `n` names, every category among them and as its share asks for, largest remainders first.
+
+    Parameters
+    ----------
+    categories : name → category
+
+    Raises
+    ------
+    InputError
+        When n is below the number of categories or above that of names.
+
+    Examples
+    --------
+    >>> names = {f"a{i}": "heart" for i in range(8)} | {"b0": "skin", "b1": "skin"}
+    >>> sorted(names[one] for one in stratified_sample(names, 5, "1"))
+    ['heart', 'heart', 'heart', 'heart', 'skin']
+    """
+    strata: dict[str, list[str]] = defaultdict(list)
+    for name, category in categories.items():
+        strata[category].append(name)
+    if not len(strata) <= n <= len(categories):
+        raise InputError(
+            f"a sample of {n}; expected at least {len(strata)} (one of each category) and at most "
+            f"{len(categories)} (all)"
+        )
+    sizes = _shares({key: len(names) for key, names in strata.items()}, n)
+    chosen = []
+    for key, names in strata.items():
+        names.sort(key=lambda name: drawn(seed, "sample", name))
+        chosen += names[: sizes[key]]
+    return sorted(chosen, key=lambda name: drawn(seed, "sample order", name))
+
+
+def _shares(sizes: Mapping[str, int], n: int) -> dict[str, int]:
+    """Return how many of each stratum: one each, the rest by size; none gets more than it has."""
+    whole = sum(sizes.values())
+    exact = {key: size * n / whole for key, size in sizes.items()}
+    given = {key: max(1, int(share)) for key, share in exact.items()}
+    # One each may be more than the shares allow: then the largest give back.
+    by_rest = sorted(sizes, key=lambda key: (given[key] - exact[key], key))
+    while sum(given.values()) < n:
+        key = min(
+            (k for k in by_rest if given[k] < sizes[k]), key=lambda k: (given[k] - exact[k], k)
+        )
+        given[key] += 1
+    while sum(given.values()) > n:
+        key = max((k for k in by_rest if given[k] > 1), key=lambda k: (given[k] - exact[k], k))
+        given[key] -= 1
+    return given
+
+
+def assign(
+    entries: Sequence[int],
+    reviewers: Sequence[int],
+    overlap: int,
+    seed: str,
+    *,
+    given: Iterable[tuple[int, int]] = (),
+) -> list[tuple[int, int]]:
+    """Return the (entry, reviewer) pairs that are missing so that every entry has `overlap` reviewers, as evenly as can be.
+
+    Parameters
+    ----------
+    given : the pairs there are; none is taken back
+
+    Examples
+    --------
+    >>> made = assign([1, 2, 3, 4], [10, 20], 1, "7")
+    >>> sorted(Counter(reviewer for _, reviewer in made).values())
+    [2, 2]
+    """
+    have = set(given)
+    load = Counter(reviewer for _, reviewer in have)
+    of_entry = Counter(entry for entry, _ in have)
+    made = []
+    for entry in sorted(entries, key=lambda one: drawn(seed, "assign", one)):
+        free = sorted(
+            (one for one in reviewers if (entry, one) not in have),
+            key=lambda one: (load[one], drawn(seed, "assign", entry, one)),
+        )
+        for reviewer in free[: max(0, overlap - of_entry[entry])]:
+            load[reviewer] += 1
+            made.append((entry, reviewer))
+    return made
+
+
+def sample_size(margin: float, population: int) -> int:
+    """Return how many items give a share near one half with this half width of its 95 % interval.
+
+    With the correction for a finite population: n = n0 / (1 + (n0 - 1) / N), n0 = z²/4 margin².
+
+    Raises
+    ------
+    StatisticError
+        When the margin is not between 0 and 1, or nothing can be drawn from.
+
+    Examples
+    --------
+    >>> sample_size(0.05, 5621)
+    360
+    """
+    if not 0 < margin < 1 or population < 1:
+        raise StatisticError(
+            f"margin {margin:g} of {population} items; expected a margin between 0 and 1, and an item at least"
+        )
+    unlimited = _Z2 / (4 * margin**2)
+    return min(population, ceil(round(unlimited / (1 + (unlimited - 1) / population), 9)))

@@ -1,0 +1,1 @@
+"""What the review app keeps: accounts, studies, assignments, reviews, tickets, and the trail of all of it."""

@@ -1,0 +1,168 @@
+"""Closing a study, and what is exported of it: the same bytes ever after, under a hash in the trail."""
+
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.errors import GateError, IntegrityError
+from medassay.review.sampling import drawn
+from medassay.review.store.database import now
+from medassay.review.store.reading import progress_of, tickets_of
+from medassay.review.store.schema import Account, Assignment, Entry, Review, Study
+from medassay.review.store.studies import refuse_closed
+from medassay.review.store.tickets import steps_of
+from medassay.review.store.trail import note
+
+
+def close(db: Session, study: Study, *, who: str) -> str:
+    """Freeze a study, write the hash of all its reviews into the trail, and return it.
+
+    Raises
+    ------
+    GateError
+        When it is closed already.
+    """
+    db.get(Study, study.id, with_for_update=True)
+    db.refresh(study)
+    refuse_closed(study)
+    study.closed_at = now()
+    # Who they are is frozen with what they said: an account may change later.
+    study.settings = {**study.settings, "reviewers": _reviewers(db, study)}
+    frozen = frozen_document(db, study)
+    study.frozen_sha256 = sha256_hex(canonical(frozen))
+    progress = progress_of(db, study.id)
+    note(
+        db,
+        "study closed",
+        who=who,
+        study=study.id,
+        sha256=study.frozen_sha256,
+        reviews=len(frozen["reviews"]),
+        not_done=sum(one.total - one.done for one in progress),
+    )
+    db.flush()
+    return study.frozen_sha256
+
+
+def reviewer_name(study: Study, account: int) -> str:
+    """Return what exports call a reviewer: no name, and not the order in which they came."""
+    return f"r-{drawn(study.seed, 'reviewer', study.id, account)[:8]}"
+
+
+def _reviewers(db: Session, study: Study) -> list[dict[str, Any]]:
+    return [
+        {
+            "reviewer": reviewer_name(study, one.account),
+            "qualification": one.qualification,
+            "specialty": one.specialty,
+            "years": one.years,
+            "assigned": one.total,
+            "done": one.done,
+        }
+        for one in progress_of(db, study.id)
+    ]
+
+
+def frozen_document(db: Session, study: Study) -> dict[str, Any]:
+    """Return everything that closing freezes: entries, reviewers without names, every revision of every review."""
+    entries = [
+        *db.scalars(select(Entry).where(Entry.study_id == study.id).order_by(Entry.number))
+    ]
+    number = {entry.id: entry.number for entry in entries}
+    settings = {key: value for key, value in study.settings.items() if key != "reviewers"}
+    wanted = (
+        select(Assignment, Review)
+        .join(Review, Review.assignment_id == Assignment.id)
+        .where(Assignment.study_id == study.id)
+        .order_by(Assignment.entry_id, Assignment.account_id, Review.revision)
+    )
+    return {
+        "study": {
+            "name": study.id,
+            "title": study.title,
+            "form": study.form,
+            "seed": study.seed,
+            "overlap": study.overlap,
+            "settings": settings,
+            "made_at": study.made_at,
+            "closed_at": study.closed_at,
+        },
+        "reviewers": study.settings.get("reviewers", []),
+        "entries": [
+            {
+                "number": entry.number,
+                "item": entry.item,
+                "category": entry.category,
+                "iteration": entry.iteration,
+                "training": entry.training,
+                "withdrawn": entry.withdrawn,
+                "content": entry.content,
+                "hidden": entry.hidden,
+                "sha256": entry.sha256,
+            }
+            for entry in entries
+        ],
+        "reviews": [
+            {
+                "entry": number[assignment.entry_id],
+                "reviewer": reviewer_name(study, assignment.account_id),
+                "revision": review.revision,
+                "latest": review.revision == assignment.revision,
+                "complete": review.complete,
+                "submitted_at": review.submitted_at,
+                "reason": review.reason.get("text", ""),
+                "review": review.content,
+            }
+            for assignment, review in db.execute(wanted)
+        ],
+    }
+
+
+def export_document(db: Session, study: Study, *, who: str) -> dict[str, Any]:
+    """Return a closed study with what became of its tickets, and note in the trail that it was exported.
+
+    `sha256` is that of the frozen part, as the trail has it since closing; it is compared before anything is given out.
+
+    Raises
+    ------
+    GateError
+        When the study is open: nobody reads reviews before.
+    IntegrityError
+        When the reviews are not those that were frozen.
+    """
+    if study.closed_at is None:
+        raise GateError(
+            f"study '{study.id}' is open: its reviews are exported after closing, so that nobody is influenced"
+        )
+    frozen = frozen_document(db, study)
+    found = sha256_hex(canonical(frozen))
+    if found != study.frozen_sha256:
+        raise IntegrityError(
+            f"study '{study.id}': its reviews have the hash {found}, closed was {study.frozen_sha256}"
+        )
+    document = {
+        "schema_version": 1,
+        "sha256": found,
+        "frozen": frozen,
+        "tickets": _tickets(db, study),
+    }
+    export = sha256_hex(canonical(document))
+    note(db, "exported", who=who, study=study.id, sha256=export, frozen_sha256=found)
+    return document
+
+
+def _tickets(db: Session, study: Study) -> list[dict[str, Any]]:
+    names: dict[int, str] = {}
+    made = []
+    for ticket, entry in tickets_of(db, study.id):
+        steps = []
+        for step in steps_of(db, ticket):
+            if step.account_id is not None and step.account_id not in names:
+                names[step.account_id] = db.get_one(Account, step.account_id).name
+            detail = {key: value for key, value in step.detail.items() if key != "review"}
+            by = "" if step.account_id is None else names[step.account_id]
+            steps.append({"verb": step.verb, "at": step.at, "by": by, **detail})
+        made.append({"entry": entry.number, "state": ticket.state, "steps": steps})
+    return made

@@ -1,0 +1,1 @@
+"""The tables in time: alembic's environment and one file a version."""

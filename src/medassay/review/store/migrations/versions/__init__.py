@@ -1,0 +1,1 @@
+"""One file for every version of the tables, oldest first."""

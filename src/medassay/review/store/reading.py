@@ -1,0 +1,262 @@
+"""What is read about a whole study: its last reviews, progress by reviewer, tickets."""
+
+import calendar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import case, func, select
+from sqlalchemy.orm import Session
+
+from medassay.review.agreement import Given
+from medassay.review.store.schema import (
+    Account,
+    Assignment,
+    Draft,
+    Entry,
+    Review,
+    Right,
+    Study,
+    Ticket,
+    TicketStep,
+)
+from medassay.review.store.tickets import State
+
+
+def given_of(db: Session, study: str) -> list[Given]:
+    """Return the last complete reviews of a study, of training and withdrawn entries none; reviewers by their numbers there."""
+    wanted = (
+        select(
+            Assignment.entry_id,
+            Right.alias,
+            Account.qualification,
+            Review.content,
+            Review.submitted_at,
+            Entry.category,
+            Entry.iteration,
+        )
+        .join(Review, Review.assignment_id == Assignment.id)
+        .join(Entry, Entry.id == Assignment.entry_id)
+        .join(Account, Account.id == Assignment.account_id)
+        .join(Right, Right.account_id == Account.id)
+        .where(
+            Assignment.study_id == study,
+            Review.revision == Assignment.revision,
+            Right.study_id == study,
+            Right.role == "reviewer",
+            ~Entry.training,
+            Entry.withdrawn.is_(None),
+        )
+        .order_by(Entry.number, Right.alias)
+    )
+    return [
+        Given(
+            entry=entry,
+            reviewer=alias,
+            qualification=qualification,
+            content=content,
+            submitted_at=at,
+            category=category,
+            iteration=iteration,
+        )
+        for entry, alias, qualification, content, at, category, iteration in db.execute(wanted)
+    ]
+
+
+def state_of(db: Session, study: str) -> tuple[int, int, int]:
+    """Return what changes whenever any review of a study, entry or reviewer does: cheap to ask, good to keep results by."""
+    found = (
+        select(func.max(Review.id)).join(Assignment).where(Assignment.study_id == study),
+        select(func.count()).where(Entry.study_id == study, Entry.withdrawn.is_(None)),
+        select(func.count()).where(Right.study_id == study),
+    )
+    first, second, third = (db.scalar(one) or 0 for one in found)
+    return first, second, third
+
+
+def entries_of(db: Session, study: str) -> list[Entry]:
+    """Return the entries of a study that count: no training, none withdrawn."""
+    wanted = (
+        select(Entry)
+        .where(Entry.study_id == study, ~Entry.training, Entry.withdrawn.is_(None))
+        .order_by(Entry.number)
+    )
+    return [*db.scalars(wanted)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far one reviewer is; `last` is when the last review came."""
+
+    alias: int
+    account: int
+    name: str
+    qualification: str
+    specialty: str
+    years: int | None
+    done: int
+    total: int
+    trained: bool
+    last: str
+
+
+def progress_of(db: Session, study: str) -> list[Progress]:
+    """Return how far every reviewer of a study is, by number."""
+    done = func.sum(case((Assignment.revision > 0, 1), else_=0))
+    counts = (
+        select(Assignment.account_id, func.count().label("total"), done.label("done"))
+        .join(Entry, Entry.id == Assignment.entry_id)
+        .where(Assignment.study_id == study, Entry.withdrawn.is_(None), ~Entry.training)
+        .group_by(Assignment.account_id)
+        .subquery()
+    )
+    last = (
+        select(Assignment.account_id, func.max(Review.submitted_at).label("last"))
+        .join(Review, Review.assignment_id == Assignment.id)
+        .where(Assignment.study_id == study)
+        .group_by(Assignment.account_id)
+        .subquery()
+    )
+    wanted = (
+        select(Account, Right, counts.c.total, counts.c.done, last.c.last)
+        .join(Right, Right.account_id == Account.id)
+        .outerjoin(counts, counts.c.account_id == Account.id)
+        .outerjoin(last, last.c.account_id == Account.id)
+        .where(Right.study_id == study, Right.role == "reviewer")
+        .order_by(Right.alias)
+    )
+    return [
+        Progress(
+            alias=right.alias,
+            account=account.id,
+            name=account.name,
+            qualification=account.qualification,
+            specialty=account.specialty,
+            years=account.years,
+            done=int(n_done or 0),
+            total=int(total or 0),
+            trained=right.trained_at is not None,
+            last=at or "",
+        )
+        for account, right, total, n_done, at in db.execute(wanted)
+    ]
+
+
+def tickets_of(
+    db: Session, study: str, states: tuple[State, ...] = ()
+) -> list[tuple[Ticket, Entry]]:
+    """Return the tickets of a study with their entries, in the order of entries."""
+    wanted = (
+        select(Ticket, Entry)
+        .join(Entry, Entry.id == Ticket.entry_id)
+        .where(Ticket.study_id == study)
+        .order_by(Entry.number)
+    )
+    if states:
+        wanted = wanted.where(Ticket.state.in_(states))
+    return [(ticket, entry) for ticket, entry in db.execute(wanted)]
+
+
+def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]]:
+    """Return what became of the feedback of one reviewer: number of the item, state of the ticket, its steps without names."""
+    wanted = (
+        select(Ticket, Assignment.number)
+        .join(Assignment, Assignment.entry_id == Ticket.entry_id)
+        .where(
+            Ticket.study_id == study, Assignment.account_id == account, Assignment.revision > 0
+        )
+        .order_by(Assignment.number)
+    )
+    own = set(
+        db.scalars(
+            select(Review.id)
+            .join(Assignment, Assignment.id == Review.assignment_id)
+            .where(Assignment.study_id == study, Assignment.account_id == account)
+        )
+    )
+    found: list[Mapping[str, Any]] = []
+    for ticket, number in db.execute(wanted):
+        steps = [
+            *db.scalars(
+                select(TicketStep)
+                .where(TicketStep.ticket_id == ticket.id)
+                .order_by(TicketStep.id)
+            )
+        ]
+        if any(one.verb == "feedback" and one.detail["review"] in own for one in steps):
+            told = [one for one in steps if one.verb != "feedback"]
+            found.append({"number": number, "state": ticket.state, "steps": told})
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine:
+    """One of somebody's own items: `open`, `draft`, `done` or `withdrawn`."""
+
+    number: int
+    training: bool
+    state: str
+
+
+def items_of(db: Session, study: str, account: int) -> list[Mine]:
+    """Return somebody's own items with their states, by number."""
+    wanted = (
+        select(Assignment, Entry.withdrawn, Entry.training, Draft.version)
+        .join(Entry, Entry.id == Assignment.entry_id)
+        .outerjoin(Draft, Draft.assignment_id == Assignment.id)
+        .where(Assignment.study_id == study, Assignment.account_id == account)
+        .order_by(Assignment.number)
+    )
+
+    def state(one: Assignment, withdrawn: str | None, draft: int | None) -> str:
+        if withdrawn is not None:
+            return "withdrawn"
+        return "done" if one.revision else "draft" if draft else "open"
+
+    return [
+        Mine(number=one.number, training=training, state=state(one, withdrawn, draft))
+        for one, withdrawn, training, draft in db.execute(wanted)
+    ]
+
+
+def due_of(db: Session) -> list[dict[str, str]]:
+    """Return when each item is due for review again: so many months after its last review, by date."""
+    wanted = (
+        select(Study, Entry.item, func.max(Review.submitted_at))
+        .join(Entry, Entry.study_id == Study.id)
+        .join(Assignment, Assignment.entry_id == Entry.id)
+        .join(Review, Review.assignment_id == Assignment.id)
+        .where(~Entry.training, Entry.withdrawn.is_(None), Review.complete)
+        .group_by(Study.id, Entry.item)
+    )
+    last: dict[str, tuple[str, str]] = {}
+    for study, item, at in db.execute(wanted):
+        due = due_after(at, study.settings["again_months"])
+        last[item] = max(last.get(item, ("", "")), (due, study.id))
+    return sorted(
+        ({"due": due, "study": study, "item": item} for item, (due, study) in last.items()),
+        key=lambda row: (row["due"], row["item"]),
+    )
+
+
+def due_after(at: str, months: int) -> str:
+    """Return the day so many months after a time.
+
+    Examples
+    --------
+    >>> due_after("2026-01-31T10:00:00Z", 13)
+    '2027-02-28'
+    """
+    year, month = divmod(int(at[:4]) * 12 + int(at[5:7]) - 1 + months, 12)
+    day = min(int(at[8:10]), calendar.monthrange(year, month + 1)[1])
+    return f"{year:04}-{month + 1:02}-{day:02}"
+
+
+def ticket_counts(db: Session, study: Study) -> dict[str, int]:
+    """Return state → number of tickets."""
+    wanted = (
+        select(Ticket.state, func.count())
+        .where(Ticket.study_id == study.id)
+        .group_by(Ticket.state)
+    )
+    return {state: n for state, n in db.execute(wanted)}

@@ -1,0 +1,354 @@
+"""Drafts and reviews: what is saved on the way, and what is submitted for good."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from medassay.errors import InputError, MedassayError
+from medassay.review.form import FORMS, Form, Problem, clean, read_review
+from medassay.review.sampling import drawn
+from medassay.review.store.database import now
+from medassay.review.store.schema import Account, Assignment, Draft, Entry, Review, Right, Study
+from medassay.review.store.studies import refuse_closed
+from medassay.review.store.tickets import open_ticket
+
+_MOST_FIELDS = 400
+
+
+class Incomplete(MedassayError):
+    """What was filled in cannot be submitted yet; `problems` say why, field by field."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("; ".join(f"{p.field}: {p.says}" for p in problems))
+        self.problems = problems
+
+
+class ChangedElsewhere(MedassayError):
+    """Another tab or device has saved or submitted since; `theirs` is what stands there now."""
+
+    def __init__(self, theirs: Mapping[str, str], version: int) -> None:
+        super().__init__("changed elsewhere; both versions are kept, choose one")
+        self.theirs = dict(theirs)
+        self.version = version
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """One assignment as its reviewer meets it.
+
+    `version` counts what was saved and submitted, so that two tabs notice each other; `own` is the first part of a judge check once it
+    is submitted.
+    """
+
+    assignment: Assignment
+    entry: Entry
+    form: Form
+    content: Mapping[str, Any]
+    fields: Mapping[str, str]
+    version: int
+    revisions: int
+    own: Mapping[str, Any] | None = None
+    verdict: Mapping[str, Any] | None = None
+
+    @property
+    def done(self) -> bool:
+        """Return whether it has a complete review."""
+        return self.assignment.revision > 0
+
+    @property
+    def second(self) -> bool:
+        """Return whether the part after one's own rating is to be filled in."""
+        return self.own is not None
+
+
+def work_at(
+    db: Session, study: Study, account: int, number: int, *, lock: bool = False
+) -> Work:
+    """Return what somebody is to review under a number.
+
+    Raises
+    ------
+    InputError
+        When nothing is assigned under it.
+    """
+    wanted = select(Assignment).where(
+        Assignment.study_id == study.id,
+        Assignment.account_id == account,
+        Assignment.number == number,
+    )
+    assignment = db.scalar(wanted.with_for_update() if lock else wanted)
+    if assignment is None:
+        raise InputError(f"study '{study.id}': nothing of yours is number {number}")
+    entry = db.get_one(Entry, assignment.entry_id)
+    form = FORMS[study.form]
+    reviews = [
+        *db.scalars(
+            select(Review)
+            .where(Review.assignment_id == assignment.id)
+            .order_by(Review.revision)
+        )
+    ]
+    draft = db.get(Draft, assignment.id)
+    own = _own(form, reviews)
+    latest = reviews[-1].fields if reviews and reviews[-1].complete else {}
+    return Work(
+        assignment=assignment,
+        entry=entry,
+        form=form,
+        content=shown_content(study, entry, account),
+        fields=latest if draft is None else draft.fields,
+        version=len(reviews) * 1_000_000 + (0 if draft is None else draft.version),
+        revisions=len(reviews),
+        own=own,
+        verdict=entry.hidden.get("verdict") if own is not None else None,
+    )
+
+
+def _own(form: Form, reviews: list[Review]) -> Mapping[str, Any] | None:
+    """Return the first part of a form of two parts; it is given once and never again."""
+    return reviews[0].content if form.then and reviews else None
+
+
+def shown_content(study: Study, entry: Entry, account: int) -> dict[str, Any]:
+    """Return what a reviewer sees of an entry: two answers on sides drawn for this reviewer."""
+    swapped = (
+        study.form == "preference"
+        and int(drawn(study.seed, "side", account, entry.id), 16) % 2 == 1
+    )
+    return {**entry.content, "swapped": swapped}
+
+
+def save_draft(work: Work, db: Session, fields: Mapping[str, str], version: int) -> int:
+    """Keep what is filled in so far, and return its version.
+
+    Raises
+    ------
+    ChangedElsewhere
+        When something else was saved or submitted since `version`.
+    InputError
+        When there are fields that the form does not have.
+    """
+    kept = known_fields(work, fields)
+    if version != work.version:
+        if dict(work.fields) == kept:
+            return work.version
+        raise ChangedElsewhere(work.fields, work.version)
+    draft = db.get(Draft, work.assignment.id)
+    if draft is None:
+        draft = Draft(assignment_id=work.assignment.id, fields={}, version=0, saved_at="")
+        db.add(draft)
+    draft.fields, draft.version, draft.saved_at = kept, draft.version + 1, now()
+    return work.revisions * 1_000_000 + draft.version
+
+
+def known_fields(work: Work, fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields that the form has, as JSON on every database can hold them.
+
+    Raises
+    ------
+    InputError
+        Naming a field that it does not have.
+    """
+    known = work.form.known(work.content)
+    strange = sorted(set(fields) - known)
+    if strange or len(fields) > _MOST_FIELDS:
+        raise InputError(f"no field '{(strange or ['…'])[0][:40]}' in this form")
+    return {name: clean(text)[:100_000] for name, text in fields.items() if text}
+
+
+def submit(
+    db: Session,
+    study: Study,
+    work: Work,
+    fields: Mapping[str, str],
+    *,
+    version: int,
+    reason: str = "",
+) -> Review:
+    """Append a review, and return it; the same one sent twice is kept once.
+
+    Parameters
+    ----------
+    work : read in this transaction with `lock`
+    reason : why an earlier review is revised
+
+    Raises
+    ------
+    GateError
+        When the study was closed.
+    Incomplete
+        When something is missing.
+    ChangedElsewhere
+        When something else was saved or submitted since `version`.
+    """
+    kept = known_fields(work, fields)
+    latest = _latest(db, work)
+    if (
+        latest is not None
+        and latest.fields == kept
+        and version // 1_000_000 == work.revisions - 1
+    ):
+        return latest  # sent again: the answer to the first time was lost
+    db.refresh(study)
+    refuse_closed(study)
+    if work.entry.withdrawn is not None:
+        raise InputError("this item was withdrawn; nothing more is asked about it")
+    if version != work.version and dict(work.fields) != kept:
+        raise ChangedElsewhere(work.fields, work.version)
+    second = work.second
+    reading = read_review(work.form, work.content, kept, second=second)
+    problems = reading.problems
+    why = clean(reason)
+    if work.done and not why:
+        problems = (*problems, Problem(field="reason", says="Say why you change your review."))
+    if problems:
+        raise Incomplete(problems)
+    complete = second or not work.form.then
+    content = {**reading.review, "own": dict(work.own)} if work.own else reading.review
+    review = Review(
+        assignment_id=work.assignment.id,
+        revision=work.revisions + 1,
+        complete=complete,
+        content=content,
+        fields=kept,
+        reason={"text": why} if work.done else {},
+        submitted_at=now(),
+    )
+    db.add(review)
+    db.execute(delete(Draft).where(Draft.assignment_id == work.assignment.id))
+    if complete:
+        work.assignment.revision = review.revision
+        if work.entry.training:
+            _note_trained(db, study.id, work.assignment.account_id)
+        else:
+            open_ticket(db, study, work.entry, review)
+    db.flush()
+    return review
+
+
+def _latest(db: Session, work: Work) -> Review | None:
+    return db.scalar(
+        select(Review)
+        .where(Review.assignment_id == work.assignment.id)
+        .order_by(Review.revision.desc())
+        .limit(1)
+    )
+
+
+def _note_trained(db: Session, study: str, account: int) -> None:
+    """Note when the last training item is done."""
+    db.flush()
+    if left_in_training(db, study, account) == 0:
+        right = db.scalar(
+            select(Right).where(
+                Right.study_id == study, Right.account_id == account, Right.role == "reviewer"
+            )
+        )
+        if right is not None and right.trained_at is None:
+            right.trained_at = now()
+
+
+def left_in_training(db: Session, study: str, account: int) -> int:
+    """Return how many training items somebody has not done."""
+    wanted = (
+        select(func.count())
+        .select_from(Assignment)
+        .join(Entry, Entry.id == Assignment.entry_id)
+        .where(
+            Assignment.study_id == study,
+            Assignment.account_id == account,
+            Assignment.revision == 0,
+            Entry.training,
+            Entry.withdrawn.is_(None),
+        )
+    )
+    return db.scalar(wanted) or 0
+
+
+def skip(db: Session, study: Study, work: Work) -> None:
+    """Move what is not done behind everything else; what is filled in stays."""
+    refuse_closed(study)
+    mine = (
+        Assignment.study_id == study.id,
+        Assignment.account_id == work.assignment.account_id,
+    )
+    last = db.scalar(select(func.max(Assignment.turn)).where(*mine)) or 0
+    work.assignment.turn = last + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """What somebody has to do in a study: `next` is the number of the first that is not done, None when all are."""
+
+    done: int
+    total: int
+    next: int | None
+
+
+def queue_of(db: Session, study: str, account: int, *, after: int | None = None) -> Queue:
+    """Return how far somebody is, training first, then by turn.
+
+    Parameters
+    ----------
+    after : the number of an assignment; `next` is then the first that is not done behind it, if any
+    """
+    rows = [
+        (number, turn, revision, training)
+        for number, turn, revision, training in db.execute(
+            select(Assignment.number, Assignment.turn, Assignment.revision, Entry.training)
+            .join(Entry, Entry.id == Assignment.entry_id)
+            .where(
+                Assignment.study_id == study,
+                Assignment.account_id == account,
+                Entry.withdrawn.is_(None),
+            )
+        )
+    ]
+    rows.sort(key=lambda row: (not row[3], row[1]))
+    open_ = [row[0] for row in rows if row[2] == 0]
+    return Queue(
+        done=sum(row[2] > 0 for row in rows), total=len(rows), next=_behind(rows, open_, after)
+    )
+
+
+def _behind(
+    rows: list[tuple[int, int, int, bool]], open_: list[int], after: int | None
+) -> int | None:
+    order = [row[0] for row in rows]
+    if after in order:
+        rest = order[order.index(after) + 1 :]
+        later = [number for number in rest if number in set(open_)]
+        if later:
+            return later[0]
+    return open_[0] if open_ else None
+
+
+def revisions_of(db: Session, assignment: int) -> list[Review]:
+    """Return all revisions of a review, oldest first."""
+    wanted = select(Review).where(Review.assignment_id == assignment).order_by(Review.revision)
+    return [*db.scalars(wanted)]
+
+
+def own_reviews(db: Session, study: str, account: Account) -> list[dict[str, Any]]:
+    """Return everything that somebody submitted in a study, every revision, as plain values."""
+    wanted = (
+        select(Assignment.number, Review, Entry.sha256)
+        .join(Review, Review.assignment_id == Assignment.id)
+        .join(Entry, Entry.id == Assignment.entry_id)
+        .where(Assignment.study_id == study, Assignment.account_id == account.id)
+        .order_by(Assignment.number, Review.revision)
+    )
+    return [
+        {
+            "number": number,
+            "entry_sha256": sha256,
+            "revision": review.revision,
+            "submitted_at": review.submitted_at,
+            "reason": review.reason.get("text", ""),
+            "review": review.content,
+        }
+        for number, review, sha256 in db.execute(wanted)
+    ]

@@ -1,0 +1,131 @@
+"""What a coordinator looks at: items that were rated low, means over time, and the table by qualification."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from medassay.core.estimate import Estimate
+from medassay.core.trial import Scale
+from medassay.review.agreement import Given
+from medassay.review.rating import FLAGGED_BELOW, Group, Rating, group_of, is_flagged, together
+from medassay.statistic.interval.bootstrap import bootstrap_mean
+
+LOW = 3  # a score of at most 3 puts an item on the list
+_MEAN_BELOW = FLAGGED_BELOW / 3
+_SCALE = Scale(lo=1, hi=5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What the reviews of one entry say together; `total` is the mean total of 15, None where not all three were scored."""
+
+    entry: int
+    reviews: int
+    lowest: int | None
+    total: float | None
+    any_low: bool
+    below_nine: bool
+    flagged: bool
+    harm: bool
+
+
+def standing_of(entry: int, given: Sequence[Given]) -> Standing:
+    """Return what the reviews of an entry say together.
+
+    Flagged is a mean total below 9 or two reviews that flag it; where an entry has no path, the same in means: below 3.
+    """
+    numbers = [score for one in given for score in one.scores.values() if type(score) is int]
+    ratings = [rating for one in given if (rating := one.rating) is not None]
+    total = sum(r.total for r in ratings) / len(ratings) if ratings else None
+    return Standing(
+        entry=entry,
+        reviews=len(given),
+        lowest=min(numbers, default=None),
+        total=total,
+        any_low=min(numbers, default=5) <= LOW,
+        below_nine=total is not None and total < FLAGGED_BELOW,
+        flagged=_flagged(given, ratings),
+        harm=any(one.harm is not None for one in given),
+    )
+
+
+def _flagged(given: Sequence[Given], ratings: Sequence[Rating]) -> bool:
+    if ratings:
+        return is_flagged(ratings)
+    means = [one.mean for one in given if one.mean is not None]
+    if not means:
+        return False
+    return sum(means) / len(means) < _MEAN_BELOW or sum(m < _MEAN_BELOW for m in means) > 1
+
+
+def standings(given: Sequence[Given]) -> list[Standing]:
+    """Return the standing of every entry that has a review, by entry."""
+    of: dict[int, list[Given]] = defaultdict(list)
+    for one in given:
+        of[one.entry].append(one)
+    return [standing_of(entry, found) for entry, found in sorted(of.items())]
+
+
+def by_qualification(given: Sequence[Given]) -> list[Group]:
+    """Return the table by qualification, and all of them together last; empty where no three scores were given."""
+    of: dict[str, list[tuple[str, Rating]]] = defaultdict(list)
+    for one in given:
+        if (rating := one.rating) is not None:
+            of[one.qualification].append((str(one.reviewer), rating))
+    groups = [group_of(qualification, rated) for qualification, rated in sorted(of.items())]
+    return [*groups, together(groups)] if groups else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """The mean score of one aspect in one month, of one category or qualification."""
+
+    month: str
+    aspect: str
+    by: str  # category, qualification, or all
+    name: str
+    mean: Estimate
+    reviews: int
+
+
+def trends(given: Sequence[Given], *, seed: int) -> list[Point]:
+    """Return mean scores from 1 to 5 by month: of all, of each category, and of each qualification, with intervals over entries."""
+    rows: dict[tuple[str, str, str, str], list[tuple[int, int]]] = defaultdict(list)
+    for one in given:
+        month = one.submitted_at[:7]
+        for aspect, score in one.scores.items():
+            if type(score) is not int:
+                continue
+            for by, name in (
+                ("all", "all"),
+                ("category", one.category),
+                ("qualification", one.qualification),
+            ):
+                rows[by, name, aspect, month].append((one.entry, score))
+    return [
+        Point(
+            month=month,
+            aspect=aspect,
+            by=by,
+            name=name,
+            mean=bootstrap_mean(
+                [score for _, score in found],
+                seed=seed,
+                clusters=[entry for entry, _ in found],
+                scale=_SCALE,
+            ),
+            reviews=len(found),
+        )
+        for (by, name, aspect, month), found in sorted(rows.items())
+    ]
+
+
+def counts(found: Sequence[Standing]) -> Mapping[str, int]:
+    """Return how many entries have any score of at most 3, and how many a mean total below 9: two questions, two answers."""
+    return {
+        "entries": len(found),
+        "any_low": sum(one.any_low for one in found),
+        "below_nine": sum(one.below_nine for one in found),
+        "flagged": sum(one.flagged for one in found),
+        "harm": sum(one.harm for one in found),
+    }

@@ -1,0 +1,5 @@
+"""The review app: server-rendered pages in which people check items, answers and judges."""
+
+from medassay.web.settings import Settings
+
+__all__ = ["Settings"]

@@ -1,0 +1,239 @@
+"""The JSON endpoints: what the pages' script uses, and what scripts of others may."""
+
+from typing import Annotated, Any
+
+from fastapi import Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from medassay.review.store import frozen, reading, reviews, studies
+from medassay.review.store.database import now
+from medassay.review.store.schema import Study
+from medassay.web.pages import coordinate
+from medassay.web.visit import Here, Number, Visit, refuse
+
+_Text = Annotated[str, Field(max_length=100_000)]
+_Version = Annotated[int, Field(ge=0, le=10**12)]
+
+
+class Fields(BaseModel):
+    """What is filled in, field by field, as in the form of the page."""
+
+    model_config = ConfigDict(extra="forbid")
+    fields: dict[Annotated[str, Field(max_length=200)], _Text] = Field(max_length=400)
+    version: _Version = Field(description="The version that this is based on.")
+
+
+class Submission(Fields):
+    """A review to be submitted; `reason` says why an earlier one is revised."""
+
+    reason: _Text = ""
+
+
+class Saved(BaseModel):
+    """A saved draft."""
+
+    version: int
+    saved_at: str
+
+
+class Submitted(BaseModel):
+    """A submitted review, and the number of the next item, if any."""
+
+    revision: int
+    submitted_at: str
+    next: int | None
+
+
+class Healthy(BaseModel):
+    """The app answers, and so does its database."""
+
+    status: str
+    database: str
+
+
+class StudyRow(BaseModel):
+    """A study in which one has a role."""
+
+    name: str
+    title: str
+    form: str
+    roles: list[str]
+    closed: bool
+    done: int | None = None
+    total: int | None = None
+
+
+class AspectRow(BaseModel):
+    """One question of a form, with its possible values."""
+
+    name: str
+    label: str
+    values: list[str]
+    text: str
+
+
+class Item(BaseModel):
+    """One's own item: what is seen, what is asked, what is filled in."""
+
+    number: int
+    content: dict[str, Any]
+    aspects: list[AspectRow]
+    fields: dict[str, str]
+    version: int
+    done: bool
+    revisions: int
+    verdict: dict[str, Any] | None
+
+
+class ProgressRow(BaseModel):
+    """How far one reviewer is."""
+
+    reviewer: str
+    qualification: str
+    done: int
+    total: int
+
+
+class AgreementRow(BaseModel):
+    """Krippendorff's alpha of one aspect, with its 95 % interval."""
+
+    aspect: str
+    qualification: str
+    level: str
+    alpha: float | None
+    lo: float | None
+    hi: float | None
+    entries: int
+    reviewers: int
+
+
+def healthz(visit: Here) -> Healthy:
+    """Say that the app and its database work."""
+    with visit.database.read() as db:
+        db.get(Study, "-")
+    return Healthy(status="ok", database=visit.database.engine.dialect.name)
+
+
+def my_studies(visit: Here) -> list[StudyRow]:
+    """Return the studies in which one has a role."""
+    rows = []
+    with visit.database.read() as db:
+        for study, roles in studies.studies_of(db, visit.who):
+            queue = (
+                reviews.queue_of(db, study.id, visit.who.id) if "reviewer" in roles else None
+            )
+            rows.append(
+                StudyRow(
+                    name=study.id,
+                    title=study.title,
+                    form=study.form,
+                    roles=sorted(roles),
+                    closed=study.closed_at is not None,
+                    done=None if queue is None else queue.done,
+                    total=None if queue is None else queue.total,
+                )
+            )
+    return rows
+
+
+def item(visit: Here, n: Number) -> Item:
+    """Return one of one's own items with what is filled in."""
+    with visit.database.read() as db:
+        _refuse_untrained(visit, db, n)
+        work = reviews.work_at(db, visit.study, visit.who.id, n)
+    return Item(
+        number=n,
+        content=dict(work.content),
+        aspects=[
+            AspectRow(
+                name=one.name,
+                label=one.label,
+                values=[str(value) for value, _ in one.values],
+                text=one.text,
+            )
+            for one in work.form.asked(work.content, second=work.second)
+        ],
+        fields=dict(work.fields),
+        version=work.version,
+        done=work.done,
+        revisions=work.revisions,
+        verdict=None if work.verdict is None else dict(work.verdict),
+    )
+
+
+def _refuse_untrained(visit: Visit, db: Any, n: int) -> None:
+    """Refuse items of others than training before the agreement and the training."""
+    from medassay.review.store.accounts import AGREEMENT
+
+    if visit.who.agreement != AGREEMENT:
+        raise refuse(visit, "Nobody can review without the agreement.")
+    if visit.study.closed_at is None and reviews.left_in_training(
+        db, visit.study.id, visit.who.id
+    ):
+        work = reviews.work_at(db, visit.study, visit.who.id, n)
+        if not work.entry.training:
+            raise refuse(visit, "The training items come first.")
+
+
+def save_draft(visit: Here, n: Number, given: Fields) -> Saved:
+    """Keep what is filled in so far; 409 when it was changed elsewhere meanwhile."""
+    with visit.database.write() as db:
+        study = db.get_one(Study, visit.study.id)
+        studies.refuse_closed(study)
+        work = reviews.work_at(db, study, visit.who.id, n, lock=True)
+        version = reviews.save_draft(work, db, given.fields, given.version)
+    return Saved(version=version, saved_at=now())
+
+
+def submit(visit: Here, n: Number, given: Submission) -> Submitted:
+    """Submit a review; sent twice it is kept once."""
+    with visit.database.write() as db:
+        _refuse_untrained(visit, db, n)
+        study = db.get_one(Study, visit.study.id)
+        work = reviews.work_at(db, study, visit.who.id, n, lock=True)
+        review = reviews.submit(
+            db, study, work, given.fields, version=given.version, reason=given.reason
+        )
+        after = reviews.queue_of(db, study.id, visit.who.id, after=n).next
+    return Submitted(revision=review.revision, submitted_at=review.submitted_at, next=after)
+
+
+def progress(visit: Here) -> list[ProgressRow]:
+    """Return how far every reviewer is, without names."""
+    with visit.database.read() as db:
+        rows = reading.progress_of(db, visit.study.id)
+    return [
+        ProgressRow(
+            reviewer=frozen.reviewer_name(visit.study, one.account),
+            qualification=one.qualification,
+            done=one.done,
+            total=one.total,
+        )
+        for one in rows
+    ]
+
+
+def agreement(
+    visit: Here, aspect: Annotated[str, Query(max_length=200)] = ""
+) -> list[AgreementRow]:
+    """Return the agreement of reviewers, of one aspect or of all."""
+    found = coordinate.kept_agreement(visit)
+    return [
+        AgreementRow(
+            aspect=one.aspect,
+            qualification=one.qualification,
+            level=one.level,
+            alpha=None if one.alpha is None else one.alpha.value,
+            lo=None if one.alpha is None else one.alpha.lo,
+            hi=None if one.alpha is None else one.alpha.hi,
+            entries=one.entries,
+            reviewers=one.reviewers,
+        )
+        for one in found
+        if aspect in ("", one.aspect)
+    ]
+
+
+def export(visit: Here) -> dict[str, Any]:
+    """Return a closed study with its reviews, its entries and what became of its tickets."""
+    return coordinate.exported(visit)

@@ -1,0 +1,163 @@
+"""`build_app`: the routes, the guard in front of them, and what errors look like."""
+
+import sys
+import traceback
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+
+from medassay.errors import (
+    GateError,
+    InputError,
+    IntegrityError,
+    MedassayError,
+    UnavailableError,
+)
+from medassay.review.store.database import Database
+from medassay.review.store.reviews import ChangedElsewhere, Incomplete
+from medassay.web.guard import Guard
+from medassay.web.pages.door import show_sign_in
+from medassay.web.routes import ROUTES
+from medassay.web.settings import TITLE, Settings
+from medassay.web.visit import Expired, Forbidden, SignInNeeded, Visit, _visit
+
+_STATUS: dict[type[MedassayError], int] = {
+    Expired: 403,
+    Forbidden: 403,
+    GateError: 409,
+    ChangedElsewhere: 409,
+    Incomplete: 422,
+    InputError: 404,
+    IntegrityError: 500,
+    UnavailableError: 500,
+}
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    401: {"description": "Nobody is signed in."},
+    403: {"description": "The role is missing, or the token of the page."},
+    404: {"description": "There is no such study or item."},
+    409: {"description": "Changed elsewhere, or closed meanwhile."},
+    413: {"description": "The request is too long."},
+}
+
+
+def build_app(database: Database, settings: Settings | None = None) -> FastAPI:
+    """Return the review app on a database."""
+    chosen = settings or Settings()
+    app = FastAPI(
+        title=TITLE,
+        version="1",
+        root_path=chosen.root_path,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.database, app.state.settings = database, chosen
+    app.state.rules = {route.name: route for route in ROUTES}
+    for route in ROUTES:
+        is_json = route.path.startswith("/api/") or route.path == "/healthz"
+        app.add_api_route(
+            route.path,
+            route.answer,
+            methods=[route.method],
+            name=route.name,
+            status_code=route.status,
+            include_in_schema=is_json,
+            response_model=None if not is_json else _model(route.answer),
+            responses=_REFUSALS if is_json else None,
+        )
+    static = StaticFiles(directory=str(files("medassay.web") / "static"))
+    app.mount("/static", static, name="static")
+    app.add_exception_handler(MedassayError, _told)
+    app.add_exception_handler(RequestValidationError, _not_valid)
+    app.add_exception_handler(HTTPException, _not_found)
+    app.add_exception_handler(Exception, _broken)
+    app.add_middleware(Guard, origin=chosen.origin)
+    return app
+
+
+def _model(answer: Any) -> Any:
+    return answer.__annotations__["return"]
+
+
+def _is_json(request: Request) -> bool:
+    return _path(request).startswith("/api/")
+
+
+def _path(request: Request) -> str:
+    """Return the path below where a proxy has put the app."""
+    path: str = request.scope.get("path", "")
+    return path.removeprefix(request.scope.get("root_path", ""))
+
+
+def _told(request: Request, error: Exception) -> Response:
+    """Return what was wrong as a page or as JSON, under the status that fits."""
+    if isinstance(error, SignInNeeded):
+        return _to_sign_in(request, error.visit)
+    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
+    if status == 404 and request.method not in ("GET", "HEAD"):
+        status = 422 if _is_json(request) else 404
+    if not _is_json(request):
+        return _page(request, status, str(error), getattr(error, "needed", ()))
+    document: dict[str, Any] = {"message": str(error)}
+    if isinstance(error, Incomplete):
+        document["problems"] = [
+            {"field": one.field, "says": one.says.format(**one.values)}
+            for one in error.problems
+        ]
+    if isinstance(error, ChangedElsewhere):
+        document |= {"theirs": error.theirs, "version": error.version}
+    return JSONResponse({"error": document}, status_code=status)
+
+
+def _to_sign_in(request: Request, visit: Visit) -> Response:
+    if _is_json(request):
+        says = "The session has ended: sign in again."
+        return JSONResponse({"error": {"message": says}}, status_code=401)
+    path = _path(request)
+    if request.method == "GET":
+        return visit.to(f"/login?next={path}")
+    says = visit.say("Your session has ended. Sign in: what you wrote is kept.")
+    return show_sign_in(visit, 401, says=says, next_page=path, kept=visit.posted)
+
+
+def _page(request: Request, status: int, says: str, needed: Any = ()) -> Response:
+    visit = _visit(request, ({}, {}))
+    return visit.page("error.html", status, code=status, says=says, needed=sorted(needed))
+
+
+def _not_valid(request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        return _broken(request, error)
+    if not _is_json(request):
+        return _page(request, 404, "There is no such page.")
+    found = [
+        {"field": ".".join(map(str, one["loc"])), "says": one["msg"]} for one in error.errors()
+    ]
+    message = "the request is not as the OpenAPI document describes it"
+    return JSONResponse({"error": {"message": message, "problems": found}}, status_code=422)
+
+
+def _not_found(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    if _is_json(request):
+        says = {404: "no such endpoint", 405: "not by this method"}.get(status, "refused")
+        return JSONResponse({"error": {"message": says}}, status_code=status, headers=headers)
+    says = {404: "There is no such page.", 405: "Not by this method."}.get(status, "Refused.")
+    response = _page(request, status, says)
+    response.headers.update(headers)
+    return response
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    """Say that something of ours broke; the trace goes to the server's log, not to the page."""
+    sys.stderr.write("".join(traceback.format_exception(error)))
+    if _is_json(request):
+        says = "something broke on the server; nothing of yours was lost"
+        return JSONResponse({"error": {"message": says}}, status_code=500)
+    return _page(request, 500, "Something broke on the server. Go back and try again.")

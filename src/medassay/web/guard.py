@@ -1,0 +1,113 @@
+"""What every request passes first: where it comes from, how long it is, and what every reply says to browsers."""
+
+import ipaddress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.responses import PlainTextResponse
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_SAFE = ("GET", "HEAD", "OPTIONS")
+MOST_BYTES = 32 << 20  # of a request: an uploaded bank; forms are far smaller
+
+
+class Guard:
+    """Refuse requests from elsewhere, over plain HTTP or too long; add the headers that protect what is shown."""
+
+    def __init__(self, app: "ASGIApp", origin: str = "") -> None:
+        self._app = app
+        self._origin = origin
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        secure = scope["scheme"] == "https"
+
+        async def protected(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                there = {name.lower() for name, _ in message["headers"]}
+                more = [pair for pair in _HEADERS if pair[0] not in there]
+                if b"cache-control" not in there:
+                    more.append((b"cache-control", b"no-store"))
+                if secure:
+                    more.append((b"strict-transport-security", b"max-age=31536000"))
+                message["headers"] = [*message["headers"], *more]
+            await send(message)
+
+        refused = self._refused(scope, headers, secure=secure)
+        if refused is not None:
+            await refused(scope, receive, protected)
+            return
+        await self._app(scope, _limited(receive), protected)
+
+    def _refused(
+        self, scope: "Scope", headers: dict[bytes, str], *, secure: bool
+    ) -> PlainTextResponse | None:
+        if not secure and not is_loopback((scope.get("client") or ("", 0))[0]):
+            says = "Plain HTTP is served on this machine only: use HTTPS.\n"
+            return PlainTextResponse(says, 403)
+        length = headers.get(b"content-length", "0")
+        if not length.isdigit() or int(length) > MOST_BYTES:
+            return PlainTextResponse("The request is too long.\n", 413)
+        if scope["method"] in _SAFE:
+            return None
+        ours = self._origin or f"{scope['scheme']}://{headers.get(b'host', '')}"
+        theirs = headers.get(b"origin") or _origin_of(headers.get(b"referer", ""))
+        if theirs != ours:
+            return PlainTextResponse("Refused: this request comes from another site.\n", 403)
+        return None
+
+
+def _limited(receive: "Receive") -> "Receive":
+    """Return what reads a request, up to the limit, whatever length it announced."""
+    seen = 0
+
+    async def read() -> "Message":
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > MOST_BYTES:
+            return {"type": "http.disconnect"}
+        return message
+
+    return read
+
+
+def _origin_of(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address is of this machine.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("10.0.0.1"), is_loopback("")
+    (True, True, False, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,69 @@
+"""Accounts and roles: for admins."""
+
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from medassay.errors import InputError
+from medassay.review.store import accounts
+from medassay.review.store.schema import ROLES, Account
+from medassay.web.visit import Here, Visit
+
+
+def users_page(visit: Here) -> Response:
+    """List the accounts with their roles."""
+    return _show(visit)
+
+
+def _show(visit: Visit, status: int = 200, *, says: str = "", link: str = "") -> Response:
+    with visit.database.read() as db:
+        people, names = accounts.everybody(db), accounts.study_names(db)
+    return visit.page(
+        "users.html", status, people=people, studies=names, roles=ROLES, says=says, link=link
+    )
+
+
+def act(visit: Here) -> Response:
+    """Invite, give and take roles, disable and enable, send a link for a new password."""
+    posted, who = visit.posted, visit.who.name
+    do, email = posted.get("do", ""), posted.get("email", "")
+    study, role = posted.get("study", "") or None, posted.get("role", "")
+    link = says = ""
+    try:
+        with visit.database.write() as db:
+            account = accounts.account_of(db, accounts.checked_email(email))
+            if do == "invite" and (account is None or study is None):
+                link = _link(visit, accounts.invite(db, email, who=who, study=study, role=role))
+                says = "Send this link. It works once, for seven days, and is shown only now."
+            elif account is None:
+                raise InputError(f"nobody has the address {email[:60]}; invite them")
+            elif do == "invite":
+                accounts.grant_to(db, account, study, role, who=who)
+                says = "The role was given."
+            elif do == "password":
+                link = _link(visit, accounts.invite(db, email, who=who))
+                says = "Send this link. It works once, for seven days, and is shown only now."
+            else:
+                says = _change(visit, db, account, do)
+    except InputError as error:
+        return _show(visit, 422, says=str(error))
+    return _show(visit, says=visit.say(says), link=link)
+
+
+def _change(visit: Visit, db: Session, account: Account, do: str) -> str:
+    who, study = visit.who.name, visit.posted.get("study", "")
+    if do == "revoke":
+        accounts.revoke(db, account, study, visit.posted.get("role", ""), who=who)
+        return "The role was taken."
+    if do == "disable":
+        accounts.disable(db, account, who=who)
+        return "The account is disabled; its sessions have ended."
+    if do == "enable":
+        accounts.enable(db, account, who=who)
+        return "The account is enabled."
+    raise InputError("nothing was asked for")
+
+
+def _link(visit: Visit, token: str) -> str:
+    request = visit.request
+    origin = visit.settings.origin or f"{request.url.scheme}://{request.url.netloc}"
+    return f"{origin}{visit.url(f'/invite/{token}')}"

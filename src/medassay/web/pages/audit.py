@@ -1,0 +1,91 @@
+"""The auditor's pages: who opened what, the chained trail, and the window onto private items."""
+
+from pathlib import Path
+from typing import Any
+
+from fastapi.responses import Response
+
+from medassay.errors import InputError, IntegrityError, MedassayError
+from medassay.review.store import accounts, trail
+from medassay.review.store.schema import Study
+from medassay.web.pages.coordinate import _line
+from medassay.web.visit import Here, Visit
+
+_MOST = 500
+
+
+def audit_page(visit: Here) -> Response:
+    """Show the trail, whether it is whole, and the access log: all of it to admins, that of their studies to auditors."""
+    with visit.database.read() as db:
+        try:
+            head, broken = trail.check_trail(db), ""
+        except IntegrityError as error:
+            head, broken = "", str(error)
+        lines, seen = trail.trail_of(db, most=_MOST), trail.accesses(db, most=_MOST)
+        if accounts.ADMIN not in visit.roles:
+            mine = accounts.studies_with(db, visit.who.id, "auditor")
+            lines = [line for line in lines if line.study_id in mine]
+            seen = [one for one in seen if one.study_id in mine]
+        names = accounts.names_of(db, {one.account_id for one in seen})
+    return visit.page(
+        "audit.html",
+        head=head,
+        broken=broken,
+        lines=[_line(one) for one in lines],
+        seen=seen,
+        names=names,
+    )
+
+
+def window_page(visit: Here) -> Response:
+    """List the private items of the run that a study is of."""
+    return _window(visit)
+
+
+def _source(visit: Visit) -> dict[str, Any]:
+    source = visit.study.settings.get("source", {})
+    if not source.get("private_run"):
+        raise InputError("this study is not of a run with private items")
+    return dict(source)
+
+
+def _window(visit: Visit, status: int = 200, **more: Any) -> Response:
+    from medassay.storage.jsonl import read_jsonl
+
+    source = visit.study.settings.get("source", {})
+    run = source.get("private_run", "")
+    names: list[str] = []
+    if run and (Path(run) / "items.jsonl").is_file():
+        names = [
+            record["id"]
+            for record in read_jsonl(Path(run) / "items.jsonl")
+            if record.get("kind") == "synthetic"
+        ]
+    values = {"opened": [], "item": "", "says": "", "public": bool(source.get("publication"))}
+    return visit.page(
+        "window.html", status, names=names, run=Path(run).name, **{**values, **more}
+    )
+
+
+def open_window(visit: Here) -> Response:
+    """Show a private item to an auditor: the view is in the trail before the text is on the page."""
+    from medassay.audit.opening import open_item
+    from medassay.storage.run import open_run
+
+    source = _source(visit)
+    item = visit.posted.get("item", "")[:300]
+    where = source.get("publication") or None
+    with visit.database.write() as db:
+        db.get_one(Study, visit.study.id)
+        trail.note(
+            db, "private item viewed", who=visit.who.name, study=visit.study.id, item=item
+        )
+    try:
+        opened = open_item(
+            open_run(Path(source["private_run"])),
+            item,
+            publication=None if where is None else Path(where),
+        )
+    except MedassayError as error:
+        return _window(visit, 409, item=item, says=str(error))
+    return _window(visit, item=item, opened=[one.to_dict() for one in opened])

@@ -1,0 +1,431 @@
+"""What coordinators do: make a study, bring in items, invite, assign, look at progress and agreement, close."""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from fastapi.responses import Response
+
+from medassay.core.canonical import canonical
+from medassay.errors import GateError, InputError, StatisticError
+from medassay.review import summary
+from medassay.review.agreement import agreements, votes_of
+from medassay.review.form import FORMS
+from medassay.review.sampling import sample_size
+from medassay.review.store import accounts, frozen, reading, studies, tickets
+from medassay.review.store.schema import Study
+from medassay.review.store.trail import accesses, trail_of
+from medassay.statistic.agreement.votes import margin_of_error
+from medassay.statistic.draws import seed_of
+from medassay.web.pages.work import table
+from medassay.web.uploaded import read_upload
+from medassay.web.visit import Here, Number, Visit, refuse
+
+_MOST_SHOWN = 500  # rows of one table; what is cut off is said
+
+
+def new_study_page(visit: Here) -> Response:
+    """Show the form of a new study, and how many items a margin of error needs."""
+    return visit.page(
+        "new.html",
+        forms=FORMS,
+        given=visit.request.query_params,
+        wrong="",
+        size=_size(visit.request.query_params),
+    )
+
+
+def _size(asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return how many items a wished margin of error needs; None where nothing was asked."""
+    if not asked.get("margin") or not asked.get("population"):
+        return None
+    try:
+        margin, population = float(asked["margin"]) / 100, int(asked["population"])
+        n = sample_size(margin, population)
+    except (ValueError, StatisticError, OverflowError):
+        return {"n": None, "margin": 0.0}
+    return {"n": n, "margin": 100 * margin_of_error(n, population)}
+
+
+def make_study(visit: Here) -> Response:
+    """Make a study, with who makes it as its coordinator."""
+    posted = visit.posted
+    try:
+        with visit.database.write() as db:
+            study = studies.create_study(
+                db,
+                posted.get("name", ""),
+                posted.get("form", ""),
+                who=visit.who.name,
+                title=posted.get("title", ""),
+                seed=posted.get("seed", "")[:40] or "0",
+                overlap=_whole(posted.get("overlap", ""), "reviewers an item"),
+                settings=studies.Settings(
+                    due=posted.get("due", "")[:10],
+                    protocol=posted.get("protocol", "")[:20_000],
+                ),
+            )
+            accounts.grant(db, visit.who, study.id, "coordinator", who=visit.who.name)
+            name = study.id
+    except InputError as error:
+        return visit.page(
+            "new.html", 422, forms=FORMS, given=posted, wrong=str(error), size=None
+        )
+    return visit.to(f"/s/{name}/progress")
+
+
+def _whole(text: str, what: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 7):
+        raise InputError(f"{what}: '{text[:20]}'; expected a whole number")
+    return int(text)
+
+
+def progress_page(visit: Here) -> Response:
+    """Show how far everybody is, with what a coordinator can do."""
+    return _progress(visit)
+
+
+def _progress(visit: Visit, status: int = 200, *, says: str = "", link: str = "") -> Response:
+    with visit.database.read() as db:
+        rows = reading.progress_of(db, visit.study.id)
+        entries = reading.entries_of(db, visit.study.id)
+        counts = reading.ticket_counts(db, visit.study)
+        given = _given(visit, db)
+        study = db.get_one(Study, visit.study.id)
+    found = summary.standings(given)
+    return visit.page(
+        "progress.html",
+        status,
+        study=study,
+        rows=rows,
+        entries=len(entries),
+        complete=sum(one.reviews >= study.overlap for one in found),
+        counts=summary.counts(found),
+        tickets=counts,
+        says=says,
+        link=link,
+        coordinates="coordinator" in visit.roles,
+        brings="maintainer" in visit.roles,
+    )
+
+
+def _given(visit: Visit, db: Any) -> tuple[Any, ...]:
+    return _kept_given(visit.database, visit.study.id, reading.state_of(db, visit.study.id))
+
+
+@lru_cache(maxsize=16)
+def _kept_given(database: Any, study: str, state: tuple[int, int, int]) -> tuple[Any, ...]:
+    """Return the last reviews of a study; read again only when one was added, withdrawn or the like."""
+    with database.read() as db:
+        return tuple(reading.given_of(db, study))
+
+
+@lru_cache(maxsize=16)
+def _kept_agreement(
+    database: Any, study: str, state: tuple[int, int, int]
+) -> tuple[list[Any], list[Any]]:
+    """Return agreement and votes: resampled once, not for every reader."""
+    with database.read() as db:
+        form = FORMS[db.get_one(Study, study).form]
+        overlap = db.get_one(Study, study).overlap
+        contents = {entry.id: entry.content for entry in reading.entries_of(db, study)}
+    given = _kept_given(database, study, state)
+    seed = seed_of(study, form.name, "agreement", "review")
+    return agreements(form, contents, given, seed=seed), votes_of(form, given, overlap)
+
+
+def act(visit: Here) -> Response:
+    """Invite, assign, withdraw: whatever the coordinator's page asks for."""
+    do = visit.posted.get("do", "")
+    who = visit.who.name
+    try:
+        with visit.database.write() as db:
+            study = db.get_one(Study, visit.study.id)
+            if do == "invite":
+                studies.refuse_closed(study)
+                token = accounts.invite(
+                    db, visit.posted.get("email", ""), who=who, study=study.id, role="reviewer"
+                )
+                path = f"/invite/{token}"
+                return_link = f"{_origin(visit)}{visit.url(path)}"
+                says = "Send this link to the reviewer. It works once, for seven days, and is shown only now."
+            elif do == "assign":
+                made = studies.assign_all(db, study, who=who)
+                return_link, says = "", visit.say("{n} assignments were made.", n=made)
+            elif do == "withdraw":
+                number = _whole(visit.posted.get("number", ""), "item")
+                studies.withdraw(db, study, number, visit.posted.get("why", ""), who=who)
+                return_link, says = "", visit.say("Item {n} was withdrawn.", n=number)
+            else:
+                raise InputError("nothing was asked for")
+    except (InputError, GateError) as error:
+        return _progress(visit, 409, says=str(error))
+    return _progress(visit, says=visit.say(says), link=return_link)
+
+
+def _origin(visit: Visit) -> str:
+    request = visit.request
+    return visit.settings.origin or f"{request.url.scheme}://{request.url.netloc}"
+
+
+def bring_in(visit: Here) -> Response:
+    """Take in an uploaded file of items, or a sample of it."""
+    upload = visit.files.get("items")
+    try:
+        if upload is None:
+            raise InputError("choose a file of items first")
+        found = read_upload(
+            upload.file.read(),
+            form=visit.study.form,
+            n=visit.posted.get("n", ""),
+            seed=visit.study.seed,
+            iteration=visit.posted.get("iteration", ""),
+        )
+        with visit.database.write() as db:
+            study = db.get_one(Study, visit.study.id)
+            made = studies.add_entries(db, study, found, who=visit.who.name)
+    except (InputError, GateError) as error:
+        return _progress(visit, 422, says=str(error))
+    return _progress(visit, says=visit.say("{n} items were added.", n=made))
+
+
+def close_page(visit: Here) -> Response:
+    """Ask before a study is closed."""
+    with visit.database.read() as db:
+        rows = reading.progress_of(db, visit.study.id)
+        counts = reading.ticket_counts(db, visit.study)
+    left = sum(one.total - one.done for one in rows)
+    return visit.page("close.html", left=left, waiting=counts.get("open", 0))
+
+
+def close_study(visit: Here) -> Response:
+    """Close a study for good."""
+    with visit.database.write() as db:
+        frozen.close(db, db.get_one(Study, visit.study.id), who=visit.who.name)
+    return visit.to(f"/s/{visit.study.id}/progress")
+
+
+def kept_agreement(visit: Visit) -> list[Any]:
+    """Return the agreement on each aspect of a study."""
+    with visit.database.read() as db:
+        state = reading.state_of(db, visit.study.id)
+    return _kept_agreement(visit.database, visit.study.id, state)[0]
+
+
+def agreement_page(visit: Here) -> Response:
+    """Show agreement by aspect and qualification, and how many found each item right."""
+    with visit.database.read() as db:
+        state = reading.state_of(db, visit.study.id)
+        given = _given(visit, db)
+    found, votes = _kept_agreement(visit.database, visit.study.id, state)
+    return visit.page(
+        "agreement.html",
+        found=found,
+        votes=votes,
+        groups=summary.by_qualification(given),
+        least_all=visit.study.settings["least_all"],
+        reviews=len(given),
+    )
+
+
+def items_page(visit: Here) -> Response:
+    """List the items that were rated low; reviews unfold for those who may read them, without names."""
+    with visit.database.read() as db:
+        given = _given(visit, db)
+        entries = {entry.id: entry for entry in reading.entries_of(db, visit.study.id)}
+        states = {
+            entry.id: ticket.state for ticket, entry in reading.tickets_of(db, visit.study.id)
+        }
+    found = summary.standings(given)
+    every = visit.request.query_params.get("show") == "all"
+    listed = [one for one in found if every or one.any_low or one.flagged or one.harm]
+    again = visit.study.settings["again_months"]
+    shown = [one for one in listed if one.entry in entries][:_MOST_SHOWN]
+    of: dict[int, list[Any]] = {one.entry: [] for one in shown}
+    last: dict[int, str] = {}
+    for one in given:
+        last[one.entry] = max(last.get(one.entry, ""), one.submitted_at)
+        if one.entry in of and _may_read(visit):
+            of[one.entry].append(one)
+    return visit.page(
+        "items.html",
+        rows=[
+            {
+                "standing": one,
+                "entry": entries[one.entry],
+                "state": states.get(one.entry, ""),
+                "given": of[one.entry],
+                "due": reading.due_after(last[one.entry], again),
+            }
+            for one in shown
+        ],
+        counts=summary.counts(found),
+        more=len(listed) - len(shown),
+        every=every,
+        reads=_may_read(visit),
+    )
+
+
+def _may_read(visit: Visit) -> bool:
+    """Return whether somebody may read others' reviews: auditors always, coordinators and maintainers once the study is closed."""
+    if "auditor" in visit.roles:
+        return True
+    return visit.study.closed_at is not None and bool(
+        visit.roles & {"coordinator", "maintainer"}
+    )
+
+
+def reviews_page(visit: Here, n: Number) -> Response:
+    """Show all reviews of one item, every revision, without names."""
+    if not _may_read(visit):
+        raise refuse(
+            visit, "The study is open: nobody but auditors reads reviews before it is closed."
+        )
+    with visit.database.read() as db:
+        entry = studies.entry_at(db, visit.study.id, n)
+        given = tickets.latest_of(db, entry)
+        ticket = next(
+            (t for t, one in reading.tickets_of(db, visit.study.id) if one.id == entry.id), None
+        )
+        steps = [] if ticket is None else tickets.steps_of(db, ticket)
+    names = {one.reviewer: frozen.reviewer_name(visit.study, one.reviewer) for one in given}
+    return visit.page(
+        "reviews.html",
+        entry=entry,
+        content=entry.content,
+        given=given,
+        names=names,
+        steps=steps,
+        form=FORMS[visit.study.form],
+    )
+
+
+def trends_page(visit: Here) -> Response:
+    """Show mean scores over time, by category and qualification."""
+    with visit.database.read() as db:
+        state = reading.state_of(db, visit.study.id)
+    points, _ = _kept_trends(visit.database, visit.study.id, state)
+    by = visit.request.query_params.get("by", "all")
+    by = by if by in ("all", "category", "qualification") else "all"
+    aspects = sorted({point.aspect for point in points})
+    aspect = visit.request.query_params.get("aspect", "")
+    aspect = aspect if aspect in aspects else (aspects[0] if aspects else "")
+    shown = [point for point in points if point.by == by and point.aspect == aspect]
+    return visit.page(
+        "trends.html",
+        points=shown[:_MOST_SHOWN],
+        by=by,
+        aspect=aspect,
+        aspects=aspects,
+        drawn=bool(shown) and _can_draw(),
+    )
+
+
+@lru_cache(maxsize=16)
+def _kept_trends(
+    database: Any, study: str, state: tuple[int, int, int]
+) -> tuple[list[summary.Point], int]:
+    given = _kept_given(database, study, state)
+    return summary.trends(given, seed=seed_of(study, "trends", "time", "review")), len(given)
+
+
+def _can_draw() -> bool:
+    from medassay.publication.plot.figure import drawable
+
+    return drawable()
+
+
+def trend_picture(visit: Here) -> Response:
+    """Return the figure of mean scores over time."""
+    from medassay.publication.plot.catalog import PLOTS
+
+    with visit.database.read() as db:
+        state = reading.state_of(db, visit.study.id)
+    points, _ = _kept_trends(visit.database, visit.study.id, state)
+    asked = visit.request.query_params
+    rows = [
+        {
+            "month": point.month,
+            "name": point.name or "–",
+            "mean": point.mean.value,
+            "lo": point.mean.lo,
+            "hi": point.mean.hi,
+            "reviews": point.reviews,
+        }
+        for point in points
+        if point.by == asked.get("by", "all") and point.aspect == asked.get("aspect", "")
+    ]
+    if not rows or not _can_draw():
+        raise InputError("nothing to draw")
+    figure = PLOTS["review_trend"](rows, aspect=asked.get("aspect", ""))
+    dark = asked.get("dark") == "1"
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    headers = {"content-security-policy": policy}
+    return Response(figure.svg(dark=dark), media_type="image/svg+xml", headers=headers)
+
+
+def export_json(visit: Here) -> Response:
+    """Return a closed study as JSON."""
+    return Response(
+        canonical(exported(visit)),
+        media_type="application/json",
+        headers={"content-disposition": f'attachment; filename="{visit.study.id}.json"'},
+    )
+
+
+def export_csv(visit: Here) -> Response:
+    """Return the last reviews of a closed study as a table, a line for every score."""
+    frozen_part = exported(visit)["frozen"]
+    entries = {entry["number"]: entry for entry in frozen_part["entries"]}
+    people = {one["reviewer"]: one for one in frozen_part["reviewers"]}
+    rows = [
+        [
+            one["entry"],
+            entries[one["entry"]]["item"],
+            entries[one["entry"]]["category"],
+            entries[one["entry"]]["iteration"],
+            one["reviewer"],
+            people.get(one["reviewer"], {}).get("qualification", ""),
+            one["submitted_at"],
+            aspect,
+            score,
+            one["review"]["comment"],
+        ]
+        for one in frozen_part["reviews"]
+        if one["latest"] and not entries[one["entry"]]["training"]
+        for aspect, score in one["review"]["scores"].items()
+    ]
+    header = [
+        *("entry", "item", "category", "iteration", "reviewer", "qualification"),
+        *("submitted_at", "aspect", "score", "comment"),
+    ]
+    return table(visit, "reviews.csv", header, rows)
+
+
+def exported(visit: Visit) -> dict[str, Any]:
+    """Return a closed study as it is exported; refuse an open one."""
+    if visit.study.closed_at is None:
+        raise refuse(visit, "The study is open: its reviews are exported after closing.")
+    with visit.database.write() as db:
+        study = db.get_one(Study, visit.study.id)
+        return frozen.export_document(db, study, who=visit.who.name)
+
+
+def log_page(visit: Here) -> Response:
+    """Show who opened what in a study, and the trail of what was done."""
+    with visit.database.read() as db:
+        seen = accesses(db, study=visit.study.id, most=_MOST_SHOWN)
+        lines = trail_of(db, visit.study.id, most=_MOST_SHOWN)
+        names = accounts.names_of(db, {one.account_id for one in seen})
+    return visit.page("log.html", seen=seen, lines=[_line(one) for one in lines], names=names)
+
+
+def _line(line: Any) -> dict[str, Any]:
+    known = ("event", "at", "who", "study")
+    rest = {key: value for key, value in line.record.items() if key not in known}
+    return {
+        **{key: line.record[key] for key in known},
+        "detail": json.dumps(rest, ensure_ascii=False)[:500],
+        "hash": line.hash,
+    }

@@ -1,0 +1,279 @@
+"""`Visit`: one request by somebody, after it was found out who that is, what they may do, and that the page was ours.
+
+`enter` is the only way in: it reads the session, checks the token of the page and the table of routes, and logs who opened what.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Annotated, Any
+
+import jinja2
+from fastapi import Depends, Path, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import UploadFile
+
+from medassay.errors import MedassayError
+from medassay.publication.page.html import neutral, visible
+from medassay.review.store import accounts, trail
+from medassay.review.store.database import Database
+from medassay.review.store.schema import Account, Study
+from medassay.web.settings import TITLE, Settings
+from medassay.web.texts import LANGUAGES, said, spoken
+
+SESSION = "__Host-medassay"  # who is signed in
+VISITOR = (
+    "__Host-medassay-visitor"  # who is not: binds the token of the sign-in page to one browser
+)
+LANGUAGE = "__Host-medassay-language"
+_STUDY = re.compile("[a-z0-9][a-z0-9-]{0,59}")
+_MOST_PARTS = 1000  # fields of a form
+ANYONE, ACCOUNT = (
+    "anyone",
+    "account",
+)  # besides the roles: also who is not signed in; whoever is
+
+
+class Forbidden(MedassayError):
+    """Somebody asked for what they may not have; `needed` names the roles that may."""
+
+    def __init__(self, needed: frozenset[str], says: str = "") -> None:
+        super().__init__(says or "This page needs another role.")
+        self.needed = needed
+
+
+class SignInNeeded(MedassayError):
+    """Nobody is signed in; what was posted is in the visit, so that it is not lost."""
+
+    def __init__(self, visit: "Visit") -> None:
+        super().__init__("The session has ended: sign in again.")
+        self.visit = visit
+
+
+class Expired(MedassayError):
+    """The page's token is not of this session: the request may not be the person's own."""
+
+
+@dataclass(kw_only=True)
+class Visit:
+    """One request: who, in which study, with which roles, and what was filled in."""
+
+    request: Request
+    database: Database
+    settings: Settings
+    language: str
+    cookie: str  # of the session, or of the visitor where nobody is signed in
+    account: Account | None = None
+    study_or_none: Study | None = None
+    roles: frozenset[str] = frozenset()
+    posted: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, UploadFile] = field(default_factory=dict)
+    expired: bool = False
+
+    @property
+    def who(self) -> Account:
+        """Return who is signed in."""
+        if self.account is None:
+            raise SignInNeeded(self)
+        return self.account
+
+    @property
+    def study(self) -> Study:
+        """Return the study of the address."""
+        if self.study_or_none is None:
+            raise Forbidden(frozenset())
+        return self.study_or_none
+
+    def plays(self, *roles: str) -> bool:
+        """Return whether one of these roles is the visitor's, in the study of the address if there is one."""
+        return not self.roles.isdisjoint(roles)
+
+    @property
+    def csrf(self) -> str:
+        """Return the token that pages of this session carry."""
+        return token_of(self.cookie)
+
+    def say(self, text: str, **values: object) -> str:
+        """Return a text of the app in the visitor's language."""
+        return said(self.language, text, **values)
+
+    def url(self, path: str) -> str:
+        """Return the address of a page on this server."""
+        return f"{self.request.scope.get('root_path', '')}{path}"
+
+    def here(self, path: str = "") -> str:
+        """Return the address of a page of the study."""
+        return self.url(f"/s/{self.study.id}/{path}")
+
+    def to(self, path: str) -> RedirectResponse:
+        """Send the browser to another page of this server, by GET."""
+        return RedirectResponse(self.url(path), status_code=303)
+
+    def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """Return a page."""
+        text = (
+            templates()
+            .get_template(template)
+            .render(
+                visit=self,
+                t=self.say,
+                url=self.url,
+                csrf=self.csrf,
+                title=TITLE,
+                languages=LANGUAGES,
+                path=self.request.url.path,
+                **values,
+            )
+        )
+        response = HTMLResponse(text, status_code=status)
+        if self.account is None:
+            keep(response, VISITOR, self.cookie)
+        return response
+
+
+@lru_cache(maxsize=1)
+def templates() -> jinja2.Environment:
+    """Return the environment of the app's templates: escaped throughout, and what steers a reading direction spelled out."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("medassay.web", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=neutral,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["visible"] = visible
+    return made
+
+
+def token_of(cookie: str) -> str:
+    """Return the token of the pages that a cookie's owner sees."""
+    return hmac.new(cookie.encode("utf-8", "replace"), b"page", hashlib.sha256).hexdigest()
+
+
+def keep(response: Response, name: str, value: str) -> None:
+    """Set a cookie that only this host sees, only over a safe connection, and no script."""
+    response.set_cookie(name, value, path="/", secure=True, httponly=True, samesite="lax")
+
+
+def drop(response: Response, name: str) -> None:
+    """Take a cookie back."""
+    response.delete_cookie(name, path="/", secure=True, httponly=True, samesite="lax")
+
+
+def address_of(request: Request) -> str:
+    """Return the address that a request comes from, for the slowing of failed sign-ins."""
+    return request.client.host if request.client else ""
+
+
+Posted = tuple[Mapping[str, str], Mapping[str, UploadFile]]
+
+
+async def read_posted(request: Request) -> Posted:
+    """Return the texts and the files of a posted form."""
+    kind = request.headers.get("content-type", "")
+    if request.method != "POST" or not kind.startswith(
+        ("application/x-www-form-urlencoded", "multipart/form-data")
+    ):
+        return {}, {}
+    form = await request.form(max_files=1, max_fields=_MOST_PARTS)
+    texts = {name: value for name, value in form.items() if isinstance(value, str)}
+    files = {name: value for name, value in form.items() if isinstance(value, UploadFile)}
+    return texts, files
+
+
+def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> Visit:
+    """Return the visit that a request is, or refuse it; what is opened or refused in a study is logged.
+
+    Raises
+    ------
+    SignInNeeded
+        When nobody is signed in.
+    Forbidden
+        When none of the visitor's roles may do this.
+    Expired
+        When the page's token is not of this session.
+    """
+    visit = _visit(request, posted)
+    rule = request.app.state.rules[request.scope["route"].name]
+    if request.method not in ("GET", "HEAD"):
+        given = visit.posted.get("csrf") or request.headers.get("x-csrf-token", "")
+        visit.expired = not hmac.compare_digest(given.encode(), visit.csrf.encode())
+    if ANYONE not in rule.may:
+        _check_rights(visit, rule.may)
+    if visit.expired and not rule.keeps_input:
+        raise Expired(
+            "This page had expired, nothing was done: go back, reload it and try again."
+        )
+    return visit
+
+
+def _visit(request: Request, posted: Posted) -> Visit:
+    database: Database = request.app.state.database
+    cookie = request.cookies.get(SESSION, "")
+    name = request.path_params.get("study", "")
+    account = study = None
+    roles: set[str] = set()
+    with database.read() as db:
+        if cookie:
+            account = accounts.session_of(db, cookie)
+        if account is not None:
+            roles = {ACCOUNT}
+            roles |= {accounts.ADMIN} if account.admin else set()
+            roles |= {accounts.CREATOR} if account.may_create else set()
+            if _STUDY.fullmatch(name):
+                study = db.get(Study, name)
+                roles |= accounts.roles_of(db, account.id, name)
+            elif not name:
+                roles |= accounts.anywhere(db, account.id)
+    if account is None:
+        cookie = request.cookies.get(VISITOR) or secrets.token_urlsafe(24)
+    wanted = request.cookies.get(LANGUAGE, "") or (account.language if account else "")
+    return Visit(
+        request=request,
+        database=database,
+        settings=request.app.state.settings,
+        language=spoken(wanted, request.headers.get("accept-language", "")),
+        cookie=cookie,
+        account=account,
+        study_or_none=study,
+        roles=frozenset(roles),
+        posted=posted[0],
+        files=posted[1],
+    )
+
+
+def _check_rights(visit: Visit, may: frozenset[str]) -> None:
+    if visit.account is None:
+        raise SignInNeeded(visit)
+    allowed = bool(may & visit.roles)
+    _log(visit, allowed=allowed)
+    if not allowed:
+        raise Forbidden(may)
+
+
+def refuse(visit: Visit, says: str) -> Forbidden:
+    """Return the error for what a role may not do now, after logging it: the study is open, or not theirs to see."""
+    _log(visit, allowed=False)
+    return Forbidden(frozenset(), says)
+
+
+def _log(visit: Visit, *, allowed: bool) -> None:
+    seen = {
+        "account_id": visit.who.id,
+        "study_id": None if visit.study_or_none is None else visit.study_or_none.id,
+        "method": visit.request.method,
+        "path": visit.request.scope["path"][:300].encode("ascii", "replace").decode(),
+    }
+    with visit.database.write() as db:
+        trail.log_access(db, seen, allowed=allowed)
+        if accounts.is_stale(db, visit.cookie):
+            accounts.touch(db, visit.cookie)
+
+
+Here = Annotated[Visit, Depends(enter)]
+Number = Annotated[int, Path(ge=1, le=1_000_000)]
