@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from medassay.core.estimate import Estimate
 from medassay.core.trial import Scale
@@ -78,35 +79,34 @@ def by_qualification(given: Sequence[Given]) -> list[Group]:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """The mean score of one aspect in one month, of one category or qualification."""
+    """A mean score in one month, of one category or qualification or of all."""
 
     month: str
-    aspect: str
-    by: str  # category, qualification, or all
     name: str
     mean: Estimate
     reviews: int
 
 
-def trends(given: Sequence[Given], *, seed: int) -> list[Point]:
-    """Return mean scores from 1 to 5 by month: of all, of each category, and of each qualification, with intervals over entries."""
-    rows: dict[tuple[str, str, str, str], list[tuple[int, int]]] = defaultdict(list)
+By = Literal["all", "category", "qualification"]
+
+
+def scored_aspects(given: Sequence[Given]) -> list[str]:
+    """Return the aspects that have scores from 1 to 5."""
+    found = (name for one in given for name, score in one.scores.items() if type(score) is int)
+    return sorted(set(found))
+
+
+def trend(given: Sequence[Given], aspect: str, by: By, *, seed: int) -> list[Point]:
+    """Return the mean score of an aspect by month, with intervals over entries: of all, of each category or each qualification."""
+    rows: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for one in given:
-        month = one.submitted_at[:7]
-        for aspect, score in one.scores.items():
-            if type(score) is not int:
-                continue
-            for by, name in (
-                ("all", "all"),
-                ("category", one.category),
-                ("qualification", one.qualification),
-            ):
-                rows[by, name, aspect, month].append((one.entry, score))
+        score = one.scores.get(aspect)
+        if type(score) is int:
+            name = "all" if by == "all" else str(getattr(one, by))
+            rows[name, one.submitted_at[:7]].append((one.entry, score))
     return [
         Point(
             month=month,
-            aspect=aspect,
-            by=by,
             name=name,
             mean=bootstrap_mean(
                 [score for _, score in found],
@@ -116,7 +116,7 @@ def trends(given: Sequence[Given], *, seed: int) -> list[Point]:
             ),
             reviews=len(found),
         )
-        for (by, name, aspect, month), found in sorted(rows.items())
+        for (name, month), found in sorted(rows.items())
     ]
 
 

@@ -4,12 +4,14 @@ from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
 
 from medassay.review.store import frozen, reading, reviews, studies
+from medassay.review.store.accounts import AGREEMENT
 from medassay.review.store.database import now
 from medassay.review.store.schema import Study
 from medassay.web.pages import coordinate
-from medassay.web.visit import Here, Number, Visit, refuse
+from medassay.web.visit import Forbidden, Here, Number, Visit
 
 _Text = Annotated[str, Field(max_length=100_000)]
 _Version = Annotated[int, Field(ge=0, le=10**12)]
@@ -139,8 +141,8 @@ def my_studies(visit: Here) -> list[StudyRow]:
 def item(visit: Here, n: Number) -> Item:
     """Return one of one's own items with what is filled in."""
     with visit.database.read() as db:
-        _refuse_untrained(visit, db, n)
         work = reviews.work_at(db, visit.study, visit.who.id, n)
+        _refuse_untrained(visit, db, work)
     return Item(
         number=n,
         content=dict(work.content),
@@ -161,18 +163,13 @@ def item(visit: Here, n: Number) -> Item:
     )
 
 
-def _refuse_untrained(visit: Visit, db: Any, n: int) -> None:
+def _refuse_untrained(visit: Visit, db: Session, work: reviews.Work) -> None:
     """Refuse items of others than training before the agreement and the training."""
-    from medassay.review.store.accounts import AGREEMENT
-
     if visit.who.agreement != AGREEMENT:
-        raise refuse(visit, "Nobody can review without the agreement.")
-    if visit.study.closed_at is None and reviews.left_in_training(
-        db, visit.study.id, visit.who.id
-    ):
-        work = reviews.work_at(db, visit.study, visit.who.id, n)
-        if not work.entry.training:
-            raise refuse(visit, "The training items come first.")
+        raise Forbidden(frozenset(), "Nobody can review without the agreement.")
+    late = visit.study.closed_at is not None or work.entry.training
+    if not late and reviews.queue_of(db, visit.study.id, visit.who.id).training:
+        raise Forbidden(frozenset(), "The training items come first.")
 
 
 def save_draft(visit: Here, n: Number, given: Fields) -> Saved:
@@ -188,9 +185,9 @@ def save_draft(visit: Here, n: Number, given: Fields) -> Saved:
 def submit(visit: Here, n: Number, given: Submission) -> Submitted:
     """Submit a review; sent twice it is kept once."""
     with visit.database.write() as db:
-        _refuse_untrained(visit, db, n)
         study = db.get_one(Study, visit.study.id)
         work = reviews.work_at(db, study, visit.who.id, n, lock=True)
+        _refuse_untrained(visit, db, work)
         review = reviews.submit(
             db, study, work, given.fields, version=given.version, reason=given.reason
         )

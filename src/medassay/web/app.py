@@ -24,7 +24,7 @@ from medassay.web.guard import Guard
 from medassay.web.pages.door import show_sign_in
 from medassay.web.routes import ROUTES
 from medassay.web.settings import TITLE, Settings
-from medassay.web.visit import Expired, Forbidden, SignInNeeded, Visit, _visit
+from medassay.web.visit import Expired, Forbidden, SignInNeeded, Visit, read_visit
 
 _STATUS: dict[type[MedassayError], int] = {
     Expired: 403,
@@ -126,7 +126,8 @@ def _to_sign_in(request: Request, visit: Visit) -> Response:
 
 
 def _page(request: Request, status: int, says: str, needed: Any = ()) -> Response:
-    visit = _visit(request, ({}, {}))
+    with request.app.state.database.read() as db:
+        visit = read_visit(request, db)
     return visit.page("error.html", status, code=status, says=says, needed=sorted(needed))
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import jinja2
 from fastapi import Depends, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy.orm import Session
 from starlette.datastructures import UploadFile
 
 from medassay.errors import MedassayError
@@ -198,13 +199,24 @@ def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> 
     Expired
         When the page's token is not of this session.
     """
-    visit = _visit(request, posted)
     rule = request.app.state.rules[request.scope["route"].name]
+    database: Database = request.app.state.database
+    if ANYONE in rule.may:
+        with database.read() as db:
+            visit = read_visit(request, db, posted)
+    else:  # who it is and that they came: one transaction
+        with database.write() as db:
+            visit = read_visit(request, db, posted)
+            if visit.account is not None:
+                _log(visit, db, allowed=not rule.may.isdisjoint(visit.roles))
     if request.method not in ("GET", "HEAD"):
         given = visit.posted.get("csrf") or request.headers.get("x-csrf-token", "")
         visit.expired = not hmac.compare_digest(given.encode(), visit.csrf.encode())
     if ANYONE not in rule.may:
-        _check_rights(visit, rule.may)
+        if visit.account is None:
+            raise SignInNeeded(visit)
+        if rule.may.isdisjoint(visit.roles):
+            raise Forbidden(rule.may)
     if visit.expired and not rule.keeps_input:
         raise Expired(
             "This page had expired, nothing was done: go back, reload it and try again."
@@ -212,30 +224,28 @@ def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> 
     return visit
 
 
-def _visit(request: Request, posted: Posted) -> Visit:
-    database: Database = request.app.state.database
+def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> Visit:
+    """Return who makes a request, in which study and in which roles."""
     cookie = request.cookies.get(SESSION, "")
     name = request.path_params.get("study", "")
-    account = study = None
+    account = accounts.session_of(db, cookie) if cookie else None
+    study = None
     roles: set[str] = set()
-    with database.read() as db:
-        if cookie:
-            account = accounts.session_of(db, cookie)
-        if account is not None:
-            roles = {ACCOUNT}
-            roles |= {accounts.ADMIN} if account.admin else set()
-            roles |= {accounts.CREATOR} if account.may_create else set()
-            if _STUDY.fullmatch(name):
-                study = db.get(Study, name)
-                roles |= accounts.roles_of(db, account.id, name)
-            elif not name:
-                roles |= accounts.anywhere(db, account.id)
-    if account is None:
+    if account is not None:
+        roles = {ACCOUNT}
+        roles |= {accounts.ADMIN} if account.admin else set()
+        roles |= {accounts.CREATOR} if account.may_create else set()
+        if _STUDY.fullmatch(name):
+            study = db.get(Study, name)
+            roles |= accounts.roles_of(db, account.id, name)
+        elif not name:
+            roles |= accounts.anywhere(db, account.id)
+    else:
         cookie = request.cookies.get(VISITOR) or secrets.token_urlsafe(24)
     wanted = request.cookies.get(LANGUAGE, "") or (account.language if account else "")
     return Visit(
         request=request,
-        database=database,
+        database=request.app.state.database,
         settings=request.app.state.settings,
         language=spoken(wanted, request.headers.get("accept-language", "")),
         cookie=cookie,
@@ -247,32 +257,22 @@ def _visit(request: Request, posted: Posted) -> Visit:
     )
 
 
-def _check_rights(visit: Visit, may: frozenset[str]) -> None:
-    if visit.account is None:
-        raise SignInNeeded(visit)
-    allowed = bool(may & visit.roles)
-    _log(visit, allowed=allowed)
-    if not allowed:
-        raise Forbidden(may)
-
-
 def refuse(visit: Visit, says: str) -> Forbidden:
     """Return the error for what a role may not do now, after logging it: the study is open, or not theirs to see."""
-    _log(visit, allowed=False)
+    with visit.database.write() as db:
+        _log(visit, db, allowed=False)
     return Forbidden(frozenset(), says)
 
 
-def _log(visit: Visit, *, allowed: bool) -> None:
+def _log(visit: Visit, db: Session, *, allowed: bool) -> None:
     seen = {
         "account_id": visit.who.id,
         "study_id": None if visit.study_or_none is None else visit.study_or_none.id,
         "method": visit.request.method,
         "path": visit.request.scope["path"][:300].encode("ascii", "replace").decode(),
     }
-    with visit.database.write() as db:
-        trail.log_access(db, seen, allowed=allowed)
-        if accounts.is_stale(db, visit.cookie):
-            accounts.touch(db, visit.cookie)
+    trail.log_access(db, seen, allowed=allowed)
+    accounts.touch(db, visit.cookie)
 
 
 Here = Annotated[Visit, Depends(enter)]

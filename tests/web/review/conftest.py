@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
-from medassay.review.store.database import open_database
 from tests.conftest import absent
 from tests.web.review.desk import Server, furnish
+
+from medassay.review.store.database import open_database
 
 
 def _free_port():
@@ -23,7 +23,9 @@ def postgres():
     """Start a real PostgreSQL of its own; returns a function that makes a new database and gives its address."""
     places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
     found = next((str(p) for p in places if (p / "initdb").exists()), None)
-    found = found or (str(Path(shutil.which("initdb")).parent) if shutil.which("initdb") else None)
+    found = found or (
+        str(Path(shutil.which("initdb")).parent) if shutil.which("initdb") else None
+    )
     if found is None:
         absent("no PostgreSQL: install Debian's postgresql")
     folder = Path(tempfile.mkdtemp(prefix="medassay-pg-"))
@@ -38,7 +40,18 @@ def postgres():
         subprocess.run(words, check=True, cwd="/", stdout=subprocess.DEVNULL)
 
     data = str(folder / "data")
-    run(f"{found}/initdb", "-D", data, "-U", "medassay", "-A", "trust", "-E", "UTF8", "--no-sync")
+    run(
+        f"{found}/initdb",
+        "-D",
+        data,
+        "-U",
+        "medassay",
+        "-A",
+        "trust",
+        "-E",
+        "UTF8",
+        "--no-sync",
+    )
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c max_connections=200"
     run(f"{found}/pg_ctl", "-D", data, "-o", options, "-l", f"{folder}/log", "-w", "start")
     made = []

@@ -48,7 +48,8 @@ def question(number, **more):
     return {
         "question": f"Case {number}: which drug comes first?",
         "options": [
-            {"letter": letter, "text": f"drug {letter}{number}"} for letter in ("A", "B", "C", "D")
+            {"letter": letter, "text": f"drug {letter}{number}"}
+            for letter in ("A", "B", "C", "D")
         ],
         "expected": "A",
         "path": "Stable -> Short of breath -> Give drug A",
@@ -86,7 +87,15 @@ def add_account(db, name, *, admin=False, creator=False, qualified=None):
 
 
 def furnish(
-    database, *, name="hearts", form="item", entries=None, n=6, overlap=2, training=False, people=ROLES
+    database,
+    *,
+    name="hearts",
+    form="item",
+    entries=None,
+    n=6,
+    overlap=2,
+    training=False,
+    people=ROLES,
 ):
     """Make a study with everybody in it; accounts that are there are used again."""
     with database.write() as db:
@@ -99,7 +108,10 @@ def furnish(
         )
         for who, role in people.items():
             account = accounts.account_of(db, f"{who}@example.org") or add_account(
-                db, who, qualified=QUALIFIED.get(who) or (("physician", "", 3) if role == "reviewer" else None)
+                db,
+                who,
+                qualified=QUALIFIED.get(who)
+                or (("physician", "", 3) if role == "reviewer" else None),
             )
             accounts.grant(db, account, study.id, role, who="tests")
         if training:
@@ -211,7 +223,15 @@ class Server:
         return self.log.read().decode()
 
     def start(self):
-        command = [sys.executable, "-m", "medassay", "review", "serve", "--port", str(self.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "medassay",
+            "review",
+            "serve",
+            "--port",
+            str(self.port),
+        ]
         self.process = subprocess.Popen(
             [*command, "--database", self.address, *self.options],
             stderr=self.log,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from medassay.errors import InputError
@@ -403,15 +403,11 @@ def session_of(db: Session, token: str) -> Account | None:
     return None if account is None or account.disabled else account
 
 
-def is_stale(db: Session, token: str) -> bool:
-    """Return whether the time of last use of a session is to be written anew."""
-    found = db.get(SignIn, digest(token))
-    return found is not None and found.seen_at < later(now(), seconds=-_SEEN_EVERY)
-
-
 def touch(db: Session, token: str) -> None:
-    """Note that a session is in use."""
-    db.execute(update(SignIn).where(SignIn.token == digest(token)).values(seen_at=now()))
+    """Note that a session is in use, at most every five minutes."""
+    found, at = db.get(SignIn, digest(token)), now()
+    if found is not None and found.seen_at < later(at, seconds=-_SEEN_EVERY):
+        found.seen_at = at
 
 
 def sign_out(db: Session, token: str) -> None:

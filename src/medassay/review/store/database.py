@@ -2,8 +2,9 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
@@ -24,6 +25,9 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._writer = engine.execution_options(**{_WRITES: True})
+        # SQLite has one writer at a time, and lets those who wait sleep and guess: in one process a lock is fairer.
+        local = engine.dialect.name == "sqlite"
+        self._turn: AbstractContextManager[Any] = Lock() if local else nullcontext()
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -34,7 +38,11 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Session]:
         """Give a session whose changes are on the disk when the block is left."""
-        with Session(self._writer, expire_on_commit=False) as session, session.begin():
+        with (
+            self._turn,
+            Session(self._writer, expire_on_commit=False) as session,
+            session.begin(),
+        ):
             yield session
 
     def close(self) -> None:

@@ -49,9 +49,14 @@ class Work:
     content: Mapping[str, Any]
     fields: Mapping[str, str]
     version: int
-    revisions: int
+    reviews: tuple[Review, ...]
     own: Mapping[str, Any] | None = None
     verdict: Mapping[str, Any] | None = None
+
+    @property
+    def revisions(self) -> int:
+        """Return how many times it was submitted."""
+        return len(self.reviews)
 
     @property
     def done(self) -> bool:
@@ -101,7 +106,7 @@ def work_at(
         content=shown_content(study, entry, account),
         fields=latest if draft is None else draft.fields,
         version=len(reviews) * 1_000_000 + (0 if draft is None else draft.version),
-        revisions=len(reviews),
+        reviews=tuple(reviews),
         own=own,
         verdict=entry.hidden.get("verdict") if own is not None else None,
     )
@@ -185,7 +190,7 @@ def submit(
         When something else was saved or submitted since `version`.
     """
     kept = known_fields(work, fields)
-    latest = _latest(db, work)
+    latest = work.reviews[-1] if work.reviews else None
     if (
         latest is not None
         and latest.fields == kept
@@ -227,15 +232,6 @@ def submit(
             open_ticket(db, study, work.entry, review)
     db.flush()
     return review
-
-
-def _latest(db: Session, work: Work) -> Review | None:
-    return db.scalar(
-        select(Review)
-        .where(Review.assignment_id == work.assignment.id)
-        .order_by(Review.revision.desc())
-        .limit(1)
-    )
 
 
 def _note_trained(db: Session, study: str, account: int) -> None:
@@ -281,11 +277,16 @@ def skip(db: Session, study: Study, work: Work) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """What somebody has to do in a study: `next` is the number of the first that is not done, None when all are."""
+    """What somebody has to do in a study: `next` is the number of the first that is not done, None when all are.
+
+    `last` is the highest number, `training` how many training items are not done.
+    """
 
     done: int
     total: int
     next: int | None
+    last: int
+    training: int
 
 
 def queue_of(db: Session, study: str, account: int, *, after: int | None = None) -> Queue:
@@ -296,40 +297,38 @@ def queue_of(db: Session, study: str, account: int, *, after: int | None = None)
     after : the number of an assignment; `next` is then the first that is not done behind it, if any
     """
     rows = [
-        (number, turn, revision, training)
-        for number, turn, revision, training in db.execute(
-            select(Assignment.number, Assignment.turn, Assignment.revision, Entry.training)
-            .join(Entry, Entry.id == Assignment.entry_id)
-            .where(
-                Assignment.study_id == study,
-                Assignment.account_id == account,
-                Entry.withdrawn.is_(None),
+        (number, turn, revision, training, withdrawn)
+        for number, turn, revision, training, withdrawn in db.execute(
+            select(
+                Assignment.number,
+                Assignment.turn,
+                Assignment.revision,
+                Entry.training,
+                Entry.withdrawn,
             )
+            .join(Entry, Entry.id == Assignment.entry_id)
+            .where(Assignment.study_id == study, Assignment.account_id == account)
         )
     ]
-    rows.sort(key=lambda row: (not row[3], row[1]))
+    last = max((row[0] for row in rows), default=0)
+    rows = sorted((row for row in rows if row[4] is None), key=lambda row: (not row[3], row[1]))
     open_ = [row[0] for row in rows if row[2] == 0]
     return Queue(
-        done=sum(row[2] > 0 for row in rows), total=len(rows), next=_behind(rows, open_, after)
+        done=sum(row[2] > 0 for row in rows),
+        total=len(rows),
+        next=_behind([row[0] for row in rows], open_, after),
+        last=last,
+        training=sum(row[3] and row[2] == 0 for row in rows),
     )
 
 
-def _behind(
-    rows: list[tuple[int, int, int, bool]], open_: list[int], after: int | None
-) -> int | None:
-    order = [row[0] for row in rows]
+def _behind(order: list[int], open_: list[int], after: int | None) -> int | None:
     if after in order:
         rest = order[order.index(after) + 1 :]
         later = [number for number in rest if number in set(open_)]
         if later:
             return later[0]
     return open_[0] if open_ else None
-
-
-def revisions_of(db: Session, assignment: int) -> list[Review]:
-    """Return all revisions of a review, oldest first."""
-    wanted = select(Review).where(Review.assignment_id == assignment).order_by(Review.revision)
-    return [*db.scalars(wanted)]
 
 
 def own_reviews(db: Session, study: str, account: Account) -> list[dict[str, Any]]:

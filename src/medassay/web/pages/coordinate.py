@@ -303,31 +303,36 @@ def reviews_page(visit: Here, n: Number) -> Response:
 
 def trends_page(visit: Here) -> Response:
     """Show mean scores over time, by category and qualification."""
-    with visit.database.read() as db:
-        state = reading.state_of(db, visit.study.id)
-    points, _ = _kept_trends(visit.database, visit.study.id, state)
-    by = visit.request.query_params.get("by", "all")
-    by = by if by in ("all", "category", "qualification") else "all"
-    aspects = sorted({point.aspect for point in points})
-    aspect = visit.request.query_params.get("aspect", "")
-    aspect = aspect if aspect in aspects else (aspects[0] if aspects else "")
-    shown = [point for point in points if point.by == by and point.aspect == aspect]
+    points, by, aspect, aspects = _trend(visit)
     return visit.page(
         "trends.html",
-        points=shown[:_MOST_SHOWN],
+        points=points[:_MOST_SHOWN],
         by=by,
         aspect=aspect,
         aspects=aspects,
-        drawn=bool(shown) and _can_draw(),
+        drawn=bool(points) and _can_draw(),
     )
 
 
-@lru_cache(maxsize=16)
-def _kept_trends(
-    database: Any, study: str, state: tuple[int, int, int]
-) -> tuple[list[summary.Point], int]:
+def _trend(visit: Visit) -> tuple[list[summary.Point], summary.By, str, list[str]]:
+    """Return the points that the address asks for, by what, of which aspect, and all aspects."""
+    asked = visit.request.query_params
+    with visit.database.read() as db:
+        state = reading.state_of(db, visit.study.id)
+    aspects = summary.scored_aspects(_kept_given(visit.database, visit.study.id, state))
+    known: tuple[summary.By, ...] = ("all", "category", "qualification")
+    by = next((one for one in known if one == asked.get("by")), known[0])
+    aspect = next((one for one in aspects if one == asked.get("aspect")), "")
+    aspect = aspect or (aspects[0] if aspects else "")
+    return _kept_trend(visit.database, visit.study.id, state, by, aspect), by, aspect, aspects
+
+
+@lru_cache(maxsize=64)
+def _kept_trend(
+    database: Any, study: str, state: tuple[int, int, int], by: summary.By, aspect: str
+) -> list[summary.Point]:
     given = _kept_given(database, study, state)
-    return summary.trends(given, seed=seed_of(study, "trends", "time", "review")), len(given)
+    return summary.trend(given, aspect, by, seed=seed_of(study, "trends", "time", "review"))
 
 
 def _can_draw() -> bool:
@@ -340,10 +345,7 @@ def trend_picture(visit: Here) -> Response:
     """Return the figure of mean scores over time."""
     from medassay.publication.plot.catalog import PLOTS
 
-    with visit.database.read() as db:
-        state = reading.state_of(db, visit.study.id)
-    points, _ = _kept_trends(visit.database, visit.study.id, state)
-    asked = visit.request.query_params
+    points, _, aspect, _ = _trend(visit)
     rows = [
         {
             "month": point.month,
@@ -354,12 +356,11 @@ def trend_picture(visit: Here) -> Response:
             "reviews": point.reviews,
         }
         for point in points
-        if point.by == asked.get("by", "all") and point.aspect == asked.get("aspect", "")
     ]
     if not rows or not _can_draw():
         raise InputError("nothing to draw")
-    figure = PLOTS["review_trend"](rows, aspect=asked.get("aspect", ""))
-    dark = asked.get("dark") == "1"
+    figure = PLOTS["review_trend"](rows, aspect=aspect)
+    dark = visit.request.query_params.get("dark") == "1"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     headers = {"content-security-policy": policy}
     return Response(figure.svg(dark=dark), media_type="image/svg+xml", headers=headers)

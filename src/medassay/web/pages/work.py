@@ -36,31 +36,25 @@ def study_page(visit: Here) -> Response:
 def item_page(visit: Here, n: Number) -> Response:
     """Show one item with its form."""
     with visit.database.read() as db:
-        if (elsewhere := _first_duty(visit, db, n)) is not None:
-            return elsewhere
         work = reviews.work_at(db, visit.study, visit.who.id, n)
-        return _show(visit, db, work, work.fields)
+        queue = reviews.queue_of(db, visit.study.id, visit.who.id)
+    return _first_duty(visit, work, queue) or _show(visit, work, work.fields, queue)
 
 
-def _first_duty(visit: Visit, db: Any, n: int) -> Response | None:
+def _first_duty(visit: Visit, work: reviews.Work, queue: reviews.Queue) -> Response | None:
     """Return where somebody has to go before this item: to the agreement, or to the training."""
     if not visit.who.qualification or visit.who.agreement != accounts.AGREEMENT:
-        return visit.to(f"/me?next=/s/{visit.study.id}/i/{n}")
-    if visit.study.closed_at is not None:
-        return None
-    if reviews.left_in_training(db, visit.study.id, visit.who.id):
-        work = reviews.work_at(db, visit.study, visit.who.id, n)
-        first = reviews.queue_of(db, visit.study.id, visit.who.id).next
-        if not work.entry.training and first is not None:
-            return visit.to(f"/s/{visit.study.id}/i/{first}")
+        return visit.to(f"/me?next=/s/{visit.study.id}/i/{work.assignment.number}")
+    if visit.study.closed_at is None and queue.training and not work.entry.training:
+        return visit.to(f"/s/{visit.study.id}/i/{queue.next}")
     return None
 
 
 def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
     visit: Visit,
-    db: Any,
     work: reviews.Work,
     fields: Mapping[str, str],
+    queue: reviews.Queue,
     *,
     status: int = 200,
     problems: Iterable[Problem] = (),
@@ -69,8 +63,6 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
     reason: str = "",
 ) -> Response:
     found = list(problems)
-    study = visit.study
-    queue = reviews.queue_of(db, study.id, visit.who.id)
     return visit.page(
         "item.html",
         status,
@@ -88,10 +80,10 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
         severities=SEVERITIES,
         marks=MARKS,
         queue=queue,
-        numbers=len(reading.items_of(db, study.id, visit.who.id)),
-        closed=study.closed_at is not None,
+        numbers=queue.last,
+        closed=visit.study.closed_at is not None,
         explained=_explained(work),
-        history=reviews.revisions_of(db, work.assignment.id),
+        history=work.reviews,
     )
 
 
@@ -120,19 +112,16 @@ def send_item(visit: Here, n: Number) -> Response:
     fields = {k: v for k, v in visit.posted.items() if k not in _NOT_FIELDS}
     do = visit.posted.get("do", "submit")
     if visit.expired:
-        with visit.database.read() as db:
-            work = reviews.work_at(db, visit.study, visit.who.id, n)
-            says = (
-                "This page had expired, so nothing was sent. Your text is kept: send it again."
-            )
-            return _show(visit, db, work, fields, status=403, says=says)
+        says = "This page had expired, so nothing was sent. Your text is kept: send it again."
+        return _again(visit, n, fields, 403, says=says)
     try:
         with visit.database.write() as db:
             study = db.get_one(Study, visit.study.id)
             work = reviews.work_at(db, study, visit.who.id, n, lock=True)
-            if (first := _first_duty(visit, db, n)) is not None:
-                return first
-            return _done(visit, db, study, work, (fields, do, n))
+            queue = reviews.queue_of(db, study.id, visit.who.id)
+            return _first_duty(visit, work, queue) or _done(
+                visit, db, study, work, (fields, do, n)
+            )
     except reviews.Incomplete as error:
         return _again(visit, n, fields, 422, problems=error.problems)
     except reviews.ChangedElsewhere as error:
@@ -185,17 +174,18 @@ def _again(
     """Return the page as it was filled in, with what keeps it from being sent."""
     with visit.database.read() as db:
         work = reviews.work_at(db, visit.study, visit.who.id, n)
-        return _show(
-            visit,
-            db,
-            work,
-            fields,
-            status=status,
-            problems=problems,
-            theirs=theirs,
-            says=says,
-            reason=visit.posted.get("reason", ""),
-        )
+        queue = reviews.queue_of(db, visit.study.id, visit.who.id)
+    return _show(
+        visit,
+        work,
+        fields,
+        queue,
+        status=status,
+        problems=problems,
+        theirs=theirs,
+        says=says,
+        reason=visit.posted.get("reason", ""),
+    )
 
 
 def graph_picture(visit: Here, n: Number) -> Response:

@@ -10,9 +10,7 @@ LANGUAGES = {"en": "English", "de": "Deutsch", "es": "Español"}
 
 @lru_cache(maxsize=8)
 def catalogue(language: str) -> Mapping[str, str]:
-    """Return English text → text in a language; nothing for English itself."""
-    if language == "en":
-        return {}
+    """Return English text → text in a language; for English only what stands for a state or a step."""
     read: dict[str, str] = json.loads(
         (files("medassay.web.texts") / f"{language}.json").read_text("utf-8")
     )
