@@ -2,8 +2,8 @@
 
     PYTHONPATH=. python benchmarks/review_app.py [--seconds 60] [--postgresql postgresql://…]
 
-Every reviewer opens an item, saves a draft and submits, without a pause, through the same pages as a browser; half-way the server is
-killed and started again. What was acknowledged is compared with what is in the database.
+Every reviewer opens an item, saves a draft and submits, through the same pages as a browser and at once after each other unless --pause says
+otherwise; half-way the server is killed and started again. What was acknowledged is compared with what is in the database.
 """
 
 import argparse
@@ -34,6 +34,9 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--seconds", type=float, default=60)
     arguments.add_argument("--reviewers", type=int, default=20)
+    arguments.add_argument(
+        "--pause", type=float, default=0, help="Seconds between a page and its draft."
+    )
     arguments.add_argument("--postgresql", default="")
     given = arguments.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores")
@@ -43,12 +46,17 @@ def main() -> None:
             places["PostgreSQL"] = given.postgresql
         for kind, address in places.items():
             database = open_database(address)
-            print(kind, json.dumps(load(database, address, given.reviewers, given.seconds)))
+            print(
+                kind,
+                json.dumps(
+                    load(database, address, given.reviewers, given.seconds, given.pause)
+                ),
+            )
             print(kind, json.dumps(pages(database, address)))
             database.close()
 
 
-def load(database, address, reviewers, seconds, *, kills=1):
+def load(database, address, reviewers, seconds, pause=0.0, kills=1):
     """Return what so many reviewers at once meet; raise if a review is lost or doubled."""
     people = {f"r{at}": "reviewer" for at in range(reviewers)} | {"coco": "coordinator"}
     n = int(12 * seconds * reviewers / 20) * 3 + reviewers  # more than can be done in the time
@@ -70,6 +78,7 @@ def load(database, address, reviewers, seconds, *, kills=1):
                 if not page:
                     return
                 shown = client.get(page)
+                time.sleep(pause * chance.uniform(0.5, 1.5))
                 fields = {**GOOD, "comment": f"{who} {chance.random()}"}
                 draft = client.ask(
                     "PUT",
@@ -99,11 +108,10 @@ def load(database, address, reviewers, seconds, *, kills=1):
     threads = [threading.Thread(target=review, args=(f"r{at}",)) for at in range(reviewers)]
     for one in threads:
         one.start()
-    for at in range(kills):
+    for _ in range(kills):
         time.sleep(seconds / (kills + 1))
         server.kill()
         server.start()
-        del at
     for one in threads:
         one.join()
     server.stop()
@@ -115,6 +123,7 @@ def load(database, address, reviewers, seconds, *, kills=1):
     return {
         "reviewers": reviewers,
         "seconds": seconds,
+        "pause_s": pause,
         "kills": kills,
         "submitted": len(times),
         "in_database": len(kept),

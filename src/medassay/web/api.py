@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy.orm import Session
 
 from medassay.review.store import frozen, reading, reviews, studies
 from medassay.review.store.accounts import AGREEMENT
@@ -142,7 +141,7 @@ def item(visit: Here, n: Number) -> Item:
     """Return one of one's own items with what is filled in."""
     with visit.database.read() as db:
         work = reviews.work_at(db, visit.study, visit.who.id, n)
-        _refuse_untrained(visit, db, work)
+        _refuse_untrained(visit, work, reviews.queue_of(db, visit.study.id, visit.who.id))
     return Item(
         number=n,
         content=dict(work.content),
@@ -163,19 +162,19 @@ def item(visit: Here, n: Number) -> Item:
     )
 
 
-def _refuse_untrained(visit: Visit, db: Session, work: reviews.Work) -> None:
+def _refuse_untrained(visit: Visit, work: reviews.Work, queue: reviews.Queue) -> None:
     """Refuse items of others than training before the agreement and the training."""
     if visit.who.agreement != AGREEMENT:
         raise Forbidden(frozenset(), "Nobody can review without the agreement.")
     late = visit.study.closed_at is not None or work.entry.training
-    if not late and reviews.queue_of(db, visit.study.id, visit.who.id).training:
+    if queue.training and not late:
         raise Forbidden(frozenset(), "The training items come first.")
 
 
 def save_draft(visit: Here, n: Number, given: Fields) -> Saved:
     """Keep what is filled in so far; 409 when it was changed elsewhere meanwhile."""
     with visit.database.write() as db:
-        study = db.get_one(Study, visit.study.id)
+        study = studies.held(db, visit.study.id)
         studies.refuse_closed(study)
         work = reviews.work_at(db, study, visit.who.id, n, lock=True)
         version = reviews.save_draft(work, db, given.fields, given.version)
@@ -185,14 +184,18 @@ def save_draft(visit: Here, n: Number, given: Fields) -> Saved:
 def submit(visit: Here, n: Number, given: Submission) -> Submitted:
     """Submit a review; sent twice it is kept once."""
     with visit.database.write() as db:
-        study = db.get_one(Study, visit.study.id)
+        study = studies.held(db, visit.study.id)
         work = reviews.work_at(db, study, visit.who.id, n, lock=True)
-        _refuse_untrained(visit, db, work)
+        queue = reviews.queue_of(db, study.id, visit.who.id)
+        _refuse_untrained(visit, work, queue)
         review = reviews.submit(
             db, study, work, given.fields, version=given.version, reason=given.reason
         )
-        after = reviews.queue_of(db, study.id, visit.who.id, after=n).next
-    return Submitted(revision=review.revision, submitted_at=review.submitted_at, next=after)
+    return Submitted(
+        revision=review.revision,
+        submitted_at=review.submitted_at,
+        next=queue.after(n) if review.complete else n,
+    )
 
 
 def progress(visit: Here) -> list[ProgressRow]:

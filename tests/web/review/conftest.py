@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import absent
-from tests.web.review.desk import Server, furnish
+from tests.web.review.desk import Client, Server, furnish
 
 from medassay.review.store.database import open_database
 
@@ -99,6 +99,9 @@ def serve():
         return started[-1]
 
     yield start
+    for connection in Client.OPEN:
+        connection.close()
+    Client.OPEN.clear()
     for one in started:
         if one.process.poll() is None:
             one.stop()

@@ -10,6 +10,8 @@ import time
 import urllib.parse
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
 
 from medassay.review.store import accounts, studies
 from medassay.review.store.database import now
@@ -86,7 +88,7 @@ def add_account(db, name, *, admin=False, creator=False, qualified=None):
     return account
 
 
-def furnish(
+def furnish(  # noqa: PLR0913 -- what studies differ in
     database,
     *,
     name="hearts",
@@ -155,6 +157,7 @@ class Reply:
 class Client:
     """A browser without a screen: cookies, the token of the last page, and where it comes from."""
 
+    OPEN: ClassVar[list] = []
     url: str
     cookies: dict = field(default_factory=dict)
     token: str = ""
@@ -175,7 +178,9 @@ class Client:
             sent["content-type"] = "application/x-www-form-urlencoded"
         host = self.url.removeprefix("http://")
         for attempt in (1, 2):  # a kept connection may have been closed meanwhile
-            self.connection = self.connection or http.client.HTTPConnection(host, timeout=30)
+            if self.connection is None:
+                self.connection = http.client.HTTPConnection(host, timeout=30)
+                self.OPEN.append(self.connection)
             try:
                 self.connection.request(method, path, body, {**sent, **(headers or {})})
                 found = self.connection.getresponse()
@@ -214,13 +219,12 @@ class Server:
 
     def __init__(self, address, *options, port=0):
         self.address, self.options, self.port = address, options, port
-        self.log = tempfile.TemporaryFile("w+b")
+        self.log = Path(tempfile.mkdtemp(prefix="medassay-review-")) / "log"
         self.start()
 
     def said(self):
         """Return everything that the server wrote to standard error."""
-        self.log.seek(0)
-        return self.log.read().decode()
+        return self.log.read_text()
 
     def start(self):
         command = [
@@ -232,11 +236,12 @@ class Server:
             "--port",
             str(self.port),
         ]
-        self.process = subprocess.Popen(
-            [*command, "--database", self.address, *self.options],
-            stderr=self.log,
-            stdout=subprocess.DEVNULL,
-        )
+        with self.log.open("ab") as file:
+            self.process = subprocess.Popen(
+                [*command, "--database", self.address, *self.options],
+                stderr=file,
+                stdout=subprocess.DEVNULL,
+            )
         until = time.monotonic() + 30
         found = None
         while found is None and time.monotonic() < until and self.process.poll() is None:

@@ -177,7 +177,7 @@ def submit(
 
     Parameters
     ----------
-    work : read in this transaction with `lock`
+    study, work : read in this transaction: the study by `held`, so that it is not closed meanwhile, the work with `lock`
     reason : why an earlier review is revised
 
     Raises
@@ -197,7 +197,6 @@ def submit(
         and version // 1_000_000 == work.revisions - 1
     ):
         return latest  # sent again: the answer to the first time was lost
-    db.refresh(study)
     refuse_closed(study)
     if work.entry.withdrawn is not None:
         raise InputError("this item was withdrawn; nothing more is asked about it")
@@ -277,25 +276,43 @@ def skip(db: Session, study: Study, work: Work) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """What somebody has to do in a study: `next` is the number of the first that is not done, None when all are.
+    """What somebody has to do in a study, as numbers: `order` of all, training first and then by turn, `open` those not done.
 
     `last` is the highest number, `training` how many training items are not done.
     """
 
-    done: int
-    total: int
-    next: int | None
+    order: tuple[int, ...]
+    open: tuple[int, ...]
     last: int
     training: int
 
+    @property
+    def total(self) -> int:
+        """Return how many there are."""
+        return len(self.order)
 
-def queue_of(db: Session, study: str, account: int, *, after: int | None = None) -> Queue:
-    """Return how far somebody is, training first, then by turn.
+    @property
+    def done(self) -> int:
+        """Return how many are done."""
+        return len(self.order) - len(self.open)
 
-    Parameters
-    ----------
-    after : the number of an assignment; `next` is then the first that is not done behind it, if any
-    """
+    @property
+    def next(self) -> int | None:
+        """Return the first that is not done."""
+        return self.open[0] if self.open else None
+
+    def after(self, number: int) -> int | None:
+        """Return what comes once `number` is done: the next open one behind it, else the first; None when all are done."""
+        rest = [one for one in self.open if one != number]
+        if not rest:
+            return None
+        start = self.order.index(number) if number in self.order else -1
+        behind = set(self.order[start + 1 :])
+        return next((one for one in rest if one in behind), rest[0])
+
+
+def queue_of(db: Session, study: str, account: int) -> Queue:
+    """Return how far somebody is in a study; what was withdrawn does not count."""
     rows = [
         (number, turn, revision, training, withdrawn)
         for number, turn, revision, training, withdrawn in db.execute(
@@ -312,23 +329,12 @@ def queue_of(db: Session, study: str, account: int, *, after: int | None = None)
     ]
     last = max((row[0] for row in rows), default=0)
     rows = sorted((row for row in rows if row[4] is None), key=lambda row: (not row[3], row[1]))
-    open_ = [row[0] for row in rows if row[2] == 0]
     return Queue(
-        done=sum(row[2] > 0 for row in rows),
-        total=len(rows),
-        next=_behind([row[0] for row in rows], open_, after),
+        order=tuple(row[0] for row in rows),
+        open=tuple(row[0] for row in rows if row[2] == 0),
         last=last,
         training=sum(row[3] and row[2] == 0 for row in rows),
     )
-
-
-def _behind(order: list[int], open_: list[int], after: int | None) -> int | None:
-    if after in order:
-        rest = order[order.index(after) + 1 :]
-        later = [number for number in rest if number in set(open_)]
-        if later:
-            return later[0]
-    return open_[0] if open_ else None
 
 
 def own_reviews(db: Session, study: str, account: Account) -> list[dict[str, Any]]:

@@ -129,6 +129,11 @@ def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: 
     return len(made)
 
 
+def held(db: Session, name: str) -> Study:
+    """Return a study that nobody closes before this transaction ends; whoever closes it waits, or was before."""
+    return db.get_one(Study, name, with_for_update={"read": True}, populate_existing=True)
+
+
 def refuse_closed(study: Study) -> None:
     """Refuse to change what was closed.
 

@@ -108,9 +108,10 @@ def _keep_draft(visit: Visit, account: Account, path: str, kept: Mapping[str, st
         return
     try:
         with visit.database.write() as db:
-            study = db.get(Study, place["study"])
-            if study is None or study.closed_at is not None:
+            if db.get(Study, place["study"]) is None:
                 return
+            study = studies.held(db, place["study"])
+            studies.refuse_closed(study)
             work = reviews.work_at(db, study, account.id, int(place["number"]), lock=True)
             known = work.form.known(work.content)
             fields = {name: text for name, text in kept.items() if name in known}

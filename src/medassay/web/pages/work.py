@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastapi.responses import Response
+from sqlalchemy.orm import Session
 
 from medassay.core.canonical import canonical
 from medassay.core.decision_graph import read_decision_graph
 from medassay.errors import GateError, InputError
 from medassay.review.form import MARKS, SEVERITIES, Problem
 from medassay.review.form.form import Aspect
-from medassay.review.store import accounts, reading, reviews
+from medassay.review.store import accounts, reading, reviews, studies
 from medassay.review.store.schema import Study
 from medassay.web.visit import Here, Number, Visit
 
@@ -109,19 +110,16 @@ def _explained(work: reviews.Work) -> Mapping[str, Any] | None:
 
 def send_item(visit: Here, n: Number) -> Response:
     """Keep a draft, skip, or submit: whatever happens, what was filled in comes back."""
-    fields = {k: v for k, v in visit.posted.items() if k not in _NOT_FIELDS}
-    do = visit.posted.get("do", "submit")
+    fields = _fields(visit)
     if visit.expired:
         says = "This page had expired, so nothing was sent. Your text is kept: send it again."
         return _again(visit, n, fields, 403, says=says)
     try:
         with visit.database.write() as db:
-            study = db.get_one(Study, visit.study.id)
+            study = studies.held(db, visit.study.id)
             work = reviews.work_at(db, study, visit.who.id, n, lock=True)
             queue = reviews.queue_of(db, study.id, visit.who.id)
-            return _first_duty(visit, work, queue) or _done(
-                visit, db, study, work, (fields, do, n)
-            )
+            return _first_duty(visit, work, queue) or _done(visit, db, study, work, queue)
     except reviews.Incomplete as error:
         return _again(visit, n, fields, 422, problems=error.problems)
     except reviews.ChangedElsewhere as error:
@@ -132,29 +130,33 @@ def send_item(visit: Here, n: Number) -> Response:
 
 
 def _done(
-    visit: Visit,
-    db: Any,
-    study: Study,
-    work: reviews.Work,
-    what: tuple[dict[str, str], str, int],
+    visit: Visit, db: Session, study: Study, work: reviews.Work, queue: reviews.Queue
 ) -> Response:
-    fields, do, n = what
-    version = _whole(visit.posted.get("version", ""))
+    """Do what the form asks for, and go on: to the same item, the next one, or the end."""
+    n, do = work.assignment.number, visit.posted.get("do", "submit")
+    fields, version = _fields(visit), _whole(visit.posted.get("version", ""))
+    here = f"/s/{study.id}/i/{n}"
+    if do == "draft":
+        reviews.save_draft(work, db, fields, version)
+        return visit.to(here)
+    following = queue.after(n)
     if do == "skip":
         if fields and version == work.version:
             reviews.save_draft(work, db, fields, version)
         reviews.skip(db, study, work)
-    elif do == "draft":
-        reviews.save_draft(work, db, fields, version)
-        return visit.to(f"/s/{study.id}/i/{n}")
+        following = following or n
     else:
         reason = visit.posted.get("reason", "")
         review = reviews.submit(db, study, work, fields, version=version, reason=reason)
         if not review.complete or work.entry.training:
-            return visit.to(f"/s/{study.id}/i/{n}")
-    db.flush()
-    following = reviews.queue_of(db, study.id, visit.who.id, after=n).next
-    return visit.to(f"/s/{study.id}/" + ("done" if following is None else f"i/{following}"))
+            return visit.to(here)
+    return visit.to(
+        f"/s/{study.id}/done" if following is None else f"/s/{study.id}/i/{following}"
+    )
+
+
+def _fields(visit: Visit) -> dict[str, str]:
+    return {k: v for k, v in visit.posted.items() if k not in _NOT_FIELDS}
 
 
 def _whole(text: str) -> int:
