@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import absent
-from tests.web.review.desk import Client, Server, furnish
+from tests.web.review.desk import Desk, Server, close_connections
 
 from medassay.review.store.database import open_database
 
@@ -67,19 +67,39 @@ def postgres():
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def address(request, tmp_path):
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def address(request, tmp_path_factory):
     """Return the address of an empty database of each kind."""
     if request.param == "sqlite":
-        return str(tmp_path / "review.sqlite")
+        return str(tmp_path_factory.mktemp("review") / "review.sqlite")
     return request.getfixturevalue("postgres")()
 
 
+@pytest.fixture(scope="module")
+def desk(address):
+    """Return an open database, the server on it, and what furnishes studies."""
+    database = open_database(address)
+    made = Desk(database, Server(address))
+    yield made
+    made.server.stop()
+    close_connections()
+    database.close()
+
+
 @pytest.fixture
-def database(address):
-    opened = open_database(address)
-    yield opened
-    opened.close()
+def serve():
+    """Start servers that one test needs for itself."""
+    started = []
+
+    def start(address, *options, **more):
+        started.append(Server(address, *options, **more))
+        return started[-1]
+
+    yield start
+    close_connections()
+    for one in started:
+        if one.process.poll() is None:
+            one.stop()
 
 
 @pytest.fixture
@@ -88,27 +108,3 @@ def small(tmp_path):
     opened = open_database(str(tmp_path / "review.sqlite"))
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def serve():
-    started = []
-
-    def start(address, *options, **more):
-        started.append(Server(address, *options, **more))
-        return started[-1]
-
-    yield start
-    for connection in Client.OPEN:
-        connection.close()
-    Client.OPEN.clear()
-    for one in started:
-        if one.process.poll() is None:
-            one.stop()
-
-
-@pytest.fixture
-def study(database, address, serve):
-    """Return (server, name) of a furnished study."""
-    name = furnish(database)
-    return serve(address), name

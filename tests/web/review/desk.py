@@ -95,7 +95,7 @@ def furnish(  # noqa: PLR0913 -- what studies differ in
     form="item",
     entries=None,
     n=6,
-    overlap=2,
+    overlap=3,
     training=False,
     people=ROLES,
 ):
@@ -271,6 +271,32 @@ class Server:
         """End it as its owner does."""
         self.process.terminate()
         self.process.wait(15)
+
+
+@dataclass
+class Desk:
+    """A database with the server on it; studies get names of their own, so that tests share both."""
+
+    database: object
+    server: Server
+    made: int = 0
+
+    @property
+    def url(self):
+        return self.server.url
+
+    def study(self, **more):
+        self.made += 1
+        return furnish(self.database, name=f"study-{self.made}", **more)
+
+    def client(self, name):
+        return signed_in(self.url, self.database, name)
+
+
+def close_connections():
+    for connection in Client.OPEN:
+        connection.close()
+    Client.OPEN.clear()
 
 
 GOOD = {"question": "5", "answer": "4", "path": "4"}

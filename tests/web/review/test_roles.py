@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.web.review.desk import Client, furnish, signed_in
+from tests.web.review.desk import Client, furnish
 
 from medassay.review.store.schema import ROLES as STUDY_ROLES
 from medassay.web.routes import ROUTES
@@ -42,53 +42,17 @@ def _refusable(route, who):
     return any(part in route.path for part in early) and WHO[who] not in allowed_early
 
 
-@pytest.fixture
-def office(database, address, serve):
-    furnish(database)
-    furnish(database, name="others", people={"zoe": "reviewer"})
-    return serve(address)
+@pytest.fixture(scope="module")
+def office(desk):
+    furnish(desk.database, name="hearts")
+    furnish(desk.database, name="table")
+    furnish(desk.database, name="others", people={"zoe": "reviewer"})
+    return desk
 
 
-def test_every_role_meets_every_route_by_every_method(office, database):
-    paths = {}
-    for route in ROUTES:
-        paths.setdefault(route.path, {})[route.method] = route
-    counted = 0
-    for who in sorted(
-        WHO, key=lambda one: one == "coco"
-    ):  # the coordinator last: it closes the study
-        counted += _meet(office, database, who, paths)
-    assert counted == len(WHO) * len(METHODS) * len(paths)
-
-
-def _meet(office, database, who, paths):
-    counted = 0
-    closed = False
-    for path, methods in paths.items():
-        client = signed_in(office.url, database, who)
-        for method in METHODS:
-            route = methods.get(method)
-            sent = {"body": {}} if path.startswith("/api/") and method != "GET" else {}
-            reply = client.ask(method, _filled(path), **sent)
-            counted += 1
-            where = (who, method, path, reply.status)
-            assert reply.status < 500, where
-            if route is None:
-                assert reply.status == 405, where
-            elif ANYONE in route.may:
-                assert reply.status != 403, where
-            elif route.may & _roles(who):
-                early = not closed and _refusable(route, who)
-                assert (reply.status == 403) is early and reply.status != 401, where
-                closed = closed or route.name.endswith("POST /s/{study}/close")
-            else:
-                assert reply.status == 403, where
-    return counted
-
-
-def test_who_has_no_role_in_a_study_has_none_by_another(office, database):
+def test_who_has_no_role_in_a_study_has_none_by_another(office):
     for who in ("ada", "judy", "coco", "max", "aud", "root", "maker", "nobody"):
-        client = signed_in(office.url, database, who)
+        client = office.client(who)
         for route in ROUTES:
             if "{study}" in route.path:
                 path = _filled(route.path).replace("hearts", "others")
@@ -98,8 +62,8 @@ def test_who_has_no_role_in_a_study_has_none_by_another(office, database):
                 assert client.ask(route.method, path, **sent).status == 403, (who, route.name)
 
 
-def test_a_study_that_is_not_there_tells_no_more_than_one_that_is_not_yours(office, database):
-    client = signed_in(office.url, database, "ada")
+def test_a_study_that_is_not_there_tells_no_more_than_one_that_is_not_yours(office):
+    client = office.client("ada")
     there, not_there = (client.get(f"/s/{name}/i/1") for name in ("others", "nothing"))
     assert there.status == not_there.status == 403
     without = [re.sub("others|nothing", "", reply.text) for reply in (there, not_there)]
@@ -122,15 +86,52 @@ def test_who_is_not_signed_in_gets_to_the_sign_in_and_no_further(office):
             assert reply.status == 303 and reply.goes_to.startswith("/login?next="), route.name
 
 
-def test_what_is_refused_is_logged_with_who_and_where(office, database):
-    client = signed_in(office.url, database, "ben")
+def test_what_is_refused_is_logged_with_who_and_where(office):
+    client = office.client("ben")
     assert client.get("/s/hearts/agreement").status == 403
     assert "coordinator" in client.get("/s/hearts/agreement").text  # names the role needed
     assert client.post("/s/hearts/close").status == 403
-    log = signed_in(office.url, database, "coco").get("/s/hearts/log").text
+    log = office.client("coco").get("/s/hearts/log").text
     refused = re.findall(r'<tr class="refused">.*?</tr>', log)
     assert len([row for row in refused if "Ben" in row and "/s/hearts/agreement" in row]) == 2
     assert any("Ben" in row and "POST /s/hearts/close" in row for row in refused)
+
+
+def test_what_every_role_meets_on_every_route_by_every_method(office):
+    paths = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method] = route
+    counted = 0
+    for who in sorted(
+        WHO, key=lambda one: one == "coco"
+    ):  # the coordinator last: it closes the study
+        counted += _meet(office, who, paths)
+    assert counted == len(WHO) * len(METHODS) * len(paths)
+
+
+def _meet(office, who, paths):
+    counted = 0
+    closed = False
+    for path, methods in paths.items():
+        client = office.client(who)
+        for method in METHODS:
+            route = methods.get(method)
+            sent = {"body": {}} if path.startswith("/api/") and method != "GET" else {}
+            reply = client.ask(method, _filled(path).replace("hearts", "table"), **sent)
+            counted += 1
+            where = (who, method, path, reply.status)
+            assert reply.status < 500, where
+            if route is None:
+                assert reply.status == 405, where
+            elif ANYONE in route.may:
+                assert reply.status != 403, where
+            elif route.may & _roles(who):
+                early = not closed and _refusable(route, who)
+                assert (reply.status == 403) is early and reply.status != 401, where
+                closed = closed or route.name.endswith("POST /s/{study}/close")
+            else:
+                assert reply.status == 403, where
+    return counted
 
 
 def test_every_role_of_a_study_is_in_the_table():

@@ -13,6 +13,9 @@ from medassay.review.store.schema import Entry, Study
 from medassay.web.visit import Here, Number, Visit, refuse
 
 
+_CHECKS = ("confirm", "return")  # what a second person may do
+
+
 def tickets_page(visit: Here) -> Response:
     """List the tickets of a study: what waits, and what became of the others."""
     _refuse_early_maintainer(visit)
@@ -73,6 +76,8 @@ def _show(visit: Visit, n: int, status: int = 200, *, says: str = "") -> Respons
 def settle(visit: Here, n: Number) -> Response:
     """Decline, ask more reviewers, decide, or check: what the page asks for."""
     _refuse_early_maintainer(visit)
+    if not visit.plays("adjudicator") and visit.posted.get("do") not in _CHECKS:
+        raise refuse(visit, "Adjudicators decide; maintainers only check what was decided.")
     try:
         with visit.database.write() as db:
             study = db.get_one(Study, visit.study.id)
@@ -86,12 +91,10 @@ def settle(visit: Here, n: Number) -> Response:
 def _act(visit: Visit, db: Any, study: Study, entry: Entry) -> None:
     posted, by = visit.posted, visit.who
     do = posted.get("do", "")
-    if do in ("confirm", "return"):
+    if do in _CHECKS:
         reason = posted.get("reason", "")
         tickets.check(db, study, entry, by, confirmed=do == "confirm", reason=reason)
         return
-    if "adjudicator" not in visit.roles:
-        raise refuse(visit, "Adjudicators decide; maintainers only check what was decided.")
     if do == "decline":
         tickets.decline(db, study, entry, posted.get("reason", ""), by)
     elif do == "experts":
