@@ -10,13 +10,14 @@ from typing import Any
 
 from medassay.bank.folder import bank_records
 from medassay.bank.record import item_record
-from medassay.core.decision_graph import read_decision_graph
+from medassay.core.decision_graph import DecisionGraph
 from medassay.core.item import LETTERS, Bank
 from medassay.errors import InputError
 from medassay.review.sampling import drawn, stratified_sample
 from medassay.review.store.studies import NewEntry
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
+from medassay.synthesis.graph_file import load_graph
 from medassay.synthesis.items import present_items
 from medassay.synthesis.pathway import paths, subject_of
 from medassay.synthesis.workshop import JOURNAL, Workshop, read_workshop
@@ -59,13 +60,13 @@ def entries_of_records(
 
     Parameters
     ----------
-    beside : condition → `graph` and `source_text`, shown next to the items of that condition
+    beside : document → `graph` and `source_text`, shown next to the items made from it
     """
     more = beside or {}
     return [
         NewEntry(
             item=str(record["id"]),
-            content={**item_content(record), **more.get(str(record.get("condition", "")), {})},
+            content={**item_content(record), **more.get(_document(record), {})},
             hidden={
                 "revision": record.get("revision", 1),
                 "domain": record.get("domain", ""),
@@ -76,6 +77,11 @@ def entries_of_records(
         for record in records
         if "commitment" not in record and "tombstone" not in record
     ]
+
+
+def _document(record: Mapping[str, Any]) -> str:
+    """Return the name of the document that an item was made from, as its maker noted it."""
+    return str(record.get("meta", {}).get("question", "")).rpartition("/")[0]
 
 
 def bank_entries(bank: Bank, folder: Path | None = None) -> list[NewEntry]:
@@ -92,19 +98,20 @@ def bank_entries(bank: Bank, folder: Path | None = None) -> list[NewEntry]:
 
 
 def _beside(workshop: Workshop) -> dict[str, dict[str, Any]]:
-    """Return condition → the decision graph and the source text that a workshop made its items from."""
+    """Return document → the decision graph and the source text that a workshop made its items from."""
     found: dict[str, dict[str, Any]] = {}
-    for event in workshop.all_latest("graph"):
-        if event.result is None:
-            continue
-        name = event.place[1]
-        graph = read_decision_graph(event.result)
-        more: dict[str, Any] = {"graph": event.result}
-        text = workshop.latest("text", name)
-        if text is not None and isinstance(text.result, str):
-            more["source_text"] = text.result[:MOST_TEXT]
-        found[graph.condition] = found[name] = more
+    for name, graph in _graphs(workshop).items():
+        found[name] = {"graph": graph.to_json()}
+        text = workshop.folder / "texts" / f"{name}.txt"
+        if text.is_file():
+            found[name]["source_text"] = text.read_text("utf-8")[:MOST_TEXT]
     return found
+
+
+def _graphs(workshop: Workshop) -> dict[str, DecisionGraph]:
+    """Return document → its decision graph, as the workshop drew it."""
+    files = sorted((workshop.folder / "graphs").glob("*.json"))
+    return {file.stem: load_graph(file) for file in files}
 
 
 def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
@@ -221,11 +228,11 @@ def _rephrasings(items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
 
 def _refinements(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iterator[NewEntry]:
     """Yield refined pathways beside the ways through the graph that they tell."""
-    ways: dict[str, str] = {}
-    for event in workshop.all_latest("graph"):
-        if event.result is not None:
-            for way in paths(read_decision_graph(event.result)):
-                ways[subject_of(event.place[1], way)] = way.full_text
+    ways = {
+        subject_of(name, way): way.full_text
+        for name, graph in _graphs(workshop).items()
+        for way in paths(graph)
+    }
     seen = set()
     for item in items:
         subject = str(item.get("meta", {}).get("question", ""))

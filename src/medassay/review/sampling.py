@@ -20,7 +20,7 @@ def drawn(seed: str, *names: object) -> str:
     Examples
     --------
     >>> drawn("7", "order", 12, "item-3")[:12]
-    'f1c3a2c6b0b1'
+    '9db9ec262728'
     """
     text = "\x1f".join(map(str, (seed, *names)))
     return hashlib.sha256(text.encode()).hexdigest()

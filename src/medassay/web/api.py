@@ -30,6 +30,28 @@ class Submission(Fields):
     reason: _Text = ""
 
 
+class FieldProblem(BaseModel):
+    """What is wrong with one field."""
+
+    field: str
+    says: str
+
+
+class Told(BaseModel):
+    """Why a request was refused; of what was changed elsewhere the other version."""
+
+    message: str
+    problems: list[FieldProblem] = []
+    theirs: dict[str, str] = {}
+    version: int | None = None
+
+
+class Refusal(BaseModel):
+    """A refused request."""
+
+    error: Told
+
+
 class Saved(BaseModel):
     """A saved draft."""
 

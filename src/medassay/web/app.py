@@ -20,6 +20,7 @@ from medassay.errors import (
 )
 from medassay.review.store.database import Database
 from medassay.review.store.reviews import ChangedElsewhere, Incomplete
+from medassay.web.api import Refusal
 from medassay.web.guard import Guard
 from medassay.web.pages.door import show_sign_in
 from medassay.web.routes import ROUTES
@@ -37,11 +38,14 @@ _STATUS: dict[type[MedassayError], int] = {
     UnavailableError: 500,
 }
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    401: {"description": "Nobody is signed in."},
-    403: {"description": "The role is missing, or the token of the page."},
-    404: {"description": "There is no such study or item."},
-    409: {"description": "Changed elsewhere, or closed meanwhile."},
-    413: {"description": "The request is too long."},
+    code: {"description": says, "model": Refusal}
+    for code, says in (
+        (401, "Nobody is signed in."),
+        (403, "The role is missing, or the token of the page."),
+        (404, "There is no such study or item."),
+        (409, "Changed elsewhere, or closed meanwhile."),
+        (422, "Something is missing or not as described here."),
+    )
 }
 
 

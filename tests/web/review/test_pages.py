@@ -377,7 +377,7 @@ def test_the_graph_and_the_source_stand_beside_the_item(desk, visit, reviewed):
     page.click("summary >> text=Decision graph")
     picture = page.locator(".graph img")
     picture.scroll_into_view_if_needed()
-    page.wait_for_function("document.querySelector('.graph img').naturalWidth > 100")
+    assert picture.evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 100
     page.click("summary >> text=Source text")
     assert page.is_visible("text=A source.")
 

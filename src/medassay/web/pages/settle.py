@@ -12,7 +12,6 @@ from medassay.review.store import reading, studies, tickets
 from medassay.review.store.schema import Entry, Study
 from medassay.web.visit import Here, Number, Visit, refuse
 
-
 _CHECKS = ("confirm", "return")  # what a second person may do
 
 

@@ -1,0 +1,463 @@
+"""What goes into reviews and what comes out: banks, runs and workshops in; labels, votes and revised banks out."""
+
+import datetime as dt
+import json
+import re
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+from tests import makers
+from tests.audit.test_withheld import make_run, private_item
+from tests.runner.test_judged_run import workspace
+from tests.synthesis.shops import replies, write_shop
+
+import medassay
+from medassay.bank.folder import bank_records, load_bank
+from medassay.core.canonical import canonical
+from medassay.errors import GateError, InputError, IntegrityError
+from medassay.exchange import review_export
+from medassay.exchange.review_apply import apply_decisions, decisions_of
+from medassay.exchange.review_entries import (
+    bank_entries,
+    pair_entries,
+    private_run,
+    run_entries,
+    sampled,
+    workshop_entries,
+)
+from medassay.pipeline import find_bank
+from medassay.review.store import accounts, frozen, reviews, studies, tickets
+from medassay.review.store.database import now, open_database
+from medassay.review.store.schema import (
+    Account,
+    Assignment,
+    Entry,
+    Review,
+    Study,
+    Ticket,
+    TrailLine,
+)
+from medassay.study.checkup import read_answers
+from medassay.study.judges import compare_with_people
+from medassay.synthesis.decide import decide
+from medassay.synthesis.release import release_items
+from medassay.synthesis.synthesize import synthesize
+from medassay.synthesis.votes import acceptance, read_ballot
+from medassay.synthesis.workshop import open_workshop, read_workshop
+
+TODAY = dt.date(2026, 11, 22)
+GOOD = {"question": "5", "answer": "5"}
+
+
+@pytest.fixture
+def database(tmp_path):
+    made = open_database(str(tmp_path / "review.sqlite"))
+    yield made
+    made.close()
+
+
+def people(db, study, **roles):
+    """Give a study its people; return them by name."""
+    made = {}
+    for name, role in roles.items():
+        account = Account(
+            email=f"{name}@example.org",
+            name=name.title(),
+            password="-",
+            qualification="physician",
+            specialty="",
+            years=3,
+            agreement=accounts.AGREEMENT,
+            made_at=now(),
+        )
+        db.add(account)
+        db.flush()
+        accounts.grant(db, account, study.id, role, who="tests")
+        made[name] = account
+    return made
+
+
+def study_of(db, entries, form, overlap=3):
+    study = studies.create_study(db, "s", form, who="tests", overlap=overlap)
+    studies.add_entries(db, study, entries, who="tests")
+    found = people(
+        db,
+        study,
+        ada="reviewer",
+        ben="reviewer",
+        cleo="reviewer",
+        judy="adjudicator",
+        jon="adjudicator",
+    )
+    studies.assign_all(db, study, who="tests")
+    return study, found
+
+
+def review_all(db, study, account, fields_of):
+    for number in reviews.queue_of(db, study.id, account.id).order:
+        work = reviews.work_at(db, study, account.id, number)
+        reviews.submit(db, study, work, fields_of(work), version=work.version)
+
+
+def settle(db, study, item, found, **fields):
+    entry = db.scalar(select(Entry).where(Entry.study_id == study.id, Entry.item == item))
+    tickets.decide(db, study, entry, {"reason": "because", **fields}, found["judy"])
+    tickets.check(db, study, entry, found["jon"], confirmed=True)
+
+
+def exported(database):
+    with database.write() as db:
+        study = db.get_one(Study, "s")
+        frozen.close(db, study, who="tests")
+        return frozen.export_document(db, study, who="tests")
+
+
+# In.
+
+
+def test_items_of_a_bank_come_with_their_keys_and_categories():
+    bank = find_bank("demo", Path.cwd(), Path("banks.lock"))
+    found = bank_entries(bank)
+    assert len(found) == len(bank.items)
+    closed = next(one for one in found if one.content["options"])
+    assert closed.content["expected"] in [
+        option["letter"] for option in closed.content["options"]
+    ]
+    assert all(one.category for one in found)
+    picked = sampled(found, 60, "7")
+    assert len(picked) == 60
+    assert {one.category for one in picked} == {one.category for one in found}
+    assert picked == sampled(found, 60, "7") != sampled(found, 60, "8")
+
+
+def test_items_of_a_workshop_come_with_graph_and_source(tmp_path):
+    plan = write_shop(tmp_path)
+    synthesize(plan, tmp_path / "shop", secrets={}, workspace=tmp_path)
+    with open_workshop(tmp_path / "shop") as shop:
+        decide(shop, "accept", ["all"], who="Owner")
+        folder, _, _ = release_items(
+            shop, reason="first", lock=tmp_path / "banks.lock", today=TODAY
+        )
+    found = bank_entries(load_bank(folder, lock=None), folder)
+    assert found
+    for one in found:
+        assert one.content["graph"]["node"]
+        assert one.content["source_text"].startswith("About ")
+        assert one.content["path"]
+
+
+def test_refined_pathways_come_as_pairs(tmp_path):
+    given = {
+        key: text.replace("->", "-> then", 1) if key.startswith("make_path") else text
+        for key, text in replies().items()
+    }
+    plan = write_shop(tmp_path, given)
+    synthesize(plan, tmp_path / "shop", secrets={}, workspace=tmp_path)
+    found = workshop_entries(read_workshop(tmp_path / "shop"))
+    assert {one.content["what"] for one in found} == {"path"}
+    for one in found:
+        [before], [after] = one.content["original"], one.content["derived"]
+        assert after["text"] == before["text"].replace("->", "-> then", 1)
+
+
+def test_derived_banks_are_paired_with_their_originals(tmp_path):
+    items = makers.law_items()
+    first = load_bank(makers.write_bank(tmp_path / "law", items), lock=None)
+    german = [{**items[0], "id": "x-de", "meta": {"of": items[0]["id"]}, "language": "de"}]
+    other = load_bank(makers.write_bank(tmp_path / "de", german, name="lex"), lock=None)
+    [pair] = pair_entries(other, first)
+    assert pair.content["original"][0]["text"] == items[0]["question"]
+    assert pair.content["derived_language"] == "de"
+    strange = [{**items[0], "id": "other"}]
+    alone = load_bank(makers.write_bank(tmp_path / "alone", strange, name="alone"), lock=None)
+    with pytest.raises(InputError, match=r"no item of alone-2026\.1 was made from one of"):
+        pair_entries(alone, first)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("judged")
+    items = makers.open_items(40)
+    told = {
+        i["id"]: " ".join(f["text"] for f in i["facts"][: 1 + n % 3])
+        for n, i in enumerate(items)
+    }
+    students = [makers.fake(replies=told), makers.fake("n", replies=told)]
+    return medassay.run(workspace(folder, items, students, makers.judges()), secrets={})
+
+
+def test_who_answered_and_who_judged_is_hidden(judged):
+    for form, count in (("answer", 80), ("preference", 40), ("judge", 240)):
+        found = run_entries(judged, form)
+        assert len(found) == count
+        for one in found[:5]:
+            shown = json.dumps(one.content)
+            assert "judge-" not in shown
+            assert '"model"' not in shown
+            assert one.hidden["run"] == judged.id
+    pair = run_entries(judged, "preference")[0]
+    assert {pair.hidden["first"]["model"], pair.hidden["second"]["model"]} == {"m", "n"}
+    with pytest.raises(InputError, match="expected item, answer, preference, judge"):
+        run_entries(judged, "pair")
+
+
+# Out.
+
+
+def test_peoples_labels_correct_the_judge(judged, database, tmp_path):
+    with database.write() as db:
+        study, found = study_of(db, sampled(run_entries(judged, "answer"), 40, "7"), "answer")
+        for name in ("ada", "ben", "cleo"):
+
+            def says(work, name=name):
+                # Two say what stands in the answer; the third always says everything is there.
+                text = work.content["shown_answer"]
+                facts = {
+                    f"fact-{fact['id']}": "entail"
+                    if name == "cleo" or fact["text"] in text
+                    else "missing"
+                    for fact in work.content["facts"]
+                }
+                return {**facts, "overall": "4"}
+
+            review_all(db, study, found[name], says)
+    document = exported(database)
+    path = tmp_path / "labels.csv"
+    rows = review_export.label_rows(document)
+    assert review_export.write_rows(path, rows) == len(rows) == 40 * 3
+    assert {row["verdict"] for row in rows} == {
+        "entail",
+        "missing",
+    }  # the majority, not the third
+    compared = compare_with_people(judged, "judge-alpha", path)
+    assert compared["labelled"] == 40
+    assert compared["corrected"]["n_unlabelled"] == 40
+    assert (
+        compared["corrected"]["lo"]
+        < compared["corrected"]["value"]
+        < compared["corrected"]["hi"]
+    )
+    with pytest.raises(InputError, match="nothing was overwritten"):
+        review_export.write_rows(path, rows)
+    answers = tmp_path / "answers.csv"
+    review_export.write_rows(answers, review_export.answer_rows(document))
+    read = read_answers(answers, {}, ["people"], None)
+    assert len(read) == 40
+
+
+def test_what_an_adjudicator_settled_is_the_label(judged, database):
+    with database.write() as db:
+        study, found = study_of(db, run_entries(judged, "answer")[:3], "answer")
+        for name in ("ada", "ben", "cleo"):
+            review_all(
+                db,
+                study,
+                found[name],
+                lambda work: {
+                    **{f"fact-{f['id']}": "entail" for f in work.content["facts"]},
+                    "overall": "5",
+                },
+            )
+        entry = db.scalar(select(Entry).order_by(Entry.number))
+        final = {f"fact-{f['id']}": "missing" for f in entry.content["facts"]}
+        tickets.decide(
+            db, study, entry, {**final, "overall": "1", "reason": "none is said"}, found["judy"]
+        )
+    rows = review_export.label_rows(exported(database))
+    assert [row["verdict"] for row in rows] == ["missing"] * 3 + ["entail"] * 6
+
+
+def test_votes_come_out_as_bank_votes_reads_them(database, tmp_path):
+    items = makers.many_items(5)
+    bank = load_bank(makers.write_bank(tmp_path / "law", items), lock=None)
+    with database.write() as db:
+        study, found = study_of(db, bank_entries(bank), "item")
+        for name, low in (("ada", "5"), ("ben", "5"), ("cleo", "2")):
+            review_all(
+                db,
+                study,
+                found[name],
+                lambda work, low=low: {**GOOD, "question": low, "comment": "c"},
+            )
+    path = tmp_path / "votes.csv"
+    review_export.write_rows(path, review_export.vote_rows(exported(database)))
+    ballot = read_ballot(path)
+    assert {len(votes) for votes in ballot.values()} == {3}
+    table = acceptance(ballot).to_dict()
+    assert (table["at_least_2"]["share"], table["at_least_3"]["share"], table["accepted"]) == (
+        1,
+        0,
+        False,
+    )
+
+
+@pytest.fixture
+def decided(database, tmp_path):
+    """Furnish a bank of four items and a study in which each of the four verdicts was decided and checked."""
+    items = [
+        {
+            **makers.law_items()[0],
+            "id": f"i{at}",
+            "question": f"Question {at}?",
+            "options": ["a", "b", "c"],
+            "expected": "A",
+            "rationale": "old",
+        }
+        for at in range(5)
+    ]
+    folder = makers.write_bank(tmp_path / "law", items)
+    bank = load_bank(folder, lock=None)
+    with database.write() as db:
+        study, found = study_of(db, bank_entries(bank, folder), "item")
+        review_all(db, study, found["ada"], lambda work: {**GOOD, "comment": "look at this"})
+        settle(db, study, "i0", found, verdict="approve")
+        settle(db, study, "i1", found, verdict="correct", option="B")
+        settle(db, study, "i2", found, verdict="rewrite", question="Better?", option="A")
+        settle(db, study, "i3", found, verdict="remove")
+    return folder
+
+
+def apply(database, folder, tmp_path, **more):
+    with database.write() as db:
+        return apply_decisions(
+            db,
+            db.get_one(Study, "s"),
+            folder,
+            **{
+                "who": "Max",
+                "reason": "Review.",
+                "lock": tmp_path / "banks.lock",
+                "today": TODAY,
+                **more,
+            },
+        )
+
+
+def test_decisions_become_revisions_of_a_bank_with_history(database, decided, tmp_path):
+    version, content, counts = apply(database, decided, tmp_path)
+    bank = load_bank(decided, lock=tmp_path / "banks.lock")
+    assert (bank.version, bank.content_hash) == (version, content)
+    assert counts == {"approve": 1, "correct": 1, "rewrite": 1, "remove": 1}
+    records = {item.id: record for item, record in bank_records(bank)}
+    assert set(records) == {"i0", "i1", "i2", "i4"}
+    assert [records[name].get("revision", 1) for name in ("i0", "i1", "i2", "i4")] == [
+        1,
+        2,
+        2,
+        1,
+    ]
+    assert records["i1"]["expected"] == "B"
+    assert "rationale" not in records["i1"]  # it explained another key
+    assert records["i2"]["question"] == "Better?"
+    for name in ("i0", "i1", "i2"):
+        assert records[name]["approval"]["who"] == "Judy"
+    assert "approval" not in records["i4"]
+    changes = (decided / "CHANGES.md").read_text()
+    assert (
+        "Review 's', released by Max: i0 approved, i1 corrected, i2 rewritten, i3 removed."
+        in changes
+    )
+    with database.read() as db:
+        assert {t.state for t in db.scalars(select(Ticket))} == {"released", "open"}
+        line = db.scalar(select(TrailLine).order_by(TrailLine.id.desc()).limit(1))
+        assert line.record["event"] == "bank revised"
+        assert line.record["content_sha256"] == content
+    with pytest.raises(GateError, match="no decision is checked"):
+        apply(database, decided, tmp_path)
+
+
+def test_a_release_that_was_cut_off_behind_the_bank_is_finished_by_the_same_call(
+    database, decided, tmp_path, monkeypatch
+):
+    from medassay.exchange import review_apply
+
+    def fails(*given, **more):
+        raise OSError("cut off")
+
+    monkeypatch.setattr(review_apply.tickets, "release", fails)
+    with pytest.raises(OSError, match="cut off"):
+        apply(database, decided, tmp_path)
+    monkeypatch.undo()
+    before = load_bank(decided, lock=tmp_path / "banks.lock")
+    version, content, _ = apply(database, decided, tmp_path)
+    assert (version, content) == (before.version, before.content_hash)
+
+
+def test_an_item_that_changed_meanwhile_is_not_overwritten(database, decided, tmp_path):
+    lines = (decided / "items.jsonl").read_text().splitlines()
+    changed = [
+        {**json.loads(line), "revision": 7} if '"i1"' in line else json.loads(line)
+        for line in lines
+    ]
+    (decided / "items.jsonl").write_bytes(b"".join(canonical(one) + b"\n" for one in changed))
+    before = (decided / "items.jsonl").read_bytes()
+    with pytest.raises(InputError, match=r"'i1' has revision 7; reviewed was 1"):
+        apply(database, decided, tmp_path)
+    assert (decided / "items.jsonl").read_bytes() == before
+    with database.read() as db:
+        assert len(decisions_of(db, db.get_one(Study, "s"))) == 4
+
+
+def test_a_decision_about_a_workshops_bank_goes_through_the_workshop(database, tmp_path):
+    plan = write_shop(tmp_path)
+    synthesize(plan, tmp_path / "shop", secrets={}, workspace=tmp_path)
+    lock = tmp_path / "banks.lock"
+    with open_workshop(tmp_path / "shop") as shop:
+        decide(shop, "accept", ["all"], who="Owner")
+        folder, _, _ = release_items(shop, reason="first", lock=lock, today=TODAY)
+    bank = load_bank(folder, lock=lock)
+    quiz = next(item for item in bank.items if item.options)
+    other = next(letter for letter in quiz.letters if letter != quiz.expected)
+    with database.write() as db:
+        study, found = study_of(db, bank_entries(bank, folder), "item")
+        settle(db, study, quiz.id, found, verdict="correct", option=other)
+    version, _, _ = apply(database, folder, tmp_path)
+    assert version != bank.version
+    again = {item.id: item for item in load_bank(folder, lock=lock).items}
+    assert again[quiz.id].expected == other
+    told = [event.record["step"] for event in read_workshop(tmp_path / "shop").history(quiz.id)]
+    assert told.count("decision") > 1
+
+
+def test_only_second_persons_check_and_nothing_unchecked_is_applied(database, tmp_path):
+    bank = load_bank(makers.write_bank(tmp_path / "law", makers.law_items()), lock=None)
+    with database.write() as db:
+        study, found = study_of(db, bank_entries(bank), "item")
+        entry = db.scalar(select(Entry).order_by(Entry.number))
+        tickets.decide(db, study, entry, {"verdict": "remove", "reason": "r"}, found["judy"])
+        with pytest.raises(GateError, match="by a second person"):
+            tickets.check(db, study, entry, found["judy"], confirmed=True)
+        assert decisions_of(db, study) == []
+
+
+# Private items.
+
+
+def test_private_items_are_opened_against_their_commitments(tmp_path, database):
+    run = make_run(
+        tmp_path, *[private_item(f"law-s{n}", f"A private case {n}.") for n in range(2)]
+    )
+    assert private_run(run)
+    assert not private_run(make_run(tmp_path / "open"))
+
+
+def test_reviews_are_only_ever_added(database, tmp_path):
+    bank = load_bank(makers.write_bank(tmp_path / "law", makers.law_items()[:1]), lock=None)
+    with database.write() as db:
+        study, found = study_of(db, bank_entries(bank), "item")
+        review_all(db, study, found["ada"], lambda work: GOOD)
+        work = reviews.work_at(db, study, found["ada"].id, 1)
+        fields = {**GOOD, "answer": "4"}
+        reviews.submit(db, study, work, fields, version=work.version, reason="again")
+        kept = [*db.scalars(select(Review).join(Assignment).order_by(Review.revision))]
+        assert [one.content["scores"]["answer"] for one in kept] == [5, 4]
+    with database.write() as db:
+        db.scalar(select(Review).order_by(Review.id)).content = {"scores": {}}
+    with database.write() as db, pytest.raises(IntegrityError, match="closed was"):
+        study = db.get_one(Study, "s")
+        frozen.close(db, study, who="t")
+        db.scalar(select(Review).order_by(Review.id)).content = {"scores": {}, "comment": "x"}
+        db.flush()
+        frozen.export_document(db, study, who="t")
+    assert re.match("r-[0-9a-f]{8}", frozen.reviewer_name(study, 1))
