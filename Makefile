@@ -8,17 +8,17 @@ export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: all bench check demo docs examples golden interop legacy test
+.PHONY: all bench check demo docs examples golden interop legacy review test
 
 all: check docs examples test
 
-check: $(VENV)/.vendors
+check: $(VENV)/.vendors $(VENV)/.web
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check docs examples $(VENV)/.local $(INTEROP)/.ready $(LEGACY)/.ready
+test: check docs examples $(VENV)/.web $(VENV)/.local $(INTEROP)/.ready $(LEGACY)/.ready
 	$(BIN)/pytest -n 2 -q
 
 docs: $(VENV)/.dev
@@ -32,6 +32,10 @@ golden: $(VENV)/.dev  ## Rewrite the golden files that our own code defines; loo
 
 demo: $(VENV)/.local
 	$(BIN)/medassay demo --to demo
+
+review: $(VENV)/.web  ## Serve the review app with the demo bank in it; the first start prints the admin's link.
+	test -e review.sqlite || $(BIN)/medassay review import demo --study demo
+	$(BIN)/medassay review serve
 
 interop: $(INTEROP)/.ready
 
@@ -66,6 +70,11 @@ $(LEGACY)/.ready: src/medassay/score/legacy/requirements.txt requirements/legacy
 
 $(VENV)/.vendors: requirements/vendors.txt $(VENV)/.dev
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/vendors.txt
+	touch $@
+
+# The review app, and what reaches PostgreSQL.
+$(VENV)/.web: requirements/web.txt $(VENV)/.core
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/web.txt
 	touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.core

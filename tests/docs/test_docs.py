@@ -16,6 +16,7 @@ from medassay.model.catalog import PROVIDERS
 from medassay.prompt.catalog import TEMPLATES
 from medassay.publication.page.catalog import PAGES
 from medassay.publication.plot.catalog import PLOTS
+from medassay.review.form import FORMS as REVIEW_FORMS
 from medassay.score.catalog import METRICS, SCORERS
 from medassay.task.catalog import TASKS
 
@@ -33,6 +34,7 @@ CATALOGUES = {
     "Plots": PLOTS,
     "Imports": IMPORTS,
     "Exports": FORMS,
+    "Forms of reviews": REVIEW_FORMS,
 }
 
 

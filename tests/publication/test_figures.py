@@ -126,6 +126,13 @@ MADE = {
         [{"model": HOSTILE, "metric": m, "rank": r} for m, r in (("a", 1), ("b", 2))],
         ["a", "b"],
     ),
+    "review_trend": lambda plot: plot(
+        [
+            {"month": m, "name": HOSTILE, "mean": 4.0, "lo": 3.5, "hi": 4.5, "reviews": 3}
+            for m in ("2026-01", "2026-02")
+        ],
+        aspect="question",
+    ),
     "score_grid": lambda plot: plot(
         [{"row": HOSTILE, "column": c, "value": v} for c, v in (("a", 0.0), ("b", 1.0))],
         unit="likeness",
