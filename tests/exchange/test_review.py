@@ -14,6 +14,7 @@ from tests.synthesis.shops import replies, write_shop
 
 import medassay
 from medassay.bank.folder import bank_records, load_bank
+from medassay.bank.reviews import note_reviews
 from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.exchange import review_export
@@ -461,3 +462,47 @@ def test_reviews_are_only_ever_added(database, tmp_path):
         db.flush()
         frozen.export_document(db, study, who="t")
     assert re.match("r-[0-9a-f]{8}", frozen.reviewer_name(study, 1))
+
+
+def test_aggregates_reach_the_bank_and_its_page(database, tmp_path):
+    folder = makers.write_bank(tmp_path / "law", makers.law_items())
+    bank = load_bank(folder, lock=None)
+    before = bank.content_hash
+    entries = bank_entries(bank, folder)
+    for one in entries:
+        one.content["path"] = "a -> b"
+    with database.write() as db:
+        study, found = study_of(db, entries, "item")
+        study.settings = {**study.settings, "source": {"bank": "law", "version": bank.version}}
+        for name, answer in (("ada", "5"), ("ben", "3")):
+            review_all(
+                db,
+                study,
+                found[name],
+                lambda work, answer=answer: {**GOOD, "answer": answer, "path": "4"},
+            )
+        with pytest.raises(GateError, match="close it first"):
+            review_export.bank_reviews(db, study)
+        frozen.close(db, study, who="tests")
+        note_reviews(folder, review_export.bank_reviews(db, study))
+        note_reviews(
+            folder, review_export.bank_reviews(db, study)
+        )  # the same study again: one entry
+    bank = load_bank(folder, lock=None)
+    assert bank.content_hash == before
+    [noted] = bank.reviews
+    assert (noted["items"], noted["any_low"], noted["groups"][-1]["total"]) == (
+        len(entries),
+        len(entries),
+        13,
+    )
+    makers.write_models(tmp_path, makers.fake())
+    run = medassay.run(makers.write_plan(tmp_path, banks=["law"]), secrets={})
+    medassay.publish(run, tmp_path / "site", publication="one")
+    page = next((tmp_path / "site").glob("p/one/bank/*/index.html")).read_text()
+    assert "Reviewed by people: s" in page
+    assert "13.00" in page
+    assert "No reviews by physicians" not in page
+    (folder / "REVIEWS.json").write_text('{"reviews": [{"study": 1}]}')
+    with pytest.raises(InputError, match=r"REVIEWS\.json: expected what"):
+        load_bank(folder, lock=None)

@@ -19,6 +19,7 @@ from typing import Any, overload
 from medassay.bank.check import build_item, check_record
 from medassay.bank.lock import registered_hash
 from medassay.bank.record import item_record
+from medassay.bank.reviews import as_records, read_reviews
 from medassay.core.canonical import canonical, content_hash
 from medassay.core.item import Bank, Form, Item
 from medassay.core.jsontext import parse_json
@@ -175,6 +176,7 @@ def load_bank(
         dropped=dict(card.get("dropped", {})),
         card=card,
         changes=_changes(folder),
+        reviews=as_records(read_reviews(folder)),
     )
 
 

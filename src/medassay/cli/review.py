@@ -10,6 +10,7 @@ from medassay.cli.output import out
 from medassay.errors import InputError, UnavailableError, UsageError
 
 if TYPE_CHECKING:
+    from medassay.bank.reviews import ReviewedBank
     from medassay.review.store.database import Database
     from medassay.review.store.studies import NewEntry
 
@@ -375,15 +376,21 @@ def export(
         None, help="Write answers with people's scores for `medassay study metrics FILE`."
     ),
     votes: Path | None = typer.Option(None, help="Write votes for `medassay bank votes FILE`."),
+    bank: Path | None = typer.Option(
+        None,
+        help="Note the aggregates in the folder of the reviewed bank: boards show them on its page.",
+    ),
     database: str = _DATABASE,
 ) -> None:
-    """Print a closed study with every review (--json), or write labels, answers or votes for other commands."""
+    """Print a closed study with every review (--json), or write what other commands read: labels, answers, votes, aggregates."""
     opened = _open(database)
     from medassay.exchange import review_export as made
     from medassay.review.store import frozen
 
     with opened.write() as db:
         document = frozen.export_document(db, _study(db, name), who=_WHO)
+        if bank is not None:
+            _note_bank(bank, made.bank_reviews(db, _study(db, name)))
     for path, rows_of in (
         (labels, made.label_rows),
         (answers, made.answer_rows),
@@ -397,6 +404,17 @@ def export(
     else:
         reviews = document["frozen"]["reviews"]
         out.result(f"{name}: {len(reviews)} reviews, sha256 {document['sha256']}")
+
+
+def _note_bank(folder: Path, found: "ReviewedBank") -> None:
+    from medassay.bank.folder import read_card
+    from medassay.bank.reviews import REVIEWS, note_reviews
+
+    name, reviewed = read_card(folder)["name"], found.version.rpartition("-")[0]
+    if name != reviewed:
+        raise InputError(f"{folder}: is the bank '{name}'; reviewed was '{reviewed}'")
+    note_reviews(folder, found)
+    out.say(f"{folder / REVIEWS}: what {found.study} found of {found.items} items")
 
 
 @app.command()

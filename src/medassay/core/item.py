@@ -172,3 +172,4 @@ class Bank:
     dropped: dict[str, int] = field(default_factory=dict)
     card: dict[str, Any] = field(default_factory=dict)
     changes: str = ""
+    reviews: Sequence[Mapping[str, Any]] = ()

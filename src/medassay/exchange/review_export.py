@@ -4,12 +4,19 @@ import csv
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from medassay.errors import InputError
+from sqlalchemy.orm import Session
+
+from medassay.bank.reviews import ReviewedBank, ReviewedGroup
+from medassay.errors import GateError, InputError
 from medassay.review.agreement import Given, is_right
 from medassay.review.form import FORMS
+from medassay.review.store.reading import given_of
+from medassay.review.store.schema import Study
+from medassay.review.summary import by_qualification, counts, standings
 
 _TRIAL = ("domain", "model", "setting", "mode", "item", "repeat")
 _FACTS = ("contradict", "missing", "entail")  # worst first: ties go to the worse label
@@ -92,6 +99,39 @@ def vote_rows(document: Mapping[str, Any]) -> list[Row]:
                 item = entries[review["entry"]]["item"]
                 rows.append({"item": item, "evaluator": review["reviewer"], "vote": int(vote)})
     return rows
+
+
+def bank_reviews(db: Session, study: Study) -> ReviewedBank:
+    """Return what a closed study found of a bank's items, in numbers.
+
+    Raises
+    ------
+    InputError
+        When the study is not an item review of a bank.
+    GateError
+        When it is open.
+    """
+    source = study.settings["source"]
+    if study.form != "item" or "version" not in source:
+        raise InputError(
+            f"study '{study.id}' is no item review of a bank; only these describe one"
+        )
+    if study.closed_at is None or study.frozen_sha256 is None:
+        raise GateError(f"study '{study.id}' is open; close it first")
+    given = given_of(db, study.id)
+    found = counts(standings(given))
+    return ReviewedBank(
+        study=study.id,
+        version=source["version"],
+        closed_at=study.closed_at,
+        sha256=study.frozen_sha256,
+        items=found["entries"],
+        any_low=found["any_low"],
+        below_nine=found["below_nine"],
+        flagged=found["flagged"],
+        harm=found["harm"],
+        groups=tuple(ReviewedGroup(**asdict(one)) for one in by_qualification(given)),
+    )
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> int:

@@ -108,6 +108,7 @@ def bank_entry(bank: Bank) -> dict[str, Any]:
         "kept": bank.kept,
         "dropped": bank.dropped,
         "changes": bank.changes,
+        **({"reviews": list(bank.reviews)} if bank.reviews else {}),
     }
 
 

@@ -1,0 +1,92 @@
+"""What people said of a bank, in numbers: `REVIEWS.json` beside its items, one entry a closed study.
+
+It is no part of a version, as `CHANGES.md` is none: items stay what they are when somebody looks at them.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from medassay.core.canonical import canonical
+from medassay.core.jsontext import parse_json
+from medassay.errors import InputError
+
+REVIEWS = "REVIEWS.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewedGroup:
+    """Mean scores from 1 to 5 by reviewers of one qualification, or all; `total` of 15."""
+
+    qualification: str
+    question: float
+    answer: float
+    path: float
+    total: float
+    reviewers: int
+    reviews: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewedBank:
+    """What one closed study found: under which version, hash and date, of how many items, and by whom."""
+
+    study: str
+    version: str
+    closed_at: str
+    sha256: str
+    items: int
+    any_low: int
+    below_nine: int
+    flagged: int
+    harm: int
+    groups: tuple[ReviewedGroup, ...]
+
+
+_ENTRIES = TypeAdapter(list[ReviewedBank])
+
+
+def read_reviews(folder: Path) -> tuple[ReviewedBank, ...]:
+    """Return what is noted of a bank's reviews, nothing where there is no such file.
+
+    Raises
+    ------
+    InputError
+        When the file is not as `note_reviews` writes it.
+    """
+    path = folder / REVIEWS
+    if not path.exists():
+        return ()
+    found = parse_json(path.read_bytes(), f"{folder.name}/{REVIEWS}")
+    try:
+        made = _ENTRIES.validate_python(found["reviews"] if isinstance(found, dict) else found)
+    except (ValidationError, KeyError, TypeError):
+        raise InputError(
+            f"{folder.name}/{REVIEWS}: expected what `medassay review export --bank` writes"
+        ) from None
+    return tuple(made)
+
+
+def note_reviews(folder: Path, found: ReviewedBank) -> None:
+    """Note what a study found, whole or not at all; the same study again takes the place of what it said."""
+    kept = [one for one in read_reviews(folder) if one.study != found.study]
+    _write(folder / REVIEWS, [*kept, found])
+
+
+def as_records(found: Sequence[ReviewedBank]) -> list[dict[str, Any]]:
+    """Return entries as plain JSON values."""
+    made: list[dict[str, Any]] = _ENTRIES.dump_python(list(found), mode="json")
+    return made
+
+
+def _write(path: Path, entries: Sequence[ReviewedBank]) -> None:
+    part = path.with_name(f"{path.name}.part")
+    with part.open("wb") as file:
+        file.write(canonical({"schema_version": 1, "reviews": as_records(entries)}) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
