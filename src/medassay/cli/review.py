@@ -1,5 +1,7 @@
 """`medassay review …`: serve the review app, people, studies, what goes in and comes out."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,14 +35,19 @@ _DATABASE = typer.Option(
 _WHO = "the command line"
 
 
-def _open(address: str) -> "Database":
+@contextmanager
+def _open(address: str) -> "Iterator[Database]":
     try:
         from medassay.review.store.database import open_database
     except ImportError as error:
         raise UnavailableError(
             f"the review app needs the extra [web] ({error.name} is missing): pip install 'medassay[web]'"
         ) from None
-    return open_database(address)
+    opened = open_database(address)
+    try:
+        yield opened
+    finally:
+        opened.close()
 
 
 @app.command()
@@ -62,15 +69,15 @@ def serve(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     key: Path | None = typer.Option(None, help="Its private key (PEM)."),
 ) -> None:
     """Serve the review app; the first start prints the one-use link of the admin."""
-    opened = _open(database)
-    from medassay.web.serve import Listening, serve_app
-    from medassay.web.settings import Settings
+    with _open(database) as opened:
+        from medassay.web.serve import Listening, serve_app
+        from medassay.web.settings import Settings
 
-    settings = Settings(origin=url.rstrip("/"), root_path=root_path.rstrip("/"))
-    where = Listening(
-        host=host, port=port, proxies=tuple(proxy), certificate=certificate, key=key
-    )
-    serve_app(opened, settings, where, say=out.say, result=out.result)
+        settings = Settings(origin=url.rstrip("/"), root_path=root_path.rstrip("/"))
+        where = Listening(
+            host=host, port=port, proxies=tuple(proxy), certificate=certificate, key=key
+        )
+        serve_app(opened, settings, where, say=out.say, result=out.result)
 
 
 @user.command("invite")
@@ -87,45 +94,45 @@ def invite(
     """Print a one-use link, good for seven days."""
     from medassay.errors import UsageError as Wrong
 
-    opened = _open(database)
-    from medassay.review.store import accounts
+    with _open(database) as opened:
+        from medassay.review.store import accounts
 
-    if bool(study_name) == (role in (accounts.ADMIN, accounts.CREATOR)):
-        raise Wrong("a role in a study needs --study; admin and creator are of the server")
-    with opened.write() as db:
-        token = accounts.invite(db, email, who=_WHO, study=study_name or None, role=role)
-    link = f"{url.rstrip('/')}/invite/{token}"
-    if out.json:
-        out.document({"email": email, "role": role, "study": study_name, "link": link})
-    else:
-        out.result(link)
-        out.say("send this link; it works once, for seven days, and is printed only now")
+        if bool(study_name) == (role in (accounts.ADMIN, accounts.CREATOR)):
+            raise Wrong("a role in a study needs --study; admin and creator are of the server")
+        with opened.write() as db:
+            token = accounts.invite(db, email, who=_WHO, study=study_name or None, role=role)
+        link = f"{url.rstrip('/')}/invite/{token}"
+        if out.json:
+            out.document({"email": email, "role": role, "study": study_name, "link": link})
+        else:
+            out.result(link)
+            out.say("send this link; it works once, for seven days, and is printed only now")
 
 
 @user.command("list")
 def list_users(database: str = _DATABASE) -> None:
     """Print accounts and roles."""
-    opened = _open(database)
-    from medassay.review.store import accounts
+    with _open(database) as opened:
+        from medassay.review.store import accounts
 
-    with opened.read() as db:
-        rows: list[dict[str, Any]] = [
-            {
-                "email": account.email,
-                "name": account.name,
-                "admin": account.admin,
-                "disabled": account.disabled,
-                "roles": [f"{one.study_id}:{one.role}" for one in rights],
-            }
-            for account, rights in accounts.everybody(db)
-        ]
-    if out.json:
-        out.document({"users": rows})
-        return
-    for row in rows:
-        more = [*(["admin"] if row["admin"] else []), *row["roles"]]
-        state = " (disabled)" if row["disabled"] else ""
-        out.result(f"{row['email']}  {row['name']}{state}  {', '.join(more)}")
+        with opened.read() as db:
+            rows: list[dict[str, Any]] = [
+                {
+                    "email": account.email,
+                    "name": account.name,
+                    "admin": account.admin,
+                    "disabled": account.disabled,
+                    "roles": [f"{one.study_id}:{one.role}" for one in rights],
+                }
+                for account, rights in accounts.everybody(db)
+            ]
+        if out.json:
+            out.document({"users": rows})
+            return
+        for row in rows:
+            more = [*(["admin"] if row["admin"] else []), *row["roles"]]
+            state = " (disabled)" if row["disabled"] else ""
+            out.result(f"{row['email']}  {row['name']}{state}  {', '.join(more)}")
 
 
 @user.command("disable")
@@ -135,47 +142,47 @@ def disable(
     database: str = _DATABASE,
 ) -> None:
     """Take the right to sign in from somebody, at once; what they did stays."""
-    opened = _open(database)
-    from medassay.review.store import accounts
+    with _open(database) as opened:
+        from medassay.review.store import accounts
 
-    with opened.write() as db:
-        found = accounts.account_of(db, accounts.checked_email(email))
-        if found is None:
-            raise InputError(f"nobody has the address {email}")
-        (accounts.enable if undo else accounts.disable)(db, found, who=_WHO)
-    out.say(f"{email}: {'enabled' if undo else 'disabled; all sessions ended'}")
+        with opened.write() as db:
+            found = accounts.account_of(db, accounts.checked_email(email))
+            if found is None:
+                raise InputError(f"nobody has the address {email}")
+            (accounts.enable if undo else accounts.disable)(db, found, who=_WHO)
+        out.say(f"{email}: {'enabled' if undo else 'disabled; all sessions ended'}")
 
 
 @study.command("list")
 def list_studies(database: str = _DATABASE) -> None:
     """Print the studies with their progress."""
-    opened = _open(database)
-    from medassay.review.store import reading
-    from medassay.review.store.schema import Study
+    with _open(database) as opened:
+        from medassay.review.store import reading
+        from medassay.review.store.schema import Study
 
-    rows: list[dict[str, Any]] = []
-    with opened.read() as db:
-        for one in db.query(Study).order_by(Study.id):
-            progress = reading.progress_of(db, one.id)
-            rows.append(
-                {
-                    "study": one.id,
-                    "form": one.form,
-                    "entries": len(reading.entries_of(db, one.id)),
-                    "done": sum(row.done for row in progress),
-                    "assigned": sum(row.total for row in progress),
-                    "closed_at": one.closed_at,
-                }
+        rows: list[dict[str, Any]] = []
+        with opened.read() as db:
+            for one in db.query(Study).order_by(Study.id):
+                progress = reading.progress_of(db, one.id)
+                rows.append(
+                    {
+                        "study": one.id,
+                        "form": one.form,
+                        "entries": len(reading.entries_of(db, one.id)),
+                        "done": sum(row.done for row in progress),
+                        "assigned": sum(row.total for row in progress),
+                        "closed_at": one.closed_at,
+                    }
+                )
+        if out.json:
+            out.document({"studies": rows})
+            return
+        for row in rows:
+            state = f"closed {row['closed_at'][:10]}" if row["closed_at"] else "open"
+            out.result(
+                f"{row['study']}  [{row['form']}, {state}]  {row['entries']} entries, {row['done']} of "
+                f"{row['assigned']} reviews"
             )
-    if out.json:
-        out.document({"studies": rows})
-        return
-    for row in rows:
-        state = f"closed {row['closed_at'][:10]}" if row["closed_at"] else "open"
-        out.result(
-            f"{row['study']}  [{row['form']}, {state}]  {row['entries']} entries, {row['done']} of "
-            f"{row['assigned']} reviews"
-        )
 
 
 @study.command("assign")
@@ -184,15 +191,15 @@ def assign(
     database: str = _DATABASE,
 ) -> None:
     """Give every entry the reviewers that it lacks, evenly and by the seed."""
-    opened = _open(database)
-    from medassay.review.store import studies
+    with _open(database) as opened:
+        from medassay.review.store import studies
 
-    with opened.write() as db:
-        made = studies.assign_all(db, _study(db, name), who=_WHO)
-    if out.json:
-        out.document({"study": name, "assignments": made})
-    else:
-        out.result(f"{made} assignments made")
+        with opened.write() as db:
+            made = studies.assign_all(db, _study(db, name), who=_WHO)
+        if out.json:
+            out.document({"study": name, "assignments": made})
+        else:
+            out.result(f"{made} assignments made")
 
 
 @study.command("close")
@@ -202,17 +209,17 @@ def close(
     database: str = _DATABASE,
 ) -> None:
     """Freeze a study for good, and print the hash that the audit trail now holds."""
-    opened = _open(database)
-    from medassay.review.store import frozen
+    with _open(database) as opened:
+        from medassay.review.store import frozen
 
-    if not yes and not typer.confirm(f"Close '{name}' for good?"):
-        raise typer.Exit(1)
-    with opened.write() as db:
-        found = frozen.close(db, _study(db, name), who=_WHO)
-    if out.json:
-        out.document({"study": name, "sha256": found})
-    else:
-        out.result(found)
+        if not yes and not typer.confirm(f"Close '{name}' for good?"):
+            raise typer.Exit(1)
+        with opened.write() as db:
+            found = frozen.close(db, _study(db, name), who=_WHO)
+        if out.json:
+            out.document({"study": name, "sha256": found})
+        else:
+            out.result(found)
 
 
 @study.command("due")
@@ -221,19 +228,19 @@ def due(
     database: str = _DATABASE,
 ) -> None:
     """Print the items that are due for review again."""
-    opened = _open(database)
-    from medassay.review.store import reading
-    from medassay.review.store.database import now
+    with _open(database) as opened:
+        from medassay.review.store import reading
+        from medassay.review.store.database import now
 
-    day = on or now()[:10]
-    with opened.read() as db:
-        rows = [row for row in reading.due_of(db) if row["due"] <= day]
-    if out.json:
-        out.document({"on": day, "due": rows})
-        return
-    for row in rows:
-        out.result(f"{row['due']}  {row['study']}  {row['item']}")
-    out.say(f"{len(rows)} items due on {day}")
+        day = on or now()[:10]
+        with opened.read() as db:
+            rows = [row for row in reading.due_of(db) if row["due"] <= day]
+        if out.json:
+            out.document({"on": day, "due": rows})
+            return
+        for row in rows:
+            out.result(f"{row['due']}  {row['study']}  {row['item']}")
+        out.say(f"{len(rows)} items due on {day}")
 
 
 def _study(db: Any, name: str) -> Any:
@@ -278,55 +285,57 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     database: str = _DATABASE,
 ) -> None:
     """Bring items, pairs or answers into a study, or a stratified sample of them."""
-    opened = _open(database)
-    from medassay.exchange.review_entries import sampled
-    from medassay.review.store import accounts, studies
-    from medassay.review.store.schema import Study
-    from medassay.review.training import training_entries
+    with _open(database) as opened:
+        from medassay.exchange.review_entries import sampled
+        from medassay.review.store import accounts, studies
+        from medassay.review.store.schema import Study
+        from medassay.review.training import training_entries
 
-    chosen, found, told = _entries(source, form, original, publication)
-    text = "" if protocol is None else protocol.read_text("utf-8")
-    picked = [replace(one, iteration=iteration) for one in sampled(found, n, seed)]
-    with opened.write() as db:
-        there = db.get(Study, study_name)
-        if there is None:
-            settings = studies.Settings(due=due, protocol=text, source=told)
-            there = studies.create_study(
-                db,
-                study_name,
-                chosen,
-                who=_WHO,
-                title=title,
-                seed=seed,
-                overlap=overlap,
-                settings=settings,
-            )
-            if training:
-                studies.add_entries(db, there, training_entries(chosen), who=_WHO)
-        elif there.form != chosen:
-            raise InputError(
-                f"study '{study_name}' has the form '{there.form}', not '{chosen}'"
-            )
-        made = studies.add_entries(db, there, picked, who=_WHO)
-        if coordinator:
-            account = accounts.account_of(db, accounts.checked_email(coordinator))
-            if account is None:
-                raise InputError(
-                    f"nobody has the address {coordinator}; `medassay review user invite` invites them"
+        chosen, found, told = _entries(source, form, original, publication)
+        text = "" if protocol is None else protocol.read_text("utf-8")
+        picked = [replace(one, iteration=iteration) for one in sampled(found, n, seed)]
+        with opened.write() as db:
+            there = db.get(Study, study_name)
+            if there is None:
+                settings = studies.Settings(due=due, protocol=text, source=told)
+                there = studies.create_study(
+                    db,
+                    study_name,
+                    chosen,
+                    who=_WHO,
+                    title=title,
+                    seed=seed,
+                    overlap=overlap,
+                    settings=settings,
                 )
-            accounts.grant(db, account, study_name, "coordinator", who=_WHO)
-    if out.json:
-        out.document(
-            {
-                "study": study_name,
-                "form": chosen,
-                "entries": made,
-                "of": len(found),
-                "seed": seed,
-            }
-        )
-    else:
-        out.result(f"{study_name}: {made} of {len(found)} entries, form {chosen}, seed {seed}")
+                if training:
+                    studies.add_entries(db, there, training_entries(chosen), who=_WHO)
+            elif there.form != chosen:
+                raise InputError(
+                    f"study '{study_name}' has the form '{there.form}', not '{chosen}'"
+                )
+            made = studies.add_entries(db, there, picked, who=_WHO)
+            if coordinator:
+                account = accounts.account_of(db, accounts.checked_email(coordinator))
+                if account is None:
+                    raise InputError(
+                        f"nobody has the address {coordinator}; `medassay review user invite` invites them"
+                    )
+                accounts.grant(db, account, study_name, "coordinator", who=_WHO)
+        if out.json:
+            out.document(
+                {
+                    "study": study_name,
+                    "form": chosen,
+                    "entries": made,
+                    "of": len(found),
+                    "seed": seed,
+                }
+            )
+        else:
+            out.result(
+                f"{study_name}: {made} of {len(found)} entries, form {chosen}, seed {seed}"
+            )
 
 
 def _entries(
@@ -383,27 +392,27 @@ def export(
     database: str = _DATABASE,
 ) -> None:
     """Print a closed study with every review (--json), or write what other commands read: labels, answers, votes, aggregates."""
-    opened = _open(database)
-    from medassay.exchange import review_export as made
-    from medassay.review.store import frozen
+    with _open(database) as opened:
+        from medassay.exchange import review_export as made
+        from medassay.review.store import frozen
 
-    with opened.write() as db:
-        document = frozen.export_document(db, _study(db, name), who=_WHO)
-        if bank is not None:
-            _note_bank(bank, made.bank_reviews(db, _study(db, name)))
-    for path, rows_of in (
-        (labels, made.label_rows),
-        (answers, made.answer_rows),
-        (votes, made.vote_rows),
-    ):
-        if path is not None:
-            n = made.write_rows(path, rows_of(document))
-            out.say(f"{path}: {n} rows")
-    if out.json:
-        out.document({k: v for k, v in document.items() if k != "schema_version"})
-    else:
-        reviews = document["frozen"]["reviews"]
-        out.result(f"{name}: {len(reviews)} reviews, sha256 {document['sha256']}")
+        with opened.write() as db:
+            document = frozen.export_document(db, _study(db, name), who=_WHO)
+            if bank is not None:
+                _note_bank(bank, made.bank_reviews(db, _study(db, name)))
+        for path, rows_of in (
+            (labels, made.label_rows),
+            (answers, made.answer_rows),
+            (votes, made.vote_rows),
+        ):
+            if path is not None:
+                n = made.write_rows(path, rows_of(document))
+                out.say(f"{path}: {n} rows")
+        if out.json:
+            out.document({k: v for k, v in document.items() if k != "schema_version"})
+        else:
+            reviews = document["frozen"]["reviews"]
+            out.result(f"{name}: {len(reviews)} reviews, sha256 {document['sha256']}")
 
 
 def _note_bank(folder: Path, found: "ReviewedBank") -> None:
@@ -432,27 +441,28 @@ def apply(
     """Bring checked decisions into the bank: approved, corrected, rewritten, removed; a new version with history."""
     import datetime as dt
 
-    opened = _open(database)
-    from medassay.exchange.review_apply import apply_decisions, decisions_of
+    with _open(database) as opened:
+        from medassay.exchange.review_apply import apply_decisions, decisions_of
 
-    with opened.read() as db:
-        found = decisions_of(db, _study(db, name))
-    if preview:
-        rows = [
-            {"item": one.item, "verdict": one.verdict, "change": one.change} for one in found
-        ]
+        with opened.read() as db:
+            found = decisions_of(db, _study(db, name))
+        if preview:
+            rows = [
+                {"item": one.item, "verdict": one.verdict, "change": one.change}
+                for one in found
+            ]
+            if out.json:
+                out.document({"study": name, "decisions": rows})
+            for row in [] if out.json else rows:
+                out.result(f"{row['verdict']}  {row['item']}  {', '.join(row['change'])}")
+            return
+        today = dt.datetime.now(dt.UTC).date()
+        with opened.write() as db:
+            version, content, counts = apply_decisions(
+                db, _study(db, name), bank, who=by, reason=reason, lock=lock, today=today
+            )
         if out.json:
-            out.document({"study": name, "decisions": rows})
-        for row in [] if out.json else rows:
-            out.result(f"{row['verdict']}  {row['item']}  {', '.join(row['change'])}")
-        return
-    today = dt.datetime.now(dt.UTC).date()
-    with opened.write() as db:
-        version, content, counts = apply_decisions(
-            db, _study(db, name), bank, who=by, reason=reason, lock=lock, today=today
-        )
-    if out.json:
-        out.document({"version": version, "content_sha256": content, "decisions": counts})
-    else:
-        told = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-        out.result(f"{version}: {told}; content {content}")
+            out.document({"version": version, "content_sha256": content, "decisions": counts})
+        else:
+            told = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+            out.result(f"{version}: {told}; content {content}")

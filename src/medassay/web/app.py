@@ -7,8 +7,9 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
+from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 
 from medassay.errors import (
@@ -45,6 +46,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         (404, "There is no such study or item."),
         (409, "Changed elsewhere, or closed meanwhile."),
         (422, "Something is missing or not as described here."),
+        (503, "Nothing can be stored now; try again."),
     )
 }
 
@@ -79,6 +81,7 @@ def build_app(database: Database, settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(MedassayError, _told)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _not_found)
+    app.add_exception_handler(DBAPIError, _not_stored)
     app.add_exception_handler(Exception, _broken)
     app.add_middleware(Guard, origin=chosen.origin)
     return app
@@ -157,6 +160,19 @@ def _not_found(request: Request, error: Exception) -> Response:
     response = _page(request, status, says)
     response.headers.update(headers)
     return response
+
+
+def _not_stored(request: Request, error: Exception) -> Response:
+    """Say that the database takes nothing now: a full disk, a server that restarts. Scripts try again by themselves."""
+    sys.stderr.write(f"database: {' '.join(str(error).split())[:300]}\n")
+    if _is_json(request):
+        says = "the server cannot store anything now; try again"
+        return JSONResponse({"error": {"message": says}}, status_code=503)
+    says = "The server cannot store anything now, nothing was changed: go back, your text is in the form, and send it again."
+    try:
+        return _page(request, 503, says)
+    except DBAPIError:  # not even who it is can be read
+        return PlainTextResponse(says, 503)
 
 
 def _broken(request: Request, error: Exception) -> Response:

@@ -70,7 +70,6 @@ def serve_app(
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         listener.close()
-        database.close()
 
 
 def _check(where: Listening, settings: Settings) -> None:

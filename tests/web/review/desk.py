@@ -186,7 +186,7 @@ class Client:
                 found = self.connection.getresponse()
                 text = found.read().decode()
                 break
-            except (http.client.RemoteDisconnected, BrokenPipeError):
+            except (http.client.RemoteDisconnected, ConnectionError):
                 self.connection.close()
                 self.connection = None
                 if attempt == 2:
