@@ -85,6 +85,7 @@ def _of_forms():
 
 USED = sorted({*_of_templates(), *_of_code(), *_of_forms()} - {""})
 ONLY_FOR_US = (
+    "the server cannot store anything now",
     "HTTP",
     "served on this machine",
     "nobody administers",

@@ -55,16 +55,24 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
         spec={
             "width": {"step": max(70, 480 // max(1, len(months)))},
             "height": 260,
-            "encoding": {"x": x, "color": colour},
+            "encoding": {"x": x},
             "layer": [
-                {"mark": "line", "encoding": {"y": y}},
+                {"mark": "line", "encoding": {"y": y, "color": colour}},
                 {
                     "mark": {"type": "rule", "opacity": 0.7},
-                    "encoding": {"y": {**y, "field": "lo"}, "y2": {"field": "hi"}},
+                    "encoding": {
+                        "y": {**y, "field": "lo"},
+                        "y2": {"field": "hi"},
+                        "color": colour,
+                    },
                 },
                 {
                     "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
-                    "encoding": {"y": y, "shape": {**colour, "scale": {"range": SHAPES}}},
+                    "encoding": {
+                        "y": y,
+                        "color": colour,
+                        "shape": {**colour, "scale": {"range": SHAPES}},
+                    },
                 },
             ],
         },

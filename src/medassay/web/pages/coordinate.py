@@ -240,6 +240,7 @@ def items_page(visit: Here) -> Response:
     found = summary.standings(given)
     every = visit.request.query_params.get("show") == "all"
     listed = [one for one in found if every or one.any_low or one.flagged or one.harm]
+    listed.sort(key=lambda one: (not one.flagged, one.total or 15.0, one.lowest or 5))
     again = visit.study.settings["again_months"]
     shown = [one for one in listed if one.entry in entries][:_MOST_SHOWN]
     of: dict[int, list[Any]] = {one.entry: [] for one in shown}
