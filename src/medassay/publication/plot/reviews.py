@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medassay.publication.plot.figure import SHAPES, Figure
+from medassay.publication.plot.trend import end_labels
 
+_HEIGHT = 260  # pixels
 _MOST = 8  # more lines than colours and shapes cannot be told apart
 
 
@@ -19,7 +21,15 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
     for point in points:
         totals[point["name"]] = totals.get(point["name"], 0) + int(point["reviews"])
     shown = sorted(totals, key=lambda name: (-totals[name], name))[:_MOST]
-    rows = [dict(point) for point in points if point["name"] in shown]
+    rows = [
+        {
+            **{key: point[key] for key in ("month", "lo", "hi", "reviews")},
+            "row": point["name"],
+            "score": point["mean"],
+        }
+        for point in points
+        if point["name"] in shown
+    ]
     months = sorted({row["month"] for row in rows})
     x = {
         "field": "month",
@@ -29,12 +39,12 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
         "axis": {"labelAngle": 0},
     }
     y = {
-        "field": "mean",
+        "field": "score",
         "type": "quantitative",
         "title": f"mean score, {aspect}",
         "scale": {"domain": [1, 5]},
     }
-    colour = {"field": "name", "type": "nominal", "title": None}
+    colour = {"field": "row", "type": "nominal", "legend": None}
     left_out = len(totals) - len(shown)
     reviews = sum(int(row["reviews"]) for row in rows)
     rest = f"; {left_out} more with fewer reviews stand in the table" if left_out else ""
@@ -45,8 +55,8 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
         caption=f"{reviews} scores in {len(months)} month{'s' if len(months) != 1 else ''}{rest}.",
         columns={
             "month": "month",
-            "name": "of",
-            "mean": "mean",
+            "row": "of",
+            "score": "mean",
             "lo": "from",
             "hi": "to",
             "reviews": "scores",
@@ -54,7 +64,7 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
         rows=rows,
         spec={
             "width": {"step": max(70, 480 // max(1, len(months)))},
-            "height": 260,
+            "height": _HEIGHT,
             "encoding": {"x": x},
             "layer": [
                 {"mark": "line", "encoding": {"y": y, "color": colour}},
@@ -73,6 +83,11 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
                         "color": colour,
                         "shape": {**colour, "scale": {"range": SHAPES}},
                     },
+                },
+                {
+                    "data": {"values": end_labels(rows, "month", _HEIGHT)},
+                    "mark": {"type": "text", "align": "left", "dx": 9},
+                    "encoding": {"y": {**y, "field": "y"}, "text": {"field": "row"}},
                 },
             ],
         },
