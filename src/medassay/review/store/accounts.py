@@ -3,12 +3,12 @@
 import datetime as dt
 import hashlib
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from medassay.errors import InputError
@@ -322,21 +322,34 @@ def has_admin(db: Session) -> bool:
     return db.scalar(select(Account.id).where(Account.admin, ~Account.disabled)) is not None
 
 
-def sign_in(db: Session, email: str, password: str, address: str) -> tuple[Account, str] | None:
-    """Return the account and the token of a new session; None when name or password are wrong.
+def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
+    """Return how many seconds must pass before a try to sign in, and the tries noted now where none must.
 
-    Failures are noted; callers ask `wait_of` first.
+    A try is noted as failed before the password is looked at, and taken back when it was right: many at once are slowed like one after
+    the other.
     """
-    account = account_of(db, email.strip().lower())
+    wait = wait_of(db, email, address)
+    if wait > 0:
+        return wait, []
+    at = now()
+    noted = [Failure(key=key, at=at) for key in _failure_keys(email, address).values()]
+    db.add_all(noted)
+    db.flush()
+    return 0, [one.id for one in noted]
+
+
+def is_password(account: Account | None, password: str) -> bool:
+    """Return whether a password is that of an account that may sign in; of none it takes as long."""
     kept = _nobody() if account is None else account.password
-    if not _is_right(kept, password[:MOST_PASSWORD]) or account is None or account.disabled:
-        at = now()
-        db.add_all(Failure(key=key, at=at) for key in _failure_keys(email, address).values())
-        return None
-    db.execute(delete(Failure).where(Failure.key == _failure_keys(email, address)["account"]))
-    if _hasher().check_needs_rehash(kept):
-        account.password = _hasher().hash(password)
-    return account, _new_session(db, account.id)
+    right = _is_right(kept, password[:MOST_PASSWORD])
+    return right and account is not None and not account.disabled
+
+
+def end_try(db: Session, account: Account, tries: Sequence[int], email: str) -> str:
+    """Return the token of a new session after a right password; the account's failures are forgotten, the address keeps others'."""
+    own = _failure_keys(email, "")["account"]
+    db.execute(delete(Failure).where(or_(Failure.key == own, Failure.id.in_(tries))))
+    return _new_session(db, account.id)
 
 
 def _is_right(kept: str, password: str) -> bool:

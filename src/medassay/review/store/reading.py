@@ -63,15 +63,18 @@ def given_of(db: Session, study: str) -> list[Given]:
     ]
 
 
-def state_of(db: Session, study: str) -> tuple[int, int, int]:
-    """Return what changes whenever any review of a study, entry or reviewer does: cheap to ask, good to keep results by."""
+def state_of(db: Session, study: str) -> tuple[object, ...]:
+    """Return what changes whenever a review of a study, an entry or a reviewer does: cheap to ask, good to keep results by."""
+    entries = (Entry.study_id == study,)
     found = (
         select(func.max(Review.id)).join(Assignment).where(Assignment.study_id == study),
-        select(func.count()).where(Entry.study_id == study, Entry.withdrawn.is_(None)),
+        select(func.max(Entry.id)).where(*entries),
+        select(func.count()).where(*entries, Entry.withdrawn.is_not(None)),
         select(func.count()).where(Right.study_id == study),
+        # Who says something else of themselves agrees anew.
+        select(func.max(Account.agreed_at)).join(Right).where(Right.study_id == study),
     )
-    first, second, third = (db.scalar(one) or 0 for one in found)
-    return first, second, third
+    return tuple(db.scalar(one) for one in found)
 
 
 def entries_of(db: Session, study: str) -> list[Entry]:

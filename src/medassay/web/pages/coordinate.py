@@ -115,7 +115,7 @@ def _given(visit: Visit, db: Any) -> tuple[Any, ...]:
 
 
 @lru_cache(maxsize=16)
-def _kept_given(database: Any, study: str, state: tuple[int, int, int]) -> tuple[Any, ...]:
+def _kept_given(database: Any, study: str, state: tuple[object, ...]) -> tuple[Any, ...]:
     """Return the last reviews of a study; read again only when one was added, withdrawn or the like."""
     with database.read() as db:
         return tuple(reading.given_of(db, study))
@@ -123,7 +123,7 @@ def _kept_given(database: Any, study: str, state: tuple[int, int, int]) -> tuple
 
 @lru_cache(maxsize=16)
 def _kept_agreement(
-    database: Any, study: str, state: tuple[int, int, int]
+    database: Any, study: str, state: tuple[object, ...]
 ) -> tuple[list[Any], list[Any]]:
     """Return agreement and votes: resampled once, not for every reader."""
     with database.read() as db:
@@ -330,7 +330,7 @@ def _trend(visit: Visit) -> tuple[list[summary.Point], summary.By, str, list[str
 
 @lru_cache(maxsize=64)
 def _kept_trend(
-    database: Any, study: str, state: tuple[int, int, int], by: summary.By, aspect: str
+    database: Any, study: str, state: tuple[object, ...], by: summary.By, aspect: str
 ) -> list[summary.Point]:
     given = _kept_given(database, study, state)
     return summary.trend(given, aspect, by, seed=seed_of(study, "trends", "time", "review"))

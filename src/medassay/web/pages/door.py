@@ -66,18 +66,22 @@ def sign_in(visit: Here) -> Response:
     if visit.expired:
         says = "This page had expired. Sign in again; what you wrote is kept."
         return again(403, visit.say(says))
-    with visit.database.read() as db:
-        wait = accounts.wait_of(db, email, address)
+    with visit.database.write() as db:
+        wait, tries = accounts.begin_try(db, email, address)
     if wait > 0:
         says = visit.say("Too many tries: wait {seconds} seconds.", seconds=wait)
         response = again(429, says)
         response.headers["retry-after"] = str(wait)
         return response
-    with visit.database.write() as db:
-        found = accounts.sign_in(db, email, password, address)
-    if found is None:
+    # Looking at a password takes its time on purpose: no transaction waits for it.
+    with visit.database.read() as db:
+        account = (
+            accounts.account_of(db, email.strip().lower()) if email.isprintable() else None
+        )
+    if not accounts.is_password(account, password) or account is None:
         return again(401, visit.say("E-mail or password is wrong."))
-    account, token = found
+    with visit.database.write() as db:
+        token = accounts.end_try(db, account, tries, email)
     if kept:
         _keep_draft(visit, account, next_page, kept)
     return _signed_in(visit, token, own_page(next_page))
