@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 from tests.web.review.desk import GOOD, PASSWORD, Client, entry, furnish, question, signed_in
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.review.store import accounts, frozen, tickets
+from medassay.review.store import accounts, frozen, reviews, studies, tickets
 from medassay.review.store.database import later, now, open_database
 from medassay.review.store.schema import (
     Account,
@@ -905,3 +905,75 @@ def test_training_items_of_every_form_can_be_answered_and_are_explained(desk):
         assert db.get(Study, study).frozen_sha256 is None
         assert tickets.latest_of(db, db.scalar(select(Entry).where(Entry.study_id == study)))
         assert frozen.reviewer_name(db.get(Study, study), 1).startswith("r-")
+
+
+def test_closing_waits_for_a_review_that_is_on_its_way(desk):
+    study = desk.study(n=1)
+    closed = []
+
+    def close():
+        with desk.database.write() as db:
+            closed.append(frozen.close(db, db.get_one(Study, study), who="tests"))
+
+    thread = threading.Thread(target=close)
+    with desk.database.write() as db:
+        found = studies.held(db, study)
+        ada = accounts.account_of(db, "ada@example.org")
+        work = reviews.work_at(db, found, ada.id, 1, lock=True)
+        reviews.submit(db, found, work, GOOD, version=work.version)
+        thread.start()
+        thread.join(0.5)
+        assert not closed
+    thread.join(30)
+    with desk.database.read() as db:
+        assert len(frozen.frozen_document(db, db.get_one(Study, study))["reviews"]) == 1
+
+
+def test_scripts_are_trained_first_too(desk):
+    study = desk.study(training=True, n=1)
+    ada = desk.client("ada")
+    for method, path, body in (
+        ("GET", "", None),
+        ("POST", "/review", {"fields": GOOD, "version": 0}),
+    ):
+        reply = ada.ask(method, f"/api/s/{study}/i/3{path}", body)
+        assert reply.status == 403
+        assert "training" in reply.json["error"]["message"]
+    assert ada.get(f"/api/s/{study}/i/1").status == 200
+
+
+def test_many_tries_at_once_are_slowed_like_one_after_the_other(desk):
+    codes = []
+
+    def guess():
+        client = Client(desk.url)
+        client.get("/login")
+        codes.append(
+            client.post("/login", email="guessed@example.org", password="wrong wrong wr").status
+        )
+
+    threads = [threading.Thread(target=guess) for _ in range(16)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    with desk.database.write() as db:
+        db.execute(update(accounts.Failure).values(at=later(now(), minutes=-20)))
+    assert set(codes) == {401, 429}
+    assert codes.count(401) <= 12  # five, and what PostgreSQL lets pass at the very same moment
+
+
+def test_what_a_coordinator_sees_follows_what_was_withdrawn(desk):
+    study = desk.study(n=3)
+    for who in ("ada", "ben", "cleo"):
+        for number in (1, 2, 3):
+            assert review(desk.client(who), study, number, **GOOD).status == 303
+    coco = desk.client("coco")
+    assert (
+        ">3<" in re.search(r"reviewed</dt>(.*?)</div>", coco.get(f"/s/{study}/items").text)[1]
+    )
+    coco.get(f"/s/{study}/progress")
+    coco.post(f"/s/{study}/progress", do="withdraw", number="2", why="outdated")
+    assert (
+        ">2<" in re.search(r"reviewed</dt>(.*?)</div>", coco.get(f"/s/{study}/items").text)[1]
+    )
