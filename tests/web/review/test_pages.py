@@ -1,14 +1,17 @@
 """The review app in a real browser, on both databases: acceptance checks 10, 11, 14, 15 and 20 to 26 of the experience specification."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, select
 from tests.web.review.desk import GOOD, PASSWORD, cookie_of, entry, question
 
 from medassay.review.store import accounts
-from medassay.review.store.schema import Assignment, Review, SignIn
-from medassay.web.visit import SESSION
+from medassay.review.store.schema import Access, Assignment, Review, SignIn
+from medassay.web.routes import ROUTES
+from medassay.web.visit import ACCOUNT, ANYONE, SESSION
 
 pytestmark = pytest.mark.browser
 GRAPH = {
@@ -436,3 +439,108 @@ def test_a_bank_page_is_rewritten_on_the_page_of_an_adjudicator(desk, visit, rev
     second.click('button[value="confirm"]')
     second.wait_for_selector("h1 .mark >> text=checked")
     assert question(1)["question"] in second.inner_text(".content")
+
+
+def test_another_ones_review_is_out_of_reach_by_page_address_and_export(desk, visit):
+    study = desk.study(n=2)
+    ada = visit("ada")
+    for number in (1, 2):
+        ada.goto(f"{desk.url}/s/{study}/i/{number}")
+        for name in GOOD:
+            ada.check(f'input[name="{name}"][value="3"]', force=True)
+        ada.fill("#comment", "only mine to read")
+        ada.click("button.main")
+    ada.wait_for_url("**/done")
+    for who in ("ben", "coco"):
+        page = visit(who)
+        for path in (
+            "",
+            "i/1",
+            "items",
+            "items/1",
+            "agreement",
+            "adjudicate/1",
+            "log",
+        ):
+            page.goto(f"{desk.url}/s/{study}/{path}")
+            assert "only mine to read" not in page.content()
+        for path in ("items/1", "export.json", "export.csv"):
+            reply = page.goto(f"{desk.url}/s/{study}/{path}")
+            assert reply.status == 403
+            assert "Not for you" in page.inner_text("h1")
+
+
+ASKED = """async ([routes, token]) => {
+    const found = [];
+    for (const [method, path] of routes) {
+        const json = path.startsWith("/api/");
+        const reply = await fetch(path, {
+            method, redirect: "manual",
+            headers: { "x-csrf-token": token, ...(json ? { "content-type": "application/json" } : {}) },
+            body: method === "GET" ? undefined : json ? "{}" : new URLSearchParams({ csrf: token }),
+        });
+        found.push(reply.type === "opaqueredirect" ? 303 : reply.status);
+    }
+    return found;
+}"""
+
+
+def test_every_forbidden_page_and_post_gives_403_and_is_logged(desk, visit):
+    study = desk.study(n=2)
+    own = {"ada": "reviewer", "judy": "adjudicator", "coco": "coordinator", "max": "maintainer"}
+    own |= {"aud": "auditor", "root": "admin", "maker": "creator", "nobody": "account"}
+    refused = 0
+    for who, role in own.items():
+        page = visit(who)
+        page.goto(f"{desk.url}/me")
+        token = page.input_value("main [name=csrf]")
+        forbidden = [
+            route
+            for route in ROUTES
+            if ANYONE not in route.may and route.may.isdisjoint({role, ACCOUNT})
+        ]
+        routes = [
+            (route.method, route.path.replace("{study}", study).replace("{n}", "1"))
+            for route in forbidden
+        ]
+        assert set(page.evaluate(ASKED, [routes, token])) == {403}, who
+        refused += len([route for route in forbidden if "{study}" in route.path])
+    with desk.database.read() as db:
+        logged = select(func.count()).where(Access.study_id == study, ~Access.allowed)
+        assert db.scalar(logged) == refused > 150
+
+
+def test_a_revision_keeps_the_earlier_version_and_closing_freezes_both(desk, visit):
+    study = desk.study(n=1)
+    ada, coco = visit("ada"), visit("coco")
+    ada.goto(f"{desk.url}/s/{study}/i/1")
+    for name in GOOD:
+        ada.check(f'input[name="{name}"][value="5"]', force=True)
+    ada.click("button.main")
+    ada.wait_for_url("**/done")
+    ada.goto(f"{desk.url}/s/{study}/i/1")
+    ada.check('input[name="answer"][value="4"]', force=True)
+    ada.click("button.main")
+    assert "Say why you change your review." in ada.inner_text(".problems")
+    ada.fill("#reason", "I looked it up")
+    ada.click("button.main")
+    ada.wait_for_url("**/done")
+    ada.goto(f"{desk.url}/s/{study}/i/1")
+    ada.click(".history summary")
+    assert "Version 1" in ada.inner_text(".history")
+    assert "I looked it up" in ada.inner_text(".history")
+    coco.goto(f"{desk.url}/s/{study}/progress")
+    coco.click("text=Close the study")
+    coco.click("text=Close for good")
+    shown = coco.inner_text(".notice code")
+    with coco.expect_download() as download:
+        coco.click("text=JSON")
+    document = json.loads(Path(download.value.path()).read_text())
+    assert document["sha256"] == shown
+    assert [one["revision"] for one in document["frozen"]["reviews"]] == [1, 2]
+    coco.goto(f"{desk.url}/s/{study}/log")
+    assert shown in coco.inner_text("main")  # the trail has it
+    ada.reload()
+    assert "The study is closed" in ada.inner_text("main")
+    assert ada.is_disabled('input[name="answer"][value="4"]')
+    assert ada.locator("button.main").count() == 0
