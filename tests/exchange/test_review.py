@@ -104,7 +104,8 @@ def review_all(db, study, account, fields_of):
 def settle(db, study, item, found, **fields):
     entry = db.scalar(select(Entry).where(Entry.study_id == study.id, Entry.item == item))
     tickets.decide(db, study, entry, {"reason": "because", **fields}, found["judy"])
-    tickets.check(db, study, entry, found["jon"], confirmed=True)
+    step = tickets.last_decision(db, tickets.ticket_of(db, study, entry))
+    tickets.check(db, study, entry, found["jon"], decision=step.id, confirmed=True)
 
 
 def exported(database):
@@ -428,7 +429,8 @@ def test_only_second_persons_check_and_nothing_unchecked_is_applied(database, tm
         entry = db.scalar(select(Entry).order_by(Entry.number))
         tickets.decide(db, study, entry, {"verdict": "remove", "reason": "r"}, found["judy"])
         with pytest.raises(GateError, match="by a second person"):
-            tickets.check(db, study, entry, found["judy"], confirmed=True)
+            step = tickets.last_decision(db, tickets.ticket_of(db, study, entry))
+            tickets.check(db, study, entry, found["judy"], decision=step.id, confirmed=True)
         assert decisions_of(db, study) == []
 
 
@@ -461,7 +463,9 @@ def test_reviews_are_only_ever_added(database, tmp_path):
         db.scalar(select(Review).order_by(Review.id)).content = {"scores": {}, "comment": "x"}
         db.flush()
         frozen.export_document(db, study, who="t")
-    assert re.match("r-[0-9a-f]{8}", frozen.reviewer_name(study, 1))
+        assert all(
+            re.match("[ra]-[0-9a-f]{8}", one) for one in frozen.pseudonyms(db, "s").values()
+        )
 
 
 def test_aggregates_reach_the_bank_and_its_page(database, tmp_path):

@@ -115,11 +115,14 @@ def test_votes_by_category_and_iteration_are_the_published_example():
         for reviewer, vote in enumerate(row)
     ]
     given.append(one(9, 0, {"correct": "yes"}, category="skin", iteration="1"))
-    found = {(row.category, row.iteration): row for row in votes_of(FORMS["pair"], given, 3)}
+    places = {one.entry: (one.category, one.iteration) for one in given} | {10: ("heart", "1")}
+    found = {
+        (row.category, row.iteration): row for row in votes_of(FORMS["pair"], places, given, 3)
+    }
     whole = found["all", "all"]
     assert [e.value for e in whole.table.at_least] == [0.8, 0.6, 0.4]
     assert whole.table.unanimous.value == 0.6
-    assert whole.missing == 1  # with one vote of three
+    assert whole.missing == 2  # one with one vote of three, one with none
     assert found["heart", "1"].table.n_items == 3
     assert set(found) == {
         ("all", "all"),
@@ -129,7 +132,7 @@ def test_votes_by_category_and_iteration_are_the_published_example():
         ("heart", "1"),
         ("skin", "1"),
     }
-    assert votes_of(FORMS["preference"], given, 3) == []
+    assert votes_of(FORMS["preference"], {}, given, 3) == []
 
 
 @pytest.mark.parametrize(

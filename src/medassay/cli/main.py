@@ -139,14 +139,14 @@ def call(arguments: list[str]) -> int:
         return error.exit_code
     except _ClickError as error:
         return _usage(error)
-    except Exception as error:
-        if out.debug:
-            raise
-        return _told(error)
     except (KeyboardInterrupt, typer.Abort):
         return _failed(
             "Interrupted", "stopped; everything answered is kept, the same command resumes", 130
         )
+    except Exception as error:
+        if out.debug:
+            raise
+        return _told(error)
 
 
 def _told(error: Exception) -> int:

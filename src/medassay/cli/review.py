@@ -1,5 +1,6 @@
 """`medassay review …`: serve the review app, people, studies, what goes in and comes out."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import InputError, UnavailableError, UsageError
+from medassay.errors import InputError, IntegrityError, UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from medassay.bank.reviews import ReviewedBank
     from medassay.review.store.database import Database
     from medassay.review.store.studies import NewEntry
+    from medassay.storage.run import Run
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -36,14 +38,14 @@ _WHO = "the command line"
 
 
 @contextmanager
-def _open(address: str) -> "Iterator[Database]":
+def _open(address: str, *, make: bool = False) -> "Iterator[Database]":
     try:
         from medassay.review.store.database import open_database
     except ImportError as error:
         raise UnavailableError(
             f"the review app needs the extra [web] ({error.name} is missing): pip install 'medassay[web]'"
         ) from None
-    opened = open_database(address)
+    opened = open_database(address, make=make)
     try:
         yield opened
     finally:
@@ -69,15 +71,22 @@ def serve(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     key: Path | None = typer.Option(None, help="Its private key (PEM)."),
 ) -> None:
     """Serve the review app; the first start prints the one-use link of the admin."""
-    with _open(database) as opened:
-        from medassay.web.serve import Listening, serve_app
+    with _open(database, make=True) as opened:
+        from medassay.web.serve import Listening, checked_origin, serve_app
         from medassay.web.settings import Settings
 
-        settings = Settings(origin=url.rstrip("/"), root_path=root_path.rstrip("/"))
+        settings = Settings(origin=checked_origin(url), root_path=root_path.rstrip("/"))
         where = Listening(
             host=host, port=port, proxies=tuple(proxy), certificate=certificate, key=key
         )
-        serve_app(opened, settings, where, say=out.say, result=out.result)
+        serve_app(opened, settings, where, say=out.say, result=_tell_link)
+
+
+def _tell_link(link: str) -> None:
+    if out.json:
+        out.document({"link": link})
+    else:
+        out.result(link)
 
 
 @user.command("invite")
@@ -94,7 +103,7 @@ def invite(
     """Print a one-use link, good for seven days."""
     from medassay.errors import UsageError as Wrong
 
-    with _open(database) as opened:
+    with _open(database, make=True) as opened:
         from medassay.review.store import accounts
 
         if bool(study_name) == (role in (accounts.ADMIN, accounts.CREATOR)):
@@ -150,6 +159,8 @@ def disable(
             if found is None:
                 raise InputError(f"nobody has the address {email}")
             (accounts.enable if undo else accounts.disable)(db, found, who=_WHO)
+        if out.json:
+            out.document({"email": email, "disabled": not undo})
         out.say(f"{email}: {'enabled' if undo else 'disabled; all sessions ended'}")
 
 
@@ -210,8 +221,14 @@ def close(
 ) -> None:
     """Freeze a study for good, and print the hash that the audit trail now holds."""
     with _open(database) as opened:
-        from medassay.review.store import frozen
+        from medassay.review.store import frozen, studies
 
+        if not yes and not typer.confirm(f"Close '{name}' for good?"):
+            raise typer.Exit(1)
+        with opened.read() as db:
+            studies.refuse_closed(_study(db, name))
+        if not yes and (out.json or not sys.stdin.isatty()):
+            raise UsageError("closing is for good: say --yes")
         if not yes and not typer.confirm(f"Close '{name}' for good?"):
             raise typer.Exit(1)
         with opened.write() as db:
@@ -231,15 +248,16 @@ def due(
     with _open(database) as opened:
         from medassay.review.store import reading
         from medassay.review.store.database import now
+        from medassay.review.store.studies import checked_day
 
-        day = on or now()[:10]
+        day = checked_day(on) or now()[:10]
         with opened.read() as db:
             rows = [row for row in reading.due_of(db) if row["due"] <= day]
         if out.json:
             out.document({"on": day, "due": rows})
             return
         for row in rows:
-            out.result(f"{row['due']}  {row['study']}  {row['item']}")
+            out.result(f"{row['due']}  {row['study']}  {row['bank']}  {row['item']}")
         out.say(f"{len(rows)} items due on {day}")
 
 
@@ -285,14 +303,14 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     database: str = _DATABASE,
 ) -> None:
     """Bring items, pairs or answers into a study, or a stratified sample of them."""
-    with _open(database) as opened:
+    with _open(database, make=True) as opened:
         from medassay.exchange.review_entries import sampled
         from medassay.review.store import accounts, studies
         from medassay.review.store.schema import Study
         from medassay.review.training import training_entries
 
         chosen, found, told = _entries(source, form, original, publication)
-        text = "" if protocol is None else protocol.read_text("utf-8")
+        text = _protocol(protocol)
         picked = [replace(one, iteration=iteration) for one in sampled(found, n, seed)]
         with opened.write() as db:
             there = db.get(Study, study_name)
@@ -310,6 +328,10 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
                 )
                 if training:
                     studies.add_entries(db, there, training_entries(chosen), who=_WHO)
+            elif title or due or text or publication is not None:
+                raise UsageError(
+                    f"study '{study_name}' is there: --title, --due, --protocol and --publication are of a new one"
+                )
             elif there.form != chosen:
                 raise InputError(
                     f"study '{study_name}' has the form '{there.form}', not '{chosen}'"
@@ -338,6 +360,43 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
             )
 
 
+def _check_run(run: "Run") -> None:
+    """Refuse a run that is not sealed, or not what was sealed: people shall not judge answers that nobody gave."""
+    from medassay.audit.verify import verify
+
+    if not run.sealed:
+        raise InputError(f"{run.path}: is not sealed yet; finish it first")
+    found = verify(run.path)
+    if not found.ok:
+        raise IntegrityError(f"{run.path}: {found.first_mismatch}")
+
+
+def _protocol(path: Path | None) -> str:
+    try:
+        return "" if path is None else path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is no UTF-8 text") from None
+
+
+def _of_run(
+    folder: Path, form: str, publication: Path | None
+) -> tuple[str, "list[NewEntry]", dict[str, Any]]:
+    """Return form, entries and source of a sealed run."""
+    from medassay.exchange import review_entries as made
+    from medassay.storage.run import open_run
+
+    run = open_run(folder)
+    _check_run(run)
+    told: dict[str, Any] = {"run": run.id}
+    if made.private_run(run):
+        told["private_run"] = str(folder.resolve())
+    if publication is not None and not (publication / "data" / "run").is_dir():
+        raise InputError(f"{publication}: no publication; expected a folder p/<id> of a site")
+    if publication is not None:
+        told["publication"] = str(publication.resolve())
+    return form, made.run_entries(run, form), told
+
+
 def _entries(
     source: str, form: str, original: str, publication: Path | None
 ) -> tuple[str, "list[NewEntry]", dict[str, Any]]:
@@ -345,27 +404,27 @@ def _entries(
     from medassay.cli.bank import load
     from medassay.exchange import review_entries as made
     from medassay.review.form import FORMS
-    from medassay.storage.run import open_run
     from medassay.synthesis.workshop import JOURNAL, read_workshop
 
     folder = Path(source)
     if form and form not in FORMS:
         raise UsageError(f"form '{form}'; expected {', '.join(sorted(FORMS))}")
+    if original and (form not in ("", "pair") or (folder / "manifest.json").is_file()):
+        raise UsageError("--original is for pairs of two banks")
+    if publication is not None and not (folder / "manifest.json").is_file():
+        raise UsageError("--publication is for a run with private items")
     if (folder / "manifest.json").is_file():
-        run = open_run(folder)
-        chosen = form or "answer"
-        told: dict[str, Any] = {"run": run.id}
-        if made.private_run(run):
-            told["private_run"] = str(folder.resolve())
-        if publication is not None:
-            told["publication"] = str(publication.resolve())
-        return chosen, made.run_entries(run, chosen), told
+        return _of_run(folder, form or "answer", publication)
     if (folder / JOURNAL).is_file():
         if form not in ("", "pair"):
             raise UsageError("a workshop holds pairs; import its bank folder for item review")
         return "pair", made.workshop_entries(read_workshop(folder)), {"workshop": folder.name}
     bank = load(source)
-    told = {"bank": bank.name, "version": bank.version, "content_sha256": bank.content_hash}
+    told: dict[str, Any] = {
+        "bank": bank.name,
+        "version": bank.version,
+        "content_sha256": bank.content_hash,
+    }
     if original or form == "pair":
         if not original:
             raise UsageError("pairs of a bank need --original, the bank that it was made from")
@@ -398,16 +457,22 @@ def export(
 
         with opened.write() as db:
             document = frozen.export_document(db, _study(db, name), who=_WHO)
-            if bank is not None:
-                _note_bank(bank, made.bank_reviews(db, _study(db, name)))
-        for path, rows_of in (
-            (labels, made.label_rows),
-            (answers, made.answer_rows),
-            (votes, made.vote_rows),
-        ):
-            if path is not None:
-                n = made.write_rows(path, rows_of(document))
-                out.say(f"{path}: {n} rows")
+            reviewed = None if bank is None else made.bank_reviews(db, _study(db, name))
+            wanted = [
+                (path, rows_of(document))
+                for path, rows_of in (
+                    (labels, made.label_rows),
+                    (answers, made.answer_rows),
+                    (votes, made.vote_rows),
+                )
+                if path is not None
+            ]
+            # Everything is there before anything is written, and the trail tells it once it is.
+            made.check_rows(wanted)
+            for path, rows in wanted:
+                out.say(f"{path}: {made.write_rows(path, rows)} rows")
+            if bank is not None and reviewed is not None:
+                _note_bank(bank, reviewed)
         if out.json:
             out.document({k: v for k, v in document.items() if k != "schema_version"})
         else:

@@ -39,11 +39,11 @@ def item_content(record: Mapping[str, Any]) -> dict[str, Any]:
     ]
     if record.get("expected"):
         content["expected"] = record["expected"]
-    for kind in ("facts", "criteria"):
+    for kind, letter in (("facts", "f"), ("criteria", "c")):
         content[kind] = [
-            {"id": part["id"], "text": part["text"]}
+            {"id": part.get("id", f"{letter}{at}"), "text": part["text"]}
             if isinstance(part, Mapping)
-            else {"id": f"f{at}", "text": part}
+            else {"id": f"{letter}{at}", "text": part}
             for at, part in enumerate(record.get(kind, ()), 1)
         ]
     for key in ("regex", "range", "diagnoses", "record"):
@@ -256,6 +256,10 @@ def run_entries(run: Run, form: str) -> list[NewEntry]:
         When there are no answers, no second model, or no verdicts.
     """
     items = RunItems(run.path, run.manifest["domains"])
+    if not any(item.question.strip() for item in items):
+        raise InputError(
+            f"run {run.id}: its items have no questions, so that nobody could judge an answer; import a bank or a run of one"
+        )
     if form == "item":
         return entries_of_records(item_record(item) for item in items)
     makers = {"answer": _answers, "preference": _preferences, "judge": _verdicts}

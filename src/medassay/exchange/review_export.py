@@ -39,20 +39,27 @@ def label_rows(document: Mapping[str, Any]) -> list[Row]:
     entries, reviews = _answers(document)
     settled = _settled(document)
     parts = all(_parts(entry) for entry in entries.values())
-    rows: list[Row] = []
+    # Several judges of one answer are several entries of it: what people say of the answer is pooled.
+    given: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    final: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    of: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for number, entry in entries.items():
-        given = [_own_scores(one) for one in reviews[number]]
-        final = settled.get(number, {})
-        trial = {key: entry["hidden"]["trial"][key] for key in _TRIAL}
+        key = tuple(entry["hidden"]["trial"][name] for name in _TRIAL)
+        of.setdefault(key, entry)
+        given[key] += [_own_scores(one) for one in reviews[number]]
+        final[key] = {**final.get(key, {}), **settled.get(number, {})}
+    rows: list[Row] = []
+    for key, entry in of.items():
+        trial = dict(zip(_TRIAL, key, strict=True))
         if parts:
-            labels = {name: _label(name, given, final) for name in _parts(entry)}
+            labels = {name: _label(name, given[key], final[key]) for name in _parts(entry)}
             if all(labels.values()):
                 rows += [
                     {**trial, "fact": name.partition("-")[2], "verdict": label}
                     for name, label in labels.items()
                 ]
             continue
-        overall = _overall(given, final)
+        overall = _overall(given[key], final[key])
         if overall is not None:
             scale = entry["hidden"].get("scale") or entry["hidden"].get("verdict") or {}
             lo, hi = scale.get("lo", 0.0), scale.get("hi", 1.0)
@@ -87,18 +94,32 @@ def answer_rows(document: Mapping[str, Any]) -> list[Row]:
 
 
 def vote_rows(document: Mapping[str, Any]) -> list[Row]:
-    """Return the votes of a study as `medassay bank votes` reads them: a line for each reviewer of each item."""
-    form = FORMS[document["frozen"]["study"]["form"]]
+    """Return the votes of a study as `medassay bank votes` reads them: of each entry the first k, by reviewers' pseudonyms.
+
+    Entries with fewer than k votes are left out; an item that stands in a study more than once is told apart by its number.
+    """
+    study = document["frozen"]["study"]
+    form, overlap = FORMS[study["form"]], study["overlap"]
     entries = _counted(document)
-    rows: list[Row] = []
+    times = Counter(entry["item"] for entry in entries.values())
+    votes: dict[int, list[tuple[str, bool]]] = defaultdict(list)
     for review in document["frozen"]["reviews"]:
         if review["latest"] and review["entry"] in entries:
             given = Given(entry=0, reviewer=0, qualification="", content=review["review"])
-            vote = is_right(form, given)
-            if vote is not None:
-                item = entries[review["entry"]]["item"]
-                rows.append({"item": item, "evaluator": review["reviewer"], "vote": int(vote)})
-    return rows
+            if (vote := is_right(form, given)) is not None:
+                votes[review["entry"]].append((review["reviewer"], vote))
+    return [
+        {
+            "item": entry["item"]
+            if times[entry["item"]] == 1
+            else f"{entry['item']} ({number})",
+            "evaluator": reviewer,
+            "vote": int(vote),
+        }
+        for number, entry in entries.items()
+        if len(votes[number]) >= overlap
+        for reviewer, vote in sorted(votes[number])[:overlap]
+    ]
 
 
 def bank_reviews(db: Session, study: Study) -> ReviewedBank:
@@ -132,6 +153,21 @@ def bank_reviews(db: Session, study: Study) -> ReviewedBank:
         harm=found["harm"],
         groups=tuple(ReviewedGroup(**asdict(one)) for one in by_qualification(given)),
     )
+
+
+def check_rows(wanted: Sequence[tuple[Path, Sequence[Row]]]) -> None:
+    """Refuse to write any of several files if one could not be written.
+
+    Raises
+    ------
+    InputError
+        When a file is there, is named twice, or would be empty.
+    """
+    for at, (path, rows) in enumerate(wanted):
+        if not rows:
+            raise InputError(f"{path}: nothing to write; the study has no such reviews")
+        if path.exists() or path in [other for other, _ in wanted[:at]]:
+            raise InputError(f"{path}: exists already; nothing was overwritten")
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> int:

@@ -26,6 +26,7 @@ class Given:
     reviewer: int
     qualification: str
     content: Mapping[str, Any]
+    review: int = 0  # the number of the review
     submitted_at: str = ""
     category: str = ""
     iteration: str = ""
@@ -49,6 +50,15 @@ class Given:
         """Return what harm was seen, None where none was."""
         own = self.content.get("own", {}).get("harm")
         return self.content.get("harm") or own or None
+
+    @property
+    def comments(self) -> list[str]:
+        """Return what was written, of a judge check with one's own rating."""
+        return [
+            one
+            for one in (self.content.get("own", {}).get("comment"), self.content["comment"])
+            if one
+        ]
 
     @property
     def mean(self) -> float | None:
@@ -175,21 +185,25 @@ class Votes:
     missing: int
 
 
-def votes_of(form: Form, given: Sequence[Given], overlap: int) -> list[Votes]:
+def votes_of(
+    form: Form, places: Mapping[int, tuple[str, str]], given: Sequence[Given], overlap: int
+) -> list[Votes]:
     """Return how many of k reviewers found entries right: of all, of each category, of each iteration and both.
 
-    An entry counts with its first k votes; those with fewer are counted as missing.
+    An entry counts with the votes of the k reviewers with the lowest numbers; those with fewer votes are counted as missing.
+
+    Parameters
+    ----------
+    places : entry → its category and iteration, of all entries of the study
     """
     if form.name == "preference":
         return []
     ballots: dict[int, list[bool]] = defaultdict(list)
-    place: dict[int, tuple[str, str]] = {}
-    for one in sorted(given, key=lambda one: (one.entry, one.submitted_at, one.reviewer)):
-        place[one.entry] = (one.category, one.iteration)
+    for one in sorted(given, key=lambda one: (one.entry, one.reviewer)):
         if (vote := is_right(form, one)) is not None:
             ballots[one.entry].append(vote)
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for entry, (category, iteration) in place.items():
+    for entry, (category, iteration) in places.items():
         for key in {(ALL, ALL), (category, ALL), (ALL, iteration), (category, iteration)}:
             groups[key].append(entry)
     made = []

@@ -128,7 +128,7 @@ def sample_size(margin: float, population: int) -> int:
     >>> sample_size(0.05, 5621)
     360
     """
-    if not 0 < margin < 1 or population < 1:
+    if not 1e-6 <= margin < 1 or not 1 <= population < 10**12:
         raise StatisticError(
             f"margin {margin:g} of {population} items; expected a margin between 0 and 1, and an item at least"
         )

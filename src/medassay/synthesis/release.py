@@ -235,7 +235,7 @@ def _release_corrections(
     for one in corrected(workshop):
         if _is_made(records, one):
             continue
-        for name in _twins(records, one.item):
+        for name in twins(records, one.item):
             made = _apply(records[name], one)
             if made is None:
                 removed[name] = one.decision.record["by"]["person"]
@@ -339,7 +339,7 @@ def _through_maker(
     return version, content
 
 
-def _twins(records: Records, name: str) -> list[str]:
+def twins(records: Records, name: str) -> list[str]:
     """Return an item and the other forms of its question, quiz and open: a correction is of all of them."""
     if name not in records:
         return []

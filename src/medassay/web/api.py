@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from medassay.review.store import frozen, reading, reviews, studies
+from medassay.review.store import reading, reviews, studies
 from medassay.review.store.accounts import AGREEMENT
 from medassay.review.store.database import now
 from medassay.review.store.schema import Study
@@ -187,10 +187,10 @@ def item(visit: Here, n: Number) -> Item:
 def _refuse_untrained(visit: Visit, work: reviews.Work, queue: reviews.Queue) -> None:
     """Refuse items of others than training before the agreement and the training."""
     if visit.who.agreement != AGREEMENT:
-        raise Forbidden(frozenset(), "Nobody can review without the agreement.")
+        raise Forbidden("Nobody can review without the agreement.")
     late = visit.study.closed_at is not None or work.entry.training
     if queue.training and not late:
-        raise Forbidden(frozenset(), "The training items come first.")
+        raise Forbidden("The training items come first.")
 
 
 def save_draft(visit: Here, n: Number, given: Fields) -> Saved:
@@ -226,12 +226,12 @@ def progress(visit: Here) -> list[ProgressRow]:
         rows = reading.progress_of(db, visit.study.id)
     return [
         ProgressRow(
-            reviewer=frozen.reviewer_name(visit.study, one.account),
+            reviewer=one.pseudonym,
             qualification=one.qualification,
             done=one.done,
             total=one.total,
         )
-        for one in rows
+        for one in sorted(rows, key=lambda one: one.pseudonym)
     ]
 
 

@@ -9,24 +9,25 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import (
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+    TimeoutError,
+)
 from starlette.exceptions import HTTPException
 
-from medassay.errors import (
-    GateError,
-    InputError,
-    IntegrityError,
-    MedassayError,
-    UnavailableError,
-)
+from medassay import errors
+from medassay.errors import GateError, InputError, MedassayError, UnavailableError
 from medassay.review.store.database import Database
 from medassay.review.store.reviews import ChangedElsewhere, Incomplete
 from medassay.web.api import Refusal
 from medassay.web.guard import Guard
-from medassay.web.pages.door import show_sign_in
+from medassay.web.pages.door import sent_again, show_sign_in
 from medassay.web.routes import ROUTES
 from medassay.web.settings import TITLE, Settings
-from medassay.web.visit import Expired, Forbidden, SignInNeeded, Visit, read_visit
+from medassay.web.visit import Expired, Forbidden, SignInNeeded, Visit, mark_refused, read_visit
 
 _STATUS: dict[type[MedassayError], int] = {
     Expired: 403,
@@ -35,7 +36,7 @@ _STATUS: dict[type[MedassayError], int] = {
     ChangedElsewhere: 409,
     Incomplete: 422,
     InputError: 404,
-    IntegrityError: 500,
+    errors.IntegrityError: 500,
     UnavailableError: 500,
 }
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -51,13 +52,19 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
+def guarded_app(database: Database, settings: Settings) -> Guard:
+    """Return the review app behind its guard: what is served."""
+    app = build_app(database, settings)
+    return Guard(app, settings.origin, settings.root_path)
+
+
 def build_app(database: Database, settings: Settings | None = None) -> FastAPI:
-    """Return the review app on a database."""
+    """Return the review app on a database, without the guard that stands in front of it."""
     chosen = settings or Settings()
     app = FastAPI(
         title=TITLE,
         version="1",
-        root_path=chosen.root_path,
+        redirect_slashes=False,
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
@@ -81,9 +88,10 @@ def build_app(database: Database, settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(MedassayError, _told)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _not_found)
-    app.add_exception_handler(DBAPIError, _not_stored)
+    app.add_exception_handler(IntegrityError, _at_once)
+    for kind in (OperationalError, InterfaceError, TimeoutError):
+        app.add_exception_handler(kind, _not_stored)
     app.add_exception_handler(Exception, _broken)
-    app.add_middleware(Guard, origin=chosen.origin)
     return app
 
 
@@ -105,6 +113,12 @@ def _told(request: Request, error: Exception) -> Response:
     """Return what was wrong as a page or as JSON, under the status that fits."""
     if isinstance(error, SignInNeeded):
         return _to_sign_in(request, error.visit)
+    if isinstance(error, Forbidden | Expired):
+        mark_refused(request)
+    if isinstance(error, Expired) and not _is_json(request):
+        return error.visit.page(
+            "resend.html", 403, says=str(error), sent=sent_again(error.visit.posted)
+        )
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
     if status == 404 and request.method not in ("GET", "HEAD"):
         status = 422 if _is_json(request) else 404
@@ -162,6 +176,14 @@ def _not_found(request: Request, error: Exception) -> Response:
     return response
 
 
+def _at_once(request: Request, error: Exception) -> Response:
+    """Say that two did the same at the very same moment; one of them has it."""
+    says = "Somebody did the same at the same moment: go back, look, and try again."
+    if _is_json(request):
+        return JSONResponse({"error": {"message": says}}, status_code=409)
+    return _page(request, 409, says)
+
+
 def _not_stored(request: Request, error: Exception) -> Response:
     """Say that the database takes nothing now: a full disk, a server that restarts. Scripts try again by themselves."""
     sys.stderr.write(f"database: {' '.join(str(error).split())[:300]}\n")
@@ -171,7 +193,7 @@ def _not_stored(request: Request, error: Exception) -> Response:
     says = "The server cannot store anything now, nothing was changed: go back, your text is in the form, and send it again."
     try:
         return _page(request, 503, says)
-    except DBAPIError:  # not even who it is can be read
+    except SQLAlchemyError:  # not even who it is can be read
         return PlainTextResponse(says, 503)
 
 
@@ -181,4 +203,8 @@ def _broken(request: Request, error: Exception) -> Response:
     if _is_json(request):
         says = "something broke on the server; nothing of yours was lost"
         return JSONResponse({"error": {"message": says}}, status_code=500)
-    return _page(request, 500, "Something broke on the server. Go back and try again.")
+    says = "Something broke on the server. Go back and try again."
+    try:
+        return _page(request, 500, says)
+    except SQLAlchemyError:
+        return PlainTextResponse(says, 500)

@@ -29,15 +29,18 @@ MOST_BYTES = 32 << 20  # of a request: an uploaded bank; forms are far smaller
 class Guard:
     """Refuse requests from elsewhere, over plain HTTP or too long; add the headers that protect what is shown."""
 
-    def __init__(self, app: "ASGIApp", origin: str = "") -> None:
+    def __init__(self, app: "ASGIApp", origin: str = "", root_path: str = "") -> None:
         self._app = app
         self._origin = origin
+        self._root = root_path
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if self._root:
+            scope = _below(scope, self._root)
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         secure = scope["scheme"] == "https"
 
@@ -74,6 +77,14 @@ class Guard:
         if theirs != ours:
             return PlainTextResponse("Refused: this request comes from another site.\n", 403)
         return None
+
+
+def _below(scope: "Scope", root: str) -> "Scope":
+    """Return a request as it stands below the path of a proxy, whether that has stripped its path or left it."""
+    path = scope["path"]
+    if path != root and not path.startswith(f"{root}/"):
+        path = f"{root}{path}"
+    return {**scope, "root_path": root, "path": path, "raw_path": path.encode()}
 
 
 def _limited(receive: "Receive") -> "Receive":

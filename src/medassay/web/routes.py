@@ -54,6 +54,7 @@ ROUTES: tuple[Route, ...] = (
     _route("POST", "/me", door.save_settings, ACCOUNT),
     _route("GET", "/api/studies", api.my_studies, ACCOUNT),
     # Reviewers: their own assignments, and nothing of others.
+    _route("GET", _S, work.to_study, R, A, C, M, U),
     _route("GET", f"{_S}/", work.study_page, R, A, C, M, U),
     _route("GET", f"{_S}/i/{{n}}", work.item_page, R),
     _route("POST", f"{_S}/i/{{n}}", work.send_item, R, keeps_input=True),

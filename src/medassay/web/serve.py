@@ -1,9 +1,13 @@
 """Serving the app: where it listens, and the link of the first admin."""
 
+import ipaddress
+import re
 import socket
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from medassay.errors import InputError, UnavailableError
 from medassay.review.store import accounts
@@ -38,7 +42,7 @@ def serve_app(
     try:
         import uvicorn
 
-        from medassay.web.app import build_app
+        from medassay.web.app import guarded_app
     except ImportError as error:
         raise UnavailableError(
             f"the review app needs the extra [web] ({error.name} is missing): pip install 'medassay[web]'"
@@ -56,7 +60,7 @@ def serve_app(
             result(f"{address}{settings.root_path}/invite/{token}")
     say(f"medassay review: {address}{settings.root_path}/ (Ctrl-C stops)")
     config = uvicorn.Config(
-        build_app(database, settings),
+        guarded_app(database, settings),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -78,15 +82,71 @@ def _check(where: Listening, settings: Settings) -> None:
     for path in (where.certificate, where.key):
         if path is not None and not path.is_file():
             raise InputError(f"{path}: no such file; expected PEM")
-    if settings.origin and not settings.origin.startswith(("https://", "http://")):
-        raise InputError(f"--url '{settings.origin}'; expected https://…")
-    if settings.root_path and not settings.root_path.startswith("/"):
-        raise InputError(f"--root-path '{settings.root_path}'; expected it to begin with /")
+    if where.certificate is not None:
+        _check_certificate(where)
+    if settings.root_path and not re.fullmatch(r"(/[\w.~-]+)+", settings.root_path, re.ASCII):
+        raise InputError(
+            f"--root-path '{settings.root_path}'; expected it to begin with / and to have letters, digits and ._~- only"
+        )
+    for proxy in where.proxies:
+        try:
+            ipaddress.ip_network(proxy, strict=False)
+        except ValueError:
+            raise InputError(
+                f"--proxy '{proxy}'; expected the address of one proxy or of its network, such as 10.0.0.5"
+            ) from None
     if not (is_loopback(where.host) or where.certificate or where.proxies):
         raise InputError(
             f"{where.host}: plain HTTP is served on this machine only; give --certificate and --key, or --proxy with "
             "the address of the proxy that speaks HTTPS"
         )
+
+
+def checked_origin(url: str) -> str:
+    """Return a public address without a path, as browsers write it: no default port, small letters.
+
+    Raises
+    ------
+    InputError
+        When it is none.
+
+    Examples
+    --------
+    >>> checked_origin("https://Review.example.org:443/")
+    'https://review.example.org'
+    """
+    if not url:
+        return ""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    host = parts.hostname or ""
+    plain = not (parts.path.strip("/") or parts.query or parts.fragment or parts.username)
+    if (
+        parts.scheme not in ("https", "http")
+        or not host.isprintable()
+        or " " in host
+        or not host
+        or not plain
+    ):
+        raise InputError(
+            f"--url '{url}'; expected https://… without a path (that is --root-path)"
+        )
+    shown = f"[{host}]" if ":" in host else host
+    usual = {"https": 443, "http": 80}[parts.scheme]
+    return f"{parts.scheme}://{shown}" + ("" if port in (None, usual) else f":{port}")
+
+
+def _check_certificate(where: Listening) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(str(where.certificate), str(where.key))
+    except (ssl.SSLError, OSError) as error:
+        raise InputError(
+            f"{where.certificate}, {where.key}: no certificate with its key ({error.strerror or 'not PEM'})"
+        ) from None
 
 
 def _bound(where: Listening) -> socket.socket:
@@ -96,6 +156,9 @@ def _bound(where: Listening) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((where.host, where.port))
+    except socket.gaierror:
+        listener.close()
+        raise InputError(f"--host '{where.host}': no address of this machine") from None
     except OSError as error:
         listener.close()
         raise InputError(

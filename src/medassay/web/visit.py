@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 import jinja2
-from fastapi import Depends, Path, Request
+from fastapi import Depends, HTTPException, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy.orm import Session
 from starlette.datastructures import UploadFile
@@ -42,7 +42,7 @@ ANYONE, ACCOUNT = (
 class Forbidden(MedassayError):
     """Somebody asked for what they may not have; `needed` names the roles that may."""
 
-    def __init__(self, needed: frozenset[str], says: str = "") -> None:
+    def __init__(self, says: str = "", needed: frozenset[str] = frozenset()) -> None:
         super().__init__(says or "This page needs another role.")
         self.needed = needed
 
@@ -56,7 +56,13 @@ class SignInNeeded(MedassayError):
 
 
 class Expired(MedassayError):
-    """The page's token is not of this session: the request may not be the person's own."""
+    """The page's token is not of this session: the request may not be the person's own. What was posted is in the visit."""
+
+    def __init__(self, visit: "Visit") -> None:
+        super().__init__(
+            "This page had expired, so nothing was done. What you wrote is below: send it again."
+        )
+        self.visit = visit
 
 
 @dataclass(kw_only=True)
@@ -86,7 +92,7 @@ class Visit:
     def study(self) -> Study:
         """Return the study of the address."""
         if self.study_or_none is None:
-            raise Forbidden(frozenset())
+            raise Forbidden
         return self.study_or_none
 
     def plays(self, *roles: str) -> bool:
@@ -181,10 +187,20 @@ async def read_posted(request: Request) -> Posted:
         ("application/x-www-form-urlencoded", "multipart/form-data")
     ):
         return {}, {}
-    form = await request.form(max_files=1, max_fields=_MOST_PARTS)
-    texts = {name: value for name, value in form.items() if isinstance(value, str)}
+    try:
+        form = await request.form(max_files=1, max_fields=_MOST_PARTS)
+    except (UnicodeError, LookupError):
+        raise HTTPException(400) from None
+    texts = {
+        _text(name): _text(value) for name, value in form.items() if isinstance(value, str)
+    }
     files = {name: value for name, value in form.items() if isinstance(value, UploadFile)}
     return texts, files
+
+
+def _text(value: str) -> str:
+    """Return a posted text without what no database takes: NUL, and halves of characters."""
+    return value.replace("\x00", "").encode("utf-8", "ignore").decode()
 
 
 def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> Visit:
@@ -208,19 +224,21 @@ def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> 
         with database.write() as db:
             visit = read_visit(request, db, posted)
             if visit.account is not None:
-                _log(visit, db, allowed=not rule.may.isdisjoint(visit.roles))
+                request.state.access = _log(
+                    visit, db, allowed=not rule.may.isdisjoint(visit.roles)
+                )
     if request.method not in ("GET", "HEAD"):
         given = visit.posted.get("csrf") or request.headers.get("x-csrf-token", "")
-        visit.expired = not hmac.compare_digest(given.encode(), visit.csrf.encode())
+        visit.expired = not hmac.compare_digest(
+            given.encode("utf-8", "replace"), visit.csrf.encode()
+        )
     if ANYONE not in rule.may:
         if visit.account is None:
             raise SignInNeeded(visit)
         if rule.may.isdisjoint(visit.roles):
-            raise Forbidden(rule.may)
+            raise Forbidden(needed=rule.may)
     if visit.expired and not rule.keeps_input:
-        raise Expired(
-            "This page had expired, nothing was done: go back, reload it and try again."
-        )
+        raise Expired(visit)
     return visit
 
 
@@ -257,22 +275,25 @@ def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> Visi
     )
 
 
-def refuse(visit: Visit, says: str) -> Forbidden:
-    """Return the error for what a role may not do now, after logging it: the study is open, or not theirs to see."""
-    with visit.database.write() as db:
-        _log(visit, db, allowed=False)
-    return Forbidden(frozenset(), says)
-
-
-def _log(visit: Visit, db: Session, *, allowed: bool) -> None:
+def _log(visit: Visit, db: Session, *, allowed: bool) -> int:
+    """Note that somebody came, and return the number of the line: what is refused later is marked there (`mark_refused`)."""
+    path = visit.request.scope["path"][:300]
     seen = {
         "account_id": visit.who.id,
         "study_id": None if visit.study_or_none is None else visit.study_or_none.id,
         "method": visit.request.method,
-        "path": visit.request.scope["path"][:300].encode("ascii", "replace").decode(),
+        "path": "".join(c if c.isascii() and c.isprintable() else "?" for c in path),
     }
-    trail.log_access(db, seen, allowed=allowed)
     accounts.touch(db, visit.cookie)
+    return trail.log_access(db, seen, allowed=allowed)
+
+
+def mark_refused(request: Request) -> None:
+    """Note in the access log that what somebody came for was refused after all."""
+    line = getattr(request.state, "access", None)
+    if line is not None:
+        with request.app.state.database.write() as db:
+            trail.mark_refused(db, line)
 
 
 Here = Annotated[Visit, Depends(enter)]

@@ -4,6 +4,7 @@ import datetime as dt
 import http.client
 import json
 import re
+import resource
 import ssl
 import subprocess
 import sys
@@ -67,6 +68,7 @@ def address(tmp_path):
     ],
 )
 def test_bad_input_gets_one_line_and_its_exit_code(medassay, address, arguments, code, says):
+    open_database(address).close()
     done = medassay(*arguments, "--database", address)
     assert done.returncode == code, done.stderr
     assert says in done.stderr
@@ -85,7 +87,7 @@ def test_bad_input_gets_one_line_and_its_exit_code(medassay, address, arguments,
     ],
 )
 def test_a_database_that_cannot_be_had_is_named_without_its_password(medassay, address, says):
-    done = medassay("study", "list", "--database", address)
+    done = medassay("import", "demo", "--study", "s", "--database", address)
     assert done.returncode == 3
     assert says in done.stderr
     assert "secret-word" not in done.stderr
@@ -149,7 +151,8 @@ def test_the_commands_take_a_bank_to_a_revised_one(medassay, tmp_path, address):
 
         entry = studies.entry_at(db, "law", 1)
         tickets.decide(db, study, entry, {"verdict": "remove", "reason": "r"}, judy)
-        tickets.check(db, study, entry, jon, confirmed=True)
+        step = tickets.last_decision(db, tickets.ticket_of(db, study, entry))
+        tickets.check(db, study, entry, jon, decision=step.id, confirmed=True)
         gone = entry.item
     refused = medassay("export", "law", "--database", address)
     assert refused.returncode == 1
@@ -333,19 +336,15 @@ def test_a_disk_that_takes_no_more_loses_nothing_and_says_so(address, tmp_path, 
     server = serve(address)
     client = Client(server.url, {SESSION: cookie_of(database, "ada")})
     page = client.get("/s/hearts/i/1")
-    with database.write() as db:  # as a full disk: nothing can be inserted any more
-        db.connection().exec_driver_sql(
-            "CREATE TRIGGER full BEFORE INSERT ON review BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
-        )
-    reply = client.post(
-        "/s/hearts/i/1", version=page.version, do="submit", **GOOD, comment="mine"
-    )
+    # As a full disk: no file of the server's may grow any more.
+    full = (4096, resource.RLIM_INFINITY)
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, full)
+    fields = {"version": page.version, "do": "submit", "comment": "mine", **GOOD}
+    reply = client.post("/s/hearts/i/1", **fields)
     assert reply.status == 503
     assert "go back" in reply.text
-    with database.write() as db:
-        db.connection().exec_driver_sql("DROP TRIGGER full")
-    again = client.post(
-        "/s/hearts/i/1", version=page.version, do="submit", **GOOD, comment="mine"
-    )
-    assert again.status == 303
+    draft = client.ask("PUT", "/api/s/hearts/i/1/draft", {"fields": GOOD, "version": 0})
+    assert draft.status == 503
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    assert client.post("/s/hearts/i/1", **fields).status == 303
     database.close()

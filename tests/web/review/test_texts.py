@@ -80,7 +80,7 @@ def _of_forms():
     yield from (*MARKS.values(), *SEVERITIES, *QUALIFICATIONS, *ROLES, "admin", "creator")
     yield from (f"ticket {one}" for one in STATES)
     yield from (f"step {one}" for one in STEPS)
-    yield from (f"verdict {one}" for one in (*VERDICTS, "settle"))
+    yield from (f"verdict {one}" for form in VERDICTS.values() for one in (*form, "settle"))
 
 
 USED = sorted({*_of_templates(), *_of_code(), *_of_forms()} - {""})

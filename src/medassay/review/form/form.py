@@ -93,7 +93,7 @@ class Form:
 
     def known(self, content: Content) -> frozenset[str]:
         """Return the names of all fields that the form can have for an entry."""
-        names = {"comment"}
+        names = {"comment", "reason"}
         for aspect in (*self.aspects(content), *self.then):
             names |= {aspect.name, f"why-{aspect.name}"}
         if "correction" in self.extras:

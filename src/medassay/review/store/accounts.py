@@ -151,36 +151,64 @@ def invitation(db: Session, token: str) -> Invitation | None:
     return found
 
 
-def accept(db: Session, token: str, profile: Profile) -> Account:
-    """Return the account of an accepted invitation, made or given the new password and role.
+def accept(
+    db: Session, token: str, profile: Profile, *, signed_in: int | None = None
+) -> Account:
+    """Return the account of an accepted invitation: a new one, or one that is there with its new role or password.
+
+    A link that gives a role gives it to whoever it names and nobody else: an account that is there accepts it signed in. Only the link
+    to a new password, which admins alone can make, changes a password.
+
+    Parameters
+    ----------
+    signed_in : the account that opened the link, if any
 
     Raises
     ------
-    InputError
-        Saying what is missing; `field` of the error names it.
+    ProfileError
+        Saying what is missing; `field` names it.
     """
     found = db.get(Invitation, digest(token), with_for_update=True)
     if found is None or found.used_at is not None or found.ends_at < now():
         raise ProfileError("", "This link was used or has ended; ask for a new one.")
-    needs_profile = found.role == "reviewer"
-    check_profile(profile, reviewer=needs_profile)
+    if not found.email and has_admin(db):
+        raise ProfileError("", "This server has an admin by now; ask them for a link.")
     email = found.email or _own_email(db, profile)
     account = account_of(db, email)
     if account is None:
-        account = Account(email=email, name="", password="", made_at=now())
-        db.add(account)
-    account.name = " ".join(profile.name.split())
-    account.password = _hasher().hash(profile.password)
-    if needs_profile:
-        _qualify(account, profile)
+        account = _new_account(db, email, profile, reviewer=found.role == "reviewer")
+    elif not found.role:
+        check_password(profile.password)
+        account.password = _hasher().hash(profile.password)
+        end_sessions(db, account.id)
+    elif account.id != signed_in:
+        raise ProfileError(
+            "", "There is an account under this address: sign in, then open the link again."
+        )
     account.admin = account.admin or found.role == ADMIN
     account.may_create = account.may_create or found.role == CREATOR
     found.used_at = now()
-    db.flush()
-    end_sessions(db, account.id)
     if found.study is not None:
-        grant(db, account, found.study, found.role, who=account.name)
+        try:
+            grant(db, account, found.study, found.role, who=account.name)
+        except InputError as error:
+            raise ProfileError("", str(error)) from None
     note(db, "accepted", who=account.name, study=found.study, role=found.role)
+    return account
+
+
+def _new_account(db: Session, email: str, profile: Profile, *, reviewer: bool) -> Account:
+    check_profile(profile, reviewer=reviewer)
+    account = Account(
+        email=email,
+        name=" ".join(profile.name.split()),
+        password=_hasher().hash(profile.password),
+        made_at=now(),
+    )
+    if reviewer:
+        _qualify(account, profile)
+    db.add(account)
+    db.flush()
     return account
 
 
@@ -206,7 +234,13 @@ def qualify(db: Session, account_id: int, profile: Profile) -> None:
         For the first field that is wrong.
     """
     check_qualification(profile)
-    _qualify(db.get_one(Account, account_id), profile)
+    account = db.get_one(Account, account_id)
+    told = (profile.qualification, " ".join(profile.specialty.split()), int(profile.years))
+    if told != (account.qualification, account.specialty, account.years) or (
+        account.agreement != AGREEMENT
+    ):
+        _qualify(account, profile)
+        note(db, "qualified", who=account.name, qualification=told[0], agreement=AGREEMENT)
 
 
 def _qualify(account: Account, profile: Profile) -> None:
@@ -234,10 +268,21 @@ def check_profile(profile: Profile, *, reviewer: bool) -> None:
     """
     if not profile.name.strip() or not profile.name.isprintable() or len(profile.name) > 100:
         raise ProfileError("name", "Write your name, up to 100 characters.")
-    if not LEAST_PASSWORD <= len(profile.password) <= MOST_PASSWORD:
-        raise ProfileError("password", "The password needs 12 characters at least.")
+    check_password(profile.password)
     if reviewer:
         check_qualification(profile)
+
+
+def check_password(password: str) -> None:
+    """Refuse a password that is too short, or so long that checking it takes too long.
+
+    Raises
+    ------
+    ProfileError
+        When it is.
+    """
+    if not LEAST_PASSWORD <= len(password) <= MOST_PASSWORD:
+        raise ProfileError("password", "The password needs 12 characters at least.")
 
 
 def check_qualification(profile: Profile) -> None:
@@ -282,7 +327,15 @@ def grant(db: Session, account: Account, study: str, role: str, *, who: str) -> 
     taken = db.scalar(
         select(func.max(Right.alias)).where(Right.study_id == study, Right.role == role)
     )
-    db.add(Right(account_id=account.id, study_id=study, role=role, alias=(taken or 0) + 1))
+    db.add(
+        Right(
+            account_id=account.id,
+            study_id=study,
+            role=role,
+            alias=(taken or 0) + 1,
+            pseudonym=f"{role[0]}-{secrets.token_hex(4)}",
+        )
+    )
     note(db, "granted", who=who, study=study, role=role, to=account.email)
 
 
@@ -328,10 +381,16 @@ def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
     A try is noted as failed before the password is looked at, and taken back when it was right: many at once are slowed like one after
     the other.
     """
+    at = now()
+    if (
+        db.get_bind().dialect.name == "postgresql"
+    ):  # one after the other; SQLite's writers are so anyway
+        key = int(_failure_keys(email, "")["account"][:15], 16)
+        db.execute(select(func.pg_advisory_xact_lock(key)))
     wait = wait_of(db, email, address)
     if wait > 0:
         return wait, []
-    at = now()
+    db.execute(delete(Failure).where(Failure.at < later(at, minutes=-_FORGET_MINUTES)))
     noted = [Failure(key=key, at=at) for key in _failure_keys(email, address).values()]
     db.add_all(noted)
     db.flush()
@@ -484,20 +543,14 @@ def revoke(db: Session, account: Account, study: str, role: str, *, who: str) ->
     found = db.scalar(select(Right).where(*mine))
     if found is None:
         raise InputError(f"{account.email} is not {role or 'anything'} of '{study}'")
-    given = select(Assignment.id).where(
-        Assignment.study_id == study,
-        Assignment.account_id == account.id,
-        Assignment.revision > 0,
-    )
+    mine_there = (Assignment.study_id == study, Assignment.account_id == account.id)
+    given = select(Review.id).join(Assignment).where(*mine_there)
     if role == "reviewer" and db.scalar(given.limit(1)) is not None:
         raise InputError(
             f"{account.email} has reviewed in '{study}': disable the account instead, the reviews stay"
         )
     if role == "reviewer":
-        kept = select(Review.assignment_id)
-        rest = (Assignment.study_id == study, Assignment.account_id == account.id)
-        wanted = select(Assignment.id).where(*rest, Assignment.id.not_in(kept))
-        numbers = [*db.scalars(wanted)]
+        numbers = [*db.scalars(select(Assignment.id).where(*mine_there))]
         db.execute(delete(Draft).where(Draft.assignment_id.in_(numbers)))
         db.execute(delete(Assignment).where(Assignment.id.in_(numbers)))
     db.delete(found)

@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy import Engine, create_engine, event, inspect
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -20,7 +20,7 @@ _WRITES = "writes"
 
 
 class Database:
-    """An open database. Every piece of work is one transaction: `read` sees one state, `write` is all or nothing and done when it ends."""
+    """An open database. Every piece of work is one transaction; `write` is all or nothing, and done when it ends."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -31,7 +31,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """Give a session that changes nothing."""
+        """Give a session for reading."""
         with Session(self.engine, expire_on_commit=False) as session:
             yield session
 
@@ -50,19 +50,25 @@ class Database:
         self.engine.dispose()
 
 
-def open_database(address: str = "") -> Database:
-    """Return the database at an address, made and brought to the present tables where need be.
+def open_database(address: str = "", *, make: bool = True) -> Database:
+    """Return the database at an address, brought to the present tables where need be.
 
     Parameters
     ----------
     address : `postgresql://…`, or the path of an SQLite file; default: `review.sqlite` here
+    make : whether an SQLite file that is not there is made
 
     Raises
     ------
     InputError
         When it cannot be reached, or is of a later version of medassay.
     """
-    engine = _engine(address or DEFAULT)
+    place = address or DEFAULT
+    if not make and "://" not in place and not Path(place).exists():
+        raise InputError(
+            f"database {place}: is not there; `medassay review import` or `serve` makes one, --database names another"
+        )
+    engine = _engine(place)
     try:
         _migrate(engine)
     except OperationalError as error:
@@ -108,7 +114,9 @@ def _engine(address: str) -> Engine:
 
 
 def _sqlite(path: Path) -> Engine:
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _BUSY_S})
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)), connect_args={"timeout": _BUSY_S}
+    )
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _: Any) -> None:
@@ -136,19 +144,25 @@ def _migrate(engine: Engine) -> None:
     known = ScriptDirectory.from_config(config)
     with engine.connect() as connection:
         present = MigrationContext.configure(connection).get_current_revision()
+        tables = set(inspect(connection).get_table_names())
+    if (present is None and tables) or (present is not None and "study" not in tables):
+        raise InputError(
+            f"database {_shown(engine)}: holds other tables; expected one of the review app, or none yet"
+        )
     if present == known.get_current_head():
         return
     if present is not None and present not in {s.revision for s in known.walk_revisions()}:
         raise InputError(
             f"database {_shown(engine)}: made by a later version of medassay ({present}); install that one"
         )
-    config.attributes["engine"] = engine
+    config.attributes["engine"] = engine.execution_options(**{_WRITES: True})
     command.upgrade(config, "head")
 
 
 def _shown(engine: Engine) -> str:
     """Return the database's address without its password."""
-    return engine.url.render_as_string(hide_password=True).removeprefix("sqlite:///")
+    url = engine.url.set(query={})  # which may hold a password too
+    return url.render_as_string(hide_password=True).removeprefix("sqlite:///")
 
 
 def now() -> str:

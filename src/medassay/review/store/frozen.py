@@ -7,11 +7,10 @@ from sqlalchemy.orm import Session
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.errors import GateError, IntegrityError
-from medassay.review.sampling import drawn
 from medassay.review.store.database import now
 from medassay.review.store.reading import progress_of, tickets_of
-from medassay.review.store.schema import Account, Assignment, Entry, Review, Study
-from medassay.review.store.studies import refuse_closed
+from medassay.review.store.schema import Assignment, Entry, Review, Right, Study
+from medassay.review.store.studies import hold
 from medassay.review.store.tickets import steps_of
 from medassay.review.store.trail import note
 
@@ -24,9 +23,7 @@ def close(db: Session, study: Study, *, who: str) -> str:
     GateError
         When it is closed already.
     """
-    db.get(Study, study.id, with_for_update=True)
-    db.refresh(study)
-    refuse_closed(study)
+    hold(db, study)
     study.closed_at = now()
     # Who they are is frozen with what they said: an account may change later.
     study.settings = {**study.settings, "reviewers": _reviewers(db, study)}
@@ -46,22 +43,28 @@ def close(db: Session, study: Study, *, who: str) -> str:
     return study.frozen_sha256
 
 
-def reviewer_name(study: Study, account: int) -> str:
-    """Return what exports call a reviewer: no name, and not the order in which they came."""
-    return f"r-{drawn(study.seed, 'reviewer', study.id, account)[:8]}"
+def pseudonyms(db: Session, study: str) -> dict[int, str]:
+    """Return account → what exports call a person of a study: drawn when the role was given, and no name."""
+    wanted = select(Right.account_id, Right.pseudonym).where(Right.study_id == study)
+    found: dict[int, str] = {}
+    # Of several roles the one in which somebody speaks: they review, or they decide.
+    for account, pseudonym in db.execute(wanted.order_by(Right.role.desc(), Right.id)):
+        if pseudonym[0] in "ra" or account not in found:
+            found[account] = pseudonym
+    return found
 
 
 def _reviewers(db: Session, study: Study) -> list[dict[str, Any]]:
     return [
         {
-            "reviewer": reviewer_name(study, one.account),
+            "reviewer": one.pseudonym,
             "qualification": one.qualification,
             "specialty": one.specialty,
             "years": one.years,
             "assigned": one.total,
             "done": one.done,
         }
-        for one in progress_of(db, study.id)
+        for one in sorted(progress_of(db, study.id), key=lambda one: one.pseudonym)
     ]
 
 
@@ -71,12 +74,13 @@ def frozen_document(db: Session, study: Study) -> dict[str, Any]:
         *db.scalars(select(Entry).where(Entry.study_id == study.id).order_by(Entry.number))
     ]
     number = {entry.id: entry.number for entry in entries}
+    names = pseudonyms(db, study.id)
     settings = {key: value for key, value in study.settings.items() if key != "reviewers"}
     wanted = (
         select(Assignment, Review)
         .join(Review, Review.assignment_id == Assignment.id)
         .where(Assignment.study_id == study.id)
-        .order_by(Assignment.entry_id, Assignment.account_id, Review.revision)
+        .order_by(Assignment.entry_id, Review.assignment_id, Review.revision)
     )
     return {
         "study": {
@@ -107,7 +111,7 @@ def frozen_document(db: Session, study: Study) -> dict[str, Any]:
         "reviews": [
             {
                 "entry": number[assignment.entry_id],
-                "reviewer": reviewer_name(study, assignment.account_id),
+                "reviewer": names[assignment.account_id],
                 "revision": review.revision,
                 "latest": review.revision == assignment.revision,
                 "complete": review.complete,
@@ -154,15 +158,13 @@ def export_document(db: Session, study: Study, *, who: str) -> dict[str, Any]:
 
 
 def _tickets(db: Session, study: Study) -> list[dict[str, Any]]:
-    names: dict[int, str] = {}
+    names = pseudonyms(db, study.id)
     made = []
     for ticket, entry in tickets_of(db, study.id):
         steps = []
         for step in steps_of(db, ticket):
-            if step.account_id is not None and step.account_id not in names:
-                names[step.account_id] = db.get_one(Account, step.account_id).name
             detail = {key: value for key, value in step.detail.items() if key != "review"}
-            by = "" if step.account_id is None else names[step.account_id]
+            by = "" if step.account_id is None else names.get(step.account_id, "")
             steps.append({"verb": step.verb, "at": step.at, "by": by, **detail})
         made.append({"entry": entry.number, "state": ticket.state, "steps": steps})
     return made

@@ -24,11 +24,17 @@ from medassay.review.store.tickets import State
 
 
 def given_of(db: Session, study: str) -> list[Given]:
-    """Return the last complete reviews of a study, of training and withdrawn entries none; reviewers by their numbers there."""
+    """Return the last complete reviews of a study, of training and withdrawn entries none; reviewers by their numbers there.
+
+    Of a closed study people are what they were when it was closed.
+    """
+    settings = db.get_one(Study, study).settings
+    frozen = {one["reviewer"]: one["qualification"] for one in settings.get("reviewers", ())}
     wanted = (
         select(
             Assignment.entry_id,
             Right.alias,
+            Right.pseudonym,
             Account.qualification,
             Review.content,
             Review.submitted_at,
@@ -53,13 +59,15 @@ def given_of(db: Session, study: str) -> list[Given]:
         Given(
             entry=entry,
             reviewer=alias,
-            qualification=qualification,
+            qualification=frozen.get(pseudonym, qualification),
             content=content,
             submitted_at=at,
             category=category,
             iteration=iteration,
         )
-        for entry, alias, qualification, content, at, category, iteration in db.execute(wanted)
+        for entry, alias, pseudonym, qualification, content, at, category, iteration in db.execute(
+            wanted
+        )
     ]
 
 
@@ -67,7 +75,10 @@ def state_of(db: Session, study: str) -> tuple[object, ...]:
     """Return what changes whenever a review of a study, an entry or a reviewer does: cheap to ask, good to keep results by."""
     entries = (Entry.study_id == study,)
     found = (
+        # Numbers are given before they are kept: a lower one may come after a higher one. So both.
         select(func.max(Review.id)).join(Assignment).where(Assignment.study_id == study),
+        select(func.count(Review.id)).join(Assignment).where(Assignment.study_id == study),
+        select(Study.closed_at).where(Study.id == study),
         select(func.max(Entry.id)).where(*entries),
         select(func.count()).where(*entries, Entry.withdrawn.is_not(None)),
         select(func.count()).where(Right.study_id == study),
@@ -92,7 +103,7 @@ class Progress:
     """How far one reviewer is; `last` is when the last review came."""
 
     alias: int
-    account: int
+    pseudonym: str
     name: str
     qualification: str
     specialty: str
@@ -131,7 +142,7 @@ def progress_of(db: Session, study: str) -> list[Progress]:
     return [
         Progress(
             alias=right.alias,
-            account=account.id,
+            pseudonym=right.pseudonym,
             name=account.name,
             qualification=account.qualification,
             specialty=account.specialty,
@@ -186,7 +197,13 @@ def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]
                 .order_by(TicketStep.id)
             )
         ]
-        if any(one.verb == "feedback" and one.detail["review"] in own for one in steps):
+        # That others disagree is not theirs to know: only what they wrote themselves comes back.
+        if any(
+            one.verb == "feedback"
+            and one.detail["review"] in own
+            and set(one.detail["why"]) != {"disagreement"}
+            for one in steps
+        ):
             told = [one for one in steps if one.verb != "feedback"]
             found.append({"number": number, "state": ticket.state, "steps": told})
     return found
@@ -223,22 +240,28 @@ def items_of(db: Session, study: str, account: int) -> list[Mine]:
 
 
 def due_of(db: Session) -> list[dict[str, str]]:
-    """Return when each item is due for review again: so many months after its last review, by date."""
+    """Return when each item of a bank is due for review again: so many months after its last review, by date."""
     wanted = (
         select(Study, Entry.item, func.max(Review.submitted_at))
         .join(Entry, Entry.study_id == Study.id)
         .join(Assignment, Assignment.entry_id == Entry.id)
         .join(Review, Review.assignment_id == Assignment.id)
-        .where(~Entry.training, Entry.withdrawn.is_(None), Review.complete)
+        .where(
+            Study.form == "item", ~Entry.training, Entry.withdrawn.is_(None), Review.complete
+        )
         .group_by(Study.id, Entry.item)
     )
-    last: dict[str, tuple[str, str]] = {}
+    last: dict[tuple[str, str], tuple[str, str]] = {}
     for study, item, at in db.execute(wanted):
+        key = (str(study.settings["source"].get("bank", "")), item)
         due = due_after(at, study.settings["again_months"])
-        last[item] = max(last.get(item, ("", "")), (due, study.id))
+        last[key] = max(last.get(key, ("", "")), (due, study.id))
     return sorted(
-        ({"due": due, "study": study, "item": item} for item, (due, study) in last.items()),
-        key=lambda row: (row["due"], row["item"]),
+        (
+            {"due": due, "study": study, "bank": bank, "item": item}
+            for (bank, item), (due, study) in last.items()
+        ),
+        key=lambda row: (row["due"], row["bank"], row["item"]),
     )
 
 

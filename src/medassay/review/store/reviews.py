@@ -190,6 +190,7 @@ def submit(
         When something else was saved or submitted since `version`.
     """
     kept = known_fields(work, fields)
+    why = clean(kept.pop("reason", "") or reason)
     latest = work.reviews[-1] if work.reviews else None
     if (
         latest is not None
@@ -200,12 +201,11 @@ def submit(
     refuse_closed(study)
     if work.entry.withdrawn is not None:
         raise InputError("this item was withdrawn; nothing more is asked about it")
-    if version != work.version and dict(work.fields) != kept:
+    if version != work.version and _answers(work.fields) != kept:
         raise ChangedElsewhere(work.fields, work.version)
     second = work.second
     reading = read_review(work.form, work.content, kept, second=second)
     problems = reading.problems
-    why = clean(reason)
     if work.done and not why:
         problems = (*problems, Problem(field="reason", says="Say why you change your review."))
     if problems:
@@ -231,6 +231,11 @@ def submit(
             open_ticket(db, study, work.entry, review)
     db.flush()
     return review
+
+
+def _answers(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return fields without the reason of a revision."""
+    return {name: text for name, text in fields.items() if name != "reason"}
 
 
 def _note_trained(db: Session, study: str, account: int) -> None:

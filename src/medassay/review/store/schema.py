@@ -86,7 +86,7 @@ class Study(Base):
 
 
 class Right(Base):
-    """A role of somebody in a study; `alias` is the number by which exports call the person."""
+    """A role of somebody in a study; `alias` numbers the people of a role as they came, `pseudonym` is what exports call them."""
 
     __tablename__ = "right"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -94,10 +94,12 @@ class Right(Base):
     study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
     role: Mapped[str]
     alias: Mapped[int]
+    pseudonym: Mapped[str]  # drawn, and told nowhere beside the name
     trained_at: Mapped[str | None]  # when the training items were done
     __table_args__ = (
         UniqueConstraint("study_id", "account_id", "role"),
         UniqueConstraint("study_id", "role", "alias"),
+        UniqueConstraint("study_id", "pseudonym"),
     )
 
 

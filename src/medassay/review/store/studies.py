@@ -1,5 +1,6 @@
 """Studies, their entries, and who is to review what."""
 
+import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.errors import GateError, InputError
-from medassay.review.form import FORMS
+from medassay.review.form import FORMS, clean
 from medassay.review.sampling import assign, drawn
 from medassay.review.store.accounts import roles_of
 from medassay.review.store.database import now
@@ -79,9 +80,9 @@ def create_study(  # noqa: PLR0913 -- each is a property of the study
     chosen = settings or Settings()
     study = Study(
         id=name,
-        title=" ".join(title.split())[:200] or name,
+        title=one_line(title)[:200] or name,
         form=form,
-        seed=seed,
+        seed=one_line(seed)[:60],
         overlap=overlap,
         settings=vars(chosen).copy() | {"source": dict(chosen.source)},
         made_at=now(),
@@ -90,6 +91,27 @@ def create_study(  # noqa: PLR0913 -- each is a property of the study
     note(db, "study made", who=who, study=name, form=form, overlap=overlap, seed=seed)
     db.flush()
     return study
+
+
+def checked_day(text: str) -> str:
+    """Return a day, empty for none.
+
+    Raises
+    ------
+    InputError
+        When it is none.
+    """
+    if text:
+        try:
+            dt.date.fromisoformat(text)
+        except ValueError:
+            raise InputError(f"due '{text[:20]}': expected a day such as 2027-01-31") from None
+    return text
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line without what no database takes."""
+    return " ".join(clean(text).split())
 
 
 def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: str) -> int:
@@ -102,11 +124,23 @@ def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: 
     InputError
         When there is none.
     """
-    refuse_closed(study)
+    hold(db, study)
+    wanted = select(Entry.item, Entry.sha256, Entry.iteration).where(Entry.study_id == study.id)
+    there = {tuple(row) for row in db.execute(wanted)}
     last = db.scalar(select(func.max(Entry.number)).where(Entry.study_id == study.id)) or 0
     made = []
     for number, entry in enumerate(entries, last + 1):
+        if not (entry.item + entry.category + entry.iteration).isprintable():
+            raise InputError(
+                f"item {entry.item[:40]!r}: its id or category has characters that cannot be shown"
+            )
         content, hidden = dict(entry.content), dict(entry.hidden)
+        sha256 = sha256_hex(canonical({"content": content, "hidden": hidden}))
+        if (entry.item, sha256, entry.iteration) in there:
+            raise InputError(
+                f"study '{study.id}': has '{entry.item}' already; nothing was added (another round is another --iteration)"
+            )
+        there.add((entry.item, sha256, entry.iteration))
         made.append(
             Entry(
                 study_id=study.id,
@@ -117,7 +151,7 @@ def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: 
                 training=entry.training,
                 content=content,
                 hidden=hidden,
-                sha256=sha256_hex(canonical({"content": content, "hidden": hidden})),
+                sha256=sha256,
             )
         )
     if not made:
@@ -132,6 +166,18 @@ def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: 
 def held(db: Session, name: str) -> Study:
     """Return a study that nobody closes before this transaction ends; whoever closes it waits, or was before."""
     return db.get_one(Study, name, with_for_update={"read": True}, populate_existing=True)
+
+
+def hold(db: Session, study: Study) -> None:
+    """Keep a study for this transaction alone: what changes who reviews what, or which entries there are.
+
+    Raises
+    ------
+    GateError
+        When it was closed, also a moment ago.
+    """
+    db.refresh(study, with_for_update=True)
+    refuse_closed(study)
 
 
 def refuse_closed(study: Study) -> None:
@@ -167,8 +213,7 @@ def assign_all(db: Session, study: Study, *, who: str) -> int:
     GateError
         When the study is closed.
     """
-    db.get(Study, study.id, with_for_update=True)
-    refuse_closed(study)
+    hold(db, study)
     reviewers = [account.id for account in reviewers_of(db, study.id)]
     entries = [
         *db.scalars(
@@ -177,14 +222,14 @@ def assign_all(db: Session, study: Study, *, who: str) -> int:
             .order_by(Entry.number)
         )
     ]
-    pairs = [
-        (a, b)
-        for a, b in db.execute(
-            select(Assignment.entry_id, Assignment.account_id).where(
-                Assignment.study_id == study.id
-            )
+    rows = db.execute(
+        select(Assignment.entry_id, Assignment.account_id, Assignment.revision).where(
+            Assignment.study_id == study.id
         )
-    ]
+    )
+    # What somebody has left undone who reviews no more is for others to do.
+    active = set(reviewers)
+    pairs = [(entry, who) for entry, who, revision in rows if revision or who in active]
     have = set(pairs)
     training = [one.id for one in entries if one.training]
     asked = [one.id for one in entries if not one.training]
@@ -234,7 +279,7 @@ def give(db: Session, study: Study, pairs: Sequence[tuple[int, int]]) -> None:
 
 def more_reviewers(db: Session, study: Study, entry: Entry, count: int) -> int:
     """Give one entry to more reviewers, specialists first and those with the least to do, and return to how many."""
-    refuse_closed(study)
+    hold(db, study)
     have = set(db.scalars(select(Assignment.account_id).where(Assignment.entry_id == entry.id)))
     order = {"specialist": 0, "physician": 1}
     free = [one for one in reviewers_of(db, study.id) if one.id not in have]
@@ -265,11 +310,11 @@ def withdraw(db: Session, study: Study, number: int, why: str, *, who: str) -> N
     InputError
         When there is no such entry, or no reason.
     """
-    refuse_closed(study)
+    hold(db, study)
     entry = entry_at(db, study.id, number)
     if not why.strip():
         raise InputError("withdraw: a reason is needed; the reviewers read it")
-    entry.withdrawn = " ".join(why.split())[:500]
+    entry.withdrawn = one_line(why)[:500]
     note(db, "withdrawn", who=who, study=study.id, entry=number, why=entry.withdrawn)
 
 

@@ -6,7 +6,6 @@ from typing import Any, Literal
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from medassay.core.item import LETTERS
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import Given, differing
 from medassay.review.form import FORMS, clean, read_review
@@ -23,27 +22,32 @@ from medassay.review.store.schema import (
 from medassay.review.store.trail import note
 
 State = Literal["open", "experts", "declined", "decided", "checked", "released"]
-VERDICTS = ("approve", "correct", "rewrite", "remove")  # of items of a bank
+VERDICTS = {  # of items of a bank, by form
+    "item": ("approve", "correct", "rewrite", "remove"),
+    "pair": ("approve", "remove"),
+}
 SETTLE = "settle"  # the final value, where no item is at stake
-BANK_FORMS = ("item", "pair")
 _CHANGED = ("question", "options", "path", "reference")
 MOST_EXPERTS = 5
 
 
 def open_ticket(db: Session, study: Study, entry: Entry, review: Review) -> None:
-    """Open the ticket of an entry, or again, if a new review has feedback or differs from the others."""
-    content = review.content
+    """Open the ticket of an entry, or again, if a new review has feedback, or differs where the others did not."""
+    form = FORMS[study.form]
     given = latest_of(db, entry)
+    [mine] = [one for one in given if one.review == review.id]
     why = [
         name
         for name, there in (
-            ("comment", content["comment"]),
-            ("correction", content.get("correction")),
-            ("harm", content.get("harm")),
+            ("comment", mine.comments),
+            ("correction", mine.content.get("correction")),
+            ("harm", mine.harm),
         )
         if there
     ]
-    if differing((*FORMS[study.form].aspects(entry.content), *FORMS[study.form].then), given):
+    aspects = (*form.aspects(entry.content), *form.then)
+    others = [one for one in given if one is not mine]
+    if set(differing(aspects, given)) - set(differing(aspects, others)):
         why.append("disagreement")
     if why:
         ticket = ticket_of(db, study, entry)
@@ -66,6 +70,7 @@ def latest_of(db: Session, entry: Entry) -> list[Given]:
             entry=entry.id,
             reviewer=account,
             qualification=qualification,
+            review=review.id,
             content=review.content,
             submitted_at=review.submitted_at,
             category=entry.category,
@@ -109,7 +114,7 @@ def decline(db: Session, study: Study, entry: Entry, reason: str, by: Account) -
     InputError
         When no reason is given.
     """
-    ticket = _held(db, study, entry)
+    ticket = _unsettled(db, study, entry)
     _step(db, ticket, by, "decline", {"reason": _needed(reason)})
     ticket.state = "declined"
     _tell(db, study, entry, by, "declined")
@@ -125,7 +130,7 @@ def ask_experts(db: Session, study: Study, entry: Entry, given_to: int, by: Acco
     """
     if not given_to:
         raise GateError("nobody else reviews in this study: invite more reviewers first")
-    ticket = _held(db, study, entry)
+    ticket = _unsettled(db, study, entry)
     _step(db, ticket, by, "experts", {"asked": given_to})
     ticket.state = "experts"
     _tell(db, study, entry, by, "more experts asked")
@@ -147,9 +152,9 @@ def decide(
         Saying what is missing.
     """
     reason = _needed(fields.get("reason", ""))
-    if study.form in BANK_FORMS:
+    if study.form in VERDICTS:
         verdict = fields.get("verdict", "")
-        detail = {"verdict": verdict, "change": _change(entry, verdict, fields)}
+        detail = {"verdict": verdict, "change": _change(study, entry, fields)}
     else:
         content = entry.content
         form = FORMS[study.form]
@@ -160,19 +165,17 @@ def decide(
         if reading.problems:
             raise InputError("give every aspect its final value")
         detail = {"verdict": SETTLE, "scores": reading.review["scores"]}
-    ticket = _held(db, study, entry)
+    ticket = _unsettled(db, study, entry)
     _step(db, ticket, by, "decide", {**detail, "reason": reason})
     ticket.state = "decided"
     _tell(db, study, entry, by, "decided", **detail)
 
 
-def _change(entry: Entry, verdict: str, fields: Mapping[str, str]) -> dict[str, Any]:
+def _change(study: Study, entry: Entry, fields: Mapping[str, str]) -> dict[str, Any]:
     """Return what a decision changes in an item."""
-    content = entry.content
-    if verdict not in VERDICTS:
-        raise InputError(
-            "choose what is to be done: approve, correct the key, rewrite or remove"
-        )
+    content, verdict = entry.content, fields.get("verdict", "")
+    if verdict not in VERDICTS[study.form]:
+        raise InputError(f"choose what is to be done: {', '.join(VERDICTS[study.form])}")
     if verdict in ("approve", "remove"):
         return {}
     letters = [option["letter"] for option in content.get("options", ())]
@@ -194,7 +197,7 @@ def _change(entry: Entry, verdict: str, fields: Mapping[str, str]) -> dict[str, 
     if option and option != content.get("expected"):
         change["expected"] = option
     n_options = len(change.get("options", letters))
-    if letters and (len(letters) != n_options or option not in LETTERS[:n_options] + ""):
+    if letters and (n_options != len(letters) or option not in letters):
         raise InputError(
             f"rewrite: expected {len(letters)} options, one a line, and the right one of them"
         )
@@ -206,9 +209,20 @@ def _change(entry: Entry, verdict: str, fields: Mapping[str, str]) -> dict[str, 
 
 
 def check(
-    db: Session, study: Study, entry: Entry, by: Account, *, confirmed: bool, reason: str = ""
+    db: Session,
+    study: Study,
+    entry: Entry,
+    by: Account,
+    *,
+    decision: int,
+    confirmed: bool,
+    reason: str = "",
 ) -> None:
     """Note the final check of a decision by a second person: it stands, or goes back.
+
+    Parameters
+    ----------
+    decision : the number of the step that this person has read
 
     Raises
     ------
@@ -218,10 +232,12 @@ def check(
         When it goes back without a reason.
     """
     ticket = _held(db, study, entry)
-    decision = last_decision(db, ticket)
-    if decision is None or ticket.state != "decided":
+    found = last_decision(db, ticket)
+    if found is None or ticket.state != "decided":
         raise GateError("nothing here waits for a final check")
-    if decision.account_id == by.id:
+    if found.id != decision:
+        raise GateError("another decision was made meanwhile: read it, then check it")
+    if found.account_id == by.id:
         raise GateError("the final check is by a second person, not by who decided")
     detail = {} if confirmed and not reason.strip() else {"reason": _needed(reason)}
     _step(db, ticket, by, "check" if confirmed else "return", detail)
@@ -242,6 +258,13 @@ def _held(db: Session, study: Study, entry: Entry) -> Ticket:
     if entry.training:
         raise InputError("training items are not decided about")
     return ticket_of(db, study, entry)
+
+
+def _unsettled(db: Session, study: Study, entry: Entry) -> Ticket:
+    ticket = _held(db, study, entry)
+    if ticket.state in ("checked", "released"):
+        raise GateError("this is settled and checked; new feedback opens it again")
+    return ticket
 
 
 def _needed(reason: str) -> str:

@@ -1,9 +1,10 @@
 """The audit trail, chained by hash, and the access log."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from medassay.errors import IntegrityError
@@ -32,6 +33,17 @@ def note(
     return line
 
 
+def line_record(line: TrailLine) -> dict[str, Any]:
+    """Return a line as pages show it: when, who, what, in which study, and the rest as JSON."""
+    known = ("event", "at", "who", "study")
+    rest = {key: value for key, value in line.record.items() if key not in known}
+    return {
+        **{key: line.record[key] for key in known},
+        "detail": json.dumps(rest, ensure_ascii=False)[:500],
+        "hash": line.hash,
+    }
+
+
 def check_trail(db: Session) -> str:
     """Return the last hash of the trail, after computing every line's again.
 
@@ -55,24 +67,40 @@ def _lines(db: Session) -> Iterator[TrailLine]:
     return iter(db.scalars(select(TrailLine).order_by(TrailLine.id)))
 
 
-def trail_of(db: Session, study: str | None = None, *, most: int = 500) -> list[TrailLine]:
-    """Return the last lines, of one study or of all, newest first."""
+def trail_of(
+    db: Session, studies: Collection[str] | None = None, *, most: int = 500
+) -> list[TrailLine]:
+    """Return the last lines, of some studies or of all, newest first."""
     wanted = select(TrailLine).order_by(TrailLine.id.desc()).limit(most)
-    return [*db.scalars(wanted if study is None else wanted.where(TrailLine.study_id == study))]
+    if studies is not None:
+        wanted = wanted.where(TrailLine.study_id.in_(studies))
+    return [*db.scalars(wanted)]
 
 
-def log_access(db: Session, seen: Mapping[str, Any], *, allowed: bool) -> None:
-    """Note who opened what, or was refused."""
-    db.add(Access(at=now(), allowed=allowed, **seen))
+def log_access(db: Session, seen: Mapping[str, Any], *, allowed: bool) -> int:
+    """Note who opened what, or was refused, and return the number of the line."""
+    line = Access(at=now(), allowed=allowed, **seen)
+    db.add(line)
+    db.flush()
+    return line.id
+
+
+def mark_refused(db: Session, number: int) -> None:
+    """Note that what a line tells was refused after all."""
+    db.execute(update(Access).where(Access.id == number).values(allowed=False))
 
 
 def accesses(
-    db: Session, *, study: str | None = None, account: int | None = None, most: int = 500
+    db: Session,
+    *,
+    studies: Collection[str] | None = None,
+    account: int | None = None,
+    most: int = 500,
 ) -> list[Access]:
     """Return the last lines of the access log, newest first."""
     wanted = select(Access).order_by(Access.id.desc()).limit(most)
-    if study is not None:
-        wanted = wanted.where(Access.study_id == study)
+    if studies is not None:
+        wanted = wanted.where(Access.study_id.in_(studies))
     if account is not None:
         wanted = wanted.where(Access.account_id == account)
     return [*db.scalars(wanted)]

@@ -7,8 +7,6 @@ from fastapi.responses import Response
 
 from medassay.errors import InputError, IntegrityError, MedassayError
 from medassay.review.store import accounts, trail
-from medassay.review.store.schema import Study
-from medassay.web.pages.coordinate import _line
 from medassay.web.visit import Here, Visit
 
 _MOST = 500
@@ -21,17 +19,16 @@ def audit_page(visit: Here) -> Response:
             head, broken = trail.check_trail(db), ""
         except IntegrityError as error:
             head, broken = "", str(error)
-        lines, seen = trail.trail_of(db, most=_MOST), trail.accesses(db, most=_MOST)
-        if accounts.ADMIN not in visit.roles:
-            mine = accounts.studies_with(db, visit.who.id, "auditor")
-            lines = [line for line in lines if line.study_id in mine]
-            seen = [one for one in seen if one.study_id in mine]
+        whole = accounts.ADMIN in visit.roles
+        mine = None if whole else accounts.studies_with(db, visit.who.id, "auditor")
+        lines = trail.trail_of(db, mine, most=_MOST)
+        seen = trail.accesses(db, studies=mine, most=_MOST)
         names = accounts.names_of(db, {one.account_id for one in seen})
     return visit.page(
         "audit.html",
         head=head,
         broken=broken,
-        lines=[_line(one) for one in lines],
+        lines=[trail.line_record(one) for one in lines],
         seen=seen,
         names=names,
     )
@@ -76,7 +73,6 @@ def open_window(visit: Here) -> Response:
     item = visit.posted.get("item", "")[:300]
     where = source.get("publication") or None
     with visit.database.write() as db:
-        db.get_one(Study, visit.study.id)
         trail.note(
             db, "private item viewed", who=visit.who.name, study=visit.study.id, item=item
         )

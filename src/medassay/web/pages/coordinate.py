@@ -1,6 +1,5 @@
 """What coordinators do: make a study, bring in items, invite, assign, look at progress and agreement, close."""
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -10,17 +9,18 @@ from fastapi.responses import Response
 from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError, StatisticError
 from medassay.review import summary
-from medassay.review.agreement import agreements, votes_of
+from medassay.review.agreement import Given, agreements, votes_of
 from medassay.review.form import FORMS
 from medassay.review.sampling import sample_size
 from medassay.review.store import accounts, frozen, reading, studies, tickets
 from medassay.review.store.schema import Study
-from medassay.review.store.trail import accesses, trail_of
+from medassay.review.store.trail import accesses, line_record, trail_of
+from medassay.review.training import training_entries
 from medassay.statistic.agreement.votes import margin_of_error
 from medassay.statistic.draws import seed_of
 from medassay.web.pages.work import table
 from medassay.web.uploaded import read_upload
-from medassay.web.visit import Here, Number, Visit, refuse
+from medassay.web.visit import Forbidden, Here, Number, Visit
 
 _MOST_SHOWN = 500  # rows of one table; what is cut off is said
 
@@ -62,10 +62,11 @@ def make_study(visit: Here) -> Response:
                 seed=posted.get("seed", "")[:40] or "0",
                 overlap=_whole(posted.get("overlap", ""), "reviewers an item"),
                 settings=studies.Settings(
-                    due=posted.get("due", "")[:10],
+                    due=studies.checked_day(posted.get("due", "")),
                     protocol=posted.get("protocol", "")[:20_000],
                 ),
             )
+            studies.add_entries(db, study, training_entries(study.form), who=visit.who.name)
             accounts.grant(db, visit.who, study.id, "coordinator", who=visit.who.name)
             name = study.id
     except InputError as error:
@@ -91,9 +92,8 @@ def _progress(visit: Visit, status: int = 200, *, says: str = "", link: str = ""
         rows = reading.progress_of(db, visit.study.id)
         entries = reading.entries_of(db, visit.study.id)
         counts = reading.ticket_counts(db, visit.study)
-        given = _given(visit, db)
         study = db.get_one(Study, visit.study.id)
-    found = summary.standings(given)
+    found = summary.standings(_given(visit))
     return visit.page(
         "progress.html",
         status,
@@ -110,8 +110,14 @@ def _progress(visit: Visit, status: int = 200, *, says: str = "", link: str = ""
     )
 
 
-def _given(visit: Visit, db: Any) -> tuple[Any, ...]:
-    return _kept_given(visit.database, visit.study.id, reading.state_of(db, visit.study.id))
+def _state(visit: Visit) -> tuple[object, ...]:
+    with visit.database.read() as db:
+        return reading.state_of(db, visit.study.id)
+
+
+def _given(visit: Visit) -> tuple[Any, ...]:
+    """Return the last reviews of the study; outside of any transaction, since it opens one if need be."""
+    return _kept_given(visit.database, visit.study.id, _state(visit))
 
 
 @lru_cache(maxsize=16)
@@ -129,10 +135,12 @@ def _kept_agreement(
     with database.read() as db:
         form = FORMS[db.get_one(Study, study).form]
         overlap = db.get_one(Study, study).overlap
-        contents = {entry.id: entry.content for entry in reading.entries_of(db, study)}
-    given = _kept_given(database, study, state)
+        entries = {entry.id: entry for entry in reading.entries_of(db, study)}
+    given = [one for one in _kept_given(database, study, state) if one.entry in entries]
     seed = seed_of(study, form.name, "agreement", "review")
-    return agreements(form, contents, given, seed=seed), votes_of(form, given, overlap)
+    contents = {number: entry.content for number, entry in entries.items()}
+    places = {number: (entry.category, entry.iteration) for number, entry in entries.items()}
+    return agreements(form, contents, given, seed=seed), votes_of(form, places, given, overlap)
 
 
 def act(visit: Here) -> Response:
@@ -144,12 +152,7 @@ def act(visit: Here) -> Response:
             study = db.get_one(Study, visit.study.id)
             if do == "invite":
                 studies.refuse_closed(study)
-                token = accounts.invite(
-                    db, visit.posted.get("email", ""), who=who, study=study.id, role="reviewer"
-                )
-                path = f"/invite/{token}"
-                return_link = f"{_origin(visit)}{visit.url(path)}"
-                says = "Send this link to the reviewer. It works once, for seven days, and is shown only now."
+                return_link, says = _invite(visit, db, study.id)
             elif do == "assign":
                 made = studies.assign_all(db, study, who=who)
                 return_link, says = "", visit.say("{n} assignments were made.", n=made)
@@ -162,6 +165,21 @@ def act(visit: Here) -> Response:
     except (InputError, GateError) as error:
         return _progress(visit, 409, says=str(error))
     return _progress(visit, says=visit.say(says), link=return_link)
+
+
+def _invite(visit: Visit, db: Any, study: str) -> tuple[str, str]:
+    """Return the link for somebody who has no account yet, and what to do; who has one is given the role at once."""
+    email, who = accounts.checked_email(visit.posted.get("email", "")), visit.who.name
+    known = accounts.account_of(db, email)
+    if known is not None:
+        accounts.grant(db, known, study, "reviewer", who=who)
+        return "", "The role was given."
+    token = accounts.invite(db, email, who=who, study=study, role="reviewer")
+    path = f"/invite/{token}"
+    says = (
+        "Send this link to the reviewer. It works once, for seven days, and is shown only now."
+    )
+    return f"{_origin(visit)}{visit.url(path)}", says
 
 
 def _origin(visit: Visit) -> str:
@@ -208,17 +226,13 @@ def close_study(visit: Here) -> Response:
 
 def kept_agreement(visit: Visit) -> list[Any]:
     """Return the agreement on each aspect of a study."""
-    with visit.database.read() as db:
-        state = reading.state_of(db, visit.study.id)
-    return _kept_agreement(visit.database, visit.study.id, state)[0]
+    return _kept_agreement(visit.database, visit.study.id, _state(visit))[0]
 
 
 def agreement_page(visit: Here) -> Response:
     """Show agreement by aspect and qualification, and how many found each item right."""
-    with visit.database.read() as db:
-        state = reading.state_of(db, visit.study.id)
-        given = _given(visit, db)
-    found, votes = _kept_agreement(visit.database, visit.study.id, state)
+    given = _given(visit)
+    found, votes = _kept_agreement(visit.database, visit.study.id, _state(visit))
     return visit.page(
         "agreement.html",
         found=found,
@@ -231,8 +245,8 @@ def agreement_page(visit: Here) -> Response:
 
 def items_page(visit: Here) -> Response:
     """List the items that were rated low; reviews unfold for those who may read them, without names."""
+    given = _given(visit)
     with visit.database.read() as db:
-        given = _given(visit, db)
         entries = {entry.id: entry for entry in reading.entries_of(db, visit.study.id)}
         states = {
             entry.id: ticket.state for ticket, entry in reading.tickets_of(db, visit.study.id)
@@ -280,8 +294,8 @@ def _may_read(visit: Visit) -> bool:
 def reviews_page(visit: Here, n: Number) -> Response:
     """Show all reviews of one item, every revision, without names."""
     if not _may_read(visit):
-        raise refuse(
-            visit, "The study is open: nobody but auditors reads reviews before it is closed."
+        raise Forbidden(
+            "The study is open: nobody but auditors reads reviews before it is closed."
         )
     with visit.database.read() as db:
         entry = studies.entry_at(db, visit.study.id, n)
@@ -290,7 +304,7 @@ def reviews_page(visit: Here, n: Number) -> Response:
             (t for t, one in reading.tickets_of(db, visit.study.id) if one.id == entry.id), None
         )
         steps = [] if ticket is None else tickets.steps_of(db, ticket)
-    names = {one.reviewer: frozen.reviewer_name(visit.study, one.reviewer) for one in given}
+        names = frozen.pseudonyms(db, visit.study.id)
     return visit.page(
         "reviews.html",
         entry=entry,
@@ -318,8 +332,7 @@ def trends_page(visit: Here) -> Response:
 def _trend(visit: Visit) -> tuple[list[summary.Point], summary.By, str, list[str]]:
     """Return the points that the address asks for, by what, of which aspect, and all aspects."""
     asked = visit.request.query_params
-    with visit.database.read() as db:
-        state = reading.state_of(db, visit.study.id)
+    state = _state(visit)
     aspects = summary.scored_aspects(_kept_given(visit.database, visit.study.id, state))
     known: tuple[summary.By, ...] = ("all", "category", "qualification")
     by = next((one for one in known if one == asked.get("by")), known[0])
@@ -392,15 +405,19 @@ def export_csv(visit: Here) -> Response:
             one["submitted_at"],
             aspect,
             score,
-            one["review"]["comment"],
+            " / ".join(given.comments),
+            (given.harm or {}).get("severity", ""),
+            " / ".join(one["review"].get("correction", {}).values()),
+            one["review"].get("source", ""),
         ]
         for one in frozen_part["reviews"]
         if one["latest"] and not entries[one["entry"]]["training"]
-        for aspect, score in one["review"]["scores"].items()
+        for given in [Given(entry=0, reviewer=0, qualification="", content=one["review"])]
+        for aspect, score in given.scores.items()
     ]
     header = [
         *("entry", "item", "category", "iteration", "reviewer", "qualification"),
-        *("submitted_at", "aspect", "score", "comment"),
+        *("submitted_at", "aspect", "score", "comment", "harm", "correction", "source"),
     ]
     return table(visit, "reviews.csv", header, rows)
 
@@ -408,7 +425,7 @@ def export_csv(visit: Here) -> Response:
 def exported(visit: Visit) -> dict[str, Any]:
     """Return a closed study as it is exported; refuse an open one."""
     if visit.study.closed_at is None:
-        raise refuse(visit, "The study is open: its reviews are exported after closing.")
+        raise Forbidden("The study is open: its reviews are exported after closing.")
     with visit.database.write() as db:
         study = db.get_one(Study, visit.study.id)
         return frozen.export_document(db, study, who=visit.who.name)
@@ -417,17 +434,9 @@ def exported(visit: Visit) -> dict[str, Any]:
 def log_page(visit: Here) -> Response:
     """Show who opened what in a study, and the trail of what was done."""
     with visit.database.read() as db:
-        seen = accesses(db, study=visit.study.id, most=_MOST_SHOWN)
-        lines = trail_of(db, visit.study.id, most=_MOST_SHOWN)
+        seen = accesses(db, studies=[visit.study.id], most=_MOST_SHOWN)
+        lines = trail_of(db, [visit.study.id], most=_MOST_SHOWN)
         names = accounts.names_of(db, {one.account_id for one in seen})
-    return visit.page("log.html", seen=seen, lines=[_line(one) for one in lines], names=names)
-
-
-def _line(line: Any) -> dict[str, Any]:
-    known = ("event", "at", "who", "study")
-    rest = {key: value for key, value in line.record.items() if key not in known}
-    return {
-        **{key: line.record[key] for key in known},
-        "detail": json.dumps(rest, ensure_ascii=False)[:500],
-        "hash": line.hash,
-    }
+    return visit.page(
+        "log.html", seen=seen, lines=[line_record(one) for one in lines], names=names
+    )

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Path
@@ -22,7 +23,7 @@ Token = Annotated[str, Path(max_length=100)]
 def sign_in_page(visit: Here) -> Response:
     """Show the sign-in."""
     if visit.account is not None:
-        return visit.to("/")
+        return visit.to(own_page(visit.request.query_params.get("next", "/")))
     return show_sign_in(visit, next_page=visit.request.query_params.get("next", ""))
 
 
@@ -35,9 +36,7 @@ def show_sign_in(
     kept: Mapping[str, str] | None = None,
 ) -> Response:
     """Return the sign-in page; `kept` is what was posted when the session had ended."""
-    held = {
-        k: v for k, v in (kept or {}).items() if k not in ("csrf", "password", "email", "kept")
-    }
+    held = sent_again(kept or {})
     return visit.page(
         "login.html",
         status,
@@ -46,6 +45,11 @@ def show_sign_in(
         email=visit.posted.get("email", ""),
         kept=json.dumps(held) if held else "",
     )
+
+
+def sent_again(posted: Mapping[str, str]) -> dict[str, str]:
+    """Return what was posted, to be sent again: no tokens, no passwords."""
+    return {k: v for k, v in posted.items() if k not in ("csrf", "password", "kept", "next")}
 
 
 def own_page(path: str) -> str:
@@ -81,14 +85,35 @@ def sign_in(visit: Here) -> Response:
     if not accounts.is_password(account, password) or account is None:
         return again(401, visit.say("E-mail or password is wrong."))
     with visit.database.write() as db:
+        if visit.account is not None:
+            accounts.sign_out(db, visit.cookie)  # somebody else at the same browser
         token = accounts.end_try(db, account, tries, email)
-    if kept:
-        _keep_draft(visit, account, next_page, kept)
+    if kept and kept.get("owner", str(account.id)) == str(account.id):
+        return _with_session(
+            _send_again(visit, account, token, own_page(next_page), kept), token
+        )
     return _signed_in(visit, token, own_page(next_page))
 
 
+def _send_again(
+    visit: Visit, account: Account, token: str, path: str, kept: Mapping[str, str]
+) -> Response:
+    """Return a page with what somebody had written when their session ended: as a draft of an item, else to be sent again."""
+    mine = replace(visit, account=account, cookie=token)
+    place = _ITEM.fullmatch(path)
+    if place is not None and _keep_draft(account, visit, place, kept):
+        return visit.to(path)
+    says = (
+        "Your session had ended, so nothing was done. What you wrote is below: send it again."
+    )
+    return mine.page("resend.html", says=says, sent=sent_again(kept), target=visit.url(path))
+
+
 def _signed_in(visit: Visit, token: str, path: str) -> Response:
-    response = visit.to(path)
+    return _with_session(visit.to(path), token)
+
+
+def _with_session(response: Response, token: str) -> Response:
     keep(response, SESSION, token)
     drop(response, VISITOR)
     return response
@@ -105,23 +130,26 @@ def _kept(text: str) -> dict[str, str]:
     return {str(k): v for k, v in found.items() if isinstance(v, str)}
 
 
-def _keep_draft(visit: Visit, account: Account, path: str, kept: Mapping[str, str]) -> None:
-    """Save what somebody had filled in when their session ended as the draft of that item."""
-    place = _ITEM.fullmatch(path)
-    if place is None:
-        return
+def _keep_draft(
+    account: Account, visit: Visit, place: re.Match[str], kept: Mapping[str, str]
+) -> bool:
+    """Save what somebody had filled in as the draft of that item; whether that could be done."""
+    version = kept.get("version", "")
     try:
         with visit.database.write() as db:
             if db.get(Study, place["study"]) is None:
-                return
+                return False
             study = studies.held(db, place["study"])
             studies.refuse_closed(study)
             work = reviews.work_at(db, study, account.id, int(place["number"]), lock=True)
             known = work.form.known(work.content)
             fields = {name: text for name, text in kept.items() if name in known}
-            reviews.save_draft(work, db, fields, work.version)
+            reviews.save_draft(
+                work, db, fields, int(version) if version.isascii() and version.isdigit() else 0
+            )
     except MedassayError:
-        return  # not theirs, or gone meanwhile: there is no place to keep it
+        return False  # changed elsewhere, closed, or not theirs any more: it is shown to be sent again
+    return True
 
 
 def sign_out(visit: Here) -> Response:
@@ -141,14 +169,14 @@ def invitation_page(visit: Here, token: Token) -> Response:
         if found is None:
             return visit.page("ended.html", 404)
         known = accounts.account_of(db, found.email)
-    return _show_invitation(visit, found, known=known is not None)
+    return _show_invitation(visit, found, known=known)
 
 
 def _show_invitation(
     visit: Visit,
     found: Invitation,
     *,
-    known: bool,
+    known: Account | None,
     wrong: accounts.ProfileError | None = None,
     status: int = 200,
 ) -> Response:
@@ -156,7 +184,8 @@ def _show_invitation(
         "invite.html",
         status,
         invitation=found,
-        known=known,
+        known=known is not None,
+        mine=known is not None and visit.account is not None and known.id == visit.account.id,
         reviewer=found.role == "reviewer",
         qualifications=accounts.QUALIFICATIONS,
         agreement=accounts.AGREEMENT,
@@ -172,12 +201,13 @@ def accept_invitation(visit: Here, token: Token) -> Response:
         found = accounts.invitation(db, token)
         if found is None:
             return visit.page("ended.html", 404)
-        known = accounts.account_of(db, found.email) is not None
+        known = accounts.account_of(db, found.email)
     try:
         if visit.expired:
             raise accounts.ProfileError("", "This page had expired: send it again.")
         with visit.database.write() as db:
-            account = accounts.accept(db, token, profile)
+            own = None if visit.account is None else visit.account.id
+            account = accounts.accept(db, token, profile, signed_in=own)
             cookie = accounts.open_session(db, account)
     except accounts.ProfileError as error:
         return _show_invitation(visit, found, known=known, wrong=error, status=422)

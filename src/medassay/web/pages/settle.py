@@ -10,7 +10,7 @@ from medassay.review.form import FORMS
 from medassay.review.sampling import drawn
 from medassay.review.store import reading, studies, tickets
 from medassay.review.store.schema import Entry, Study
-from medassay.web.visit import Here, Number, Visit, refuse
+from medassay.web.visit import Forbidden, Here, Number, Visit
 
 _CHECKS = ("confirm", "return")  # what a second person may do
 
@@ -29,7 +29,7 @@ def tickets_page(visit: Here) -> Response:
 def _refuse_early_maintainer(visit: Visit) -> None:
     """Refuse maintainers while a study is open: they read no reviews before."""
     if "adjudicator" not in visit.roles and visit.study.closed_at is None:
-        raise refuse(visit, "The study is open: maintainers read its reviews after closing.")
+        raise Forbidden("The study is open: maintainers read its reviews after closing.")
 
 
 def ticket_page(visit: Here, n: Number) -> Response:
@@ -57,26 +57,39 @@ def _show(visit: Visit, n: int, status: int = 200, *, says: str = "") -> Respons
         content=entry.content,
         form=form,
         aspects=form.aspects(entry.content),
-        given=list(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", given, strict=False)),
+        given=[(letter_of(at), one) for at, one in enumerate(given)],
         differ=differing((*form.aspects(entry.content), *form.then), given),
         state=found[0].state if found else "",
         steps=steps,
         decision=decision,
         says=says,
         posted=visit.posted,
-        verdicts=tickets.VERDICTS,
-        of_bank=study.form in tickets.BANK_FORMS,
+        verdicts=tickets.VERDICTS.get(study.form, ()),
+        settled=bool(found) and found[0].state in ("checked", "released"),
         decides="adjudicator" in visit.roles,
         own=decision is not None and decision.account_id == visit.who.id,
         most=tickets.MOST_EXPERTS,
     )
 
 
+def letter_of(place: int) -> str:
+    """Return what a reviewer is called on one page.
+
+    Examples
+    --------
+    >>> letter_of(0), letter_of(25), letter_of(26)
+    ('A', 'Z', 'AA')
+    """
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    first, last = divmod(place, len(alphabet))
+    return (alphabet[first - 1] if first else "") + alphabet[last]
+
+
 def settle(visit: Here, n: Number) -> Response:
     """Decline, ask more reviewers, decide, or check: what the page asks for."""
     _refuse_early_maintainer(visit)
     if not visit.plays("adjudicator") and visit.posted.get("do") not in _CHECKS:
-        raise refuse(visit, "Adjudicators decide; maintainers only check what was decided.")
+        raise Forbidden("Adjudicators decide; maintainers only check what was decided.")
     try:
         with visit.database.write() as db:
             study = db.get_one(Study, visit.study.id)
@@ -92,7 +105,16 @@ def _act(visit: Visit, db: Any, study: Study, entry: Entry) -> None:
     do = posted.get("do", "")
     if do in _CHECKS:
         reason = posted.get("reason", "")
-        tickets.check(db, study, entry, by, confirmed=do == "confirm", reason=reason)
+        read = posted.get("decision", "")
+        tickets.check(
+            db,
+            study,
+            entry,
+            by,
+            decision=int(read) if read.isascii() and read.isdigit() and len(read) < 10 else 0,
+            confirmed=do == "confirm",
+            reason=reason,
+        )
         return
     if do == "decline":
         tickets.decline(db, study, entry, posted.get("reason", ""), by)

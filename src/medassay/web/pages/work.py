@@ -17,7 +17,12 @@ from medassay.review.store import accounts, reading, reviews, studies
 from medassay.review.store.schema import Study
 from medassay.web.visit import Here, Number, Visit
 
-_NOT_FIELDS = ("csrf", "version", "reason", "do")
+_NOT_FIELDS = ("csrf", "version", "do", "owner")
+
+
+def to_study(visit: Here) -> Response:
+    """Lead to a study whose address lacks its last stroke."""
+    return visit.to(f"/s/{visit.study.id}/")
 
 
 def study_page(visit: Here) -> Response:
@@ -61,7 +66,6 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
     problems: Iterable[Problem] = (),
     theirs: Mapping[str, str] | None = None,
     says: str = "",
-    reason: str = "",
 ) -> Response:
     found = list(problems)
     return visit.page(
@@ -77,7 +81,6 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
         wrong={problem.field: problem for problem in found},
         theirs=None if theirs is None else _told(work, theirs),
         says=says,
-        reason=reason,
         severities=SEVERITIES,
         marks=MARKS,
         queue=queue,
@@ -119,7 +122,10 @@ def send_item(visit: Here, n: Number) -> Response:
             study = studies.held(db, visit.study.id)
             work = reviews.work_at(db, study, visit.who.id, n, lock=True)
             queue = reviews.queue_of(db, study.id, visit.who.id)
-            return _first_duty(visit, work, queue) or _done(visit, db, study, work, queue)
+            if (duty := _first_duty(visit, work, queue)) is not None:
+                reviews.save_draft(work, db, fields, _whole(visit.posted.get("version", "")))
+                return duty
+            return _done(visit, db, study, work, queue)
     except reviews.Incomplete as error:
         return _again(visit, n, fields, 422, problems=error.problems)
     except reviews.ChangedElsewhere as error:
@@ -136,18 +142,19 @@ def _done(
     n, do = work.assignment.number, visit.posted.get("do", "submit")
     fields, version = _fields(visit), _whole(visit.posted.get("version", ""))
     here = f"/s/{study.id}/i/{n}"
+    if do in ("draft", "skip"):
+        studies.refuse_closed(study)
     if do == "draft":
         reviews.save_draft(work, db, fields, version)
         return visit.to(here)
     following = queue.after(n)
     if do == "skip":
-        if fields and version == work.version:
+        if fields != dict(work.fields):
             reviews.save_draft(work, db, fields, version)
         reviews.skip(db, study, work)
         following = following or n
     else:
-        reason = visit.posted.get("reason", "")
-        review = reviews.submit(db, study, work, fields, version=version, reason=reason)
+        review = reviews.submit(db, study, work, fields, version=version)
         if not review.complete or work.entry.training:
             return visit.to(here)
     return visit.to(
@@ -186,7 +193,6 @@ def _again(
         problems=problems,
         theirs=theirs,
         says=says,
-        reason=visit.posted.get("reason", ""),
     )
 
 

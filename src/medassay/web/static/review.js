@@ -14,7 +14,7 @@
   const place = `medassay ${document.body.dataset.user} ${form.dataset.item}`;
   const status = form.querySelector("[data-save]");
   const version = form.elements.version;
-  const hidden = ["csrf", "version", "do", "reason"];
+  const hidden = ["csrf", "version", "do", "owner"];
   const fields = () => {
     const found = {};
     for (const [name, value] of new FormData(form)) if (!hidden.includes(name) && value !== "") found[name] = value;
@@ -40,10 +40,12 @@
 
   // What was typed and the server does not have: from a lost connection, an ended session, a closed window.
   const before = kept(place);
-  if (before && status && !document.querySelector(".theirs") && !form.querySelector(".problem")) {
-    if (JSON.stringify(before.fields) === JSON.stringify(fields())) drop(place);
-    else if (Math.floor(before.version / 1e6) < Math.floor(Number(version.value) / 1e6)) drop(place); // submitted since
-    else { version.value = before.version; fill(before.fields); queueMicrotask(changed); }
+  const answered = document.querySelector('[role="alert"]'); // a page that shows what was posted: the server does not have it yet
+  if (answered && status) queueMicrotask(changed);
+  else if (before) {
+    const submitted = Math.floor(before.version / 1e6) < Math.floor(Number(version.value) / 1e6);
+    if (submitted || JSON.stringify(before.fields) === JSON.stringify(fields())) drop(place);
+    else { version.value = before.version; fill(before.fields); if (status) queueMicrotask(changed); }
   }
 
   let timer = 0, running = false, again = false, pause = 1000;
@@ -65,9 +67,12 @@
         if (JSON.stringify(fields()) === JSON.stringify(sent)) drop(place);
         else keep(place, { fields: fields(), version: saved.version });
         show("saved", form.dataset.saved.replace("{time}", new Date().toTimeString().slice(0, 5)));
-      } else if (reply.status === 401 || reply.status === 403) show("failed", form.dataset.ended, form.dataset.login);
-      else if (reply.status === 409) show("failed", form.dataset.elsewhere);
-      else throw new Error(String(reply.status));
+      } else if (reply.status === 401) show("failed", form.dataset.ended, form.dataset.login);
+      else if (reply.status >= 500 || reply.status === 429) throw new Error(String(reply.status));
+      else { // it will be refused again: say why, and keep what was typed
+        const said = (await reply.json().catch(() => ({}))).error ?? {};
+        show("failed", said.theirs ? form.dataset.elsewhere : said.message || form.dataset.failed, reply.status === 403 ? location.href : "");
+      }
     } catch {
       show("failed", form.dataset.failed);
       pause = Math.min(pause * 2, 30000);
@@ -102,7 +107,15 @@
   form.addEventListener("input", changed);
   form.addEventListener("submit", (event) => {
     clearTimeout(timer);
-    // The page leaves only when the server can be reached: what was typed stays until then.
+    // A save on its way comes first: it changes the version that this page is based on.
+    if (running) {
+      event.preventDefault();
+      again = false;
+      const by = event.submitter;
+      const wait = setInterval(() => { if (!running) { clearInterval(wait); clearTimeout(timer); form.requestSubmit(by); } }, 50);
+      return;
+    }
+    // A browser that knows it is offline stays on the page; of all else the copy in it is what comes back.
     if (!navigator.onLine) { event.preventDefault(); show("failed", form.dataset.failed); timer = setTimeout(save, 1000); }
   });
   window.addEventListener("online", () => { if (status?.dataset.save === "failed") save(); });
@@ -112,12 +125,12 @@
   const aspects = [...form.querySelectorAll("[data-aspect]")];
   let at = 0;
   const current = (step, focus = true) => {
-    at = Math.max(0, Math.min(aspects.length - 1, at + step));
+    at = Math.max(0, Math.min(aspects.length, at + step)); // behind the last one no key scores
     aspects.forEach((one, index) => one.classList.toggle("current", index === at));
     if (focus && aspects[at]) {
       (aspects[at].querySelector("input:checked") ?? aspects[at].querySelector("input"))?.focus({ preventScroll: true });
       aspects[at].scrollIntoView({ block: "nearest" });
-    }
+    } else if (focus) form.querySelector('button[value="submit"]')?.focus({ preventScroll: true });
   };
   aspects.forEach((one, index) => one.addEventListener("focusin", () => { at = index; current(0, false); }));
   const score = (key) => {
@@ -140,10 +153,10 @@
   };
   document.addEventListener("keydown", (event) => {
     const typing = event.target.matches('textarea, select, input:not([type="radio"]):not([type="checkbox"])');
+    if (document.querySelector("dialog[open]")) return;
     if ((event.ctrlKey || event.metaKey) && event.key === "Enter") { event.preventDefault(); press("submit"); return; }
     if (event.key === "Escape" && typing) { event.target.blur(); return; }
     if (typing || event.ctrlKey || event.metaKey || event.altKey || document.body.dataset.keys !== "on") return;
-    if (document.querySelector("dialog[open]")) return;
     if (/^[0-5]$/.test(event.key)) { event.preventDefault(); score(event.key); }
     else if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
   });

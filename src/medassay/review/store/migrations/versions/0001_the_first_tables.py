@@ -134,6 +134,7 @@ def upgrade() -> None:
         sa.Column("study_id", sa.Text(), nullable=False),
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("alias", sa.Integer(), nullable=False),
+        sa.Column("pseudonym", sa.Text(), nullable=False),
         sa.Column("trained_at", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(
             ["account_id"],
@@ -145,6 +146,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("study_id", "account_id", "role"),
+        sa.UniqueConstraint("study_id", "pseudonym"),
         sa.UniqueConstraint("study_id", "role", "alias"),
     )
     with op.batch_alter_table("right", schema=None) as batch_op:
