@@ -3,6 +3,8 @@
 import datetime as dt
 import json
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -510,3 +512,127 @@ def test_aggregates_reach_the_bank_and_its_page(database, tmp_path):
     (folder / "REVIEWS.json").write_text('{"reviews": [{"study": 1}]}')
     with pytest.raises(InputError, match=r"REVIEWS\.json: expected what"):
         load_bank(folder, lock=None)
+
+
+# What an attack and a reading found.
+
+
+def test_two_decisions_about_one_item_and_another_bank_are_refused(database, tmp_path):
+    items = makers.law_items()[:2]
+    bank = load_bank(makers.write_bank(tmp_path / "law", items), lock=None)
+    [first, _] = bank_entries(bank)
+    twice = [first, replace(first, iteration="2")]
+    with database.write() as db:
+        study, found = study_of(db, twice, "item")
+        with pytest.raises(InputError, match="already; nothing was added"):
+            studies.add_entries(db, study, [first], who="tests")
+        for entry in db.scalars(select(Entry).order_by(Entry.number)).all():
+            tickets.decide(
+                db, study, entry, {"verdict": "remove", "reason": "r"}, found["judy"]
+            )
+            step = tickets.last_decision(db, tickets.ticket_of(db, study, entry))
+            tickets.check(db, study, entry, found["jon"], decision=step.id, confirmed=True)
+    with pytest.raises(InputError, match="2 decisions about item"):
+        apply(database, tmp_path / "law", tmp_path)
+    with database.write() as db:
+        study = db.get_one(Study, "s")
+        study.settings = {**study.settings, "source": {"bank": "lex"}}
+    with pytest.raises(InputError, match="is the bank 'law'; reviewed was 'lex'"):
+        apply(database, tmp_path / "law", tmp_path)
+
+
+def test_a_removal_from_a_bank_that_never_had_the_item_is_no_removal(
+    database, decided, tmp_path
+):
+    other = makers.write_bank(tmp_path / "copy", [{**makers.law_items()[0], "id": "i9"}])
+    with pytest.raises(InputError, match="has no item"):
+        apply(database, other, tmp_path)
+
+
+def test_an_item_that_was_rewritten_under_the_same_revision_is_not_approved(
+    database, decided, tmp_path
+):
+    lines = [json.loads(line) for line in (decided / "items.jsonl").read_text().splitlines()]
+    lines[0]["question"] = "Something nobody saw?"
+    (decided / "items.jsonl").write_bytes(b"".join(canonical(one) + b"\n" for one in lines))
+    with pytest.raises(InputError, match="is not what was reviewed, under the same revision"):
+        apply(database, decided, tmp_path)
+
+
+def test_a_corrected_key_corrects_the_open_form_of_the_question(database, tmp_path):
+    closed = {
+        **makers.law_items()[0],
+        "id": "q-quiz",
+        "question": "Q?",
+        "options": ["a", "b"],
+        "expected": "A",
+        "meta": {"question": "q"},
+    }
+    opened = {
+        "id": "q-open",
+        "domain": "law",
+        "question": "Q?",
+        "answer_type": "open",
+        "reference": "a",
+        "source": "written for a test",
+        "meta": {"question": "q"},
+    }
+    bank = load_bank(makers.write_bank(tmp_path / "law", [closed, opened]), lock=None)
+    with database.write() as db:
+        study, found = study_of(
+            db, [one for one in bank_entries(bank) if one.item == "q-quiz"], "item"
+        )
+        settle(db, study, "q-quiz", found, verdict="correct", option="B")
+    apply(database, tmp_path / "law", tmp_path)
+    records = {
+        item.id: record for item, record in bank_records(load_bank(tmp_path / "law", lock=None))
+    }
+    assert (records["q-quiz"]["expected"], records["q-open"]["reference"]) == ("B", "b")
+    assert {record["revision"] for record in records.values()} == {2}
+
+
+def test_forged_and_unsealed_runs_are_not_reviewed(judged, tmp_path, cli):
+    forged = tmp_path / "forged"
+    shutil.copytree(judged.path, forged)
+    for file in forged.iterdir():
+        file.chmod(0o644)
+    text = (forged / "trials.jsonl").read_text()
+    (forged / "trials.jsonl").write_text(text.replace('"model":"m"', '"model":"n"', 1))
+    code, _, says = cli("review", "import", forged, "--study", "s")
+    assert code == 6, says
+    (forged / "seal.json").unlink()
+    code, _, says = cli("review", "import", forged, "--study", "s")
+    assert code == 3
+    assert "is not sealed" in says
+    code, told, says = cli(
+        "review", "import", judged.path, "--study", "s", "--n", "20", "--json"
+    )
+    assert (code, json.loads(told)["entries"]) == (0, 20), says
+
+
+def test_several_judges_of_one_answer_give_one_label(judged, database):
+    entries = [
+        one
+        for one in run_entries(judged, "judge")
+        if one.item == run_entries(judged, "judge")[0].item
+    ]
+    entries = [one for one in entries if one.hidden["trial"]["model"] == "m"]
+    assert len(entries) == 3  # three judges
+    with database.write() as db:
+        study, found = study_of(db, entries, "judge")
+        for _ in range(2):  # one's own rating, then what the judge said
+            review_all(
+                db,
+                study,
+                found["ada"],
+                lambda work: (
+                    {"agree": "yes"}
+                    if work.second
+                    else {
+                        **{f"fact-{f['id']}": "entail" for f in work.content["facts"]},
+                        "overall": "5",
+                    }
+                ),
+            )
+    rows = review_export.label_rows(exported(database))
+    assert len(rows) == len({(row["model"], row["item"], row["fact"]) for row in rows}) == 3

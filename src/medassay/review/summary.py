@@ -85,6 +85,7 @@ class Point:
     name: str
     mean: Estimate
     reviews: int
+    reviewers: int
 
 
 By = Literal["all", "category", "qualification"]
@@ -99,11 +100,13 @@ def scored_aspects(given: Sequence[Given]) -> list[str]:
 def trend(given: Sequence[Given], aspect: str, by: By, *, seed: int) -> list[Point]:
     """Return the mean score of an aspect by month, with intervals over entries: of all, of each category or each qualification."""
     rows: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    people: dict[tuple[str, str], set[int]] = defaultdict(set)
     for one in given:
         score = one.scores.get(aspect)
         if type(score) is int:
             name = "all" if by == "all" else str(getattr(one, by))
             rows[name, one.submitted_at[:7]].append((one.entry, score))
+            people[name, one.submitted_at[:7]].add(one.reviewer)
     return [
         Point(
             month=month,
@@ -115,6 +118,7 @@ def trend(given: Sequence[Given], aspect: str, by: By, *, seed: int) -> list[Poi
                 scale=_SCALE,
             ),
             reviews=len(found),
+            reviewers=len(people[name, month]),
         )
         for (name, month), found in sorted(rows.items())
     ]

@@ -501,7 +501,7 @@ def test_hostile_text_is_shown_and_never_runs(desk):
         assert page.status == 200
         for bad in ("<script>x", "<img src=x", "\u202e"):
             assert bad not in page.text
-    assert all("U+202E" in page.text for page in pages[:-1])
+    assert all("U+202E" in pages[at].text for at in (0, 2, 4))
 
 
 def test_a_review_is_revised_with_a_reason_and_the_earlier_one_stays(desk):

@@ -22,6 +22,8 @@ from medassay.web.pages.work import table
 from medassay.web.uploaded import read_upload
 from medassay.web.visit import Forbidden, Here, Number, Visit
 
+# Before closing coordinators see counts and agreement: no mean that is one person's score.
+_LEAST_TOGETHER = 2
 _MOST_SHOWN = 500  # rows of one table; what is cut off is said
 
 
@@ -237,7 +239,11 @@ def agreement_page(visit: Here) -> Response:
         "agreement.html",
         found=found,
         votes=votes,
-        groups=summary.by_qualification(given),
+        groups=[
+            one
+            for one in summary.by_qualification(given)
+            if _may_read(visit) or one.reviewers >= _LEAST_TOGETHER
+        ],
         least_all=visit.study.settings["least_all"],
         reviews=len(given),
     )
@@ -279,6 +285,7 @@ def items_page(visit: Here) -> Response:
         more=len(listed) - len(shown),
         every=every,
         reads=_may_read(visit),
+        least=1 if _may_read(visit) else _LEAST_TOGETHER,
     )
 
 
@@ -338,7 +345,9 @@ def _trend(visit: Visit) -> tuple[list[summary.Point], summary.By, str, list[str
     by = next((one for one in known if one == asked.get("by")), known[0])
     aspect = next((one for one in aspects if one == asked.get("aspect")), "")
     aspect = aspect or (aspects[0] if aspects else "")
-    return _kept_trend(visit.database, visit.study.id, state, by, aspect), by, aspect, aspects
+    points = _kept_trend(visit.database, visit.study.id, state, by, aspect)
+    least = 1 if _may_read(visit) else _LEAST_TOGETHER
+    return [one for one in points if one.reviewers >= least], by, aspect, aspects
 
 
 @lru_cache(maxsize=64)
