@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import jinja2
 from fastapi import Depends, HTTPException, Path, Request
@@ -20,6 +20,7 @@ from starlette.datastructures import UploadFile
 
 from medassay.errors import MedassayError
 from medassay.publication.page.html import neutral, visible
+from medassay.review.form import Form
 from medassay.review.store import accounts, trail
 from medassay.review.store.database import Database
 from medassay.review.store.schema import Account, Study
@@ -63,6 +64,26 @@ class Expired(MedassayError):
             "This page had expired, so nothing was done. What you wrote is below: send it again."
         )
         self.visit = visit
+
+
+class Shown(Protocol):
+    """An entry as a page shows it: under which form, with which content."""
+
+    @property
+    def form(self) -> Form:
+        """Return the form."""
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """Return what is shown."""
+
+
+@dataclass(frozen=True)
+class ShownEntry:
+    """An entry under its form."""
+
+    form: Form
+    content: Mapping[str, Any]
 
 
 @dataclass(kw_only=True)
@@ -120,6 +141,20 @@ class Visit:
         """Send the browser to another page of this server, by GET."""
         return RedirectResponse(self.url(path), status_code=303)
 
+    def label_of(self, shown: Shown, name: str) -> str:
+        """Return what an aspect is called beside its value: its fact or criterion, else its name."""
+        aspect = shown.form.aspect(shown.content, name)
+        return self.say(name) if aspect is None or not aspect.text else aspect.text
+
+    def words_of(self, shown: Shown, name: str, value: Any) -> str:
+        """Return a value of an aspect in words; scores as their numbers."""
+        aspect = shown.form.aspect(shown.content, name)
+        if value is None:
+            return self.say("cannot judge")
+        if aspect is None or aspect.level == "ordinal":
+            return str(value)
+        return self.say(dict(aspect.values).get(value, str(value)))
+
     def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page."""
         text = (
@@ -129,6 +164,8 @@ class Visit:
                 visit=self,
                 t=self.say,
                 url=self.url,
+                label_of=self.label_of,
+                words_of=self.words_of,
                 csrf=self.csrf,
                 title=TITLE,
                 languages=LANGUAGES,

@@ -91,6 +91,12 @@ class Form:
         """Return the aspects of the part that is to be filled in."""
         return self.then if second else self.aspects(content)
 
+    def aspect(self, content: Content, name: str) -> Aspect | None:
+        """Return an aspect by its name, None where the form has none so called."""
+        return next(
+            (one for one in (*self.aspects(content), *self.then) if one.name == name), None
+        )
+
     def known(self, content: Content) -> frozenset[str]:
         """Return the names of all fields that the form can have for an entry."""
         names = {"comment", "reason"}

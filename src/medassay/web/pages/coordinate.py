@@ -20,7 +20,7 @@ from medassay.statistic.agreement.votes import margin_of_error
 from medassay.statistic.draws import seed_of
 from medassay.web.pages.work import table
 from medassay.web.uploaded import read_upload
-from medassay.web.visit import Forbidden, Here, Number, Visit
+from medassay.web.visit import Forbidden, Here, Number, ShownEntry, Visit
 
 # Before closing coordinators see counts and agreement: no mean that is one person's score.
 _LEAST_TOGETHER = 2
@@ -275,6 +275,7 @@ def items_page(visit: Here) -> Response:
             {
                 "standing": one,
                 "entry": entries[one.entry],
+                "shown": ShownEntry(FORMS[visit.study.form], entries[one.entry].content),
                 "state": states.get(one.entry, ""),
                 "given": of[one.entry],
                 "due": reading.due_after(last[one.entry], again),
@@ -316,6 +317,7 @@ def reviews_page(visit: Here, n: Number) -> Response:
         "reviews.html",
         entry=entry,
         content=entry.content,
+        shown=ShownEntry(FORMS[visit.study.form], entry.content),
         given=given,
         names=names,
         steps=steps,

@@ -10,7 +10,7 @@ from medassay.review.form import FORMS
 from medassay.review.sampling import drawn
 from medassay.review.store import reading, studies, tickets
 from medassay.review.store.schema import Entry, Study
-from medassay.web.visit import Forbidden, Here, Number, Visit
+from medassay.web.visit import Forbidden, Here, Number, ShownEntry, Visit
 
 _CHECKS = ("confirm", "return")  # what a second person may do
 
@@ -55,6 +55,7 @@ def _show(visit: Visit, n: int, status: int = 200, *, says: str = "") -> Respons
         study=study,
         entry=entry,
         content=entry.content,
+        shown=ShownEntry(form, entry.content),
         form=form,
         aspects=form.aspects(entry.content),
         given=[(letter_of(at), one) for at, one in enumerate(given)],

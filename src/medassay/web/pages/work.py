@@ -12,7 +12,6 @@ from medassay.core.canonical import canonical
 from medassay.core.decision_graph import read_decision_graph
 from medassay.errors import GateError, InputError
 from medassay.review.form import MARKS, SEVERITIES, Problem
-from medassay.review.form.form import Aspect
 from medassay.review.store import accounts, reading, reviews, studies
 from medassay.review.store.schema import Study
 from medassay.web.visit import Here, Number, Visit
@@ -293,8 +292,3 @@ def plain_cell(value: Any) -> Any:
 
 def _as_file(visit: Visit, name: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="{visit.study.id}-{name}"'}
-
-
-def said_value(aspect: Aspect, value: Any) -> str:
-    """Return the words of a value of an aspect."""
-    return next((words for known, words in aspect.values if known == value), str(value))
