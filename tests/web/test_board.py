@@ -292,9 +292,11 @@ def test_it_fits_and_contrasts(browser, site, scheme, width):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation_on_any_page(browser, site, scheme):
-    """WCAG A and AA, with every section open."""
+    """WCAG A and AA, with every section open; in the dark what depends on colours."""
     source = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
     levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+    colours = ["color-contrast", "link-in-text-block"]
+    asked = {"runOnly": levels if scheme == "light" else colours, "resultTypes": ["violations"]}
     context = browser.new_context(viewport={"width": 1200, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     found = {}
@@ -302,8 +304,8 @@ def test_axe_finds_no_violation_on_any_page(browser, site, scheme):
         page.goto(path.as_uri())
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
         page.evaluate(source)
-        result = page.evaluate("levels => axe.run(document, {runOnly: levels})", levels)
-        assert len(result["passes"]) > 5, path
+        result = page.evaluate("asked => axe.run(document, asked)", asked)
+        assert len(result["passes"]) > (5 if scheme == "light" else 0), path
         for violation in result["violations"]:
             nodes = [node["html"][:160] for node in violation["nodes"][:2]]
             found[f"{path.relative_to(site)}: {violation['id']}"] = nodes
