@@ -188,7 +188,7 @@ class Votes:
 def votes_of(
     form: Form, places: Mapping[int, tuple[str, str]], given: Sequence[Given], overlap: int
 ) -> list[Votes]:
-    """Return how many of k reviewers found entries right: of all, of each category, of each iteration and both.
+    """Return how many of k reviewers found entries right: of all, of each category, and where there are several of each iteration.
 
     An entry counts with the votes of the k reviewers with the lowest numbers; those with fewer votes are counted as missing.
 
@@ -203,8 +203,10 @@ def votes_of(
         if (vote := is_right(form, one)) is not None:
             ballots[one.entry].append(vote)
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    several = len({iteration for _, iteration in places.values()}) > 1
     for entry, (category, iteration) in places.items():
-        for key in {(ALL, ALL), (category, ALL), (ALL, iteration), (category, iteration)}:
+        rounds = (ALL, iteration) if several else (ALL,)
+        for key in {(one, each) for one in (ALL, category) for each in rounds}:
             groups[key].append(entry)
     made = []
     for (category, iteration), entries in sorted(

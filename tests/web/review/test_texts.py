@@ -31,7 +31,7 @@ def _of_templates():
 
 def _of_code():
     """Yield the sentences that code hands to pages: arguments of calls that show them."""
-    shows = {"say", "Problem", "ProfileError", "refuse", "Expired", "Forbidden", "_page"}
+    shows = {"say", "Problem", "ProfileError", "Forbidden", "_page", "InputError", "GateError"}
     folders = (WEB, WEB.parent / "review" / "form", WEB.parent / "review" / "store")
     for path in (one for folder in folders for one in sorted(folder.rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -85,6 +85,11 @@ def _of_forms():
 
 USED = sorted({*_of_templates(), *_of_code(), *_of_forms()} - {""})
 ONLY_FOR_US = (
+    "--certificate",
+    "database: not an address",
+    "nothing to draw",
+    "no decision graph",
+    "`medassay review import`",
     "the server cannot store anything now",
     "HTTP",
     "served on this machine",

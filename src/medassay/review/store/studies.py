@@ -189,9 +189,7 @@ def refuse_closed(study: Study) -> None:
         When the study is closed.
     """
     if study.closed_at is not None:
-        raise GateError(
-            f"study '{study.id}' was closed on {study.closed_at[:10]}; nothing changes there any more"
-        )
+        raise GateError("the study was closed; nothing changes in it any more")
 
 
 def reviewers_of(db: Session, study: str) -> list[Account]:
