@@ -9,7 +9,7 @@ from medassay.review.store import reading, reviews, studies
 from medassay.review.store.accounts import AGREEMENT
 from medassay.review.store.database import now
 from medassay.review.store.schema import Study
-from medassay.web.pages import coordinate
+from medassay.web.pages import results
 from medassay.web.visit import Forbidden, Here, Number, Visit
 
 _Text = Annotated[str, Field(max_length=100_000)]
@@ -239,7 +239,7 @@ def agreement(
     visit: Here, aspect: Annotated[str, Query(max_length=200)] = ""
 ) -> list[AgreementRow]:
     """Return the agreement of reviewers, of one aspect or of all."""
-    found = coordinate.kept_agreement(visit)
+    found = results.kept_agreement(visit)
     return [
         AgreementRow(
             aspect=one.aspect,
@@ -258,4 +258,4 @@ def agreement(
 
 def export(visit: Here) -> dict[str, Any]:
     """Return a closed study with its reviews, its entries and what became of its tickets."""
-    return coordinate.exported(visit)
+    return results.exported(visit)

@@ -6,7 +6,7 @@ from typing import Any
 
 from medassay.review.store.accounts import ADMIN, CREATOR
 from medassay.web import api
-from medassay.web.pages import admin, audit, coordinate, door, settle, work
+from medassay.web.pages import admin, audit, coordinate, door, results, settle, work
 from medassay.web.visit import ACCOUNT, ANYONE
 
 R, A, C, M, U = "reviewer", "adjudicator", "coordinator", "maintainer", "auditor"
@@ -77,15 +77,15 @@ ROUTES: tuple[Route, ...] = (
     _route("GET", f"{_S}/progress", coordinate.progress_page, C, M, U),
     _route("POST", f"{_S}/progress", coordinate.act, C),
     _route("POST", f"{_S}/import", coordinate.bring_in, C, M),
-    _route("GET", f"{_S}/agreement", coordinate.agreement_page, C, U),
-    _route("GET", f"{_S}/items", coordinate.items_page, C, U),
-    _route("GET", f"{_S}/items/{{n}}", coordinate.reviews_page, C, M, U),
-    _route("GET", f"{_S}/trends", coordinate.trends_page, C, U),
-    _route("GET", f"{_S}/trends.svg", coordinate.trend_picture, C, U),
+    _route("GET", f"{_S}/agreement", results.agreement_page, C, U),
+    _route("GET", f"{_S}/items", results.items_page, C, U),
+    _route("GET", f"{_S}/items/{{n}}", results.reviews_page, C, M, U),
+    _route("GET", f"{_S}/trends", results.trends_page, C, U),
+    _route("GET", f"{_S}/trends.svg", results.trend_picture, C, U),
     _route("GET", f"{_S}/close", coordinate.close_page, C),
     _route("POST", f"{_S}/close", coordinate.close_study, C),
-    _route("GET", f"{_S}/export.json", coordinate.export_json, C, M, U),
-    _route("GET", f"{_S}/export.csv", coordinate.export_csv, C, M, U),
+    _route("GET", f"{_S}/export.json", results.export_json, C, M, U),
+    _route("GET", f"{_S}/export.csv", results.export_csv, C, M, U),
     _route("GET", f"{_S}/log", coordinate.log_page, C, U),
     _route("GET", f"{_API}/progress", api.progress, C, U),
     _route("GET", f"{_API}/agreement", api.agreement, C, U),

@@ -1,30 +1,22 @@
-"""What coordinators do: make a study, bring in items, invite, assign, look at progress and agreement, close."""
+"""What coordinators do: make a study, bring in items, invite, assign, look at progress, close."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from fastapi.responses import Response
 
-from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError, StatisticError
 from medassay.review import summary
-from medassay.review.agreement import Given, agreements, votes_of
 from medassay.review.form import FORMS
 from medassay.review.sampling import sample_size
-from medassay.review.store import accounts, frozen, reading, studies, tickets
+from medassay.review.store import accounts, frozen, reading, studies
 from medassay.review.store.schema import Study
 from medassay.review.store.trail import accesses, line_record, trail_of
 from medassay.review.training import training_entries
 from medassay.statistic.agreement.votes import margin_of_error
-from medassay.statistic.draws import seed_of
-from medassay.web.pages.work import table
+from medassay.web.pages.results import MOST_SHOWN, given_of_study
 from medassay.web.uploaded import read_upload
-from medassay.web.visit import Forbidden, Here, Number, ShownEntry, Visit
-
-# Before closing coordinators see counts and agreement: no mean that is one person's score.
-_LEAST_TOGETHER = 2
-_MOST_SHOWN = 500  # rows of one table; what is cut off is said
+from medassay.web.visit import Here, Visit
 
 
 def new_study_page(visit: Here) -> Response:
@@ -95,7 +87,7 @@ def _progress(visit: Visit, status: int = 200, *, says: str = "", link: str = ""
         entries = reading.entries_of(db, visit.study.id)
         counts = reading.ticket_counts(db, visit.study)
         study = db.get_one(Study, visit.study.id)
-    found = summary.standings(_given(visit))
+    found = summary.standings(given_of_study(visit))
     return visit.page(
         "progress.html",
         status,
@@ -110,39 +102,6 @@ def _progress(visit: Visit, status: int = 200, *, says: str = "", link: str = ""
         coordinates="coordinator" in visit.roles,
         brings="maintainer" in visit.roles,
     )
-
-
-def _state(visit: Visit) -> tuple[object, ...]:
-    with visit.database.read() as db:
-        return reading.state_of(db, visit.study.id)
-
-
-def _given(visit: Visit) -> tuple[Any, ...]:
-    """Return the last reviews of the study; outside of any transaction, since it opens one if need be."""
-    return _kept_given(visit.database, visit.study.id, _state(visit))
-
-
-@lru_cache(maxsize=16)
-def _kept_given(database: Any, study: str, state: tuple[object, ...]) -> tuple[Any, ...]:
-    """Return the last reviews of a study; read again only when one was added, withdrawn or the like."""
-    with database.read() as db:
-        return tuple(reading.given_of(db, study))
-
-
-@lru_cache(maxsize=16)
-def _kept_agreement(
-    database: Any, study: str, state: tuple[object, ...]
-) -> tuple[list[Any], list[Any]]:
-    """Return agreement and votes: resampled once, not for every reader."""
-    with database.read() as db:
-        form = FORMS[db.get_one(Study, study).form]
-        overlap = db.get_one(Study, study).overlap
-        entries = {entry.id: entry for entry in reading.entries_of(db, study)}
-    given = [one for one in _kept_given(database, study, state) if one.entry in entries]
-    seed = seed_of(study, form.name, "agreement", "review")
-    contents = {number: entry.content for number, entry in entries.items()}
-    places = {number: (entry.category, entry.iteration) for number, entry in entries.items()}
-    return agreements(form, contents, given, seed=seed), votes_of(form, places, given, overlap)
 
 
 def act(visit: Here) -> Response:
@@ -226,227 +185,11 @@ def close_study(visit: Here) -> Response:
     return visit.to(f"/s/{visit.study.id}/progress")
 
 
-def kept_agreement(visit: Visit) -> list[Any]:
-    """Return the agreement on each aspect of a study."""
-    return _kept_agreement(visit.database, visit.study.id, _state(visit))[0]
-
-
-def agreement_page(visit: Here) -> Response:
-    """Show agreement by aspect and qualification, and how many found each item right."""
-    given = _given(visit)
-    found, votes = _kept_agreement(visit.database, visit.study.id, _state(visit))
-    return visit.page(
-        "agreement.html",
-        found=found,
-        votes=votes,
-        groups=[
-            one
-            for one in summary.by_qualification(given)
-            if _may_read(visit) or one.reviewers >= _LEAST_TOGETHER
-        ],
-        least_all=visit.study.settings["least_all"],
-        reviews=len(given),
-    )
-
-
-def items_page(visit: Here) -> Response:
-    """List the items that were rated low; reviews unfold for those who may read them, without names."""
-    given = _given(visit)
-    with visit.database.read() as db:
-        entries = {entry.id: entry for entry in reading.entries_of(db, visit.study.id)}
-        states = {
-            entry.id: ticket.state for ticket, entry in reading.tickets_of(db, visit.study.id)
-        }
-    found = summary.standings(given)
-    every = visit.request.query_params.get("show") == "all"
-    listed = [one for one in found if every or one.any_low or one.flagged or one.harm]
-    listed.sort(key=lambda one: (not one.flagged, one.total or 15.0, one.lowest or 5))
-    again = visit.study.settings["again_months"]
-    shown = [one for one in listed if one.entry in entries][:_MOST_SHOWN]
-    of: dict[int, list[Any]] = {one.entry: [] for one in shown}
-    last: dict[int, str] = {}
-    for one in given:
-        last[one.entry] = max(last.get(one.entry, ""), one.submitted_at)
-        if one.entry in of and _may_read(visit):
-            of[one.entry].append(one)
-    return visit.page(
-        "items.html",
-        rows=[
-            {
-                "standing": one,
-                "entry": entries[one.entry],
-                "shown": ShownEntry(FORMS[visit.study.form], entries[one.entry].content),
-                "state": states.get(one.entry, ""),
-                "given": of[one.entry],
-                "due": reading.due_after(last[one.entry], again),
-            }
-            for one in shown
-        ],
-        counts=summary.counts(found),
-        more=len(listed) - len(shown),
-        every=every,
-        reads=_may_read(visit),
-        least=1 if _may_read(visit) else _LEAST_TOGETHER,
-    )
-
-
-def _may_read(visit: Visit) -> bool:
-    """Return whether somebody may read others' reviews: auditors always, coordinators and maintainers once the study is closed."""
-    if "auditor" in visit.roles:
-        return True
-    return visit.study.closed_at is not None and bool(
-        visit.roles & {"coordinator", "maintainer"}
-    )
-
-
-def reviews_page(visit: Here, n: Number) -> Response:
-    """Show all reviews of one item, every revision, without names."""
-    if not _may_read(visit):
-        raise Forbidden(
-            "The study is open: nobody but auditors reads reviews before it is closed."
-        )
-    with visit.database.read() as db:
-        entry = studies.entry_at(db, visit.study.id, n)
-        given = tickets.latest_of(db, entry)
-        ticket = next(
-            (t for t, one in reading.tickets_of(db, visit.study.id) if one.id == entry.id), None
-        )
-        steps = [] if ticket is None else tickets.steps_of(db, ticket)
-        names = frozen.pseudonyms(db, visit.study.id)
-    return visit.page(
-        "reviews.html",
-        entry=entry,
-        content=entry.content,
-        shown=ShownEntry(FORMS[visit.study.form], entry.content),
-        given=given,
-        names=names,
-        steps=steps,
-        form=FORMS[visit.study.form],
-    )
-
-
-def trends_page(visit: Here) -> Response:
-    """Show mean scores over time, by category and qualification."""
-    points, by, aspect, aspects = _trend(visit)
-    return visit.page(
-        "trends.html",
-        points=points[:_MOST_SHOWN],
-        by=by,
-        aspect=aspect,
-        aspects=aspects,
-        drawn=bool(points) and _can_draw(),
-    )
-
-
-def _trend(visit: Visit) -> tuple[list[summary.Point], summary.By, str, list[str]]:
-    """Return the points that the address asks for, by what, of which aspect, and all aspects."""
-    asked = visit.request.query_params
-    state = _state(visit)
-    aspects = summary.scored_aspects(_kept_given(visit.database, visit.study.id, state))
-    known: tuple[summary.By, ...] = ("all", "category", "qualification")
-    by = next((one for one in known if one == asked.get("by")), known[0])
-    aspect = next((one for one in aspects if one == asked.get("aspect")), "")
-    aspect = aspect or (aspects[0] if aspects else "")
-    points = _kept_trend(visit.database, visit.study.id, state, by, aspect)
-    least = 1 if _may_read(visit) else _LEAST_TOGETHER
-    return [one for one in points if one.reviewers >= least], by, aspect, aspects
-
-
-@lru_cache(maxsize=64)
-def _kept_trend(
-    database: Any, study: str, state: tuple[object, ...], by: summary.By, aspect: str
-) -> list[summary.Point]:
-    given = _kept_given(database, study, state)
-    return summary.trend(given, aspect, by, seed=seed_of(study, "trends", "time", "review"))
-
-
-def _can_draw() -> bool:
-    from medassay.publication.plot.figure import drawable
-
-    return drawable()
-
-
-def trend_picture(visit: Here) -> Response:
-    """Return the figure of mean scores over time."""
-    from medassay.publication.plot.catalog import PLOTS
-
-    points, _, aspect, _ = _trend(visit)
-    rows = [
-        {
-            "month": point.month,
-            "name": point.name or "–",
-            "mean": point.mean.value,
-            "lo": point.mean.lo,
-            "hi": point.mean.hi,
-            "reviews": point.reviews,
-        }
-        for point in points
-    ]
-    if not rows or not _can_draw():
-        raise InputError("nothing to draw")
-    figure = PLOTS["review_trend"](rows, aspect=aspect)
-    dark = visit.request.query_params.get("dark") == "1"
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    headers = {"content-security-policy": policy}
-    return Response(figure.svg(dark=dark), media_type="image/svg+xml", headers=headers)
-
-
-def export_json(visit: Here) -> Response:
-    """Return a closed study as JSON."""
-    return Response(
-        canonical(exported(visit)),
-        media_type="application/json",
-        headers={"content-disposition": f'attachment; filename="{visit.study.id}.json"'},
-    )
-
-
-def export_csv(visit: Here) -> Response:
-    """Return the last reviews of a closed study as a table, a line for every score."""
-    frozen_part = exported(visit)["frozen"]
-    entries = {entry["number"]: entry for entry in frozen_part["entries"]}
-    people = {one["reviewer"]: one for one in frozen_part["reviewers"]}
-    rows = [
-        [
-            one["entry"],
-            entries[one["entry"]]["item"],
-            entries[one["entry"]]["category"],
-            entries[one["entry"]]["iteration"],
-            one["reviewer"],
-            people.get(one["reviewer"], {}).get("qualification", ""),
-            one["submitted_at"],
-            aspect,
-            score,
-            " / ".join(given.comments),
-            (given.harm or {}).get("severity", ""),
-            " / ".join(one["review"].get("correction", {}).values()),
-            one["review"].get("source", ""),
-        ]
-        for one in frozen_part["reviews"]
-        if one["latest"] and not entries[one["entry"]]["training"]
-        for given in [Given(entry=0, reviewer=0, qualification="", content=one["review"])]
-        for aspect, score in given.scores.items()
-    ]
-    header = [
-        *("entry", "item", "category", "iteration", "reviewer", "qualification"),
-        *("submitted_at", "aspect", "score", "comment", "harm", "correction", "source"),
-    ]
-    return table(visit, "reviews.csv", header, rows)
-
-
-def exported(visit: Visit) -> dict[str, Any]:
-    """Return a closed study as it is exported; refuse an open one."""
-    if visit.study.closed_at is None:
-        raise Forbidden("The study is open: its reviews are exported after closing.")
-    with visit.database.write() as db:
-        study = db.get_one(Study, visit.study.id)
-        return frozen.export_document(db, study, who=visit.who.name)
-
-
 def log_page(visit: Here) -> Response:
     """Show who opened what in a study, and the trail of what was done."""
     with visit.database.read() as db:
-        seen = accesses(db, studies=[visit.study.id], most=_MOST_SHOWN)
-        lines = trail_of(db, [visit.study.id], most=_MOST_SHOWN)
+        seen = accesses(db, studies=[visit.study.id], most=MOST_SHOWN)
+        lines = trail_of(db, [visit.study.id], most=MOST_SHOWN)
         names = accounts.names_of(db, {one.account_id for one in seen})
     return visit.page(
         "log.html", seen=seen, lines=[line_record(one) for one in lines], names=names
