@@ -104,12 +104,12 @@ def invite(
     from medassay.errors import UsageError as Wrong
 
     with _open(database, make=True) as opened:
-        from medassay.review.store import accounts
+        from medassay.review.store import accounts, links
 
         if bool(study_name) == (role in (accounts.ADMIN, accounts.CREATOR)):
             raise Wrong("a role in a study needs --study; admin and creator are of the server")
         with opened.write() as db:
-            token = accounts.invite(db, email, who=_WHO, study=study_name or None, role=role)
+            token = links.invite(db, email, who=_WHO, study=study_name or None, role=role)
         link = f"{url.rstrip('/')}/invite/{token}"
         if out.json:
             out.document({"email": email, "role": role, "study": study_name, "link": link})

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from medassay.errors import InputError, UnavailableError
-from medassay.review.store import accounts
+from medassay.review.store import accounts, links
 from medassay.review.store.database import Database
 from medassay.web.guard import is_loopback
 from medassay.web.settings import Settings
@@ -55,7 +55,7 @@ def serve_app(
     address = settings.origin or f"{scheme}://{shown}:{port}"
     with database.write() as db:
         if not accounts.has_admin(db):
-            token = accounts.invite_first(db)
+            token = links.invite_first(db)
             say("nobody administers this server yet; this link works once, for seven days:")
             result(f"{address}{settings.root_path}/invite/{token}")
     say(f"medassay review: {address}{settings.root_path}/ (Ctrl-C stops)")

@@ -21,7 +21,7 @@ from starlette.datastructures import UploadFile
 from medassay.errors import MedassayError
 from medassay.publication.page.html import neutral, visible
 from medassay.review.form import Form
-from medassay.review.store import accounts, trail
+from medassay.review.store import accounts, sessions, trail
 from medassay.review.store.database import Database
 from medassay.review.store.schema import Account, Study
 from medassay.web.settings import TITLE, Settings
@@ -283,7 +283,7 @@ def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> Visi
     """Return who makes a request, in which study and in which roles."""
     cookie = request.cookies.get(SESSION, "")
     name = request.path_params.get("study", "")
-    account = accounts.session_of(db, cookie) if cookie else None
+    account = sessions.session_of(db, cookie) if cookie else None
     study = None
     roles: set[str] = set()
     if account is not None:
@@ -321,7 +321,7 @@ def _log(visit: Visit, db: Session, *, allowed: bool) -> int:
         "method": visit.request.method,
         "path": "".join(c if c.isascii() and c.isprintable() else "?" for c in path),
     }
-    accounts.touch(db, visit.cookie)
+    sessions.touch(db, visit.cookie)
     return trail.log_access(db, seen, allowed=allowed)
 
 

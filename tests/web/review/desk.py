@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from medassay.review.store import accounts, studies
+from medassay.review.store import accounts, sessions, studies
 from medassay.review.store.database import now
 from medassay.review.store.schema import Account
 from medassay.review.store.studies import NewEntry
@@ -127,7 +127,7 @@ def furnish(  # noqa: PLR0913 -- what studies differ in
 def cookie_of(database, name):
     """Return the session cookie of somebody, as if they had just signed in."""
     with database.write() as db:
-        return accounts.open_session(db, accounts.account_of(db, f"{name}@example.org"))
+        return sessions.open_session(db, accounts.account_of(db, f"{name}@example.org"))
 
 
 @dataclass

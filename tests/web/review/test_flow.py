@@ -11,12 +11,22 @@ from tests.web.review.desk import GOOD, PASSWORD, Client, entry, furnish, questi
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.errors import GateError
-from medassay.review.store import accounts, frozen, reviews, studies, tickets, trail
+from medassay.review.store import (
+    accounts,
+    frozen,
+    links,
+    reviews,
+    sessions,
+    studies,
+    tickets,
+    trail,
+)
 from medassay.review.store.database import later, now, open_database
 from medassay.review.store.schema import (
     Account,
     Assignment,
     Entry,
+    Failure,
     Invitation,
     Review,
     SignIn,
@@ -70,7 +80,7 @@ def problems(reply):
 
 def invitation(desk, study, email, role="reviewer"):
     with desk.database.write() as db:
-        return accounts.invite(db, email, who="tests", study=study, role=role)
+        return links.invite(db, email, who="tests", study=study, role=role)
 
 
 # The way in.
@@ -98,7 +108,7 @@ def test_the_first_start_gives_one_link_that_makes_one_admin(tmp_path, serve):
 def _first_link(tmp_path, server):
     database = open_database(str(tmp_path / "first.sqlite"))
     with database.write() as db:  # the printed one is a hash here: print another like it
-        found = accounts.invite_first(db)
+        found = links.invite_first(db)
     database.close()
     return found
 
@@ -140,7 +150,7 @@ def test_a_link_ends_after_seven_days(desk):
     study = desk.study(n=1)
     token = invitation(desk, study, "late@example.org")
     with desk.database.write() as db:
-        found = db.get(Invitation, accounts.digest(token))
+        found = db.get(Invitation, sessions.digest(token))
         assert found.ends_at == later(found.made_at, days=7)
         found.ends_at = later(now(), seconds=-1)
     client = Client(desk.url)
@@ -178,7 +188,7 @@ def test_sign_in_slows_after_five_failures_and_says_nothing_of_who_is_there(desk
     assert replies[0] == replies[1]
     desk.study(n=1)
     with desk.database.write() as db:
-        db.execute(update(accounts.Failure).values(at=later(now(), minutes=-20)))
+        db.execute(update(Failure).values(at=later(now(), minutes=-20)))
     assert client.post("/login", email="ben@example.org", password=PASSWORD).status == 303
 
 
@@ -197,7 +207,7 @@ def test_a_disabled_account_is_out_at_once(desk):
 def test_a_session_ends_after_twelve_idle_hours(desk):
     desk.study(n=1)
     client = desk.client("ben")
-    token = accounts.digest(client.cookies[SESSION])
+    token = sessions.digest(client.cookies[SESSION])
     with desk.database.write() as db:
         db.get(SignIn, token).seen_at = later(now(), hours=-11)
     assert client.get("/").status == 200
@@ -349,7 +359,7 @@ def test_what_was_written_survives_the_end_of_the_session(desk):
     lou = desk.client("lou")
     page = lou.get(f"/s/{study}/i/1")
     with desk.database.write() as db:
-        db.delete(db.get(SignIn, accounts.digest(lou.cookies[SESSION])))
+        db.delete(db.get(SignIn, sessions.digest(lou.cookies[SESSION])))
     fields = {**GOOD, "comment": "<b>kept & safe</b>"}
     reply = lou.post(f"/s/{study}/i/1", version=page.version, do="submit", **fields)
     assert reply.status == 401
@@ -967,7 +977,7 @@ def test_many_tries_at_once_are_slowed_like_one_after_the_other(desk):
     for one in threads:
         one.join()
     with desk.database.write() as db:
-        db.execute(update(accounts.Failure).values(at=later(now(), minutes=-20)))
+        db.execute(update(Failure).values(at=later(now(), minutes=-20)))
     assert set(codes) == {401, 429}
     assert codes.count(401) <= 12  # five, and what PostgreSQL lets pass at the very same moment
 
@@ -994,15 +1004,13 @@ def test_what_a_coordinator_sees_follows_what_was_withdrawn(desk):
 def test_a_link_that_gives_a_role_takes_no_account_over(desk):
     study = desk.study(n=1)
     with desk.database.write() as db:
-        token = accounts.invite(
-            db, "root@example.org", who="tests", study=study, role="reviewer"
-        )
+        token = links.invite(db, "root@example.org", who="tests", study=study, role="reviewer")
     thief = Client(desk.url)
     assert "sign in, then open the link again" in thief.get(f"/invite/{token}").text
     assert thief.post(f"/invite/{token}", **PERSON).status == 422
     assert thief.get("/admin/users").status == 303
     with desk.database.read() as db:
-        assert accounts.is_password(accounts.account_of(db, "root@example.org"), PASSWORD)
+        assert sessions.is_password(accounts.account_of(db, "root@example.org"), PASSWORD)
     root = desk.client("root")
     root.get(f"/invite/{token}")
     assert root.post(f"/invite/{token}").goes_to == f"/s/{study}/"  # whom it names, signed in
@@ -1017,12 +1025,12 @@ def test_a_link_that_gives_a_role_takes_no_account_over(desk):
 
 def test_a_second_first_link_makes_no_second_admin(small):
     with small.write() as db:
-        tokens = [accounts.invite_first(db) for _ in range(2)]
+        tokens = [links.invite_first(db) for _ in range(2)]
         profile = accounts.Profile(name="Root", password=PASSWORD, email="root@example.org")
-        accounts.accept(db, tokens[0], profile)
+        links.accept(db, tokens[0], profile)
         other = accounts.Profile(name="Thief", password=PASSWORD, email="thief@example.org")
         with pytest.raises(accounts.ProfileError, match="has an admin by now"):
-            accounts.accept(db, tokens[1], other)
+            links.accept(db, tokens[1], other)
 
 
 def test_what_one_wrote_reaches_no_other_who_signs_in_behind_them(desk):

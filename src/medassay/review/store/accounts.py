@@ -1,46 +1,22 @@
-"""Accounts, one-use links, sessions, and the slowing of sign-ins that fail."""
+"""Accounts, what people say of themselves, and their roles."""
 
-import datetime as dt
-import hashlib
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, or_, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from medassay.errors import InputError
-from medassay.review.store.database import later, now
-from medassay.review.store.schema import (
-    ROLES,
-    Account,
-    Assignment,
-    Draft,
-    Failure,
-    Invitation,
-    Review,
-    Right,
-    SignIn,
-    Study,
-)
+from medassay.review.store.database import now
+from medassay.review.store.schema import ROLES, Account, Assignment, Draft, Review, Right, Study
+from medassay.review.store.sessions import MOST_PASSWORD, end_sessions
 from medassay.review.store.trail import note
 
-if TYPE_CHECKING:
-    from argon2 import PasswordHasher
-
-LINK_DAYS = 7
-IDLE_HOURS = 12
 LEAST_PASSWORD = 12
-MOST_PASSWORD = 200
 QUALIFICATIONS = ("student", "physician", "specialist")
 ADMIN, CREATOR = "admin", "creator"  # what a link may give besides a role in a study
 AGREEMENT = "1"  # version of the confidentiality agreement
-_FREE_FAILURES = 5
-_FORGET_MINUTES = 15
-_MOST_WAIT = {"account": 60, "address": 900}  # seconds
-_SEEN_EVERY = 300  # seconds: the time of last use is kept so exactly, not at every request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,24 +30,6 @@ class Profile:
     specialty: str = ""
     years: str = ""
     agreed: bool = False
-
-
-@lru_cache(maxsize=1)
-def _hasher() -> "PasswordHasher":
-    from argon2 import PasswordHasher
-
-    return PasswordHasher()
-
-
-@lru_cache(maxsize=1)
-def _nobody() -> str:
-    """Return the hash that is checked for accounts that are not there: they take as long as others."""
-    return _hasher().hash(secrets.token_hex())
-
-
-def digest(token: str) -> str:
-    """Return what the database keeps of a link or a cookie."""
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 def checked_email(text: str) -> str:
@@ -89,142 +47,6 @@ def checked_email(text: str) -> str:
     return found
 
 
-def invite(
-    db: Session, email: str, *, who: str, study: str | None = None, role: str = ""
-) -> str:
-    """Return the token of a new link; the database keeps only its hash.
-
-    Parameters
-    ----------
-    role : a role in `study`, or `admin`, or `creator` (of studies); empty for a new password alone
-
-    Raises
-    ------
-    InputError
-        When the study or role is not known.
-    """
-    if study is not None and db.get(Study, study) is None:
-        raise InputError(f"no study '{study}'; `medassay review study list` names them")
-    if (role not in ROLES) if study is not None else role not in ("", ADMIN, CREATOR):
-        known = ROLES if study is not None else (ADMIN, CREATOR)
-        raise InputError(f"role '{role}'; expected {', '.join(known)}")
-    address = checked_email(email)
-    if study is not None and (known_account := account_of(db, address)):
-        refuse_both(db, known_account.id, study, role)
-    token = secrets.token_urlsafe(32)
-    time = now()
-    db.add(
-        Invitation(
-            token=digest(token),
-            email=address,
-            study=study,
-            role=role,
-            made_at=time,
-            ends_at=later(time, days=LINK_DAYS),
-        )
-    )
-    note(db, "invited", who=who, study=study, email=address, role=role)
-    return token
-
-
-def invite_first(db: Session) -> str:
-    """Return the token of the link by which the first admin chooses an address and a password."""
-    token, time = secrets.token_urlsafe(32), now()
-    db.add(
-        Invitation(
-            token=digest(token),
-            email="",
-            role=ADMIN,
-            made_at=time,
-            ends_at=later(time, days=LINK_DAYS),
-        )
-    )
-    note(db, "invited", who="the first start", study=None, email="", role=ADMIN)
-    return token
-
-
-def invitation(db: Session, token: str) -> Invitation | None:
-    """Return a link that can still be used."""
-    found = db.get(Invitation, digest(token))
-    if found is None or found.used_at is not None or found.ends_at < now():
-        return None
-    return found
-
-
-def accept(
-    db: Session, token: str, profile: Profile, *, signed_in: int | None = None
-) -> Account:
-    """Return the account of an accepted invitation: a new one, or one that is there with its new role or password.
-
-    A link that gives a role gives it to whoever it names and nobody else: an account that is there accepts it signed in. Only the link
-    to a new password, which admins alone can make, changes a password.
-
-    Parameters
-    ----------
-    signed_in : the account that opened the link, if any
-
-    Raises
-    ------
-    ProfileError
-        Saying what is missing; `field` names it.
-    """
-    found = db.get(Invitation, digest(token), with_for_update=True)
-    if found is None or found.used_at is not None or found.ends_at < now():
-        raise ProfileError("", "This link was used or has ended; ask for a new one.")
-    if not found.email and has_admin(db):
-        raise ProfileError("", "This server has an admin by now; ask them for a link.")
-    email = found.email or _own_email(db, profile)
-    account = account_of(db, email)
-    if account is None:
-        account = _new_account(db, email, profile, reviewer=found.role == "reviewer")
-    elif not found.role:
-        check_password(profile.password)
-        account.password = _hasher().hash(profile.password)
-        end_sessions(db, account.id)
-    elif account.id != signed_in:
-        raise ProfileError(
-            "", "There is an account under this address: sign in, then open the link again."
-        )
-    account.admin = account.admin or found.role == ADMIN
-    account.may_create = account.may_create or found.role == CREATOR
-    found.used_at = now()
-    if found.study is not None:
-        try:
-            grant(db, account, found.study, found.role, who=account.name)
-        except InputError as error:
-            raise ProfileError("", str(error)) from None
-    note(db, "accepted", who=account.name, study=found.study, role=found.role)
-    return account
-
-
-def _new_account(db: Session, email: str, profile: Profile, *, reviewer: bool) -> Account:
-    check_profile(profile, reviewer=reviewer)
-    account = Account(
-        email=email,
-        name=" ".join(profile.name.split()),
-        password=_hasher().hash(profile.password),
-        made_at=now(),
-    )
-    if reviewer:
-        _qualify(account, profile)
-    db.add(account)
-    db.flush()
-    return account
-
-
-def _own_email(db: Session, profile: Profile) -> str:
-    """Return the address that the first admin chose; an account that is there is not taken over."""
-    try:
-        email = checked_email(profile.email)
-    except InputError:
-        raise ProfileError(
-            "email", "Write your e-mail address, such as ada@example.org."
-        ) from None
-    if account_of(db, email) is not None:
-        raise ProfileError("email", "There is an account under this address already.")
-    return email
-
-
 def qualify(db: Session, account_id: int, profile: Profile) -> None:
     """Keep what a reviewer says of themselves, and that they agreed.
 
@@ -239,11 +61,12 @@ def qualify(db: Session, account_id: int, profile: Profile) -> None:
     if told != (account.qualification, account.specialty, account.years) or (
         account.agreement != AGREEMENT
     ):
-        _qualify(account, profile)
+        set_qualification(account, profile)
         note(db, "qualified", who=account.name, qualification=told[0], agreement=AGREEMENT)
 
 
-def _qualify(account: Account, profile: Profile) -> None:
+def set_qualification(account: Account, profile: Profile) -> None:
+    """Put what a reviewer says of themselves, checked before, into their account."""
     account.qualification = profile.qualification
     account.specialty = " ".join(profile.specialty.split())
     account.years = int(profile.years)
@@ -373,123 +196,6 @@ def account_of(db: Session, email: str) -> Account | None:
 def has_admin(db: Session) -> bool:
     """Return whether anybody administers the app yet."""
     return db.scalar(select(Account.id).where(Account.admin, ~Account.disabled)) is not None
-
-
-def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
-    """Return how many seconds must pass before a try to sign in, and the tries noted now where none must.
-
-    A try is noted as failed before the password is looked at, and taken back when it was right: many at once are slowed like one after
-    the other.
-    """
-    at = now()
-    if (
-        db.get_bind().dialect.name == "postgresql"
-    ):  # one after the other; SQLite's writers are so anyway
-        key = int(_failure_keys(email, "")["account"][:15], 16)
-        db.execute(select(func.pg_advisory_xact_lock(key)))
-    wait = wait_of(db, email, address)
-    if wait > 0:
-        return wait, []
-    db.execute(delete(Failure).where(Failure.at < later(at, minutes=-_FORGET_MINUTES)))
-    noted = [Failure(key=key, at=at) for key in _failure_keys(email, address).values()]
-    db.add_all(noted)
-    db.flush()
-    return 0, [one.id for one in noted]
-
-
-def is_password(account: Account | None, password: str) -> bool:
-    """Return whether a password is that of an account that may sign in; of none it takes as long."""
-    kept = _nobody() if account is None else account.password
-    right = _is_right(kept, password[:MOST_PASSWORD])
-    return right and account is not None and not account.disabled
-
-
-def end_try(db: Session, account: Account, tries: Sequence[int], email: str) -> str:
-    """Return the token of a new session after a right password; the account's failures are forgotten, the address keeps others'."""
-    own = _failure_keys(email, "")["account"]
-    db.execute(delete(Failure).where(or_(Failure.key == own, Failure.id.in_(tries))))
-    return _new_session(db, account.id)
-
-
-def _is_right(kept: str, password: str) -> bool:
-    from argon2.exceptions import InvalidHashError, VerificationError
-
-    try:
-        return _hasher().verify(kept, password)
-    except (VerificationError, InvalidHashError):
-        return False
-
-
-def _new_session(db: Session, account: int) -> str:
-    token, at = secrets.token_urlsafe(32), now()
-    db.execute(delete(SignIn).where(SignIn.seen_at < later(at, hours=-IDLE_HOURS)))
-    db.add(SignIn(token=digest(token), account_id=account, made_at=at, seen_at=at))
-    return token
-
-
-def open_session(db: Session, account: Account) -> str:
-    """Return the token of a session for somebody who has just proved who they are by a link."""
-    return _new_session(db, account.id)
-
-
-def wait_of(db: Session, email: str, address: str) -> int:
-    """Return how many seconds must pass before the next try to sign in, 0 for none.
-
-    After five failures each further one doubles the wait: of an account up to a minute, of an address up to a quarter of an hour.
-    """
-    time = now()
-    since = later(time, minutes=-_FORGET_MINUTES)
-    waits = [0]
-    for kind, key in _failure_keys(email, address).items():
-        wanted = select(func.count(), func.max(Failure.at)).where(
-            Failure.key == key, Failure.at >= since
-        )
-        count, last = db.execute(wanted).one()
-        # Whole departments share an address: it is slowed later than an account.
-        free = _FREE_FAILURES if kind == "account" else 4 * _FREE_FAILURES
-        if count >= free:
-            wait = min(2 ** (count - free + 1), _MOST_WAIT[kind])
-            waits.append(wait - _seconds(last, time))
-    return max(waits)
-
-
-def _seconds(start: str, end: str) -> int:
-    return int(
-        (dt.datetime.fromisoformat(end) - dt.datetime.fromisoformat(start)).total_seconds()
-    )
-
-
-def _failure_keys(email: str, address: str) -> dict[str, str]:
-    return {
-        "account": digest(f"account {email.strip().lower()}"),
-        "address": digest(f"address {address}"),
-    }
-
-
-def session_of(db: Session, token: str) -> Account | None:
-    """Return who is signed in under a cookie's value, None when the session has ended."""
-    found = db.get(SignIn, digest(token))
-    if found is None or found.seen_at < later(now(), hours=-IDLE_HOURS):
-        return None
-    account = db.get(Account, found.account_id)
-    return None if account is None or account.disabled else account
-
-
-def touch(db: Session, token: str) -> None:
-    """Note that a session is in use, at most every five minutes."""
-    found, at = db.get(SignIn, digest(token)), now()
-    if found is not None and found.seen_at < later(at, seconds=-_SEEN_EVERY):
-        found.seen_at = at
-
-
-def sign_out(db: Session, token: str) -> None:
-    """End one session."""
-    db.execute(delete(SignIn).where(SignIn.token == digest(token)))
-
-
-def end_sessions(db: Session, account: int) -> None:
-    """End every session of an account."""
-    db.execute(delete(SignIn).where(SignIn.account_id == account))
 
 
 def disable(db: Session, account: Account, *, who: str) -> None:

@@ -4,7 +4,7 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from medassay.errors import InputError
-from medassay.review.store import accounts
+from medassay.review.store import accounts, links
 from medassay.review.store.schema import ROLES, Account
 from medassay.web.visit import Here, Visit
 
@@ -32,7 +32,7 @@ def act(visit: Here) -> Response:
         with visit.database.write() as db:
             account = accounts.account_of(db, accounts.checked_email(email))
             if do == "invite" and (account is None or study is None):
-                link = _link(visit, accounts.invite(db, email, who=who, study=study, role=role))
+                link = _link(visit, links.invite(db, email, who=who, study=study, role=role))
                 says = "Send this link. It works once, for seven days, and is shown only now."
             elif account is None:
                 raise InputError(f"nobody has the address {email[:60]}; invite them")
@@ -40,7 +40,7 @@ def act(visit: Here) -> Response:
                 accounts.grant_to(db, account, study, role, who=who)
                 says = "The role was given."
             elif do == "password":
-                link = _link(visit, accounts.invite(db, email, who=who))
+                link = _link(visit, links.invite(db, email, who=who))
                 says = "Send this link. It works once, for seven days, and is shown only now."
             else:
                 says = _change(visit, db, account, do)

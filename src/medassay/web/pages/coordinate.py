@@ -9,7 +9,7 @@ from medassay.errors import GateError, InputError, StatisticError
 from medassay.review import summary
 from medassay.review.form import FORMS
 from medassay.review.sampling import sample_size
-from medassay.review.store import accounts, frozen, reading, studies
+from medassay.review.store import accounts, frozen, links, reading, studies
 from medassay.review.store.schema import Study
 from medassay.review.store.trail import accesses, line_record, trail_of
 from medassay.review.training import training_entries
@@ -135,7 +135,7 @@ def _invite(visit: Visit, db: Any, study: str) -> tuple[str, str]:
     if known is not None:
         accounts.grant(db, known, study, "reviewer", who=who)
         return "", "The role was given."
-    token = accounts.invite(db, email, who=who, study=study, role="reviewer")
+    token = links.invite(db, email, who=who, study=study, role="reviewer")
     path = f"/invite/{token}"
     says = (
         "Send this link to the reviewer. It works once, for seven days, and is shown only now."

@@ -10,7 +10,7 @@ from fastapi import Path
 from fastapi.responses import Response
 
 from medassay.errors import MedassayError
-from medassay.review.store import accounts, reviews, studies
+from medassay.review.store import accounts, links, reviews, sessions, studies
 from medassay.review.store.schema import Account, Invitation, Study
 from medassay.review.store.trail import accesses
 from medassay.web.texts import LANGUAGES
@@ -71,7 +71,7 @@ def sign_in(visit: Here) -> Response:
         says = "This page had expired. Sign in again; what you wrote is kept."
         return again(403, visit.say(says))
     with visit.database.write() as db:
-        wait, tries = accounts.begin_try(db, email, address)
+        wait, tries = sessions.begin_try(db, email, address)
     if wait > 0:
         says = visit.say("Too many tries: wait {seconds} seconds.", seconds=wait)
         response = again(429, says)
@@ -82,12 +82,12 @@ def sign_in(visit: Here) -> Response:
         account = (
             accounts.account_of(db, email.strip().lower()) if email.isprintable() else None
         )
-    if not accounts.is_password(account, password) or account is None:
+    if not sessions.is_password(account, password) or account is None:
         return again(401, visit.say("E-mail or password is wrong."))
     with visit.database.write() as db:
         if visit.account is not None:
-            accounts.sign_out(db, visit.cookie)  # somebody else at the same browser
-        token = accounts.end_try(db, account, tries, email)
+            sessions.sign_out(db, visit.cookie)  # somebody else at the same browser
+        token = sessions.end_try(db, account, tries, email)
     if kept and kept.get("owner", str(account.id)) == str(account.id):
         return _with_session(
             _send_again(visit, account, token, own_page(next_page), kept), token
@@ -155,7 +155,7 @@ def _keep_draft(
 def sign_out(visit: Here) -> Response:
     """End the session; the page that follows clears what the browser had kept."""
     with visit.database.write() as db:
-        accounts.sign_out(db, visit.cookie)
+        sessions.sign_out(db, visit.cookie)
     response = visit.to("/login?out=1")
     drop(response, SESSION)
     response.headers["clear-site-data"] = '"cache", "storage"'
@@ -165,7 +165,7 @@ def sign_out(visit: Here) -> Response:
 def invitation_page(visit: Here, token: Token) -> Response:
     """Show what an invitation asks for."""
     with visit.database.read() as db:
-        found = accounts.invitation(db, token)
+        found = links.invitation(db, token)
         if found is None:
             return visit.page("ended.html", 404)
         known = accounts.account_of(db, found.email)
@@ -198,7 +198,7 @@ def accept_invitation(visit: Here, token: Token) -> Response:
     """Make the account of an invitation and sign it in."""
     profile = _profile(visit)
     with visit.database.read() as db:
-        found = accounts.invitation(db, token)
+        found = links.invitation(db, token)
         if found is None:
             return visit.page("ended.html", 404)
         known = accounts.account_of(db, found.email)
@@ -207,8 +207,8 @@ def accept_invitation(visit: Here, token: Token) -> Response:
             raise accounts.ProfileError("", "This page had expired: send it again.")
         with visit.database.write() as db:
             own = None if visit.account is None else visit.account.id
-            account = accounts.accept(db, token, profile, signed_in=own)
-            cookie = accounts.open_session(db, account)
+            account = links.accept(db, token, profile, signed_in=own)
+            cookie = sessions.open_session(db, account)
     except accounts.ProfileError as error:
         return _show_invitation(visit, found, known=known, wrong=error, status=422)
     return _signed_in(visit, cookie, "/" if found.study is None else f"/s/{found.study}/")

@@ -1,0 +1,164 @@
+"""Sessions, passwords, and the slowing of sign-ins that fail."""
+
+import datetime as dt
+import hashlib
+import secrets
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, func, or_, select
+from sqlalchemy.orm import Session
+
+from medassay.review.store.database import later, now
+from medassay.review.store.schema import Account, Failure, SignIn
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+IDLE_HOURS = 12
+MOST_PASSWORD = 200
+_FREE_FAILURES = 5
+_FORGET_MINUTES = 15
+_MOST_WAIT = {"account": 60, "address": 900}  # seconds
+_SEEN_EVERY = 300  # seconds: the time of last use is kept so exactly, not at every request
+
+
+@lru_cache(maxsize=1)
+def _hasher() -> "PasswordHasher":
+    from argon2 import PasswordHasher
+
+    return PasswordHasher()
+
+
+@lru_cache(maxsize=1)
+def _nobody() -> str:
+    """Return the hash that is checked for accounts that are not there: they take as long as others."""
+    return _hasher().hash(secrets.token_hex())
+
+
+def hashed(password: str) -> str:
+    """Return a password as the database keeps it."""
+    return _hasher().hash(password)
+
+
+def digest(token: str) -> str:
+    """Return what the database keeps of a link or a cookie."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
+    """Return how many seconds must pass before a try to sign in, and the tries noted now where none must.
+
+    A try is noted as failed before the password is looked at, and taken back when it was right: many at once are slowed like one after
+    the other.
+    """
+    at = now()
+    if (
+        db.get_bind().dialect.name == "postgresql"
+    ):  # one after the other; SQLite's writers are so anyway
+        key = int(_failure_keys(email, "")["account"][:15], 16)
+        db.execute(select(func.pg_advisory_xact_lock(key)))
+    wait = wait_of(db, email, address)
+    if wait > 0:
+        return wait, []
+    db.execute(delete(Failure).where(Failure.at < later(at, minutes=-_FORGET_MINUTES)))
+    noted = [Failure(key=key, at=at) for key in _failure_keys(email, address).values()]
+    db.add_all(noted)
+    db.flush()
+    return 0, [one.id for one in noted]
+
+
+def is_password(account: Account | None, password: str) -> bool:
+    """Return whether a password is that of an account that may sign in; of none it takes as long."""
+    kept = _nobody() if account is None else account.password
+    right = _is_right(kept, password[:MOST_PASSWORD])
+    return right and account is not None and not account.disabled
+
+
+def end_try(db: Session, account: Account, tries: Sequence[int], email: str) -> str:
+    """Return the token of a new session after a right password; the account's failures are forgotten, the address keeps others'."""
+    own = _failure_keys(email, "")["account"]
+    db.execute(delete(Failure).where(or_(Failure.key == own, Failure.id.in_(tries))))
+    return _new_session(db, account.id)
+
+
+def _is_right(kept: str, password: str) -> bool:
+    from argon2.exceptions import InvalidHashError, VerificationError
+
+    try:
+        return _hasher().verify(kept, password)
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def _new_session(db: Session, account: int) -> str:
+    token, at = secrets.token_urlsafe(32), now()
+    db.execute(delete(SignIn).where(SignIn.seen_at < later(at, hours=-IDLE_HOURS)))
+    db.add(SignIn(token=digest(token), account_id=account, made_at=at, seen_at=at))
+    return token
+
+
+def open_session(db: Session, account: Account) -> str:
+    """Return the token of a session for somebody who has just proved who they are by a link."""
+    return _new_session(db, account.id)
+
+
+def wait_of(db: Session, email: str, address: str) -> int:
+    """Return how many seconds must pass before the next try to sign in, 0 for none.
+
+    After five failures each further one doubles the wait: of an account up to a minute, of an address up to a quarter of an hour.
+    """
+    time = now()
+    since = later(time, minutes=-_FORGET_MINUTES)
+    waits = [0]
+    for kind, key in _failure_keys(email, address).items():
+        wanted = select(func.count(), func.max(Failure.at)).where(
+            Failure.key == key, Failure.at >= since
+        )
+        count, last = db.execute(wanted).one()
+        # Whole departments share an address: it is slowed later than an account.
+        free = _FREE_FAILURES if kind == "account" else 4 * _FREE_FAILURES
+        if count >= free:
+            wait = min(2 ** (count - free + 1), _MOST_WAIT[kind])
+            waits.append(wait - _seconds(last, time))
+    return max(waits)
+
+
+def _seconds(start: str, end: str) -> int:
+    return int(
+        (dt.datetime.fromisoformat(end) - dt.datetime.fromisoformat(start)).total_seconds()
+    )
+
+
+def _failure_keys(email: str, address: str) -> dict[str, str]:
+    return {
+        "account": digest(f"account {email.strip().lower()}"),
+        "address": digest(f"address {address}"),
+    }
+
+
+def session_of(db: Session, token: str) -> Account | None:
+    """Return who is signed in under a cookie's value, None when the session has ended."""
+    found = db.get(SignIn, digest(token))
+    if found is None or found.seen_at < later(now(), hours=-IDLE_HOURS):
+        return None
+    account = db.get(Account, found.account_id)
+    return None if account is None or account.disabled else account
+
+
+def touch(db: Session, token: str) -> None:
+    """Note that a session is in use, at most every five minutes."""
+    found, at = db.get(SignIn, digest(token)), now()
+    if found is not None and found.seen_at < later(at, seconds=-_SEEN_EVERY):
+        found.seen_at = at
+
+
+def sign_out(db: Session, token: str) -> None:
+    """End one session."""
+    db.execute(delete(SignIn).where(SignIn.token == digest(token)))
+
+
+def end_sessions(db: Session, account: int) -> None:
+    """End every session of an account."""
+    db.execute(delete(SignIn).where(SignIn.account_id == account))
