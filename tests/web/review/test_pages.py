@@ -369,10 +369,12 @@ def test_no_page_has_an_accessibility_violation(desk, visit, reviewed):
 
 
 def test_no_page_scrolls_sideways_on_a_narrow_screen_and_policies_hold(desk, visit, reviewed):
-    for who, paths in PAGES.items():
+    places = [(who, [f"/s/{reviewed}/{path}" for path in paths]) for who, paths in PAGES.items()]
+    places += [("root", ["/admin/users", "/audit", "/me"]), ("maker", ["/", "/studies/new"])]
+    for who, paths in places:
         page = visit(who, viewport={"width": 320, "height": 700})
         for path in paths:
-            reply = page.goto(f"{desk.url}/s/{reviewed}/{path}")
+            reply = page.goto(f"{desk.url}{path}")
             assert "default-src 'none'" in reply.headers["content-security-policy"]
             assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
 
