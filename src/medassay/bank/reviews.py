@@ -19,8 +19,8 @@ REVIEWS = "REVIEWS.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReviewedGroup:
-    """Mean scores from 1 to 5 by reviewers of one qualification, or all; `total` of 15."""
+class Group:
+    """Reviewers of one qualification, or all: means of their scores from 1 to 5 and of the total of 15, how many they are, how many ratings they gave."""
 
     qualification: str
     question: float
@@ -44,7 +44,7 @@ class ReviewedBank:
     below_nine: int
     flagged: int
     harm: int
-    groups: tuple[ReviewedGroup, ...]
+    groups: tuple[Group, ...]
 
 
 _ENTRIES = TypeAdapter(list[ReviewedBank])

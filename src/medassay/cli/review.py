@@ -1,8 +1,5 @@
 """`medassay review …`: serve the review app, people, studies, what goes in and comes out."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import InputError, IntegrityError, UnavailableError, UsageError
+from medassay.cli.review_store import DATABASE, WHO, named_study, opened_database
+from medassay.cli.review_studies import study
+from medassay.cli.review_users import user
+from medassay.errors import InputError, IntegrityError, UsageError
 
 if TYPE_CHECKING:
     from medassay.bank.reviews import ReviewedBank
-    from medassay.review.store.database import Database
     from medassay.review.store.studies import NewEntry
     from medassay.storage.run import Run
 
@@ -23,38 +22,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Reviews by people: a server for physicians, and what goes in and comes out.",
 )
-user = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Accounts and roles.")
-study = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Studies.")
 app.add_typer(user, name="user")
 app.add_typer(study, name="study")
-
-_DATABASE = typer.Option(
-    "",
-    "--database",
-    envvar="MEDASSAY_REVIEW_DATABASE",
-    help="postgresql://…, or the path of an SQLite file; default: review.sqlite here.",
-)
-_WHO = "the command line"
-
-
-@contextmanager
-def _open(address: str, *, make: bool = False) -> "Iterator[Database]":
-    try:
-        from medassay.review.store.database import open_database
-    except ImportError as error:
-        raise UnavailableError(
-            f"the review app needs the extra [web] ({error.name} is missing): pip install 'medassay[web]'"
-        ) from None
-    opened = open_database(address, make=make)
-    try:
-        yield opened
-    finally:
-        opened.close()
 
 
 @app.command()
 def serve(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    database: str = _DATABASE,
+    database: str = DATABASE,
     host: str = typer.Option("127.0.0.1", help="The address to listen on."),
     port: int = typer.Option(8765, min=0, max=65535, help="The port; 0 takes a free one."),
     url: str = typer.Option(
@@ -71,7 +45,7 @@ def serve(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     key: Path | None = typer.Option(None, help="Its private key (PEM)."),
 ) -> None:
     """Serve the review app; the first start prints the one-use link of the admin."""
-    with _open(database, make=True) as opened:
+    with opened_database(database, make=True) as opened:
         from medassay.web.serve import Listening, checked_origin, serve_app
         from medassay.web.settings import Settings
 
@@ -87,187 +61,6 @@ def _tell_link(link: str) -> None:
         out.document({"link": link})
     else:
         out.result(link)
-
-
-@user.command("invite")
-def invite(
-    email: str = typer.Argument(..., help="Whom to invite."),
-    role: str = typer.Option(
-        ...,
-        help="admin, creator (of studies), or in a study: reviewer, adjudicator, coordinator, maintainer, auditor.",
-    ),
-    study_name: str = typer.Option("", "--study", help="The study of the role."),
-    url: str = typer.Option("http://127.0.0.1:8765", help="The public address of the server."),
-    database: str = _DATABASE,
-) -> None:
-    """Print a one-use link, good for seven days."""
-    from medassay.errors import UsageError as Wrong
-
-    with _open(database, make=True) as opened:
-        from medassay.review.store import accounts, links
-
-        if bool(study_name) == (role in (accounts.ADMIN, accounts.CREATOR)):
-            raise Wrong("a role in a study needs --study; admin and creator are of the server")
-        with opened.write() as db:
-            token = links.invite(db, email, who=_WHO, study=study_name or None, role=role)
-        link = f"{url.rstrip('/')}/invite/{token}"
-        if out.json:
-            out.document({"email": email, "role": role, "study": study_name, "link": link})
-        else:
-            out.result(link)
-            out.say("send this link; it works once, for seven days, and is printed only now")
-
-
-@user.command("list")
-def list_users(database: str = _DATABASE) -> None:
-    """Print accounts and roles."""
-    with _open(database) as opened:
-        from medassay.review.store import accounts
-
-        with opened.read() as db:
-            rows: list[dict[str, Any]] = [
-                {
-                    "email": account.email,
-                    "name": account.name,
-                    "admin": account.admin,
-                    "disabled": account.disabled,
-                    "roles": [f"{one.study_id}:{one.role}" for one in rights],
-                }
-                for account, rights in accounts.everybody(db)
-            ]
-        if out.json:
-            out.document({"users": rows})
-            return
-        for row in rows:
-            more = [*(["admin"] if row["admin"] else []), *row["roles"]]
-            state = " (disabled)" if row["disabled"] else ""
-            out.result(f"{row['email']}  {row['name']}{state}  {', '.join(more)}")
-
-
-@user.command("disable")
-def disable(
-    email: str = typer.Argument(..., help="Who."),
-    undo: bool = typer.Option(False, "--undo", help="Let them sign in again."),
-    database: str = _DATABASE,
-) -> None:
-    """Take the right to sign in from somebody, at once; what they did stays."""
-    with _open(database) as opened:
-        from medassay.review.store import accounts
-
-        with opened.write() as db:
-            found = accounts.account_of(db, accounts.checked_email(email))
-            if found is None:
-                raise InputError(f"nobody has the address {email}")
-            (accounts.enable if undo else accounts.disable)(db, found, who=_WHO)
-        if out.json:
-            out.document({"email": email, "disabled": not undo})
-        out.say(f"{email}: {'enabled' if undo else 'disabled; all sessions ended'}")
-
-
-@study.command("list")
-def list_studies(database: str = _DATABASE) -> None:
-    """Print the studies with their progress."""
-    with _open(database) as opened:
-        from medassay.review.store import reading
-        from medassay.review.store.schema import Study
-
-        rows: list[dict[str, Any]] = []
-        with opened.read() as db:
-            for one in db.query(Study).order_by(Study.id):
-                progress = reading.progress_of(db, one.id)
-                rows.append(
-                    {
-                        "study": one.id,
-                        "form": one.form,
-                        "entries": len(reading.entries_of(db, one.id)),
-                        "done": sum(row.done for row in progress),
-                        "assigned": sum(row.total for row in progress),
-                        "closed_at": one.closed_at,
-                    }
-                )
-        if out.json:
-            out.document({"studies": rows})
-            return
-        for row in rows:
-            state = f"closed {row['closed_at'][:10]}" if row["closed_at"] else "open"
-            out.result(
-                f"{row['study']}  [{row['form']}, {state}]  {row['entries']} entries, {row['done']} of "
-                f"{row['assigned']} reviews"
-            )
-
-
-@study.command("assign")
-def assign(
-    name: str = typer.Argument(..., metavar="STUDY", help="The study."),
-    database: str = _DATABASE,
-) -> None:
-    """Give every entry the reviewers that it lacks, evenly and by the seed."""
-    with _open(database) as opened:
-        from medassay.review.store import studies
-
-        with opened.write() as db:
-            made = studies.assign_all(db, _study(db, name), who=_WHO)
-        if out.json:
-            out.document({"study": name, "assignments": made})
-        else:
-            out.result(f"{made} assignments made")
-
-
-@study.command("close")
-def close(
-    name: str = typer.Argument(..., metavar="STUDY", help="The study."),
-    yes: bool = typer.Option(False, "--yes", help="Do not ask."),
-    database: str = _DATABASE,
-) -> None:
-    """Freeze a study for good, and print the hash that the audit trail now holds."""
-    with _open(database) as opened:
-        from medassay.review.store import frozen, studies
-
-        if not yes and not typer.confirm(f"Close '{name}' for good?"):
-            raise typer.Exit(1)
-        with opened.read() as db:
-            studies.refuse_closed(_study(db, name))
-        if not yes and (out.json or not sys.stdin.isatty()):
-            raise UsageError("closing is for good: say --yes")
-        if not yes and not typer.confirm(f"Close '{name}' for good?"):
-            raise typer.Exit(1)
-        with opened.write() as db:
-            found = frozen.close(db, _study(db, name), who=_WHO)
-        if out.json:
-            out.document({"study": name, "sha256": found})
-        else:
-            out.result(found)
-
-
-@study.command("due")
-def due(
-    on: str = typer.Option("", help="The day, such as 2027-01-31; default: today."),
-    database: str = _DATABASE,
-) -> None:
-    """Print the items that are due for review again."""
-    with _open(database) as opened:
-        from medassay.review.store import reading
-        from medassay.review.store.database import now
-        from medassay.review.store.studies import checked_day
-
-        day = checked_day(on) or now()[:10]
-        with opened.read() as db:
-            rows = [row for row in reading.due_of(db) if row["due"] <= day]
-        if out.json:
-            out.document({"on": day, "due": rows})
-            return
-        for row in rows:
-            out.result(f"{row['due']}  {row['study']}  {row['bank']}  {row['item']}")
-        out.say(f"{len(rows)} items due on {day}")
-
-
-def _study(db: Any, name: str) -> Any:
-    from medassay.review.store.schema import Study
-
-    found = db.get(Study, name)
-    if found is None:
-        raise InputError(f"no study '{name}'; `medassay review study list` names them")
-    return found
 
 
 @app.command("import")
@@ -300,10 +93,10 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         "", help="E-mail of the coordinator of a new study, who must have an account."
     ),
     training: bool = typer.Option(True, help="Begin with the training items of the form."),
-    database: str = _DATABASE,
+    database: str = DATABASE,
 ) -> None:
     """Bring items, pairs or answers into a study, or a stratified sample of them."""
-    with _open(database, make=True) as opened:
+    with opened_database(database, make=True) as opened:
         from medassay.exchange.review_entries import sampled
         from medassay.review.store import accounts, studies
         from medassay.review.store.schema import Study
@@ -320,14 +113,14 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
                     db,
                     study_name,
                     chosen,
-                    who=_WHO,
+                    who=WHO,
                     title=title,
                     seed=seed,
                     overlap=overlap,
                     settings=settings,
                 )
                 if training:
-                    studies.add_entries(db, there, training_entries(chosen), who=_WHO)
+                    studies.add_entries(db, there, training_entries(chosen), who=WHO)
             elif title or due or text or publication is not None:
                 raise UsageError(
                     f"study '{study_name}' is there: --title, --due, --protocol and --publication are of a new one"
@@ -336,14 +129,14 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
                 raise InputError(
                     f"study '{study_name}' has the form '{there.form}', not '{chosen}'"
                 )
-            made = studies.add_entries(db, there, picked, who=_WHO)
+            made = studies.add_entries(db, there, picked, who=WHO)
             if coordinator:
                 account = accounts.account_of(db, accounts.checked_email(coordinator))
                 if account is None:
                     raise InputError(
                         f"nobody has the address {coordinator}; `medassay review user invite` invites them"
                     )
-                accounts.grant(db, account, study_name, "coordinator", who=_WHO)
+                accounts.grant(db, account, study_name, "coordinator", who=WHO)
         if out.json:
             out.document(
                 {
@@ -448,16 +241,16 @@ def export(
         None,
         help="Note the aggregates in the folder of the reviewed bank: boards show them on its page.",
     ),
-    database: str = _DATABASE,
+    database: str = DATABASE,
 ) -> None:
     """Print a closed study with every review (--json), or write what other commands read: labels, answers, votes, aggregates."""
-    with _open(database) as opened:
+    with opened_database(database) as opened:
         from medassay.exchange import review_export as made
         from medassay.review.store import frozen
 
         with opened.write() as db:
-            document = frozen.export_document(db, _study(db, name), who=_WHO)
-            reviewed = None if bank is None else made.bank_reviews(db, _study(db, name))
+            document = frozen.export_document(db, named_study(db, name), who=WHO)
+            reviewed = None if bank is None else made.bank_reviews(db, named_study(db, name))
             wanted = [
                 (path, rows_of(document))
                 for path, rows_of in (
@@ -501,16 +294,16 @@ def apply(
     preview: bool = typer.Option(
         False, "--plan", help="Say what would change; change nothing."
     ),
-    database: str = _DATABASE,
+    database: str = DATABASE,
 ) -> None:
     """Bring checked decisions into the bank: approved, corrected, rewritten, removed; a new version with history."""
     import datetime as dt
 
-    with _open(database) as opened:
+    with opened_database(database) as opened:
         from medassay.exchange.review_apply import apply_decisions, decisions_of
 
         with opened.read() as db:
-            found = decisions_of(db, _study(db, name))
+            found = decisions_of(db, named_study(db, name))
         if preview:
             rows = [
                 {"item": one.item, "verdict": one.verdict, "change": one.change}
@@ -524,7 +317,7 @@ def apply(
         today = dt.datetime.now(dt.UTC).date()
         with opened.write() as db:
             version, content, counts = apply_decisions(
-                db, _study(db, name), bank, who=by, reason=reason, lock=lock, today=today
+                db, named_study(db, name), bank, who=by, reason=reason, lock=lock, today=today
             )
         if out.json:
             out.document({"version": version, "content_sha256": content, "decisions": counts})

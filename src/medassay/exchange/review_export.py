@@ -4,13 +4,12 @@ import csv
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from medassay.bank.reviews import ReviewedBank, ReviewedGroup
+from medassay.bank.reviews import ReviewedBank
 from medassay.errors import GateError, InputError
 from medassay.review.agreement import Given, is_right
 from medassay.review.form import FORMS
@@ -151,7 +150,7 @@ def bank_reviews(db: Session, study: Study) -> ReviewedBank:
         below_nine=found["below_nine"],
         flagged=found["flagged"],
         harm=found["harm"],
-        groups=tuple(ReviewedGroup(**asdict(one)) for one in by_qualification(given)),
+        groups=tuple(by_qualification(given)),
     )
 
 

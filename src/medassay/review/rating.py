@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from medassay.bank.reviews import Group
 from medassay.errors import InputError
 
 ASPECTS = ("question", "answer", "path")
@@ -68,19 +69,6 @@ def is_flagged(ratings: Sequence[Rating]) -> bool:
         raise InputError("no rating; an item that nobody rated is neither flagged nor fine")
     mean = sum(rating.total for rating in ratings) / len(ratings)
     return mean < FLAGGED_BELOW or sum(rating.flagged for rating in ratings) > 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Reviewers of one qualification: means of their scores, how many they are, how many ratings they gave."""
-
-    qualification: str
-    question: float
-    answer: float
-    path: float
-    total: float
-    reviewers: int
-    reviews: int
 
 
 def group_of(qualification: str, given: Sequence[tuple[str, Rating]]) -> Group:

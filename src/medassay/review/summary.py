@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from medassay.bank.reviews import Group
 from medassay.core.estimate import Estimate
 from medassay.core.trial import Scale
 from medassay.review.agreement import Given
-from medassay.review.rating import FLAGGED_BELOW, Group, Rating, group_of, is_flagged, together
+from medassay.review.rating import FLAGGED_BELOW, Rating, group_of, is_flagged, together
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 
 LOW = 3  # a score of at most 3 puts an item on the list

@@ -48,8 +48,11 @@ class Guard:
             if message["type"] == "http.response.start":
                 there = {name.lower() for name, _ in message["headers"]}
                 more = [pair for pair in _HEADERS if pair[0] not in there]
-                if b"cache-control" not in there:
-                    more.append((b"cache-control", b"no-store"))
+                if (
+                    b"cache-control" not in there
+                ):  # pages are for one reader; style and script are asked after
+                    kept = b"no-cache" if "/static/" in scope["path"] else b"no-store"
+                    more.append((b"cache-control", kept))
                 if secure:
                     more.append((b"strict-transport-security", b"max-age=31536000"))
                 message["headers"] = [*message["headers"], *more]

@@ -1,0 +1,109 @@
+"""`medassay review study …`: list, assign, close, and what is due again."""
+
+import sys
+from typing import Any
+
+import typer
+
+from medassay.cli.output import out
+from medassay.cli.review_store import DATABASE, WHO, named_study, opened_database
+from medassay.errors import UsageError
+
+study = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Studies.")
+
+
+@study.command("list")
+def list_studies(database: str = DATABASE) -> None:
+    """Print the studies with their progress."""
+    with opened_database(database) as opened:
+        from medassay.review.store import reading
+        from medassay.review.store.schema import Study
+
+        rows: list[dict[str, Any]] = []
+        with opened.read() as db:
+            for one in db.query(Study).order_by(Study.id):
+                progress = reading.progress_of(db, one.id)
+                rows.append(
+                    {
+                        "study": one.id,
+                        "form": one.form,
+                        "entries": len(reading.entries_of(db, one.id)),
+                        "done": sum(row.done for row in progress),
+                        "assigned": sum(row.total for row in progress),
+                        "closed_at": one.closed_at,
+                    }
+                )
+        if out.json:
+            out.document({"studies": rows})
+            return
+        for row in rows:
+            state = f"closed {row['closed_at'][:10]}" if row["closed_at"] else "open"
+            out.result(
+                f"{row['study']}  [{row['form']}, {state}]  {row['entries']} entries, {row['done']} of "
+                f"{row['assigned']} reviews"
+            )
+
+
+@study.command("assign")
+def assign(
+    name: str = typer.Argument(..., metavar="STUDY", help="The study."),
+    database: str = DATABASE,
+) -> None:
+    """Give every entry the reviewers that it lacks, evenly and by the seed."""
+    with opened_database(database) as opened:
+        from medassay.review.store import studies
+
+        with opened.write() as db:
+            made = studies.assign_all(db, named_study(db, name), who=WHO)
+        if out.json:
+            out.document({"study": name, "assignments": made})
+        else:
+            out.result(f"{made} assignments made")
+
+
+@study.command("close")
+def close(
+    name: str = typer.Argument(..., metavar="STUDY", help="The study."),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask."),
+    database: str = DATABASE,
+) -> None:
+    """Freeze a study for good, and print the hash that the audit trail now holds."""
+    with opened_database(database) as opened:
+        from medassay.review.store import frozen, studies
+
+        if not yes and not typer.confirm(f"Close '{name}' for good?"):
+            raise typer.Exit(1)
+        with opened.read() as db:
+            studies.refuse_closed(named_study(db, name))
+        if not yes and (out.json or not sys.stdin.isatty()):
+            raise UsageError("closing is for good: say --yes")
+        if not yes and not typer.confirm(f"Close '{name}' for good?"):
+            raise typer.Exit(1)
+        with opened.write() as db:
+            found = frozen.close(db, named_study(db, name), who=WHO)
+        if out.json:
+            out.document({"study": name, "sha256": found})
+        else:
+            out.result(found)
+
+
+@study.command("due")
+def due(
+    on: str = typer.Option("", help="The day, such as 2027-01-31; default: today."),
+    database: str = DATABASE,
+) -> None:
+    """Print the items that are due for review again."""
+    with opened_database(database) as opened:
+        from medassay.review.store import reading
+        from medassay.review.store.database import now
+        from medassay.review.store.studies import checked_day
+
+        day = checked_day(on) or now()[:10]
+        with opened.read() as db:
+            rows = [row for row in reading.due_of(db) if row["due"] <= day]
+        if out.json:
+            out.document({"on": day, "due": rows})
+            return
+        for row in rows:
+            out.result(f"{row['due']}  {row['study']}  {row['bank']}  {row['item']}")
+        out.say(f"{len(rows)} items due on {day}")
