@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from starlette.datastructures import UploadFile
 
 from medassay.errors import MedassayError
-from medassay.publication.page.html import neutral, visible
+from medassay.publication.page.html import hardened
 from medassay.review.form import Form
 from medassay.review.store import accounts, sessions, trail
 from medassay.review.store.database import Database
@@ -181,17 +181,8 @@ class Visit:
 
 @lru_cache(maxsize=1)
 def templates() -> jinja2.Environment:
-    """Return the environment of the app's templates: escaped throughout, and what steers a reading direction spelled out."""
-    made = jinja2.Environment(
-        loader=jinja2.PackageLoader("medassay.web", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=neutral,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["visible"] = visible
-    return made
+    """Return the environment of the app's templates."""
+    return hardened(jinja2.PackageLoader("medassay.web", "templates"))
 
 
 def token_of(cookie: str) -> str:

@@ -369,7 +369,9 @@ def test_no_page_has_an_accessibility_violation(desk, visit, reviewed):
 
 
 def test_no_page_scrolls_sideways_on_a_narrow_screen_and_policies_hold(desk, visit, reviewed):
-    places = [(who, [f"/s/{reviewed}/{path}" for path in paths]) for who, paths in PAGES.items()]
+    places = [
+        (who, [f"/s/{reviewed}/{path}" for path in paths]) for who, paths in PAGES.items()
+    ]
     places += [("root", ["/admin/users", "/audit", "/me"]), ("maker", ["/", "/studies/new"])]
     for who, paths in places:
         page = visit(who, viewport={"width": 320, "height": 700})
@@ -549,3 +551,48 @@ def test_a_revision_keeps_the_earlier_version_and_closing_freezes_both(desk, vis
     assert "The study is closed" in ada.inner_text("main")
     assert ada.is_disabled('input[name="answer"][value="4"]')
     assert ada.locator("button.main").count() == 0
+
+
+SLOW = """window.fetch = ((ask) => async (...what) => {
+    await new Promise((done) => setTimeout(done, 1500));
+    return ask(...what);
+})(window.fetch)"""
+
+
+def test_a_submission_waits_for_the_draft_that_is_on_its_way(desk, visit):
+    study = desk.study(n=1)
+    page = visit("ada")
+    page.goto(f"{desk.url}/s/{study}/i/1")
+    page.evaluate(SLOW)
+    for key in "544":
+        page.keyboard.press(key)
+    page.wait_for_selector('[data-save="saving"]')
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/done")
+    assert kept(desk, study)[0]["scores"] == {"question": 5, "answer": 4, "path": 4}
+
+
+def test_behind_the_last_aspect_no_key_scores(desk, visit):
+    study = desk.study(n=1)
+    page = visit("ada")
+    page.goto(f"{desk.url}/s/{study}/i/1")
+    for key in "5441":
+        page.keyboard.press(key)
+    assert page.is_checked('input[name="path"][value="4"]')
+    assert page.evaluate("document.activeElement.value") == "submit"
+    page.keyboard.press("k")
+    page.keyboard.press("3")
+    assert page.is_checked('input[name="path"][value="3"]')
+
+
+def test_what_a_refused_page_shows_is_still_kept_by_the_browser(desk, visit):
+    study = desk.study(n=1)
+    page = visit("ada")
+    page.goto(f"{desk.url}/s/{study}/i/1")
+    page.fill("#comment", "kept in any case")
+    page.evaluate("document.querySelector('[data-form] [name=csrf]').value = 'no'")
+    page.click("button.main")
+    page.wait_for_selector('[role="alert"]')
+    saved(page)  # without a further key
+    page.goto(f"{desk.url}/s/{study}/i/1")
+    assert page.input_value("#comment") == "kept in any case"

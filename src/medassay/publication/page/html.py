@@ -78,19 +78,25 @@ def short(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}".rstrip("0").rstrip(".")
 
 
-@lru_cache(maxsize=1)
-def environment() -> jinja2.Environment:
-    """Return the environment of the site's templates; everything is escaped by default."""
+def hardened(loader: jinja2.BaseLoader) -> jinja2.Environment:
+    """Return an environment of templates: everything is escaped, and what steers a reading direction spelled out."""
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("medassay.publication.page", "templates"),
+        loader=loader,
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=neutral,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["visible"] = visible
+    return made
+
+
+@lru_cache(maxsize=1)
+def environment() -> jinja2.Environment:
+    """Return the environment of the site's templates."""
+    made = hardened(jinja2.PackageLoader("medassay.publication.page", "templates"))
     made.filters.update(
-        visible=visible,
         percent=percent,
         short=short,
         signed=signed,
