@@ -66,14 +66,13 @@ def _shares(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     exact = {key: size * n / whole for key, size in sizes.items()}
     given = {key: max(1, int(share)) for key, share in exact.items()}
     # One each may be more than the shares allow: then the largest give back.
-    by_rest = sorted(sizes, key=lambda key: (given[key] - exact[key], key))
     while sum(given.values()) < n:
         key = min(
-            (k for k in by_rest if given[k] < sizes[k]), key=lambda k: (given[k] - exact[k], k)
+            (k for k in sizes if given[k] < sizes[k]), key=lambda k: (given[k] - exact[k], k)
         )
         given[key] += 1
     while sum(given.values()) > n:
-        key = max((k for k in by_rest if given[k] > 1), key=lambda k: (given[k] - exact[k], k))
+        key = max((k for k in sizes if given[k] > 1), key=lambda k: (given[k] - exact[k], k))
         given[key] -= 1
     return given
 

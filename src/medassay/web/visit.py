@@ -133,9 +133,12 @@ class Visit:
         """Return the address of a page on this server."""
         return f"{self.request.scope.get('root_path', '')}{path}"
 
-    def here(self, path: str = "") -> str:
-        """Return the address of a page of the study."""
-        return self.url(f"/s/{self.study.id}/{path}")
+    def link(self, path: str) -> str:
+        """Return the whole address of a page, as it is sent to somebody."""
+        request = self.request.url
+        return (
+            f"{self.settings.origin or f'{request.scheme}://{request.netloc}'}{self.url(path)}"
+        )
 
     def to(self, path: str) -> RedirectResponse:
         """Send the browser to another page of this server, by GET."""

@@ -1227,3 +1227,16 @@ def test_an_auditor_sees_their_own_study_beside_busy_ones(desk):
         for _ in range(510):
             trail.note(db, "noise", who="t", study=other)
     assert study in aud.get("/audit").text
+
+
+def test_letters_are_drawn_anew_for_every_item_so_that_nobody_learns_who_is_a(desk):
+    study = desk.study(n=12)
+    for who in ("ada", "ben", "cleo"):
+        client = desk.client(who)
+        for number in range(1, 13):
+            assert review(client, study, number, **GOOD, comment=f"said by {who}").status == 303
+    judy, firsts = desk.client("judy"), set()
+    for number in range(1, 13):
+        text = judy.get(f"/s/{study}/adjudicate/{number}").text
+        firsts.add(re.search(r'data-review="A".*?said by (\w+)', text, re.DOTALL)[1])
+    assert firsts == {"ada", "ben", "cleo"}

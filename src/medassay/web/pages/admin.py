@@ -32,7 +32,9 @@ def act(visit: Here) -> Response:
         with visit.database.write() as db:
             account = accounts.account_of(db, accounts.checked_email(email))
             if do == "invite" and (account is None or study is None):
-                link = _link(visit, links.invite(db, email, who=who, study=study, role=role))
+                link = visit.link(
+                    f"/invite/{links.invite(db, email, who=who, study=study, role=role)}"
+                )
                 says = "Send this link. It works once, for seven days, and is shown only now."
             elif account is None:
                 raise InputError(f"nobody has the address {email[:60]}; invite them")
@@ -40,7 +42,7 @@ def act(visit: Here) -> Response:
                 accounts.grant_to(db, account, study, role, who=who)
                 says = "The role was given."
             elif do == "password":
-                link = _link(visit, links.invite(db, email, who=who))
+                link = visit.link(f"/invite/{links.invite(db, email, who=who)}")
                 says = "Send this link. It works once, for seven days, and is shown only now."
             else:
                 says = _change(visit, db, account, do)
@@ -61,9 +63,3 @@ def _change(visit: Visit, db: Session, account: Account, do: str) -> str:
         accounts.enable(db, account, who=who)
         return "The account is enabled."
     raise InputError("nothing was asked for")
-
-
-def _link(visit: Visit, token: str) -> str:
-    request = visit.request
-    origin = visit.settings.origin or f"{request.url.scheme}://{request.url.netloc}"
-    return f"{origin}{visit.url(f'/invite/{token}')}"

@@ -136,16 +136,10 @@ def _invite(visit: Visit, db: Any, study: str) -> tuple[str, str]:
         accounts.grant(db, known, study, "reviewer", who=who)
         return "", "The role was given."
     token = links.invite(db, email, who=who, study=study, role="reviewer")
-    path = f"/invite/{token}"
     says = (
         "Send this link to the reviewer. It works once, for seven days, and is shown only now."
     )
-    return f"{_origin(visit)}{visit.url(path)}", says
-
-
-def _origin(visit: Visit) -> str:
-    request = visit.request
-    return visit.settings.origin or f"{request.url.scheme}://{request.url.netloc}"
+    return visit.link(f"/invite/{token}"), says
 
 
 def bring_in(visit: Here) -> Response:
