@@ -1239,4 +1239,4 @@ def test_letters_are_drawn_anew_for_every_item_so_that_nobody_learns_who_is_a(de
     for number in range(1, 13):
         text = judy.get(f"/s/{study}/adjudicate/{number}").text
         firsts.add(re.search(r'data-review="A".*?said by (\w+)', text, re.DOTALL)[1])
-    assert firsts == {"ada", "ben", "cleo"}
+    assert len(firsts) > 1  # all twelve the same by chance: once in 200,000 draws
