@@ -69,6 +69,7 @@ def run(
     *,
     secrets: "dict[str, str] | None" = None,
     workspace: Path | None = None,
+    engine: str = "local",
 ) -> "Run":
     """Ask all models of a plan and return the sealed run; see `medassay.pipeline.run`.
 
@@ -79,6 +80,7 @@ def run(
     plan : a `Plan`, or the path of its TOML file
     secrets : keys by the names that models.json gives them; None reads the environment once
     workspace : folder for runs/, responses/ and banks.lock; default: the plan's folder
+    engine : "local", or "ray" for several processes or machines (extra `ray`)
     """
     import os
     import warnings
@@ -89,7 +91,7 @@ def run(
         warnings.warn(line, stacklevel=4)
 
     given = dict(os.environ) if secrets is None else secrets
-    return pipeline.run(plan, secrets=given, workspace=workspace, tell=tell)
+    return pipeline.run(plan, secrets=given, workspace=workspace, engine=engine, tell=tell)
 
 
 # Folders with a face of their own, as `medassay.synthesis.paths`: loaded when they are named.

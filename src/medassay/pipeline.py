@@ -18,26 +18,27 @@ from medassay.core.canonical import canonical
 from medassay.core.item import Bank
 from medassay.core.leaderboard import Leaderboard, told_fallback
 from medassay.core.lookup import CONTEXTS
-from medassay.core.model import Chat, ModelSpec
 from medassay.core.plan import DdxRules, Plan, load_plan
 from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.judge.steps import load_steps
-from medassay.model.baseline import Baseline
 from medassay.model.spec import load_models
+from medassay.runner.answering import PortableAnswers
 from medassay.runner.asking import Asker
 from medassay.runner.context import Contexts, embedding_entry
+from medassay.runner.engine.catalog import engine_of
+from medassay.runner.engine.lease import await_dead
 from medassay.runner.fresh import compare_with_stored, stored_run
-from medassay.runner.judging import RULE, Bench, seat
+from medassay.runner.judging import Bench, seat
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
 from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judge, preview_model, priced, totals
+from medassay.runner.providing import knows_majority, make_chats
 from medassay.runner.schedule import Schedule
 from medassay.runner.stages import (
+    Means,
     Watch,
     answer,
     judge,
-    open_toolbox,
-    provide,
     refuse_incomplete,
     refuse_leaving,
 )
@@ -46,6 +47,7 @@ from medassay.storage.journal import Journal
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
     JOURNAL,
+    LEASES,
     Run,
     create_run,
     latest,
@@ -106,7 +108,7 @@ def prepare(
     return schedule, banks, bench
 
 
-def run(
+def run(  # noqa: PLR0913 -- each is an option of the verb
     plan: Plan | str | Path,
     *,
     secrets: Mapping[str, str],
@@ -114,12 +116,14 @@ def run(
     watch: Watch | None = None,
     fresh: bool = False,
     accept_failures: bool = False,
+    engine: str = "local",
     tell: Callable[[str], None] = lambda line: None,
 ) -> Run:
     """Ask all models of a plan and return the sealed run; the same call resumes what was cut off.
 
     Parameters
     ----------
+    engine : "local", or "ray" for several processes or machines; either resumes what the other began
     tell : called, before anything is asked, with each line that a user must know: models asked otherwise than the plan says
 
     Raises
@@ -140,7 +144,6 @@ def run(
     gauges = gauges_of(wanted.metrics, schedule.task)
     for line in told_fallback(schedule.fallback):
         tell(line)
-    toolbox = open_toolbox(schedule, base / wanted.models_file, secrets)
     runs = workspace / "runs"
     contents = [bank.content_hash for bank in banks]
     stored = stored_run(runs, schedule.plan.hash, contents) if fresh else None
@@ -149,19 +152,24 @@ def run(
     found = _open(schedule.plan.hash, {**identity, **fresh_of}, schedule.plan.name, runs)
     for bank in banks:
         register(workspace / "banks.lock", bank.version, bank.content_hash)
+    spread = engine_of(engine, wanted.engine, workspace / "responses", secrets)
     with lock_run(found), ResponseStore(workspace / "responses") as store:
         if found.sealed:  # by another process, between finding the run and locking it
             tidy(found)
             return found
         specs = {**schedule.specs, **(bench.models if bench else {})}
-        chats = make_chats(schedule, specs, secrets)
+        majority = schedule.majority() if knows_majority(specs) else {}
+        chats = make_chats(specs, secrets, majority)
         asker = Asker(specs, chats, store, wanted.budget, seed=wanted.seed, fresh=fresh)
+        means = Means(asker=asker, engine=spread, watch=watch, accept_failures=accept_failures)
+        await_dead(found.path / LEASES, tell)
         journal = Journal(found.path / JOURNAL, schedule.n_trials)
         journal.resume(schedule.number_of)
         if schedule.contexts is not None and journal.done < schedule.n_trials:
             asked = (bank.items[at] for bank, at in schedule.items())
             schedule.contexts.find(asked, base / wanted.models_file, secrets, watch)
-        items = answer(found, schedule, journal, asker, watch, toolbox=toolbox)
+        portable = PortableAnswers(schedule, base / wanted.models_file, majority)
+        items = answer(found, portable, journal, means, secrets)
         if not journal.done and asker.tally.dead.keys() >= schedule.specs.keys():
             raise ModelError(
                 f"run {found.id}: no model answers: {'; '.join(asker.tally.dead.values())}"
@@ -172,7 +180,7 @@ def run(
 
         write_trials(found, schedule, journal)
         if bench is not None:
-            judge(found, schedule.task, bench, items, asker, watch, accept_failures)
+            judge(found, schedule.task, bench, items, means)
         measure(found, items, gauges, workspace, watch)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         findings = (
@@ -201,21 +209,6 @@ def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -
 
 def _same(run: Run, identity: Mapping[str, Any]) -> bool:
     return all(canonical(run.manifest.get(k)) == canonical(v) for k, v in identity.items())
-
-
-def make_chats(
-    schedule: Schedule, specs: Mapping[str, ModelSpec], secrets: Mapping[str, str]
-) -> dict[str, Chat]:
-    """Return a provider for each model; each sees only the secrets that its entry names."""
-    chats: dict[str, Chat] = {}
-    for name, spec in specs.items():
-        if spec is RULE:  # nobody is behind it
-            continue
-        chat = provide(spec, secrets)
-        if isinstance(chat, Baseline) and spec.sent_name == "majority":
-            chat.majority = schedule.majority()
-        chats[name] = chat
-    return chats
 
 
 def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leaderboard:

@@ -174,7 +174,7 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     run = medassay.run(
         workspace(tmp_path, makers.open_items(12), tested, makers.judges()), secrets={}
     )
-    from medassay.runner.judging import Answers, Bench, batches, dockets
+    from medassay.runner.judging import Answers, Bench, dockets
     from medassay.task.catalog import TASKS
     from medassay.task.judged import judges_of
     from medassay.task.scoring import RunItems
@@ -186,7 +186,7 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     for seed in (1, 1, 2):
         bench = Bench(judges=rubrics, seats={"m1": (), "m2": ()}, seed=seed)
         [docket] = dockets(answers, bench)
-        orders.append([n for [n] in batches(docket)])
+        orders.append([n for [n] in docket.batches])
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == list(range(24)) != orders[0]
 

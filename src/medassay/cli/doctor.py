@@ -80,7 +80,7 @@ def _asked(spec: Any) -> dict[str, Any]:
     from medassay.model.catalog import PROVIDERS
     from medassay.runner.asking import sampling_of
     from medassay.runner.bridge import run_async
-    from medassay.runner.stages import named_secrets
+    from medassay.runner.providing import named_secrets
 
     messages = ({"role": "user", "content": "Reply with the letter A only."},)
     prompt = Prompt(

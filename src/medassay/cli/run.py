@@ -40,6 +40,9 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     workspace: Path | None = typer.Option(
         None, help="Folder of runs/, responses/, banks.lock; default: the plan's."
     ),
+    engine: str = typer.Option(
+        "local", help="local: this process; ray: the workers of a Ray cluster, extra [ray]."
+    ),
     suite: str = typer.Option(
         "", help="Without a plan: suites or benchmarks, comma-separated, as careqa_suite_open."
     ),
@@ -89,6 +92,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         watch=watch,
         fresh=fresh,
         accept_failures=accept_failures,
+        engine=engine,
         tell=out.say,
     )
     tell_run(found)

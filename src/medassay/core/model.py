@@ -27,7 +27,8 @@ class ModelSpec:
     `model` is the name sent to the endpoint (default: `id`). `api_key_env` names an environment
     variable; the secret itself is never written anywhere. `batch_tokens` bounds the memory of likelihoods: so many tokens
     are read in one pass, fewer where memory ends. `add_bos` says whether a BOS stands before each context there; None does what
-    the tokenizer does. A completion ends before any of the texts in `stop`.
+    the tokenizer does. A completion ends before any of the texts in `stop`. `gpus` are the devices of one replica where an engine places
+    several: above 1 the weights are split among them (vllm), a part of 1 shares a device.
     """
 
     id: str
@@ -69,9 +70,10 @@ class ModelSpec:
     engine: str = ""
     engine_version: str = ""
     weights_digest: str = ""
-    # local weights (provider transformers)
+    # local weights (providers transformers and vllm)
     path: str = ""
     device: str = "auto"
+    gpus: float = 1.0
     dtype: Literal["float64", "float32", "bfloat16", "float16"] = "float32"
     batch_size: int = 8
     batch_tokens: int = 1024
@@ -88,6 +90,11 @@ class ModelSpec:
     def is_scripted(self) -> bool:
         """Return whether nothing is asked: replies are scripted, computed or replayed."""
         return self.provider in ("fake", "baseline", "replay")
+
+    @property
+    def in_process(self) -> bool:
+        """Return whether weights are loaded where the asking happens, so that each process needs a device of its own."""
+        return self.provider in ("transformers", "vllm")
 
     @property
     def is_baseline(self) -> bool:

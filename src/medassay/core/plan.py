@@ -1,7 +1,7 @@
 """`Plan`: the frozen wish that a run fulfils. TOML in, record out, and back."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +36,8 @@ AGGREGATING = (
 _LONGEST_LIST = 40  # as many entries of a list are read
 _MAY_BE_EMPTY = ("templates", "graphs", "metrics")
 _STEEPEST = 100.0  # beyond, the worst case alone counts
+_MOST_WORKERS = 10_000
+_LARGEST_SHARD = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,34 @@ class DdxRules:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EngineRules:
+    """How a plan is spread where it does not run in one process; no number depends on it.
+
+    `workers` ask endpoints (0: as many as the cluster has processors to spare), each takes `shard` units at once; `replicas`
+    says how many processes load the weights of a model.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    workers: int = 0
+    shard: int = 1000
+    replicas: Mapping[str, int] = field(default_factory=dict)
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the numbers, None if nothing is."""
+        if not 0 <= self.workers <= _MOST_WORKERS:
+            return f"'engine.workers' is {self.workers}; 0 to {_MOST_WORKERS} is needed"
+        if not 1 <= self.shard <= _LARGEST_SHARD:
+            return f"'engine.shard' is {self.shard}; 1 to {_LARGEST_SHARD} units are needed"
+        for name, times in self.replicas.items():
+            if not 1 <= times <= _MOST_WORKERS:
+                return (
+                    f"'engine.replicas' of '{name}' is {times}; 1 to {_MOST_WORKERS} is needed"
+                )
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
 
@@ -96,6 +126,7 @@ class Plan:
     into each model's own form of a conversation; `relaxed_perplexity` is how completions are made for it.
     `retrieval` is what the settings of contexts and the tool doc_retrieval search; `tools` are the rules of the mode of that name.
     `metrics` says where the models of metrics are, as `bertscore=models/roberta-large`, or which ones to leave out, as `bleurt=none`.
+    `engine` says how it is spread over processes and machines; like the budget it is no part of what the run is.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -130,6 +161,7 @@ class Plan:
     metrics: tuple[str, ...] = ()
     retrieval: Retrieval | None = None
     tools: ToolRules | None = None
+    engine: EngineRules = EngineRules()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
@@ -150,12 +182,16 @@ class Plan:
         for name in ("retrieval", "tools"):
             if plain[name] is None:
                 plain.pop(name)
+        if self.engine == EngineRules():
+            plain.pop("engine")
         return plain
 
     @property
     def hash(self) -> str:
-        """Return the first 12 digits of the SHA-256 of the plan, name and budget left out."""
-        kept = {k: v for k, v in self.to_dict().items() if k not in ("name", "budget")}
+        """Return the first 12 digits of the SHA-256 of the plan; name, budget and engine are left out."""
+        kept = {
+            k: v for k, v in self.to_dict().items() if k not in ("name", "budget", "engine")
+        }
         return sha256_hex(canonical(kept))[:12]
 
 
@@ -171,22 +207,28 @@ def rules_from_dict(data: Mapping[str, Any]) -> DdxRules:
 def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
     """Return the plan in `data`; `where` names the file in errors."""
     plan = typed(_PLAN, data, {f.name for f in fields(Plan)}, where)
-    for field, least in (("repeats", 1), ("few_shot_k", 1), ("n_resamples", 100), ("seed", 0)):
-        if getattr(plan, field) < least:
+    for name, least in (("repeats", 1), ("few_shot_k", 1), ("n_resamples", 100), ("seed", 0)):
+        if getattr(plan, name) < least:
             raise InputError(
-                f"{where}: '{field}' is {getattr(plan, field)}; at least {least} is needed"
+                f"{where}: '{name}' is {getattr(plan, name)}; at least {least} is needed"
             )
     relaxed = plan.relaxed_perplexity
     if relaxed is not None and (problem := relaxed.problem()) is not None:
         raise InputError(f"{where}: 'relaxed_perplexity': {problem}")
-    if (problem := plan.ddx.problem() or _lookup_problem(plan)) is not None:
+    problem = plan.ddx.problem() or _lookup_problem(plan) or plan.engine.problem()
+    if problem is not None:
         raise InputError(f"{where}: {problem}")
-    for field in ("banks", "models", "settings", "modes", *_MAY_BE_EMPTY):
-        values = getattr(plan, field)
-        if not values and field not in _MAY_BE_EMPTY:
-            raise InputError(f"{where}: '{field}' is empty; name at least one")
+    for name in plan.engine.replicas:
+        if name not in (*plan.models, *plan.judges):
+            raise InputError(
+                f"{where}: 'engine.replicas' names '{name}', which is no model or judge here"
+            )
+    for name in ("banks", "models", "settings", "modes", *_MAY_BE_EMPTY):
+        values = getattr(plan, name)
+        if not values and name not in _MAY_BE_EMPTY:
+            raise InputError(f"{where}: '{name}' is empty; name at least one")
         if len(set(values)) != len(values):
-            raise InputError(f"{where}: '{field}' names something twice: {', '.join(values)}")
+            raise InputError(f"{where}: '{name}' names something twice: {', '.join(values)}")
     if plan.sample is not None and plan.sample < 1:
         raise InputError(
             f"{where}: 'sample' is {plan.sample}; at least 1, or leave it out for all"

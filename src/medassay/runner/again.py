@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import short_hash
-from medassay.core.plan import Budget, Plan
+from medassay.core.plan import Budget, EngineRules, Plan
 from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker
+from medassay.runner.engine.catalog import engine_of
 from medassay.runner.judging import RULE, Answers, Bench, seat
 from medassay.runner.manifest import bench_entry, judging, scorer_ids, surroundings
 from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals
-from medassay.runner.stages import Watch, judge, provide, refuse_leaving
+from medassay.runner.providing import provide
+from medassay.runner.stages import Means, Watch, judge, refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import Run, create_run, latest, lock_run, open_run
 from medassay.task.catalog import find_task, task_of_run
@@ -49,12 +51,14 @@ def judge_run(
     workspace: Path | None = None,
     watch: Watch | None = None,
     accept_failures: bool = False,
+    engine: str = "local",
 ) -> Run:
     """Judge the stored answers of a sealed run, and return a new sealed run; no model is asked again.
 
     Parameters
     ----------
     workspace : folder of runs/ and responses/; default: that of the run
+    engine : "local", or "ray" for several processes or machines
 
     Raises
     ------
@@ -73,6 +77,7 @@ def judge_run(
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
     found = _derived(source, identity, workspace / "runs")
+    spread = engine_of(engine, EngineRules(), workspace / "responses", secrets)
     with lock_run(found), ResponseStore(workspace / "responses") as store:
         from medassay.runner.finish import copy_answers, finish, write_scores
 
@@ -82,7 +87,8 @@ def judge_run(
         asked = {n: spec for n, spec in bench.models.items() if spec is not RULE}
         chats = {n: provide(spec, secrets) for n, spec in asked.items()}
         asker = Asker(bench.models, chats, store, Budget(), seed=bench.seed)
-        judge(found, wanted, bench, items, asker, watch, accept_failures)
+        means = Means(asker=asker, engine=spread, watch=watch, accept_failures=accept_failures)
+        judge(found, wanted, bench, items, means)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finish(found, wanted, items, [], sealed_at=now)
     return open_run(found.path)

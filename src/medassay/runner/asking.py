@@ -49,6 +49,17 @@ class Tally:
         self.failures[reason] = self.failures.get(reason, 0) + 1
         return reason
 
+    def add(self, other: "Tally") -> None:
+        """Count what happened elsewhere, too."""
+        self.called += other.called
+        self.replayed += other.replayed
+        self.failed += other.failed
+        self.over_budget = self.over_budget or other.over_budget
+        for reason, times in other.failures.items():
+            self.failures[reason] = self.failures.get(reason, 0) + times
+        for model, reason in other.dead.items():
+            self.dead.setdefault(model, reason)
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -71,14 +82,17 @@ class Asker:
         *,
         seed: int,
         fresh: bool = False,
+        purse: Purse | None = None,
     ) -> None:
         self.specs = specs
+        self.budget = budget
+        self.seed = seed
+        self.fresh = fresh
         self.tally = Tally()
         self._chats = chats
         self._store = store
-        self._fresh = fresh
-        self._purse = Purse(budget)
-        self._gates: dict[str, Gate] = {}
+        self.purse = purse or Purse(budget)
+        self.gates: dict[str, Gate] = {}  # by endpoint
         self._sampling = {name: sampling_of(spec, seed) for name, spec in specs.items()}
         self._constants = {
             name: canonical(request_constant(spec, self._sampling[name]))
@@ -90,7 +104,7 @@ class Asker:
         try:
             await work
         finally:
-            self._gates.clear()
+            self.gates.clear()
             for chat in self._chats.values():
                 await chat.close()
 
@@ -121,15 +135,15 @@ class Asker:
         if spec.is_baseline:  # computed, not asked: no key could name what it depends on
             return Reply(key, await chat.complete(prompt, sampling, repeat=repeat), False)
         stored = self._store.get(key)
-        if stored is not None and not self._fresh:
+        if stored is not None and not self.fresh:
             self.tally.replayed += 1
             return Reply(key, stored, True)
-        booked = self._purse.book(spec, prompt)
+        booked = await self.purse.book(spec, prompt)
         if booked is None:
             self.tally.over_budget = True
             return None
         completion = await self._call(spec, chat, prompt, sampling, repeat + attempt)
-        self._purse.settle(spec, booked, completion.usage)
+        self.purse.settle(spec, booked, completion.usage)
         self.tally.called += 1
         if stored is None:
             self._store.put(key, completion, {"model": spec.id, **columns})
@@ -151,7 +165,7 @@ class Asker:
         With `fresh` it is looked up anew, and the first finding stays the stored one.
         """
         stored = self._store.get(key)
-        if stored is not None and not self._fresh:
+        if stored is not None and not self.fresh:
             return stored.text
         made = await make()
         if stored is None:
@@ -162,7 +176,7 @@ class Asker:
         self, spec: ModelSpec, chat: Chat, prompt: Prompt, sampling: Sampling, repeat: int
     ) -> Completion:
         """Ask once; on a transient failure ask again, at most five times, as the endpoint bears."""
-        gate = self._gate(spec)
+        gate = self.gate(endpoint_of(spec))
         tokens = estimated_tokens(prompt) if spec.tokens_per_minute else 0
 
         async def once() -> Completion:
@@ -198,11 +212,18 @@ class Asker:
                 return await once()
         raise first  # pragma: no cover -- retry_context returns or raises
 
-    def _gate(self, spec: ModelSpec) -> Gate:
-        endpoint = spec.url or spec.id
-        if endpoint not in self._gates:
-            self._gates[endpoint] = Gate(spec)
-        return self._gates[endpoint]
+    def gate(self, endpoint: str) -> Gate:
+        """Return the gate before an endpoint of this run."""
+        if endpoint not in self.gates:
+            # As its first entry says: one endpoint bears what it bears, whatever entry names it.
+            specs = (s for s in self.specs.values() if endpoint_of(s) == endpoint)
+            self.gates[endpoint] = Gate(next(specs))
+        return self.gates[endpoint]
+
+
+def endpoint_of(spec: ModelSpec) -> str:
+    """Return what shares one gate: an address, or a model that has none."""
+    return spec.url or spec.id
 
 
 def sampling_of(spec: ModelSpec, seed: int) -> Sampling:

@@ -1,5 +1,7 @@
 """What a run may spend, and what it has spent."""
 
+from dataclasses import dataclass
+
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.trial import Prompt, Usage, pictures_in, said_in
@@ -34,6 +36,46 @@ def cost(spec: ModelSpec, prompt_tokens: int, completion_tokens: int) -> float:
     return (prompt_tokens * spec.price.input + completion_tokens * spec.price.output) / 1e6
 
 
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Calls, tokens and money, spent or to be spent."""
+
+    calls: int = 0
+    tokens: int = 0
+    money: float = 0.0
+
+    def __add__(self, other: "Amount") -> "Amount":
+        """Return both together."""
+        return Amount(
+            self.calls + other.calls, self.tokens + other.tokens, self.money + other.money
+        )
+
+    def __sub__(self, other: "Amount") -> "Amount":
+        """Return what is left of this without the other."""
+        return Amount(
+            self.calls - other.calls, self.tokens - other.tokens, self.money - other.money
+        )
+
+    def within(self, budget: Budget) -> bool:
+        """Return whether a budget allows this much."""
+        return (
+            (budget.calls is None or self.calls <= budget.calls)
+            and (budget.tokens is None or self.tokens <= budget.tokens)
+            and (budget.money is None or self.money <= budget.money + 1e-12)
+        )
+
+
+def bounded(budget: Budget) -> bool:
+    """Return whether a budget forbids anything at all."""
+    return any(bound is not None for bound in (budget.calls, budget.tokens, budget.money))
+
+
+def most_of(spec: ModelSpec, prompt: Prompt) -> Amount:
+    """Return the upper bound of what one call may use."""
+    read, written = estimated_tokens(prompt), most_written(spec, prompt)
+    return Amount(1, read + written, cost(spec, read, written))
+
+
 class Purse:
     """Counts calls, tokens and money; a call is booked with its upper bound before it is sent.
 
@@ -42,32 +84,22 @@ class Purse:
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
-        self._bounded = any(v is not None for v in (budget.calls, budget.tokens, budget.money))
-        self.calls = 0
-        self.tokens = 0
-        self.money = 0.0
+        self._bounded = bounded(budget)
+        self.booked = Amount()
 
-    def book(self, spec: ModelSpec, prompt: Prompt) -> tuple[int, float] | None:
-        """Return what was booked (tokens, money), None if a bound forbids the call."""
+    async def book(self, spec: ModelSpec, prompt: Prompt) -> Amount | None:
+        """Return what was booked, None if a bound forbids the call."""
         if not self._bounded:
-            self.calls += 1
-            return 0, 0.0
-        read = estimated_tokens(prompt)
-        written = most_written(spec, prompt)
-        tokens, money = read + written, cost(spec, read, written)
-        budget = self._budget
-        if (
-            (budget.calls is not None and self.calls + 1 > budget.calls)
-            or (budget.tokens is not None and self.tokens + tokens > budget.tokens)
-            or (budget.money is not None and self.money + money > budget.money + 1e-12)
-        ):
+            return Amount()
+        asked = most_of(spec, prompt)
+        if not (self.booked + asked).within(self._budget):
             return None
-        self.calls += 1
-        self.tokens += tokens
-        self.money += money
-        return tokens, money
+        self.booked += asked
+        return asked
 
-    def settle(self, spec: ModelSpec, booked: tuple[int, float], usage: Usage) -> None:
+    def settle(self, spec: ModelSpec, booked: Amount, usage: Usage) -> None:
         """Replace a booking by what the call used."""
-        self.tokens += usage.prompt + usage.completion - booked[0]
-        self.money += cost(spec, usage.prompt, usage.completion) - booked[1]
+        if self._bounded:
+            money = cost(spec, usage.prompt, usage.completion)
+            used = Amount(booked.calls, usage.prompt + usage.completion, money)
+            self.booked += used - booked

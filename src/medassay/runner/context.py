@@ -33,6 +33,7 @@ class Contexts:
     def __init__(self, plan: Plan, base: Path, workspace: Path) -> None:
         from medassay.solver.retrieve.index import Index  # numpy
 
+        self._made_with = (plan, base.resolve(), workspace.resolve())
         self._settings = [setting for setting in plan.settings if setting in CONTEXTS]
         self.index: Index | None = None
         self.described: dict[str, Any] = {}
@@ -42,6 +43,10 @@ class Contexts:
             self.described = describe(self.index, plan.retrieval)
             name = f"{self.index.id} {plan.retrieval.k} {plan.retrieval.query_prefix}"
             self._known = MeasureStore(workspace / "retrieved", name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let another process open the same index; what was found lies in the workspace."""
+        return Contexts, self._made_with
 
     def check(self, items: Iterable[Item]) -> None:
         """Refuse items that lack what a setting shows, before anything is asked.

@@ -9,7 +9,7 @@ from medassay.core.model import ModelSpec
 from medassay.errors import Interrupted, ModelError
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
-from medassay.runner.engine import asking
+from medassay.runner.engine.local import asking
 from medassay.runner.progress import Silent, Stop
 from medassay.runner.stages import Watch
 

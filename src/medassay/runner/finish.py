@@ -10,7 +10,7 @@ from medassay.core.canonical import canonical
 from medassay.core.trial import Answer
 from medassay.core.verdict import Judge
 from medassay.errors import InputError
-from medassay.runner.engine import failed_record
+from medassay.runner.answering import failed_record
 from medassay.runner.judging import Answers, Docket, auditors, failed_verdict, reread
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line

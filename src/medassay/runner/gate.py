@@ -2,31 +2,60 @@
 
 import asyncio
 from collections import deque
+from dataclasses import dataclass
 
 from aiolimiter import AsyncLimiter
 
 from medassay.core.model import ModelSpec
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A worker's part of an endpoint: requests at once, the part of its rates, and seconds to hold back."""
+
+    most: int
+    rate: float = 1.0
+    pause: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a gate heard of its endpoint since it was last asked: successes, overloads, seconds to hold back."""
+
+    succeeded: int
+    overloads: int
+    pause: float
+
+
 class Gate:
     """Lets in up to `limit` requests: halves on overload, grows by one a round of successes.
 
     It opens at the entry's own `concurrency`, which the user chose, and never goes above it. A
-    pause (Retry-After) holds back everyone at this endpoint.
+    pause (Retry-After) holds back everyone at this endpoint. Where several processes ask one endpoint, each
+    has a share of it, which `steer` sets.
     """
 
     def __init__(self, spec: ModelSpec) -> None:
+        self._spec = spec
         self._most = spec.concurrency
         self.limit = float(spec.concurrency)
         self._inside = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._open_at = 0.0
         self._halved_at = -1e9
-        per_minute = spec.requests_per_minute
+        self._succeeded = self._overloads = 0
+        self._rate = 0.0
+        self._set_rate(1.0)
+
+    def _set_rate(self, part: float) -> None:
+        if part == self._rate:
+            return
+        self._rate = part
+        per_minute = self._spec.requests_per_minute
         # One at a time, evenly spread: a rate below one a minute is legitimate too.
-        self._requests = AsyncLimiter(1, 60 / per_minute) if per_minute else None
-        tokens = spec.tokens_per_minute
-        self._tokens = AsyncLimiter(tokens, 60) if tokens else None
+        self._requests = AsyncLimiter(1, 60 / (per_minute * part)) if per_minute else None
+        tokens = self._spec.tokens_per_minute
+        self._tokens = AsyncLimiter(tokens * part, 60) if tokens else None
 
     async def enter(self, tokens: int) -> None:
         """Wait until one more request of about that many tokens may start."""
@@ -54,6 +83,7 @@ class Gate:
 
     def succeeded(self) -> None:
         """Note an answer: grow slowly."""
+        self._succeeded += 1
         if self.limit < self._most:
             self.limit = min(self._most, self.limit + 1 / self.limit)
         self._leave()
@@ -61,14 +91,38 @@ class Gate:
     def failed(self, *, overload: bool, retry_after: float | None) -> None:
         """Note a failure: halve on overload (once a second), pause as asked."""
         now = asyncio.get_running_loop().time()
+        self._overloads += overload
         if overload and now - self._halved_at > 1.0:
             self.limit, self._halved_at = max(1.0, self.limit / 2), now
         if retry_after:
             self._open_at = max(self._open_at, now + retry_after)
         self._leave()
 
+    def heard(self) -> Heard:
+        """Return what was heard of the endpoint since the last time."""
+        pause = max(0.0, self._open_at - asyncio.get_running_loop().time())
+        found = Heard(self._succeeded, self._overloads, pause)
+        self._succeeded = self._overloads = 0
+        return found
+
+    def steer(self, share: Share) -> None:
+        """Take a part of the endpoint, as told by whoever hears all that ask it."""
+        now = asyncio.get_running_loop().time()
+        self._most = share.most
+        # What was halved here since the last word stays halved; whoever told has heard of it by the next.
+        self.limit = float(
+            min(self.limit, share.most) if self._overloads and self.limit else share.most
+        )
+        self._set_rate(share.rate)
+        if share.pause:
+            self._open_at = max(self._open_at, now + share.pause)
+        self._wake()
+
     def _leave(self) -> None:
         self._inside -= 1
+        self._wake()
+
+    def _wake(self) -> None:
         free = int(self.limit) - self._inside
         while free > 0 and self._waiting:
             turn = self._waiting.popleft()

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import msgspec
 
@@ -29,11 +29,10 @@ from medassay.judge.panel import PANEL_SIZE, check_panel, check_seats, check_sub
 from medassay.judge.shown import Shown, show, speaker_pattern
 from medassay.model.spec import named
 from medassay.runner.asking import Asker, Reply
-from medassay.runner.engine import asking
-from medassay.runner.progress import Progress, Stop
-from medassay.storage.journal import Journal
+from medassay.runner.progress import Progress
+from medassay.storage.journal import Journal, Writing
 from medassay.storage.run import AUDIT, VERDICTS, Run
-from medassay.task.judged import TRIAL_KEY
+from medassay.task.judged import TRIAL_KEY, judges_of
 from medassay.task.scoring import RunItems, must_judge
 from medassay.task.task import Task
 
@@ -143,7 +142,14 @@ class Answers:
     The names of the run's models are masked where an answer gives them as its own.
     """
 
-    def __init__(self, run: Run, items: RunItems, task: Task) -> None:
+    def __init__(
+        self,
+        run: Run,
+        items: RunItems,
+        task: Task,
+        known: "tuple[array[int], array[int]] | None" = None,
+    ) -> None:
+        self.task = task
         self._file = os.open(run.path / "trials.jsonl", os.O_RDONLY)
         self.run = run
         entries = [*run.manifest["models"].values(), *run.manifest["judges"]]
@@ -151,6 +157,9 @@ class Answers:
             {n for e in entries for n in (e["id"], e.get("model", ""))}
         )
         self.items = items
+        if known is not None:  # found by another process
+            self._starts, self.open = known
+            return
         self._starts = array("Q", [0])
         self.open = array("Q")  # numbers of the trials that judges decide on
         with (run.path / "trials.jsonl").open("rb") as lines:
@@ -165,12 +174,21 @@ class Answers:
     def __len__(self) -> int:
         return len(self._starts) - 1
 
+    @property
+    def known(self) -> "tuple[array[int], array[int]]":
+        """Return where the trials begin and which are open: what another process need not find again."""
+        return self._starts, self.open
+
     def trial(self, number: int) -> dict[str, Any]:
         """Return one trial record."""
         start = self._starts[number]
         line = os.pread(self._file, self._starts[number + 1] - start, start)
         record: dict[str, Any] = parse_json(line, f"trials.jsonl line {number + 1}")
         return record
+
+    def length(self, number: int) -> int:
+        """Return how long one trial record is, in bytes."""
+        return self._starts[number + 1] - self._starts[number]
 
     @cached_property
     def numbers(self) -> dict[tuple[Any, ...], int]:
@@ -200,6 +218,11 @@ class Docket:
     def file(self) -> Path:
         """Return the file of its verdicts."""
         return self.answers.run.path / f"{self.name}.jsonl"
+
+    @cached_property
+    def batches(self) -> "Batches":
+        """Return the answers in the batches in which they are judged."""
+        return Batches(self)
 
     @cached_property
     def wanted(self) -> frozenset[int]:
@@ -259,15 +282,10 @@ def audited(numbers: Sequence[int], seed: int) -> list[int]:
 
 
 class Judging:
-    """One pass over the verdicts of a run that are not there yet."""
+    """The verdicts of a docket; a unit is a batch of answers before one seat."""
 
     def __init__(
-        self,
-        docket: Docket,
-        asker: Asker,
-        journal: Journal,
-        progress: Progress,
-        stop: Stop,
+        self, docket: Docket, asker: Asker, journal: Writing, progress: Progress
     ) -> None:
         self._docket = docket
         self._answers = docket.answers
@@ -275,35 +293,38 @@ class Judging:
         self._asker = asker
         self._journal = journal
         self._progress = progress
-        self._stop = stop
+        self.specs = docket.bench.models
 
-    async def run(self) -> None:
-        """Ask until every verdict is there, failed or out of budget, or until a stop is asked for."""
-        async with asking(self._journal) as group:
-            for spec in self._bench.models.values():
-                waiting = self._units(spec)
-                for _ in range(spec.concurrency):
-                    group.create_task(self._work(spec, waiting))
+    def units(self, model: str) -> Iterator[int]:
+        """Yield the numbers of the batches that a judge has to judge, seat by seat: batch × seats + seat."""
+        n_seats = self._bench.n_seats
+        for number, batch in enumerate(self._docket.batches):
+            tested = self._answers.trial(batch[0])["model"]
+            for seat, judge in enumerate(self._bench.seats[tested]):
+                if judge.id == model:
+                    yield number * n_seats + seat
 
-    def _units(self, spec: ModelSpec) -> Iterator[tuple[int, list[int]]]:
-        """Yield (seat, trial numbers of one batch) that this model has to judge."""
-        for batch in batches(self._docket):
-            model = self._answers.trial(batch[0])["model"]
-            for seat, judge in enumerate(self._bench.seats[model]):
-                places = (self._docket.place(number, seat) for number in batch)
-                if judge.id == spec.id and not all(map(self._journal.is_done, places)):
-                    yield seat, batch
+    def records(self, unit: int) -> tuple[int, ...]:
+        """Return the numbers of the verdicts that a unit leaves in the journal."""
+        number, seat = divmod(unit, self._bench.n_seats)
+        return tuple(self._docket.place(one, seat) for one in self._docket.batches[number])
 
-    async def _work(self, spec: ModelSpec, units: Iterator[tuple[int, list[int]]]) -> None:
-        for seat, batch in units:
-            if self._stop.soon or self._asker.tally.over_budget:
-                return
-            await self._judge(
-                spec, seat, [self._answers.trial(number) for number in batch], batch
-            )
+    def length(self, unit: int) -> int:
+        """Return how long the answers of a unit are, in bytes."""
+        number = unit // self._bench.n_seats
+        return sum(map(self._answers.length, self._docket.batches[number]))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def do(self, spec: ModelSpec, unit: int) -> None:
+        """Ask a judge about one batch; nothing is left behind where the budget forbids the call."""
+        number, seat = divmod(unit, self._bench.n_seats)
+        batch = self._docket.batches[number]
+        await self._judge(spec, seat, [self._answers.trial(one) for one in batch], batch)
 
     async def _judge(
-        self, spec: ModelSpec, seat: int, trials: list[dict[str, Any]], numbers: list[int]
+        self, spec: ModelSpec, seat: int, trials: list[dict[str, Any]], numbers: Sequence[int]
     ) -> None:
         judge = self._bench.judges[trials[0]["domain"]]
         seen = [self._answers.case(trial) for trial in trials]
@@ -352,28 +373,102 @@ class Judging:
             self._progress.advance(spec.id, trial["domain"], record["outcome"])
 
 
-def batches(docket: Docket) -> Iterator[list[int]]:
-    """Yield the answers in batches, in one seeded order over all models.
+@dataclass(frozen=True)
+class PortableVerdicts:
+    """What another process needs to give verdicts of a docket: judges are made anew from what the run remembers."""
+
+    task: Task
+    name: str
+    numbers: Sequence[int]
+    known: "tuple[array[int], array[int]]"
+    seats: Mapping[str, tuple[ModelSpec, ...]]
+    seed: int
+    majority: Mapping[str, str] = field(default_factory=dict)  # no baseline judges
+
+    @classmethod
+    def of(cls, docket: Docket) -> "PortableVerdicts":
+        """Return a docket as it travels."""
+        answers, bench = docket.answers, docket.bench
+        numbers = array("Q", docket.numbers)
+        return cls(answers.task, docket.name, numbers, answers.known, bench.seats, bench.seed)
+
+    @property
+    def specs(self) -> Mapping[str, ModelSpec]:
+        """Return who is asked."""
+        return {spec.id: spec for seats in self.seats.values() for spec in seats}
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """Return nothing: judges call no tools."""
+        return ()
+
+    def open(
+        self,
+        run: Path,
+        asker: Asker,
+        journal: Writing,
+        progress: Progress,
+        secrets: Mapping[str, str],
+    ) -> Judging:
+        """Return the stage."""
+        found = Run(run)
+        judges = judges_of(self.task, found.manifest)
+        items = RunItems(run, found.manifest["domains"])
+        answers = Answers(found, items, self.task, self.known)
+        judges = auditors(judges) if self.name == AUDIT else judges
+        bench = Bench(judges=judges, seats=self.seats, seed=self.seed)
+        docket = Docket(name=self.name, answers=answers, numbers=self.numbers, bench=bench)
+        return Judging(docket, asker, journal, progress)
+
+
+class Batches(Sequence[Sequence[int]]):
+    """The answers of a docket in batches, in one seeded order over all models: two arrays, whatever their number.
 
     A batch holds answers of one domain and language, since it has one prompt.
     """
-    answers, bench = docket.answers, docket.bench
-    order = array("Q", docket.numbers)
-    random.Random(f"{bench.seed}\x1fjudges").shuffle(order)
-    gathered: dict[tuple[Any, ...], list[int]] = {}
-    for number in order:
-        trial = answers.trial(number)
-        size = bench.judges[trial["domain"]].batch
-        if size == 1:
-            yield [number]
-            continue
-        item = answers.items.get(trial["domain"], trial["item"])
-        alike = gathered.setdefault(alike_key(item), [])
-        alike.append(number)
-        if len(alike) == size:
-            yield alike.copy()
-            alike.clear()
-    yield from (rest for rest in gathered.values() if rest)
+
+    def __init__(self, docket: Docket) -> None:
+        answers, bench = docket.answers, docket.bench
+        order = array("Q", docket.numbers)
+        random.Random(f"{bench.seed}\x1fjudges").shuffle(order)
+        self._numbers, self._ends = array("Q"), array("Q")
+        if all(judge.batch == 1 for judge in bench.judges.values()):
+            self._numbers, self._ends = order, array("Q", range(1, len(order) + 1))
+            return
+        gathered: dict[tuple[Any, ...], list[int]] = {}
+        for number in order:
+            trial = answers.trial(number)
+            size = bench.judges[trial["domain"]].batch
+            if size == 1:
+                self._add([number])
+                continue
+            item = answers.items.get(trial["domain"], trial["item"])
+            alike = gathered.setdefault(alike_key(item), [])
+            alike.append(number)
+            if len(alike) == size:
+                self._add(alike)
+                alike.clear()
+        for rest in gathered.values():
+            self._add(rest)
+
+    def _add(self, batch: Sequence[int]) -> None:
+        if batch:
+            self._numbers.extend(batch)
+            self._ends.append(len(self._numbers))
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, at: int) -> Sequence[int]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Sequence[int]]: ...
+    def __getitem__(self, at: int | slice) -> Sequence[int] | Sequence[Sequence[int]]:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        return self._numbers[self._ends[at - 1] if at else 0 : self._ends[at]]
 
 
 def alike_key(item: Item) -> tuple[Any, ...]:

@@ -43,7 +43,8 @@ def run_identity(
 ) -> dict[str, Any]:
     """Return what must be equal for a run to be resumed: plan, banks, models, templates, judges."""
     plan = schedule.plan.to_dict()
-    plan.pop("budget")  # raising the budget resumes the same run
+    for name in ("budget", "engine"):  # a raised budget or another engine resumes the same run
+        plan.pop(name, None)
     models = {name: asdict(spec) for name, spec in sorted(schedule.specs.items())}
     return {
         "kind": "run",

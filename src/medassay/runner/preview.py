@@ -20,7 +20,6 @@ from medassay.runner.judging import (
     alike_key,
     audited,
     auditors,
-    batches,
     dockets,
 )
 from medassay.runner.schedule import Schedule
@@ -143,7 +142,7 @@ def preview_judging(
     constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
     asked = _Asked(spec)
     for docket in dockets(answers, bench):
-        for batch in batches(docket):
+        for batch in docket.batches:
             trials = [answers.trial(number) for number in batch]
             judge = docket.bench.judges[trials[0]["domain"]]
             prompts = judge.opening([answers.case(trial)[0] for trial in trials])

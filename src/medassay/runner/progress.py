@@ -21,14 +21,14 @@ class Stop:
 class Progress(Protocol):
     """What the engine tells."""
 
-    def advance(self, model: str, domain: str, outcome: str) -> None:
-        """Note one finished trial, or one verdict of the judge `model`."""
+    def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
+        """Note finished trials, or verdicts of the judge `model`."""
 
 
 class Silent:
     """Says nothing: for Python callers and --quiet."""
 
-    def advance(self, model: str, domain: str, outcome: str) -> None:
+    def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
         """Note nothing."""
 
 
@@ -44,10 +44,10 @@ class Lines:
         self._every = every
         self._started = self._printed = time.monotonic()
 
-    def advance(self, model: str, domain: str, outcome: str) -> None:
+    def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
         """Count, and print when it is time."""
-        self._done += outcome != "failed"
-        self._failed += outcome == "failed"
+        self._done += times * (outcome != "failed")
+        self._failed += times * (outcome == "failed")
         now = time.monotonic()
         if now - self._printed >= self._every:
             self._printed = now
@@ -104,11 +104,11 @@ class Live:
     def __exit__(self, *error: object) -> None:
         self._bars.stop()
 
-    def advance(self, model: str, domain: str, outcome: str) -> None:
+    def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
         """Move one bar."""
         key = self._key(model, domain)
         if outcome == "failed":
-            self._failed[key] += 1
+            self._failed[key] += times
             self._bars.update(self._tasks[key], failed=f"{self._failed[key]} failed")
         else:
-            self._bars.advance(self._tasks[key])
+            self._bars.advance(self._tasks[key], times)

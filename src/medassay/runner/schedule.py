@@ -84,6 +84,36 @@ class Schedule:
         last = self.cells[-1]
         self.n_trials = last.base + len(self._places[last.domain]) * plan.repeats
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs to know: all but the items, which it reads from the run."""
+        banks = {
+            d: replace(b, items=(), changes="", reviews=()) for d, b in self._bank_of.items()
+        }
+        few_shot = "few_shot" in self.plan.settings
+        return self.__dict__ | {
+            "prompts": None,
+            "_fallback": None,
+            "_turns": {},
+            "_ids": {},
+            "_index": {},
+            "_bank_of": banks,
+            "_places": {domain: len(found) for domain, found in self._places.items()},
+            "_dev": self._dev if few_shot else {},
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self.prompts = _prompts(self.plan, self.task)
+        self._fallback = _fallback(self.plan, self.task)
+
+    def read_from(self, items: Sequence[Item]) -> None:
+        """Take the items from those of a run, which are sorted by domain and id, once this came from another process."""
+        start = 0
+        for domain, size in sorted(self._places.items()):
+            self._places[domain] = array("Q", range(start, start + int(size)))
+            self._bank_of[domain] = replace(self._bank_of[domain], items=items)
+            start += int(size)
+
     def _take(self, bank: Bank) -> None:
         ids: list[str] = []
         places: dict[str, list[int]] = {}

@@ -4,19 +4,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from medassay.bank.folder import bank_record
 from medassay.core.canonical import canonical
 from medassay.core.lookup import ToolRules
-from medassay.core.model import Chat, ModelSpec
+from medassay.core.model import ModelSpec
 from medassay.errors import IncompleteError, InputError, Interrupted
-from medassay.model.catalog import PROVIDERS
+from medassay.runner.answering import Answering, PortableAnswers, open_toolbox
 from medassay.runner.asking import Asker, Tally
-from medassay.runner.bridge import run_async
-from medassay.runner.engine import Engine
-from medassay.runner.judging import Answers, Bench, Docket, Judging, dockets
+from medassay.runner.engine.stage import Engine, Pass
+from medassay.runner.judging import (
+    Answers,
+    Bench,
+    Docket,
+    Judging,
+    PortableVerdicts,
+    dockets,
+)
 from medassay.runner.looking import Looking
 from medassay.runner.progress import Progress, Silent, Stop
 from medassay.runner.schedule import Schedule
@@ -25,39 +31,51 @@ from medassay.storage.run import Run
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
 
-if TYPE_CHECKING:
-    from medassay.solver.tools.toolbox import Toolbox
-
 # What is counted ("trials", "verdicts"), how many there are and how many are done, by model and domain.
 Watch = Callable[
     [str, Counter[tuple[str, str]], Counter[tuple[str, str]]], AbstractContextManager[Progress]
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """With what a stage is done: who asks, which engine spreads it, who watches, and whether failures are accepted."""
+
+    asker: Asker
+    engine: Engine
+    watch: Watch | None = None
+    accept_failures: bool = False
+
+
 def answer(
     run: Run,
-    schedule: Schedule,
+    portable: PortableAnswers,
     journal: Journal,
-    asker: Asker,
-    watch: Watch | None,
-    *,
-    toolbox: "Toolbox | None" = None,
+    means: Means,
+    secrets: Mapping[str, str],
 ) -> RunItems:
     """Ask what has no answer yet; return the run's items, written down meanwhile."""
+    schedule, asker = portable.schedule, means.asker
     sizes: Counter[tuple[str, str]] = Counter()
     done: Counter[tuple[str, str]] = Counter()
     for cell in schedule.cells:
         numbers = range(cell.base, cell.base + schedule.size(cell))
         sizes[cell.model, cell.domain] += len(numbers)
         done[cell.model, cell.domain] += sum(map(journal.is_done, numbers))
+    toolbox = open_toolbox(schedule, portable.models_file, secrets)
+    looking = None if toolbox is None else Looking(toolbox, asker)
     stop = Stop()
-    with _watching(watch, "trials", sizes, done) as progress:
-        looking = None if toolbox is None else Looking(toolbox, asker)
-        engine = Engine(schedule, asker, journal, progress, stop, looking=looking)
+    with _watching(means.watch, "trials", sizes, done) as progress:
+        stage = Answering(schedule, asker, journal, progress, looking=looking)
+        work = Pass(
+            stage, portable, journal, asker, progress, stop, run.path, schedule.number_of
+        )
         try:
             with ThreadPoolExecutor(max_workers=1) as aside:
                 items = aside.submit(_keep_items, run, schedule)
-                run_async(lambda: asker.during(engine.run()), stop.ask)
+                if means.engine.needs_items:
+                    items.result()
+                means.engine.work(work)
         finally:
             journal.close()
     _hear(stop, "trials are answered", journal.done, schedule.n_trials)
@@ -78,44 +96,38 @@ def _keep_items(run: Run, schedule: Schedule) -> RunItems:
     return RunItems(run.path, run.manifest["domains"])
 
 
-def judge(
-    run: Run,
-    task: Task,
-    bench: Bench,
-    items: RunItems,
-    asker: Asker,
-    watch: Watch | None,
-    accept_failures: bool,
-) -> None:
+def judge(run: Run, task: Task, bench: Bench, items: RunItems, means: Means) -> None:
     """Ask for the verdicts that are not there yet, and write verdicts and scores."""
     from medassay.runner.finish import write_judged_scores, write_verdicts
 
     answers = Answers(run, items, task)
     for docket in dockets(answers, bench):
-        journal = _give(docket, asker, watch, accept_failures)
+        journal = _give(docket, means)
         write_verdicts(docket, journal)
     write_judged_scores(run, answers, bench.judges, bench.n_seats)
 
 
-def _give(docket: Docket, asker: Asker, watch: Watch | None, accept_failures: bool) -> Journal:
+def _give(docket: Docket, means: Means) -> Journal:
     """Ask for the verdicts of a docket that are not there yet; return their journal."""
-    run, n_seats = docket.answers.run, docket.bench.n_seats
+    run, n_seats, asker = docket.answers.run, docket.bench.n_seats, means.asker
     journal = Journal(run.path / docket.name, len(docket.answers) * n_seats)
     journal.resume(docket.place_of)
     sizes, done = docket.sizes(journal)
     stop = Stop()
     before = asker.tally.failed
-    with _watching(watch, docket.name, sizes, done) as progress:
-        judging = Judging(docket, asker, journal, progress, stop)
+    with _watching(means.watch, docket.name, sizes, done) as progress:
+        stage = Judging(docket, asker, journal, progress)
+        portable = PortableVerdicts.of(docket)
+        work = Pass(stage, portable, journal, asker, progress, stop, run.path, docket.place_of)
         try:
-            run_async(lambda: asker.during(judging.run()), stop.ask)
+            means.engine.work(work)
         finally:
             journal.close()
     total = sizes.total()
     _hear(stop, "verdicts are there", journal.done, total)
     asker.tally.failed -= before
     left = total - journal.done
-    refuse_incomplete(run, "verdicts are missing", left, asker.tally, accept_failures)
+    refuse_incomplete(run, "verdicts are missing", left, asker.tally, means.accept_failures)
     return journal
 
 
@@ -171,36 +183,3 @@ def refuse_leaving(
                 f"bank '{bank['name']}' may not leave this place (may_leave = false), but model "
                 f"'{spec.id}' is at an external endpoint; no call was made"
             )
-
-
-def open_toolbox(
-    schedule: Schedule, models_file: Path, secrets: Mapping[str, str]
-) -> "Toolbox | None":
-    """Return the tools of a plan with the keys that it names, None for a plan without the mode `tools`."""
-    rules, contexts = schedule.plan.tools, schedule.contexts
-    if rules is None:
-        return None
-    from medassay.solver.tools.toolbox import Toolbox
-
-    searched = "doc_retrieval" in rules.use and contexts is not None
-    wanted = schedule.plan.retrieval
-    return Toolbox(
-        rules,
-        secrets={
-            n: secrets[n] for n in (rules.search_key_env, rules.pubmed_key_env) if n in secrets
-        },
-        index=contexts.index if searched and contexts is not None else None,
-        use=lambda index: index.use(models_file, secrets),
-        query_prefix="" if wanted is None else wanted.query_prefix,
-    )
-
-
-def provide(spec: ModelSpec, secrets: Mapping[str, str]) -> Chat:
-    """Return the provider of one entry, which sees only the secrets that the entry names."""
-    return PROVIDERS[spec.provider](spec, named_secrets(spec, secrets))
-
-
-def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return the secrets that an entry names and that are set."""
-    names = [spec.api_key_env, *spec.headers_env.values()]
-    return {name: secrets[name] for name in names if name and secrets.get(name)}

@@ -3,15 +3,18 @@
 The records of a run are its trials, in a second journal its verdicts. A line is
 `{"score":{…},"timing":{…},"record":{…}}`, record and score in their final canonical form, so that
 sealing copies bytes and writes nothing anew. A torn last line is dropped, its record is redone.
+
+A process that only writes holds a `Segment`; a `Journal` also knows where every line lies.
 """
 
-import json
 import os
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.errors import IntegrityError
@@ -29,54 +32,140 @@ class Line:
     timing: bytes
 
 
+class _Head(msgspec.Struct):
+    """What resuming needs of a line."""
+
+    record: dict[str, Any]
+
+
+_head_of = msgspec.json.Decoder(_Head).decode
+NumberOf = Callable[[dict[str, Any]], int | None]
+
+
+class Writing(Protocol):
+    """Where a stage writes its records: a journal, or a segment of one."""
+
+    def append(
+        self, number: int | None, record: bytes, score: bytes, timing: dict[str, Any]
+    ) -> None:
+        """Write one record; with number None it is kept but not done (a failure)."""
+
+    def sync(self) -> None:
+        """Bring everything written so far to the disk."""
+
+    def close(self) -> None:
+        """Bring everything to the disk and write no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Where the lines of some records lie in one segment: parallel arrays."""
+
+    segment: str
+    numbers: "array[int]"
+    offsets: "array[int]"
+    lengths: "array[int]"
+
+
+class Segment:
+    """One file of a journal that this process alone appends to; it is made with the first line.
+
+    Parameters
+    ----------
+    name : of the file, without `.jsonl`; no other process may choose it
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.path = folder / f"{name}.jsonl"
+        self._file: int | None = None
+        self._offset = 0
+
+    def write(self, record: bytes, score: bytes, timing: dict[str, Any]) -> tuple[int, int]:
+        """Write one line; return its offset and its length in bytes."""
+        if self._file is None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+            self._file = os.open(self.path, flags, 0o644)
+        parts = (_SCORE, score, _TIMING, canonical(timing), _RECORD, record, b"}\n")
+        line = b"".join(parts)
+        if os.write(self._file, line) != len(line):
+            raise OSError(28, "the disk took only part of a line; free some space and resume")
+        offset = self._offset
+        self._offset += len(line)
+        return offset, len(line)
+
+    def sync(self) -> None:
+        """Ask the operating system to bring everything written so far to the disk."""
+        if self._file is not None:
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        """Bring everything to the disk and close the file."""
+        if self._file is not None:
+            os.fsync(self._file)
+            os.close(self._file)
+            self._file = None
+
+
 class Journal:
     """Appends lines and remembers where the line of each number lies."""
 
     def __init__(self, folder: Path, n_records: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
+        self.folder = folder
         self._segments = sorted(folder.glob("*.jsonl"))
+        self._places = {path.name: at for at, path in enumerate(self._segments)}
         # Two machine numbers a record: a million cost 16 MB.
         self._at = array("q", [-1]) * n_records
         self._length = array("q", [0]) * n_records
-        self._file: int | None = None
-        self._offset = 0
-        self._number = len(self._segments)
+        self._own: Segment | None = None
         self.done = 0
 
-    def resume(self, number_of: Callable[[dict[str, Any]], int | None]) -> None:
+    def resume(self, number_of: NumberOf) -> None:
         """Read earlier segments; `number_of` gives a record's number, None if it is not wanted."""
-        for segment, path in enumerate(self._segments):
-            offset = 0
-            with path.open("rb") as file:
-                for line in file:
-                    if line.endswith(b"\n"):
-                        self._take(segment, offset, line, path, number_of)
-                    offset += len(line)
+        for path in self._segments:
+            self.read(path.name, number_of)
+
+    def read(self, segment: str, number_of: NumberOf, *, offset: int = 0) -> None:
+        """Read a segment from an offset on: what a process wrote that is no longer there to tell."""
+        path, place = self.folder / segment, self._place(segment)
+        with path.open("rb") as file:
+            file.seek(offset)
+            for line in file:
+                if line.endswith(b"\n"):
+                    self._take(place, offset, line, path, number_of)
+                offset += len(line)
+
+    def _place(self, segment: str) -> int:
+        if segment not in self._places:
+            self._places[segment] = len(self._segments)
+            self._segments.append(self.folder / segment)
+        return self._places[segment]
 
     def _take(
-        self,
-        segment: int,
-        offset: int,
-        line: bytes,
-        path: Path,
-        number_of: Callable[[dict[str, Any]], int | None],
+        self, place: int, offset: int, line: bytes, path: Path, number_of: NumberOf
     ) -> None:
         try:
-            record = json.loads(line)["record"]
-        except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
+            record = _head_of(line).record
+            number = number_of(record)
+            failed = record["outcome"] == "failed"
+        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError, ValueError):
             raise IntegrityError(
                 f"{path.name} at byte {offset}: not a journal line; restore the file"
             ) from None
-        number = number_of(record)
-        if number is not None and record["outcome"] != "failed":
-            self._note(number, segment, offset, len(line))
+        if number is not None and not failed:
+            self._note(number, place, offset, len(line))
 
-    def _note(self, number: int, segment: int, offset: int, length: int) -> None:
+    def _note(self, number: int, place: int, offset: int, length: int) -> None:
         if self._at[number] < 0:
             self.done += 1
-        self._at[number] = (segment << 44) | offset
+        self._at[number] = (place << 44) | offset
         self._length[number] = length
+
+    def note(self, noted: Noted) -> None:
+        """Take over what another process says it wrote to a segment of this journal."""
+        place = self._place(noted.segment)
+        for one in zip(noted.numbers, noted.offsets, noted.lengths, strict=True):
+            self._note(one[0], place, one[1], one[2])
 
     def is_done(self, number: int) -> bool:
         """Return whether this record is there."""
@@ -86,40 +175,32 @@ class Journal:
         self, number: int | None, record: bytes, score: bytes, timing: dict[str, Any]
     ) -> None:
         """Write one record; with number None it is kept but not done (a failure)."""
-        if self._file is None:
-            path = self._folder / f"{self._number:05}.jsonl"
-            self._file = os.open(
-                path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644
-            )
-            self._segments.append(path)
-        parts = (_SCORE, score, _TIMING, canonical(timing), _RECORD, record, b"}\n")
-        line = b"".join(parts)
-        written = os.write(self._file, line)
-        if written != len(line):
-            raise OSError(28, "the disk took only part of a line; free some space and resume")
+        if self._own is None:
+            names = (f"{n:05}" for n in range(len(self._segments), 10**9))
+            free = next(name for name in names if f"{name}.jsonl" not in self._places)
+            self._own = Segment(self.folder, free)
+        offset, length = self._own.write(record, score, timing)
+        place = self._place(self._own.path.name)
         if number is not None:
-            self._note(number, self._number, self._offset, len(line))
-        self._offset += len(line)
+            self._note(number, place, offset, length)
 
     def sync(self) -> None:
         """Ask the operating system to bring everything written so far to the disk."""
-        if self._file is not None:
-            os.fsync(self._file)
+        if self._own is not None:
+            self._own.sync()
 
     def close(self) -> None:
-        """Bring everything to the disk and close the segment."""
-        if self._file is not None:
-            os.fsync(self._file)
-            os.close(self._file)
-            self._file = None
+        """Bring everything to the disk and close the segment; a later record begins another one."""
+        if self._own is not None:
+            self._own.close()
+            self._own = None
 
     def lines(self) -> Iterator[Line]:
         """Yield every record that is done, by number."""
-        files = [os.open(path, os.O_RDONLY) for path in self._segments]
-        try:
+        with _Files(self._segments) as files:
             for number, at in enumerate(self._at):
                 if at >= 0:
-                    line = os.pread(files[at >> 44], self._length[number], at & ((1 << 44) - 1))
+                    line = files.read(at >> 44, self._length[number], at & ((1 << 44) - 1))
                     score, timing = len(_SCORE), line.index(_TIMING)
                     record = line.index(_RECORD, timing)
                     yield Line(
@@ -128,6 +209,28 @@ class Journal:
                         timing=line[timing + len(_TIMING) : record],
                         record=line[record + len(_RECORD) : -2],
                     )
-        finally:
-            for file in files:
-                os.close(file)
+
+
+class _Files:
+    """The segments of a journal, each opened when it is read; never more than a process may open."""
+
+    _MOST = 200
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._open: dict[int, int] = {}
+
+    def __enter__(self) -> "_Files":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for file in self._open.values():
+            os.close(file)
+
+    def read(self, place: int, length: int, offset: int) -> bytes:
+        """Return some bytes of one segment."""
+        if (file := self._open.get(place)) is None:
+            if len(self._open) >= self._MOST:
+                os.close(self._open.pop(next(iter(self._open))))
+            file = self._open[place] = os.open(self._paths[place], os.O_RDONLY)
+        return os.pread(file, length, offset)

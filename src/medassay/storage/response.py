@@ -9,14 +9,18 @@ import errno
 import fcntl
 import hashlib
 import os
+import platform
+import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import msgspec
+import platformdirs
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.trial import Completion
@@ -28,6 +32,9 @@ else:
     from backports import zstd
 
 
+_PATIENCE = 120.0  # seconds: another process may be reading a large segment into the index
+
+
 class _Stored(msgspec.Struct):
     """A line of a segment as the index needs it: the completion is copied, not read."""
 
@@ -37,6 +44,18 @@ class _Stored(msgspec.Struct):
 
 _decode_stored = msgspec.json.Decoder(_Stored).decode
 _decode_completion = msgspec.json.Decoder(Completion).decode
+
+
+def this_host() -> str:
+    """Return a name of this machine that no other machine beside it has: processes that share it share a kernel and its locks."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+    return re.sub(r"[^0-9A-Za-z]", "", platform.node())[:40] or "host"
+
+
+def index_of(folder: Path) -> Path:
+    """Return where this machine keeps its own index of the replies in a shared folder."""
+    return platformdirs.user_cache_path("medassay") / "indexes" / sha256_hex(bytes(folder))[:16]
 
 
 def request_key(constant: bytes, messages: bytes, repeat: int, attempt: int = 0) -> str:
@@ -53,23 +72,27 @@ def request_key(constant: bytes, messages: bytes, repeat: int, attempt: int = 0)
 class ResponseStore:
     """Open for one process; a context manager. The first reply to a request is the one kept."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, index: Path | None = None) -> None:
         self._folder = folder
+        self._index_folder = index or folder
         folder.mkdir(parents=True, exist_ok=True)
+        self._index_folder.mkdir(parents=True, exist_ok=True)
         try:
             self._index = self._open_index()
         except sqlite3.DatabaseError:  # damaged: it only speeds up finding, so it is made anew
-            for path in folder.glob("index.sqlite*"):
+            for path in self._index_folder.glob("index.sqlite*"):
                 path.unlink()
             self._index = self._open_index()
         self._adopt_orphans()
         self._refresh_index()
         self._empty = self._index.execute("SELECT 1 FROM response LIMIT 1").fetchone() is None
         self._active: int | None = None
-        self._active_path = folder / f"active-{os.getpid()}.jsonl"
+        self._active_path = folder / f"active-{token_hex(8)}.jsonl"
 
     def _open_index(self) -> sqlite3.Connection:
-        index = sqlite3.connect(self._folder / "index.sqlite", check_same_thread=False)
+        index = sqlite3.connect(
+            self._index_folder / "index.sqlite", check_same_thread=False, timeout=_PATIENCE
+        )
         try:
             index.execute("PRAGMA journal_mode=WAL")
             index.execute("PRAGMA synchronous=OFF")  # it can be rebuilt
@@ -98,10 +121,11 @@ class ResponseStore:
     def put(self, key: str, completion: Completion, columns: dict[str, Any]) -> None:
         """Append one reply; it is in the operating system's hands when this returns."""
         if self._active is None:
-            self._active = os.open(
-                self._active_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
-            )
+            # Locked before it has the name by which others look for segments without an owner.
+            made = self._active_path.with_suffix(".new")
+            self._active = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             fcntl.flock(self._active, fcntl.LOCK_EX)
+            made.rename(self._active_path)
         record = {"key": key, **columns, "completion": completion_to_dict(completion)}
         # Plain JSON: a segment is named by the hash of its bytes, whatever their form.
         os.write(self._active, msgspec.json.encode(record) + b"\n")
@@ -112,8 +136,9 @@ class ResponseStore:
             if self._active is not None:
                 os.fsync(self._active)
                 self._compress(self._active_path)
-                with suppress(OSError):  # a full disk, say: the next opening makes it good
-                    self._refresh_index()
+            with suppress(OSError):  # a full disk, say: the next opening makes it good
+                self._adopt_orphans()
+                self._refresh_index()
         finally:
             if self._active is not None:
                 os.close(self._active)
@@ -129,7 +154,7 @@ class ResponseStore:
             kept = [line for line in lines if not wanted(msgspec.json.decode(line))]
             if len(kept) < len(lines):
                 gone += len(lines) - len(kept)
-                active = self._folder / f"active-purge-{os.getpid()}.jsonl"
+                active = self._folder / f"active-purge-{token_hex(8)}.jsonl"
                 active.write_bytes(b"".join(kept))
                 self._compress(active)
                 path.unlink()

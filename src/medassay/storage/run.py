@@ -27,7 +27,8 @@ LOCK = "lock"
 RERUN = "rerun.json"  # of a fresh run: how it differs from the stored one, cell by cell
 SALT = "salt.json"  # the secret behind the commitments to synthetic items; never published
 JOURNAL = "journal"
-JOURNALS = (JOURNAL, VERDICTS, AUDIT)  # folders that a sealed run no longer needs
+LEASES = "leases"  # who holds work of it
+JOURNALS = (JOURNAL, VERDICTS, AUDIT, LEASES)  # folders that a sealed run no longer needs
 _RUN_ID = re.compile(r"(?P<plan>[0-9a-z][0-9a-z-]*)-(?P<counter>\d+)\Z")
 
 

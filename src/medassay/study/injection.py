@@ -23,7 +23,7 @@ from medassay.judge.shown import show, speaker_pattern
 from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
-from medassay.runner.stages import provide
+from medassay.runner.providing import provide
 from medassay.statistic.interval.exact import clopper_pearson_upper
 from medassay.storage.response import ResponseStore
 

@@ -14,7 +14,8 @@ from medassay.model.spec import load_models, named
 from medassay.prompt.render import load_template, render
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
-from medassay.runner.stages import provide, refuse_leaving
+from medassay.runner.providing import provide
+from medassay.runner.stages import refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import Run
 

@@ -25,10 +25,11 @@ from medassay.model.spec import load_models, named
 from medassay.prompt import load_template, render
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
-from medassay.runner.engine import asking
+from medassay.runner.engine.local import asking
 from medassay.runner.manifest import bank_entry
 from medassay.runner.progress import Silent, Stop
-from medassay.runner.stages import Watch, provide, refuse_leaving
+from medassay.runner.providing import provide
+from medassay.runner.stages import Watch, refuse_leaving
 from medassay.storage.response import ResponseStore
 
 ASKED = 3  # times at most, for each report

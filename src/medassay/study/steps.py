@@ -10,7 +10,7 @@ from medassay.judge.text import LANGUAGES
 from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
-from medassay.runner.stages import provide
+from medassay.runner.providing import provide
 from medassay.storage.response import ResponseStore
 
 _ASKED = 3  # times at most, for each language

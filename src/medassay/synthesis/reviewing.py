@@ -19,7 +19,8 @@ from medassay.judge.shown import fence
 from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
 from medassay.runner.looking import Looking
-from medassay.runner.stages import Watch, provide, refuse_leaving
+from medassay.runner.providing import provide
+from medassay.runner.stages import Watch, refuse_leaving
 from medassay.solver.tools.schema import tool_schema
 from medassay.solver.tools.toolbox import Toolbox
 from medassay.storage.response import ResponseStore

@@ -13,7 +13,8 @@ from medassay.core.model import ModelSpec
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
-from medassay.runner.stages import Watch, provide, refuse_leaving
+from medassay.runner.providing import provide
+from medassay.runner.stages import Watch, refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.exam import ExamMaker

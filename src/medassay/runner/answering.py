@@ -1,18 +1,18 @@
-"""The engine room: asks what is not yet answered, journals every answer before it is used.
+"""The stage that answers: a unit is a trial; every answer is journalled before it is used.
 
-A model's workers take trial numbers from one iterator; every reply goes to the response store, and
-with its reading and score to the journal, before anything else happens with it.
+A reply goes to the response store, and with its reading and score to the journal, before anything else
+happens with it.
 """
 
-import asyncio
-import gc
 import traceback
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from medassay.answer.catalog import PARSERS
 from medassay.answer.parse import read_answer
+from medassay.bank.folder import StoredItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.jsontext import storable
@@ -21,24 +21,24 @@ from medassay.core.trial import Answer, Prompt
 from medassay.errors import Permanent, Transient
 from medassay.runner.asking import Asker, Reply
 from medassay.runner.looking import Looked, Looking
-from medassay.runner.progress import Progress, Stop
+from medassay.runner.progress import Progress
 from medassay.runner.schedule import Cell, Schedule
-from medassay.storage.journal import Journal
+from medassay.storage.journal import Writing
 from medassay.task.scoring import Scoring
 
-_SYNC_EVERY = 1.0  # seconds
+if TYPE_CHECKING:
+    from medassay.solver.tools.toolbox import Toolbox
 
 
-class Engine:
-    """One pass over the trials of a schedule that have no answer yet."""
+class Answering:
+    """The trials of a schedule, each asked, read, scored and journalled."""
 
     def __init__(
         self,
         schedule: Schedule,
         asker: Asker,
-        journal: Journal,
+        journal: Writing,
         progress: Progress,
-        stop: Stop,
         *,
         looking: Looking | None = None,
     ) -> None:
@@ -47,33 +47,30 @@ class Engine:
         self._asker = asker
         self._journal = journal
         self._progress = progress
-        self._stop = stop
         self._scoring = Scoring(schedule.task)
+        self.specs = schedule.specs
 
-    async def run(self) -> None:
-        """Ask until every trial is done, failed or out of budget, or until a stop is asked for."""
-        try:
-            async with asking(self._journal) as group:
-                for name, spec in self._schedule.specs.items():
-                    waiting = (
-                        n for n in self._schedule.numbers(name) if not self._journal.is_done(n)
-                    )
-                    for _ in range(spec.concurrency):
-                        group.create_task(self._work(spec, waiting))
-        finally:
-            if self._looking is not None:
-                await self._looking.close()
+    def units(self, model: str) -> Iterator[int]:
+        """Yield the numbers of a model's trials."""
+        return self._schedule.numbers(model)
 
-    async def _work(self, spec: ModelSpec, numbers: Iterator[int]) -> None:
-        for done, number in enumerate(numbers, 1):
-            if self._stop.soon or self._asker.tally.over_budget:
-                return
-            await self._trial(number, spec)
-            if done % 64 == 0:  # replays never wait; let others have their turn
-                await asyncio.sleep(0)
+    def records(self, unit: int) -> tuple[int, ...]:
+        """Return the number of the record that a trial leaves in the journal: its own."""
+        return (unit,)
 
-    async def _trial(self, number: int, spec: ModelSpec) -> None:
-        cell, item, repeat = self._schedule.trial(number)
+    def length(self, unit: int) -> int:
+        """Return how long the prompt of a trial is, in characters."""
+        cell, item, _ = self._schedule.trial(unit)
+        return len(self._schedule.prompt(cell, item).encoded)
+
+    async def close(self) -> None:
+        """Close the connections of tools."""
+        if self._looking is not None:
+            await self._looking.close()
+
+    async def do(self, spec: ModelSpec, unit: int) -> None:
+        """Ask one trial; nothing is left behind where the budget forbids the call."""
+        cell, item, repeat = self._schedule.trial(unit)
         try:
             prompt = self._schedule.prompt(cell, item)
             columns = {
@@ -101,7 +98,7 @@ class Engine:
             "replayed": reply.replayed,
             "tokens": [usage.prompt, usage.completion],
         }
-        self._journal.append(number, canonical(record), canonical(score), timing)
+        self._journal.append(unit, canonical(record), canonical(score), timing)
         self._progress.advance(cell.model, cell.domain, answer.outcome)
 
     async def _asked(
@@ -123,28 +120,70 @@ class Engine:
         self._progress.advance(cell.model, cell.domain, "failed")
 
 
-@asynccontextmanager
-async def asking(*journals: Journal) -> AsyncIterator[asyncio.TaskGroup]:
-    """Yield a group for the askers of a stage; journals reach the disk every second and at the end."""
-    syncing = asyncio.create_task(_sync(journals))
-    gc.freeze()  # what is loaded by now stays; the collector need not look at it again
-    try:
-        async with asyncio.TaskGroup() as group:
-            yield group
-    except BaseExceptionGroup as many:  # every worker meets the same full disk
-        raise many.exceptions[0] from None
-    finally:
-        gc.unfreeze()
-        syncing.cancel()
-        for journal in journals:
-            journal.sync()
+@dataclass(frozen=True)
+class PortableAnswers:
+    """What another process needs to answer trials of a schedule: it reads the items from the run.
+
+    Parameters
+    ----------
+    models_file : where the entries of tools and indexes are; only read in the mode `tools`
+    majority : what the baseline of that name answers, by the letters of an item
+    """
+
+    schedule: Schedule
+    models_file: Path
+    majority: Mapping[str, str]
+
+    @property
+    def specs(self) -> Mapping[str, ModelSpec]:
+        """Return who is asked."""
+        return self.schedule.specs
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """Return the names of the keys of tools."""
+        rules = self.schedule.plan.tools
+        return () if rules is None else (rules.search_key_env, rules.pubmed_key_env)
+
+    def open(
+        self,
+        run: Path,
+        asker: Asker,
+        journal: Writing,
+        progress: Progress,
+        secrets: Mapping[str, str],
+    ) -> Answering:
+        """Return the stage."""
+        items = StoredItems(
+            run / "items.jsonl", frozenset(self.schedule.domains), imported=True
+        )
+        items.trust()
+        self.schedule.read_from(items)
+        toolbox = open_toolbox(self.schedule, self.models_file, secrets)
+        looking = None if toolbox is None else Looking(toolbox, asker)
+        return Answering(self.schedule, asker, journal, progress, looking=looking)
 
 
-async def _sync(journals: tuple[Journal, ...]) -> None:
-    while True:
-        await asyncio.sleep(_SYNC_EVERY)
-        for journal in journals:
-            await asyncio.to_thread(journal.sync)
+def open_toolbox(
+    schedule: Schedule, models_file: Path, secrets: Mapping[str, str]
+) -> "Toolbox | None":
+    """Return the tools of a plan with the keys that it names, None for a plan without the mode `tools`."""
+    rules, contexts = schedule.plan.tools, schedule.contexts
+    if rules is None:
+        return None
+    from medassay.solver.tools.toolbox import Toolbox
+
+    searched = "doc_retrieval" in rules.use and contexts is not None
+    wanted = schedule.plan.retrieval
+    return Toolbox(
+        rules,
+        secrets={
+            n: secrets[n] for n in (rules.search_key_env, rules.pubmed_key_env) if n in secrets
+        },
+        index=contexts.index if searched and contexts is not None else None,
+        use=lambda index: index.use(models_file, secrets),
+        query_prefix="" if wanted is None else wanted.query_prefix,
+    )
 
 
 def trial_record(

@@ -1,0 +1,35 @@
+"""Every engine: one line each."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from medassay.core.plan import EngineRules
+from medassay.errors import InputError
+from medassay.runner.engine.local import Local
+from medassay.runner.engine.stage import Engine
+
+
+def _ray(rules: EngineRules, responses: Path, secrets: Mapping[str, str]) -> Engine:
+    from medassay.runner.engine.ray import Ray
+
+    return Ray(rules, responses, secrets)
+
+
+ENGINES: dict[str, Callable[[EngineRules, Path, Mapping[str, str]], Engine]] = {
+    "local": lambda rules, responses, secrets: Local(),
+    "ray": _ray,
+}
+
+
+def engine_of(
+    name: str, rules: EngineRules, responses: Path, secrets: Mapping[str, str]
+) -> Engine:
+    """Return an engine by name.
+
+    Parameters
+    ----------
+    responses : the folder of stored replies
+    """
+    if name not in ENGINES:
+        raise InputError(f"engine '{name}': expected {' or '.join(sorted(ENGINES))}")
+    return ENGINES[name](rules, responses, secrets)

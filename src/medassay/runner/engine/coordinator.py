@@ -1,0 +1,267 @@
+"""The coordinator: cuts a stage into shards, leases them to workers, and keeps the one view of progress, limits and budget.
+
+It speaks with every worker once a beat. A worker that is silent is given up: once its lease is dead, what it journalled is
+read from its segment, and the rest of its shards goes back to be leased anew.
+"""
+
+import asyncio
+from array import array
+from collections import deque
+from collections.abc import Awaitable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Protocol
+
+from medassay.runner.asking import Asker
+from medassay.runner.budget import Amount
+from medassay.runner.engine.lease import DEAD_AFTER, Watch
+from medassay.runner.engine.local import waiting_units
+from medassay.runner.engine.orders import Orders, Report, Shard
+from medassay.runner.engine.shares import Limits, Till
+from medassay.runner.engine.stage import Stage
+from medassay.runner.progress import Progress, Stop
+from medassay.storage.journal import Journal, NumberOf
+
+_FEWEST = 16  # units of a shard near the end
+
+
+class LostError(Exception):
+    """Say that a worker is no longer there."""
+
+
+class Hand(Protocol):
+    """A worker as its coordinator sees it."""
+
+    name: str
+    models: frozenset[str]
+
+    def ready(self) -> Awaitable[None]:
+        """Return when the worker has opened everything."""
+
+    def beat(self, orders: Orders) -> Awaitable[Report]:
+        """Hand over orders, return the report; raise `LostError` if the worker is gone."""
+
+    def leave(self) -> Awaitable[Report]:
+        """Let the worker finish what is under way, and end it."""
+
+    def end(self) -> None:
+        """End the worker's process without a word."""
+
+
+class Crew(Protocol):
+    """Where workers come from."""
+
+    def start(self) -> Sequence[Hand]:
+        """Return the workers, which may not be ready yet."""
+
+    def replace(self, hand: Hand) -> Hand:
+        """Return a new worker in the place of one that is lost."""
+
+
+@dataclass
+class _State:
+    """What the coordinator knows of one worker."""
+
+    shards: dict[int, Shard] = field(default_factory=dict)
+    left: dict[str, int] = field(default_factory=dict)  # model → units not begun
+    read_to: int = 0  # bytes of its segment that are noted
+    did: int = 0  # units in the last beat
+    busy: int = 0
+    need: Amount | None = None
+
+
+class Coordinator:
+    """One pass over a stage with many workers."""
+
+    def __init__(  # noqa: PLR0913 -- each is a part of the run
+        self,
+        stage: Stage,
+        journal: Journal,
+        asker: Asker,
+        progress: Progress,
+        stop: Stop,
+        *,
+        number_of: NumberOf,
+        leases: Watch,
+        shard: int,
+    ) -> None:
+        self._stage, self._journal, self._asker = stage, journal, asker
+        self._progress, self._stop, self._number_of = progress, stop, number_of
+        self._leases, self._shard = leases, shard
+        self._till = Till(asker.budget)
+        self._limits = Limits(stage.specs)
+        self._waiting = {n: waiting_units(stage, journal, n) for n in stage.specs}
+        self._unfinished = {n: sum(1 for _ in stage.units(n)) for n in stage.specs}
+        self._again: dict[str, deque[int]] = {n: deque() for n in stage.specs}
+        self._states: dict[str, _State] = {}
+        self._over = asyncio.Event()
+        self._next = 0
+        self._broken: Exception | None = None
+        self._cpu: dict[str, float] = {}
+
+    @property
+    def cpu(self) -> float:
+        """Return the seconds of processor time that workers report."""
+        return sum(self._cpu.values())
+
+    async def run(self, crew: Crew) -> None:
+        """Lease until every unit is done, failed or out of budget, or until a stop is asked for."""
+        while True:
+            self._over.clear()
+            leading = [asyncio.create_task(self._lead(hand, crew)) for hand in crew.start()]
+            try:
+                await asyncio.wait(leading, return_when=asyncio.FIRST_EXCEPTION)
+                self._over.set()  # where one failed for good, the others finish what is under way
+                found = await asyncio.gather(*leading, return_exceptions=True)
+            finally:
+                for task in leading:
+                    task.cancel()
+            for error in (*found, self._broken):
+                if isinstance(error, BaseException):
+                    raise error
+            if self._is_over():  # not where the last worker was lost when the others had left
+                return
+
+    async def _lead(self, hand: Hand, crew: Crew) -> None:
+        """Lead one worker, and whoever takes its place, to the end."""
+        while True:
+            try:
+                if not await self._until_over(hand.ready()):
+                    hand.end()
+                    return
+                self._states[hand.name] = _State()
+                await self._beats(hand)
+                self._hear(hand, await hand.leave())
+                del self._states[hand.name]
+                return
+            except LostError:
+                hand.end()
+                await self._lost(hand)
+                if self._over.is_set():
+                    return
+                hand = crew.replace(hand)
+
+    async def _until_over(self, work: Awaitable[None]) -> bool:
+        """Return whether work ended before the pass was over."""
+        task, over = asyncio.ensure_future(work), asyncio.create_task(self._over.wait())
+        try:
+            await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                task.result()
+                return True
+            return False
+        finally:
+            over.cancel()
+            task.cancel()
+
+    async def _beats(self, hand: Hand) -> None:
+        while not self._over.is_set():
+            orders = self._orders(hand)
+            try:
+                report = await asyncio.wait_for(hand.beat(orders), DEAD_AFTER * 3)
+            except TimeoutError:
+                raise LostError(f"{hand.name}: no word for {DEAD_AFTER * 3:.0f} s") from None
+            self._till.heard(hand.name, orders.cap, report.booked)
+            self._hear(hand, report)
+            if self._is_over():
+                self._over.set()
+
+    def _orders(self, hand: Hand) -> Orders:
+        state = self._states[hand.name]
+        stop = self._stop.soon or self._asker.tally.over_budget
+        shards = () if stop else tuple(self._leased(hand, state))
+        working = {
+            name: {shard.model for shard in one.shards.values()}
+            for name, one in self._states.items()
+        }
+        need = state.need
+        return Orders(
+            shards=shards,
+            stop=stop,
+            cap=self._till.cap(hand.name, need, len(self._states)),
+            spent=self._till.is_spent(need),
+            shares=self._limits.shares(hand.name, working),
+            dead=dict(self._asker.tally.dead),
+        )
+
+    def _leased(self, hand: Hand, state: _State) -> Iterator[Shard]:
+        """Yield further shards for a worker, so that it has enough for some beats and no more.
+
+        Shards get smaller towards the end, so that workers end together.
+        """
+        for model in sorted(hand.models):
+            held = state.left.get(model, 0)
+            wanted = max(self._shard // 2, 3 * state.did)
+            while held < wanted:
+                spec = self._stage.specs[model]
+                fair = self._open(model) // (2 * max(1, len(self._states)))
+                size = min(self._shard, max(fair, _FEWEST, spec.concurrency))
+                units = self._cut(model, size)
+                if not units:
+                    break
+                self._next += 1
+                shard = Shard(self._next, model, units)
+                state.shards[shard.number] = shard
+                held += len(units)
+                state.left[model] = held
+                yield shard
+
+    def _cut(self, model: str, size: int) -> "array[int]":
+        """Return the next units of a model: first those that were taken back."""
+        again, units = self._again[model], array("q")
+        while again and len(units) < size:
+            units.append(again.popleft())
+        units.extend(islice(self._waiting[model], size - len(units)))
+        return units
+
+    def _open(self, model: str) -> int:
+        """Return about how many units of a model nobody holds yet."""
+        return self._unfinished[model]
+
+    def _hear(self, hand: Hand, report: Report) -> None:
+        if report.broken is not None:  # everyone finishes what is under way, then it is raised
+            self._broken = self._broken or report.broken
+            self._over.set()
+        state = self._states[hand.name]
+        for noted in report.noted:
+            self._journal.note(noted)
+            state.read_to = noted.offsets[-1] + noted.lengths[-1]
+        for (model, domain, outcome), times in report.advanced.items():
+            self._progress.advance(model, domain, outcome, times)
+        for number in report.finished:
+            shard = state.shards.pop(number)
+            self._unfinished[shard.model] -= len(shard.units)
+        state.left, state.busy, state.need = dict(report.left), report.busy, report.need
+        state.did = sum(report.advanced.values())
+        self._cpu[hand.name] = report.cpu
+        self._limits.hear(report.heard)
+        self._asker.tally.add(report.tally)
+
+    def _is_over(self) -> bool:
+        states = self._states.values()
+        if self._stop.soon or self._asker.tally.over_budget:
+            return not any(state.busy for state in states)
+        if any(state.shards for state in states):
+            return False
+        return not any(self._peek(model) for model in self._waiting)
+
+    def _peek(self, model: str) -> bool:
+        """Return whether a unit of this model waits to be leased."""
+        if not self._again[model]:
+            self._again[model].extend(islice(self._waiting[model], 1))
+        return bool(self._again[model])
+
+    async def _lost(self, hand: Hand) -> None:
+        """Take back what a lost worker held, once it can no longer be at work on it."""
+        self._till.lost(hand.name)
+        await self._leases.gone(hand.name)
+        state = self._states.pop(hand.name, None)
+        if state is None:
+            return
+        segment = f"{hand.name}.jsonl"
+        if (self._journal.folder / segment).exists():
+            self._journal.read(segment, self._number_of, offset=state.read_to)
+        for shard in state.shards.values():
+            for unit in shard.units:
+                if not all(map(self._journal.is_done, self._stage.records(unit))):
+                    self._again[shard.model].append(unit)

@@ -1,0 +1,79 @@
+"""The engine that needs nothing: one process, one event loop, as many askers as each entry allows."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+from medassay.core.model import ModelSpec
+from medassay.runner.asking import Asker
+from medassay.runner.bridge import run_async
+from medassay.runner.engine.stage import Pass, Stage
+from medassay.runner.progress import Stop
+from medassay.storage.journal import Journal, Writing
+
+_SYNC_EVERY = 1.0  # seconds
+
+
+class Local:
+    """Does the units of a stage in this process."""
+
+    needs_items = False
+
+    def work(self, todo: Pass) -> None:
+        """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
+        run_async(lambda: todo.asker.during(_work(todo)), todo.stop.ask)
+
+
+async def _work(todo: Pass) -> None:
+    stage, journal = todo.stage, todo.journal
+    try:
+        async with asking(journal) as group:
+            for name, spec in stage.specs.items():
+                waiting = waiting_units(stage, journal, name)
+                for _ in range(spec.concurrency):
+                    group.create_task(_ask(stage, spec, waiting, todo.asker, todo.stop))
+    finally:
+        await stage.close()
+
+
+async def _ask(
+    stage: Stage, spec: ModelSpec, units: Iterator[int], asker: Asker, stop: Stop
+) -> None:
+    for done, unit in enumerate(units, 1):
+        if stop.soon or asker.tally.over_budget:
+            return
+        await stage.do(spec, unit)
+        if done % 64 == 0:  # replays never wait; let others have their turn
+            await asyncio.sleep(0)
+
+
+def waiting_units(stage: Stage, journal: Journal, model: str) -> Iterator[int]:
+    """Yield the units of a model that have left not all of their records yet."""
+    for unit in stage.units(model):
+        if not all(map(journal.is_done, stage.records(unit))):
+            yield unit
+
+
+@asynccontextmanager
+async def asking(*journals: Writing) -> AsyncIterator[asyncio.TaskGroup]:
+    """Yield a group for the askers of a stage; journals reach the disk every second and at the end."""
+    syncing = asyncio.create_task(_sync(journals))
+    gc.freeze()  # what is loaded by now stays; the collector need not look at it again
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except BaseExceptionGroup as many:  # every asker meets the same full disk
+        raise many.exceptions[0] from None
+    finally:
+        gc.unfreeze()
+        syncing.cancel()
+        for journal in journals:
+            journal.sync()
+
+
+async def _sync(journals: tuple[Writing, ...]) -> None:
+    while True:
+        await asyncio.sleep(_SYNC_EVERY)
+        for journal in journals:
+            await asyncio.to_thread(journal.sync)

@@ -1,0 +1,58 @@
+"""What a coordinator and a worker say to each other, once a beat: orders one way, a report the other."""
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from medassay.runner.asking import Tally
+from medassay.runner.budget import Amount
+from medassay.runner.gate import Heard, Share
+from medassay.storage.journal import Noted
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Some units of one model, leased to one worker; `number` is never given twice in a pass."""
+
+    number: int
+    model: str
+    units: "array[int]"
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a worker shall do until the next beat.
+
+    `cap` is what it may book in all since it began, None where nothing is bounded; `spent` says that no more will come.
+    `shares` are its parts of what endpoints bear, by endpoint; `dead` are models that cannot answer, with the reason.
+    """
+
+    shards: tuple[Shard, ...] = ()
+    stop: bool = False
+    cap: Amount | None = None
+    spent: bool = False
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    dead: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a worker did since the last beat.
+
+    `noted` are the records that are safe where the run is kept; `finished` the shards of which every unit was done or
+    failed; `left` the units of each model that are not begun; `busy` the units under way. `booked` is counted from its
+    beginning, `need` is a call that waits for more. `cpu` are its seconds of processor time, from its beginning.
+    """
+
+    noted: tuple[Noted, ...]
+    advanced: Counter[tuple[str, str, str]]  # model or judge, domain, outcome
+    finished: tuple[int, ...]
+    left: Mapping[str, int]
+    busy: int
+    tally: Tally
+    booked: Amount
+    need: Amount | None
+    heard: Mapping[str, Heard]
+    cpu: float
+    broken: Exception | None = None

@@ -1,0 +1,244 @@
+"""The engine for many processes and machines: Ray starts the workers and carries what they and the coordinator say.
+
+Workers are actors that Ray never restarts by itself: what a lost one held is leased anew by the coordinator, which knows
+what was journalled. Endpoints are asked by as many workers as there are processors; weights that are loaded where the asking
+happens get replicas of their own, each with its devices.
+"""
+
+import asyncio
+import logging
+import math
+import secrets as random_names
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.core.model import ModelSpec
+from medassay.core.plan import EngineRules
+from medassay.errors import InputError, UnavailableError
+from medassay.runner.bridge import run_async
+from medassay.runner.engine.coordinator import Coordinator, Hand, LostError
+from medassay.runner.engine.lease import Watch
+from medassay.runner.engine.local import waiting_units
+from medassay.runner.engine.orders import Orders, Report
+from medassay.runner.engine.stage import Pass
+from medassay.runner.engine.worker import Job, Worker
+from medassay.runner.providing import named_secrets
+from medassay.storage.response import this_host
+from medassay.storage.run import LEASES
+
+
+class Ray:
+    """Does the units of a pass with workers of a Ray cluster: the one of RAY_ADDRESS, one on this machine, or a new one."""
+
+    needs_items = True
+
+    def __init__(self, rules: EngineRules, responses: Path, secrets: Mapping[str, str]) -> None:
+        self._rules, self._responses, self._secrets = rules, responses, secrets
+
+    def work(self, todo: Pass) -> None:
+        """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
+        ray = connect()
+        run_async(lambda: self._lead(ray, todo), todo.stop.ask)
+
+    async def _lead(self, ray: Any, todo: Pass) -> None:
+        asker, stage = todo.asker, todo.stage
+        units = {n: sum(1 for _ in waiting_units(stage, todo.journal, n)) for n in stage.specs}
+        if not any(units.values()):
+            return
+        job = Job(
+            portable=todo.portable,
+            run=todo.run.resolve(),
+            journal=todo.journal.folder.name,
+            responses=self._responses.resolve(),
+            seed=asker.seed,
+            fresh=asker.fresh,
+            host=this_host(),
+        )
+        pools = parted(stage.specs, units, self._rules, ray.cluster_resources())
+        named: dict[str, str] = {}
+        for spec in stage.specs.values():
+            named |= named_secrets(spec, self._secrets)
+        crew = RayCrew(ray, job, pools, named | self._of_tools(todo))
+        coordinator = Coordinator(
+            stage,
+            todo.journal,
+            asker,
+            todo.progress,
+            todo.stop,
+            number_of=todo.number_of,
+            leases=Watch(todo.run / LEASES),
+            shard=self._rules.shard,
+        )
+        try:
+            await coordinator.run(crew)
+        finally:
+            crew.end()
+
+    def _of_tools(self, todo: Pass) -> dict[str, str]:
+        names = todo.portable.secret_names
+        return {name: self._secrets[name] for name in names if name in self._secrets}
+
+
+def connect() -> Any:
+    """Return Ray, connected to a cluster.
+
+    Raises
+    ------
+    UnavailableError
+        When Ray is not installed.
+    InputError
+        When there is an address and nobody answers there.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise UnavailableError(
+            "engine 'ray' needs the extra [ray]: pip install 'medassay[ray]'; --engine local needs nothing"
+        ) from None
+    if not ray.is_initialized():
+        try:
+            ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+            reason = str(error).strip().splitlines()[0][:300]
+            raise InputError(
+                f"engine 'ray': no cluster could be reached or started: {reason}; see RAY_ADDRESS"
+            ) from None
+    return ray
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Alike workers: which models they ask, how many there are, and the processors and devices of each."""
+
+    models: frozenset[str]
+    workers: int
+    gpus: float
+
+
+def parted(
+    specs: Mapping[str, ModelSpec],
+    units: Mapping[str, int],
+    rules: EngineRules,
+    resources: Mapping[str, float],
+) -> list[Pool]:
+    """Return the pools of a pass: replicas for weights that are loaded, the processors left for all others.
+
+    Parameters
+    ----------
+    units : model → units to do; a model without any gets no worker
+    resources : what the cluster has, as Ray tells: `CPU`, `GPU`
+    """
+    wanted = {name: spec for name, spec in specs.items() if units[name]}
+    pools = []
+    for name, spec in wanted.items():
+        if spec.in_process:
+            gpus = spec.gpus if spec.device != "cpu" and resources.get("GPU", 0) else 0
+            pools.append(Pool(frozenset([name]), rules.replicas.get(name, 1), gpus))
+    others = frozenset(n for n, spec in wanted.items() if not spec.in_process)
+    if others:
+        free = int(resources.get("CPU", 1)) - sum(pool.workers for pool in pools)
+        shards = math.ceil(sum(units[name] for name in others) / rules.shard)
+        workers = rules.workers or min(max(1, free), max(1, shards))
+        pools.append(Pool(others, workers, 0))
+    return pools
+
+
+class RayCrew:
+    """Workers as actors of a Ray cluster."""
+
+    def __init__(
+        self, ray: Any, job: Job, pools: Sequence[Pool], secrets: Mapping[str, str]
+    ) -> None:
+        self._ray, self._pools, self._secrets = ray, pools, secrets
+        self._job = ray.put(job)
+        self._hands: list[RayHand] = []
+        self._remote = ray.remote(max_restarts=0, max_task_retries=0)(_Actor)
+
+    def start(self) -> list["RayHand"]:
+        """Ask Ray for all workers."""
+        return [self._hand(pool) for pool in self._pools for _ in range(pool.workers)]
+
+    def replace(self, hand: Hand) -> "RayHand":
+        """Ask Ray for another worker like a lost one."""
+        assert isinstance(hand, RayHand)  # as all of this crew
+        self._hands.remove(hand)
+        return self._hand(hand.pool)
+
+    def _hand(self, pool: Pool) -> "RayHand":
+        name = f"w-{random_names.token_hex(6)}"
+        actor = self._remote.options(num_cpus=1, num_gpus=pool.gpus).remote()
+        # Not with the actor's making, which Ray keeps in its control store: secrets go into a call.
+        opened = actor.open.remote(name, self._job, dict(self._secrets), sorted(pool.models))
+        hand = RayHand(self._ray, name, pool, actor, opened)
+        self._hands.append(hand)
+        return hand
+
+    def end(self) -> None:
+        """End whoever is still there."""
+        for hand in self._hands:
+            hand.end()
+
+
+class RayHand:
+    """One actor, as the coordinator sees it."""
+
+    def __init__(self, ray: Any, name: str, pool: Pool, actor: Any, opened: Any) -> None:
+        self._ray, self._actor, self._opened = ray, actor, opened
+        self.name, self.pool = name, pool
+        self.models = pool.models
+
+    async def ready(self) -> None:
+        """Return when the worker has opened everything."""
+        await self._heard(self._opened)
+
+    async def beat(self, orders: Orders) -> Report:
+        """Hand over orders, return the report."""
+        report: Report = await self._heard(self._actor.beat.remote(orders))
+        return report
+
+    async def leave(self) -> Report:
+        """Let the worker finish what is under way, and end it."""
+        report: Report = await self._heard(self._actor.leave.remote())
+        self.end()
+        return report
+
+    async def _heard(self, reference: Awaitable[Any]) -> Any:
+        try:
+            return await asyncio.wrap_future(reference.future())  # type: ignore[attr-defined]
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None  # what the worker raised itself
+        except self._ray.exceptions.RayError as error:
+            raise LostError(f"{self.name}: {type(error).__name__}") from None
+
+    def end(self) -> None:
+        """End the worker's process without a word."""
+        self._ray.kill(self._actor)
+
+
+class _Actor:
+    """What Ray runs: a worker, reached by messages; its loop is Ray's."""
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = None
+
+    async def open(
+        self, name: str, job: Job, secrets: Mapping[str, str], models: Sequence[str]
+    ) -> None:
+        """Make the worker; what it asks was chosen by the pool that it belongs to."""
+        self._worker = Worker(name, job, models)
+        await self._worker.start(secrets)
+
+    @property
+    def _opened(self) -> Worker:
+        assert self._worker is not None  # Ray keeps the order of calls
+        return self._worker
+
+    async def beat(self, orders: Orders) -> Report:
+        """Pass a beat on."""
+        return await self._opened.beat(orders)
+
+    async def leave(self) -> Report:
+        """Pass on that the pass is over."""
+        return await self._opened.leave()

@@ -1,0 +1,135 @@
+"""What many workers may spend and ask together: one budget, one limit for each endpoint, parted anew at every beat."""
+
+import time
+from collections.abc import Callable, Mapping
+
+from medassay.core.model import ModelSpec
+from medassay.core.plan import Budget
+from medassay.runner.asking import endpoint_of
+from medassay.runner.budget import Amount, bounded
+from medassay.runner.gate import Heard, Share
+
+_ENDLESS = 2**62
+
+
+class Till:
+    """Parts a budget among workers so that together they never pass it.
+
+    A worker may book up to its cap without asking. What it may still book is its reserve; reserves
+    shrink as the budget runs out and go to whoever needs more. A worker that is lost has spent its cap.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._bounded = bounded(budget)
+        self._whole = Amount(
+            _ENDLESS if budget.calls is None else budget.calls,
+            _ENDLESS if budget.tokens is None else budget.tokens,
+            float(_ENDLESS) if budget.money is None else budget.money + 1e-12,
+        )
+        self._booked: dict[str, Amount] = {}
+        self._caps: dict[str, Amount] = {}
+
+    def cap(self, worker: str, need: Amount | None, workers: int) -> Amount | None:
+        """Return up to what a worker may book from now on, None where nothing is bounded."""
+        if not self._bounded:
+            return None
+        booked = self._booked.get(worker, Amount())
+        spare = self._spare(worker) - booked
+        parts = 2 * max(1, workers)
+        reserve = Amount(spare.calls // parts, spare.tokens // parts, spare.money / parts)
+        if need is not None and _covers(spare, need):
+            reserve = Amount(
+                max(reserve.calls, need.calls),
+                max(reserve.tokens, need.tokens),
+                max(reserve.money, need.money),
+            )
+        cap = booked + reserve
+        # Until the worker has heard of a lower cap it may book up to the old one.
+        old = self._caps.get(worker, Amount())
+        self._caps[worker] = _most(cap, old)
+        return cap
+
+    def heard(self, worker: str, cap: Amount | None, booked: Amount) -> None:
+        """Take note of what a worker had booked when it heard of its cap."""
+        if cap is not None:
+            self._booked[worker], self._caps[worker] = booked, _most(cap, booked)
+
+    def is_spent(self, need: Amount | None) -> bool:
+        """Return whether a call cannot be paid even if every reserve is given up."""
+        if not self._bounded or need is None:
+            return False
+        booked = sum(self._booked.values(), Amount())
+        return not _covers(self._whole - booked, need)
+
+    def _spare(self, worker: str) -> Amount:
+        others = (cap for name, cap in self._caps.items() if name != worker)
+        return self._whole - sum(others, Amount())
+
+    def lost(self, worker: str) -> None:
+        """Count all that a lost worker was allowed as spent: nobody knows better."""
+        if worker in self._caps:
+            self._booked[worker] = self._caps[worker]
+
+
+def _covers(amount: Amount, need: Amount) -> bool:
+    return (
+        need.calls <= amount.calls
+        and need.tokens <= amount.tokens
+        and need.money <= amount.money
+    )
+
+
+def _most(one: Amount, other: Amount) -> Amount:
+    return Amount(
+        max(one.calls, other.calls),
+        max(one.tokens, other.tokens),
+        max(one.money, other.money),
+    )
+
+
+class Limits:
+    """Parts what endpoints bear: one limit each, halved on overload, grown by one a round of successes, as one gate does."""
+
+    def __init__(
+        self, specs: Mapping[str, ModelSpec], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._most: dict[str, int] = {}
+        self._models: dict[str, set[str]] = {}
+        for name, spec in specs.items():
+            self._most.setdefault(endpoint_of(spec), spec.concurrency)
+            self._models.setdefault(endpoint_of(spec), set()).add(name)
+        self._limit = {endpoint: float(most) for endpoint, most in self._most.items()}
+        self._halved_at = dict.fromkeys(self._most, -1e9)
+        self._open_at = dict.fromkeys(self._most, -1e9)
+
+    def hear(self, heard: Mapping[str, Heard]) -> None:
+        """Take note of what one worker's gates heard."""
+        now = self._clock()
+        for endpoint, one in heard.items():
+            limit, most = self._limit[endpoint], self._most[endpoint]
+            if one.overloads and now - self._halved_at[endpoint] > 1.0:
+                self._limit[endpoint] = max(1.0, limit / 2)
+                self._halved_at[endpoint] = now
+            elif limit < most:
+                self._limit[endpoint] = min(most, limit + one.succeeded / limit)
+            self._open_at[endpoint] = max(self._open_at[endpoint], now + one.pause)
+
+    def shares(self, worker: str, working: Mapping[str, set[str]]) -> dict[str, Share]:
+        """Return a worker's parts of the endpoints that it works at.
+
+        Parameters
+        ----------
+        working : worker → models of which it has units
+        """
+        now, found = self._clock(), {}
+        for endpoint, models in self._models.items():
+            at_it = sorted(name for name, some in working.items() if some & models)
+            if worker not in at_it:
+                continue
+            each, more = divmod(int(self._limit[endpoint]), len(at_it))
+            most = each + (at_it.index(worker) < more)
+            pause = max(0.0, self._open_at[endpoint] - now)
+            active = min(len(at_it), int(self._limit[endpoint]))
+            found[endpoint] = Share(most=most, rate=1 / active, pause=pause)
+        return found

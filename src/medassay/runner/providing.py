@@ -1,0 +1,43 @@
+"""Entries of the models file → providers; each sees only the secrets that its entry names."""
+
+from collections.abc import Mapping
+
+from medassay.core.model import Chat, ModelSpec
+from medassay.model.baseline import Baseline
+from medassay.model.catalog import PROVIDERS
+
+
+def provide(spec: ModelSpec, secrets: Mapping[str, str]) -> Chat:
+    """Return the provider of one entry."""
+    return PROVIDERS[spec.provider](spec, named_secrets(spec, secrets))
+
+
+def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets that an entry names and that are set."""
+    names = [spec.api_key_env, *spec.headers_env.values()]
+    return {name: secrets[name] for name in names if name and secrets.get(name)}
+
+
+def make_chats(
+    specs: Mapping[str, ModelSpec],
+    secrets: Mapping[str, str],
+    majority: Mapping[str, str],
+) -> dict[str, Chat]:
+    """Return a provider for each model; none for rules, since nobody is behind them.
+
+    Parameters
+    ----------
+    majority : what the baseline `majority` answers, by the letters of an item
+    """
+    chats: dict[str, Chat] = {}
+    for name, spec in specs.items():
+        if spec.provider in PROVIDERS:
+            chat = chats[name] = provide(spec, secrets)
+            if isinstance(chat, Baseline):
+                chat.majority = majority
+    return chats
+
+
+def knows_majority(specs: Mapping[str, ModelSpec]) -> bool:
+    """Return whether a baseline among the models needs to know the whole bank."""
+    return any(spec.is_baseline and spec.sent_name == "majority" for spec in specs.values())

@@ -1,0 +1,29 @@
+import pytest
+from tests.runner.engine.crew import InProcess
+
+from medassay.runner.engine import catalog, coordinator, lease, worker
+
+
+@pytest.fixture
+def quick_leases(monkeypatch):
+    """Let a silent worker count as dead after half a second."""
+    for module in (lease, worker, coordinator):
+        monkeypatch.setattr(module, "DEAD_AFTER", 0.5)
+    monkeypatch.setattr(lease, "_RENEW_EVERY", 0.1)
+    monkeypatch.setattr(worker, "BEAT", 0.05)
+
+
+@pytest.fixture
+def crew(monkeypatch, quick_leases):
+    """Make `engine="crew"` the engine of workers in this process; returns a function of its options."""
+    made = []
+
+    def use(**options):
+        def make(rules, responses, secrets):
+            made.append(InProcess(rules, responses, secrets, **options))
+            return made[-1]
+
+        monkeypatch.setitem(catalog.ENGINES, "crew", make)
+        return made
+
+    return use

@@ -1,0 +1,112 @@
+"""Workers in this process, which a test can lose at a chosen beat: the coordinator and the workers are the real ones."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import pickle
+
+from medassay.runner.bridge import run_async
+from medassay.runner.engine.coordinator import Coordinator, LostError
+from medassay.runner.engine.lease import Watch
+from medassay.runner.engine.worker import Job, Worker
+from medassay.storage.response import this_host
+from medassay.storage.run import LEASES
+
+_names = itertools.count()
+
+
+class InProcess:
+    """An engine of workers that share one loop. `lose` says whether a worker dies: name, beat → bool."""
+
+    needs_items = True
+
+    def __init__(self, rules, responses, secrets, *, workers=3, lose=lambda name, beat: False):
+        self.rules, self.responses, self.secrets = rules, responses, secrets
+        self.workers, self.lose = workers, lose
+        self.hands = []
+
+    def work(self, todo):
+        self.todo = todo
+        job = Job(
+            portable=todo.portable,
+            run=todo.run.resolve(),
+            journal=todo.journal.folder.name,
+            responses=self.responses,
+            seed=todo.asker.seed,
+            fresh=todo.asker.fresh,
+            host=this_host(),
+        )
+        self.job = pickle.dumps(job)
+        coordinator = Coordinator(
+            todo.stage,
+            todo.journal,
+            todo.asker,
+            todo.progress,
+            todo.stop,
+            number_of=todo.number_of,
+            leases=Watch(todo.run / LEASES),
+            shard=self.rules.shard,
+        )
+        run_async(lambda: self.lead(coordinator), todo.stop.ask)
+
+    async def lead(self, coordinator):
+        try:
+            await coordinator.run(self)
+        finally:
+            for hand in self.hands:
+                hand.end()
+
+    def start(self):
+        return [self.hire() for _ in range(self.workers)]
+
+    def replace(self, hand):
+        return self.hire()
+
+    def hire(self):
+        hand = Hand(self, f"w{next(_names):03}")
+        self.hands.append(hand)
+        return hand
+
+
+class Hand:
+    def __init__(self, engine, name):
+        self.engine, self.name = engine, name
+        self.models = frozenset(engine.todo.stage.specs)
+        self.beats = 0
+        self.dead = False
+
+    async def ready(self):
+        job = pickle.loads(self.engine.job)
+        self.worker = Worker(self.name, job, sorted(self.models))
+        await self.worker.start(self.engine.secrets)
+
+    async def beat(self, orders):
+        self.beats += 1
+        if self.engine.lose(self.name, self.beats):
+            await self.die()
+        if self.dead:
+            raise LostError(self.name)
+        return await self.worker.beat(orders)
+
+    async def leave(self):
+        if self.engine.lose(self.name, "leave"):
+            await self.die()
+        if self.dead:
+            raise LostError(self.name)
+        return await self.worker.leave()
+
+    async def die(self):
+        """Stop at once, as kill -9 does: nothing is told, synced or given up."""
+        self.dead = True
+        tasks = list(self.worker._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if (active := self.worker._store._active) is not None:
+            os.close(active)  # with a process its locks go
+
+    def end(self):
+        with contextlib.suppress(AttributeError):
+            for task in self.worker._tasks:
+                task.cancel()

@@ -1,0 +1,241 @@
+"""Many workers do what one process does, whatever happens to them; the workers here share a process, Ray's do not."""
+
+import json
+from collections import Counter
+
+import pytest
+from tests import makers
+
+import medassay
+from medassay import pipeline
+from medassay.errors import IncompleteError, InputError
+from medassay.runner.engine.worker import Worker
+from medassay.storage.jsonl import read_jsonl
+
+
+def workspace(folder, items, *models, **plan):
+    folder.mkdir(exist_ok=True)
+    makers.write_bank(folder / "bank", items)
+    makers.write_models(folder, *models)
+    names = [m["id"] for m in models if not m["id"].startswith("judge")]
+    return makers.write_plan(folder, models=names, **plan)
+
+
+def sealed(run):
+    return {
+        name: (run.path / name).read_bytes()
+        for name in ("items.jsonl", "trials.jsonl", "scores.jsonl", "statistics.json")
+    }
+
+
+def asked(log):
+    return Counter(log.read_text().split())
+
+
+def test_many_workers_seal_what_one_process_seals(tmp_path, mock_server, crew):
+    log = tmp_path / "asked"
+    models = [makers.endpoint(mock_server("--log", log, "--fail", "0.1"))]
+    models += [
+        makers.fake("scripted", letters="hash"),
+        {"id": "base", "provider": "baseline", "model": "majority"},
+    ]
+    items = makers.many_items(300)
+    options = {"repeats": 2, "shuffle_options": True, "engine": {"shard": 40}}
+    alone = medassay.run(workspace(tmp_path / "a", items, *models, **options), secrets={})
+    once = asked(log)
+    made = crew()
+    plan = workspace(tmp_path / "b", items, *models, **options)
+    many = medassay.run(plan, secrets={}, engine="crew")
+    assert sealed(many) == sealed(alone)
+    assert many.id == alone.id
+    assert asked(log) - once == once
+    assert len([hand for hand in made[0].hands if hand.beats]) == 3
+    assert not (many.path / "leases").exists()
+    assert not (many.path / "journal").exists()
+
+
+@pytest.mark.parametrize("beat", [1, 2, 3, 5, "leave"])
+def test_a_lost_workers_shards_are_taken_over_and_no_journalled_answer_is_asked_again(
+    tmp_path, mock_server, crew, beat
+):
+    log = tmp_path / "asked"
+    items = makers.many_items(600)
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "4"), concurrency=12)
+    plan = workspace(tmp_path, items, model, engine={"shard": 50})
+    lost = []
+
+    def lose(name, now):
+        # One worker in three, at its first, second … beat; whoever takes its place lives.
+        if now == beat and not lost:
+            lost.append(name)
+            return True
+        return False
+
+    crew(lose=lose)
+    run = medassay.run(plan, secrets={}, engine="crew")
+    assert lost
+    assert len((run.path / "trials.jsonl").read_text().splitlines()) == 600
+    stored = Counter(
+        key for path in (tmp_path / "responses").glob("*.jsonl.zst") for key in keys_of(path)
+    )
+    assert not list((tmp_path / "responses").glob("active-*"))
+    # What was under way when the worker died may be asked again, nothing else.
+    twice = sum(times - 1 for times in asked(log).values())
+    assert twice <= 12
+    assert max(stored.values()) == 1
+
+
+def keys_of(path):
+    import sys
+
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    with zstd.open(path, "rb") as file:
+        return [json.loads(line)["key"] for line in file]
+
+
+def test_a_run_cut_off_here_is_finished_by_many_and_the_reverse(tmp_path, mock_server, crew):
+    log = tmp_path / "asked"
+    crew()
+    items = makers.many_items(200)
+    model = makers.endpoint(mock_server("--log", log))
+    whole = medassay.run(workspace(tmp_path / "whole", items, model), secrets={})
+    log.write_text("")
+    for first, second in (("local", "crew"), ("crew", "local")):
+        folder = tmp_path / first
+        budget = {"budget": {"calls": 70}}
+        with pytest.raises(IncompleteError, match="the budget is spent"):
+            medassay.run(workspace(folder, items, model, **budget), secrets={}, engine=first)
+        assert sum(asked(log).values()) == 70
+        run = medassay.run(workspace(folder, items, model), secrets={}, engine=second)
+        assert sealed(run) == sealed(whole)
+        assert sum(asked(log).values()) == 200
+        log.write_text("")
+
+
+def test_many_workers_stop_at_a_budget_of_calls_to_the_call(tmp_path, mock_server, crew):
+    log = tmp_path / "asked"
+    crew(workers=4)
+    model = makers.endpoint(mock_server("--log", log), concurrency=16)
+    plan = workspace(
+        tmp_path,
+        makers.many_items(400),
+        model,
+        budget={"calls": 123},
+        engine={"shard": 20},
+    )
+    with pytest.raises(IncompleteError, match="the budget is spent"):
+        medassay.run(plan, secrets={}, engine="crew")
+    assert sum(asked(log).values()) == 123
+
+
+def test_failures_are_told_together_and_asked_again_by_the_same_command(tmp_path, crew):
+    crew()
+    items = makers.many_items(90)
+    bad = [item["id"] for item in items[:7]]
+    plan = workspace(
+        tmp_path, items, makers.fake(fail_items=bad, reply="A"), engine={"shard": 10}
+    )
+    with pytest.raises(IncompleteError, match=r"7 trials have no answer: 7 failed \(7 × "):
+        medassay.run(plan, secrets={}, engine="crew")
+    run = pipeline.run(plan, secrets={}, engine="crew", accept_failures=True)
+    outcomes = Counter(trial["outcome"] for trial in read_jsonl(run.path / "trials.jsonl"))
+    assert outcomes == {"answered": 83, "failed": 7}
+
+
+def test_a_disk_that_is_full_at_one_worker_ends_the_pass_and_loses_nothing(
+    tmp_path, mock_server, crew, monkeypatch
+):
+    from medassay.runner.engine import worker
+
+    log = tmp_path / "asked"
+    crew()
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "2"), concurrency=6)
+    plan = workspace(tmp_path, makers.many_items(300), model, engine={"shard": 25})
+    written = [0]
+    real = worker.Pages.append
+
+    def append(self, *line):
+        written[0] += 1
+        if written[0] > 100:
+            raise OSError(28, "No space left on device")
+        real(self, *line)
+
+    monkeypatch.setattr(worker.Pages, "append", append)
+    with pytest.raises(OSError, match="No space left"):
+        medassay.run(plan, secrets={}, engine="crew")
+    monkeypatch.setattr(worker.Pages, "append", real)
+    run = medassay.run(plan, secrets={}, engine="crew")
+    # Replies that were in the store but not in the journal are replayed.
+    assert max(asked(log).values()) == 1
+    assert medassay.verify(run.path).ok
+
+
+def test_verdicts_are_given_by_many_as_by_one(tmp_path, crew):
+    crew()
+    tested = [makers.fake("m1", reply="Rule binds courts."), makers.fake("m2", reply="No.")]
+    options = {
+        "task": "open",
+        "judges": [judge["id"] for judge in makers.judges()],
+        "engine": {"shard": 5},
+    }
+    found = []
+    for engine in ("local", "crew"):
+        plan = workspace(
+            tmp_path / engine, makers.open_items(24), *tested, *makers.judges(), **options
+        )
+        found.append(medassay.run(plan, secrets={}, engine=engine))
+    assert sealed(found[0]) == sealed(found[1])
+    # Seconds of scripted judges are 0, so even verdicts are the same bytes.
+    one, many = (run.path / "verdicts.jsonl" for run in found)
+    assert one.read_bytes() == many.read_bytes()
+
+
+def test_a_worker_that_hears_nobody_begins_no_further_call(tmp_path, crew, mock_server):
+    """So a run that was taken over is not asked twice by workers whose coordinator died."""
+    import asyncio
+
+    log = tmp_path / "asked"
+    made = crew()
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "5"), concurrency=2)
+    plan = workspace(tmp_path, makers.many_items(500), model, engine={"shard": 500})
+    real = Worker.beat
+    counts = []
+
+    async def deaf(self, orders):
+        report = await real(self, orders)
+        if len(counts) < 1:
+            counts.append(len(log.read_text().split()))
+            await asyncio.sleep(1.0)  # longer than DEAD_AFTER / 2
+            counts.append(len(log.read_text().split()))
+            await asyncio.sleep(0.5)
+            counts.append(len(log.read_text().split()))
+        return report
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Worker, "beat", deaf)
+        patch.setattr("medassay.runner.engine.coordinator.DEAD_AFTER", 5.0)
+        made.clear()
+        crew(workers=1)
+        medassay.run(plan, secrets={}, engine="crew")
+    assert counts[0] < counts[1] == counts[2] < 500
+    assert max(asked(log).values()) == 1
+
+
+def test_the_plan_says_how_it_is_spread_and_is_the_same_plan(tmp_path):
+    items = makers.many_items(4)
+    one = medassay.load_plan(workspace(tmp_path, items, makers.fake()))
+    path = workspace(tmp_path, items, makers.fake(), engine={"workers": 3, "shard": 7})
+    path.write_text(path.read_text() + "[engine.replicas]\nm = 2\n")
+    other = medassay.load_plan(path)
+    assert one.hash == other.hash
+    assert other.engine.replicas == {"m": 2}
+    path.write_text(path.read_text().replace("= 7", "= 0"))
+    with pytest.raises(InputError, match=r"'engine.shard' is 0; 1 to"):
+        medassay.load_plan(path)
+    with pytest.raises(InputError, match="engine 'dask': expected local or ray"):
+        medassay.run(
+            workspace(tmp_path, items, makers.fake(reply="A")), secrets={}, engine="dask"
+        )

@@ -1,0 +1,101 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medassay.core.model import ModelSpec
+from medassay.core.plan import Budget
+from medassay.runner.budget import Amount
+from medassay.runner.engine.shares import Limits, Till
+from medassay.runner.gate import Heard
+
+steps = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(1, 400), st.booleans(), st.booleans()),
+    max_size=120,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 3000), st.integers(1, 40), steps)
+def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(
+    tokens, calls, steps
+):
+    till = Till(Budget(calls=calls, tokens=tokens, money=tokens / 1e6))
+    booked = {}
+    dead = set()
+    for number, size, settles, dies in steps:
+        worker = f"w{number}"
+        if worker in dead:
+            continue
+        have = booked.get(worker, Amount())
+        need = Amount(1, size, size / 1e6)
+        cap = till.cap(worker, need, 4)
+        if (have + need).within(Budget(calls=cap.calls, tokens=cap.tokens, money=cap.money)):
+            have += need
+            if settles:  # the call used less than was booked
+                have = Amount(have.calls, have.tokens - size // 2, have.money - size / 2e6)
+        booked[worker] = have
+        if dies:
+            till.lost(worker)
+            dead.add(worker)
+        else:
+            till.heard(worker, cap, have)
+        whole = sum(booked.values(), Amount())
+        assert whole.within(Budget(calls=calls, tokens=tokens, money=tokens / 1e6))
+
+
+@given(st.integers(1, 50), st.integers(1, 6))
+def test_a_budget_is_spent_to_the_last_call(calls, workers):
+    till = Till(Budget(calls=calls))
+    booked = dict.fromkeys((f"w{n}" for n in range(workers)), Amount())
+    need = Amount(1, 10, 0.0)
+    for _ in range(200 * workers):
+        for worker in booked:
+            cap = till.cap(worker, need, workers)
+            if booked[worker].calls < cap.calls:
+                booked[worker] += need
+            till.heard(worker, cap, booked[worker])
+    assert sum(one.calls for one in booked.values()) == calls
+    assert till.is_spent(need)
+
+
+def test_nothing_is_parted_where_nothing_is_bounded():
+    till = Till(Budget())
+    assert till.cap("w", Amount(1, 1, 1.0), 3) is None
+    assert not till.is_spent(Amount(1, 1, 1.0))
+
+
+def spec(name, **values):
+    return ModelSpec(id=name, provider="openai_compatible", url="http://x", **values)
+
+
+@given(st.integers(1, 64), st.integers(1, 9), st.lists(st.integers(0, 3), max_size=12))
+def test_shares_of_an_endpoint_add_up_to_its_limit_and_follow_overloads(
+    most, workers, overloads
+):
+    now = [0.0]
+    limits = Limits({"m": spec("m", concurrency=most)}, clock=lambda: now[0])
+    working = {f"w{n}": {"m"} for n in range(workers)}
+    alone = float(most)
+    for times in overloads:
+        now[0] += 2.0
+        limits.hear({"http://x": Heard(5, times, 0.0)})
+        alone = max(1.0, alone / 2) if times else min(most, alone + 5 / alone)
+        shares = [limits.shares(w, working)["http://x"] for w in working]
+        assert sum(share.most for share in shares) == int(alone)
+        # Whoever may ask at all has an equal part of the rates; together they are one.
+        asking = [share for share in shares if share.most]
+        assert abs(sum(share.rate for share in asking) - 1) < 1e-9
+
+
+def test_a_pause_that_one_worker_heard_of_holds_back_all():
+    now = [0.0]
+    limits = Limits({"m": spec("m"), "n": spec("n")}, clock=lambda: now[0])
+    limits.hear({"http://x": Heard(0, 1, 7.0)})
+    now[0] = 2.0
+    shares = limits.shares("other", {"one": {"m"}, "other": {"n"}})
+    assert shares["http://x"].pause == 5.0
+
+
+def test_whoever_has_no_units_of_an_endpoint_takes_no_share_of_it():
+    limits = Limits({"m": spec("m", concurrency=8)})
+    assert limits.shares("idle", {"one": {"m"}, "idle": set()}) == {}
+    assert limits.shares("one", {"one": {"m"}, "idle": set()})["http://x"].most == 8
