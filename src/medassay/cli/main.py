@@ -34,7 +34,8 @@ from medassay.cli import (
     verify,
 )
 from medassay.cli.output import out, visible
-from medassay.errors import IntegrityError, MedassayError
+from medassay.core.log import log
+from medassay.errors import IntegrityError, MedassayError, UsageError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "compare": compare.command,
@@ -77,7 +78,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="medassay evaluates language models for medicine: banks, runs, honest intervals, shared "
     "ranks, boards that anyone can check.",
-    epilog="Everywhere: --json (one JSON document), --quiet, --no-color, --debug (tracebacks). "
+    epilog="Everywhere: --json (one JSON document), --quiet, --no-color, --debug (tracebacks), "
+    "--log FILE (events as JSON lines; - for standard error). "
     "Exit codes: 0 done, 1 a check failed, 2 usage, 3 invalid input, 4 unfinished (resumable), "
     "5 provider, 6 integrity, 130 interrupted (resumable).",
 )
@@ -104,17 +106,26 @@ def _options(
 def take_global_flags(arguments: list[str]) -> list[str]:
     """Return the arguments without the flags that every command takes, which set `out`."""
     kept: list[str] = []
+    place = os.environ.get("MEDASSAY_LOG", "")
     out.json = out.quiet = out.debug = False
     out.color = "NO_COLOR" not in os.environ
-    for at, argument in enumerate(arguments):
+    left = iter(arguments)
+    for argument in left:
         if argument == "--":
-            return kept + arguments[at:]
-        if argument in _FLAGS:
+            kept += [argument, *left]
+        elif argument == "--log":
+            place = next(left, "")
+            if not place:
+                raise UsageError("--log needs a file, or - for standard error")
+        elif argument in _FLAGS:
             setattr(out, _FLAGS[argument], True)
         elif argument == "--no-color":
             out.color = False
         else:
             kept.append(argument)
+    log.close()
+    if place:
+        log.open(place)
     return kept
 
 
@@ -130,8 +141,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def call(arguments: list[str]) -> int:
     """Return the exit code of one call of the command line."""
-    kept = take_global_flags(arguments)
     try:
+        kept = take_global_flags(arguments)
         result = app(args=kept, prog_name="medassay", standalone_mode=False)
         sys.stdout.flush()  # a full disk or a closed pipe is heard here, not at exit
         return int(result or 0)

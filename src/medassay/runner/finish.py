@@ -2,11 +2,13 @@
 
 import secrets
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical
+from medassay.core.log import log
 from medassay.core.trial import Answer
 from medassay.core.verdict import Judge
 from medassay.errors import InputError
@@ -149,6 +151,7 @@ def finish(
     ----------
     secret : what the commitments to synthetic items are salted with; None draws a new one
     """
+    began = time.monotonic()
     table = Table(items, task.harmful)
     judgements = read_judgements(run, items)
     further = further_of(items, run.manifest, task)
@@ -166,7 +169,9 @@ def finish(
         (run.path / name).unlink(missing_ok=True)
     write_new(run.path / "statistics.json", canonical(document) + b"\n")
     write_new(run.path / "findings.jsonl", b"".join(canonical(f) + b"\n" for f in findings))
+    log.tell("statistics_done", run=run.id, seconds=round(time.monotonic() - began, 3))
     seal_run(run, sealed_at=sealed_at)
+    log.tell("run_sealed", run=run.id, seconds=round(time.monotonic() - began, 3))
 
 
 def read_judgements(run: Run, items: RunItems) -> Judgements | None:

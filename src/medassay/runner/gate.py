@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from aiolimiter import AsyncLimiter
 
+from medassay.core.log import log
 from medassay.core.model import ModelSpec
 
 
@@ -94,6 +95,7 @@ class Gate:
         self._overloads += overload
         if overload and now - self._halved_at > 1.0:
             self.limit, self._halved_at = max(1.0, self.limit / 2), now
+            log.warn("overload", models=[self._spec.id], limit=int(self.limit))
         if retry_after:
             self._open_at = max(self._open_at, now + retry_after)
         self._leave()

@@ -1,5 +1,6 @@
 """The two stages of a run that ask: answers, then verdicts; each resumes where it was cut off."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from typing import Any
 
 from medassay.bank.folder import bank_record
 from medassay.core.canonical import canonical
+from medassay.core.log import log
 from medassay.core.lookup import ToolRules
 from medassay.core.model import ModelSpec
 from medassay.errors import IncompleteError, InputError, Interrupted
@@ -75,11 +77,34 @@ def answer(
                 items = aside.submit(_keep_items, run, schedule)
                 if means.engine.needs_items:
                     items.result()
-                means.engine.work(work)
+                _work(run, "trials", means, work)
         finally:
             journal.close()
     _hear(stop, "trials are answered", journal.done, schedule.n_trials)
     return items.result()
+
+
+def _work(run: Run, what: str, means: Means, todo: Pass) -> None:
+    """Let the engine do a pass, and tell whoever operates the run how it went."""
+    began, cpu, before = time.monotonic(), time.process_time(), todo.journal.done
+    tally = means.asker.tally
+    log.tell("stage_began", run=run.id, stage=what, done=before)
+    try:
+        means.engine.work(todo)
+    finally:
+        log.tell(
+            "stage_ended",
+            run=run.id,
+            stage=what,
+            done=todo.journal.done,
+            new=todo.journal.done - before,
+            called=tally.called,
+            replayed=tally.replayed,
+            failed=tally.failed,
+            over_budget=tally.over_budget,
+            seconds=round(time.monotonic() - began, 3),
+            cpu=round(time.process_time() - cpu, 3),
+        )
 
 
 def _keep_items(run: Run, schedule: Schedule) -> RunItems:
@@ -120,7 +145,7 @@ def _give(docket: Docket, means: Means) -> Journal:
         portable = PortableVerdicts.of(docket)
         work = Pass(stage, portable, journal, asker, progress, stop, run.path, docket.place_of)
         try:
-            means.engine.work(work)
+            _work(run, docket.name, means, work)
         finally:
             journal.close()
     total = sizes.total()

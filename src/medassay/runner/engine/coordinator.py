@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
+from medassay.core.log import log
 from medassay.runner.asking import Asker
 from medassay.runner.budget import Amount
 from medassay.runner.engine.lease import DEAD_AFTER, Watch
@@ -99,11 +100,6 @@ class Coordinator:
         self._broken: Exception | None = None
         self._cpu: dict[str, float] = {}
 
-    @property
-    def cpu(self) -> float:
-        """Return the seconds of processor time that workers report."""
-        return sum(self._cpu.values())
-
     async def run(self, crew: Crew) -> None:
         """Lease until every unit is done, failed or out of budget, or until a stop is asked for."""
         while True:
@@ -130,12 +126,15 @@ class Coordinator:
                     hand.end()
                     return
                 self._states[hand.name] = _State()
+                log.tell("worker_ready", worker=hand.name, models=sorted(hand.models))
                 await self._beats(hand)
                 self._hear(hand, await hand.leave())
+                log.tell("worker_left", worker=hand.name, cpu=round(self._cpu[hand.name], 3))
                 del self._states[hand.name]
                 return
-            except LostError:
+            except LostError as error:
                 hand.end()
+                log.warn("worker_lost", worker=hand.name, why=str(error))
                 await self._lost(hand)
                 if self._over.is_set():
                     return
@@ -261,7 +260,10 @@ class Coordinator:
         segment = f"{hand.name}.jsonl"
         if (self._journal.folder / segment).exists():
             self._journal.read(segment, self._number_of, offset=state.read_to)
+        again = 0
         for shard in state.shards.values():
             for unit in shard.units:
                 if not all(map(self._journal.is_done, self._stage.records(unit))):
                     self._again[shard.model].append(unit)
+                    again += 1
+        log.tell("shards_taken_back", worker=hand.name, units=again)

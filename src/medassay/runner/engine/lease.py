@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from medassay.core.canonical import canonical
+from medassay.core.log import log
 
 DEAD_AFTER = 10.0  # seconds
 _RENEW_EVERY = DEAD_AFTER / 5
@@ -92,5 +93,6 @@ def await_dead(folder: Path, tell: Callable[[str], None]) -> None:
         tell(
             f"{len(found)} worker(s) of an earlier call may still be at work; waiting until they end"
         )
+        log.tell("waiting_for_leases", workers=found)
         while watch.alive():
             time.sleep(DEAD_AFTER / 50)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
+from medassay.core.log import log
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.runner.asking import endpoint_of
@@ -111,6 +112,11 @@ class Limits:
             if one.overloads and now - self._halved_at[endpoint] > 1.0:
                 self._limit[endpoint] = max(1.0, limit / 2)
                 self._halved_at[endpoint] = now
+                log.warn(
+                    "overload",
+                    models=sorted(self._models[endpoint]),
+                    limit=int(self._limit[endpoint]),
+                )
             elif limit < most:
                 self._limit[endpoint] = min(most, limit + one.succeeded / limit)
             self._open_at[endpoint] = max(self._open_at[endpoint], now + one.pause)
