@@ -65,6 +65,42 @@ def mock_server(tmp_path):
 
 
 @pytest.fixture(scope="session")
+def object_store():
+    """Start a real S3 server on loopback."""
+    try:
+        import moto  # noqa: F401
+        import s3fs  # noqa: F401
+    except ImportError:
+        absent("no object store: install requirements/scale.txt")
+    from tests.object_store import Store
+
+    store = Store()
+    yield store
+    store.end()
+
+
+@pytest.fixture
+def machine(object_store, tmp_path, monkeypatch):
+    """Be a machine with a cache of its own, and a new bucket; returns a function that changes to another machine."""
+    import s3fs
+
+    object_store.shut = False
+    bucket = object_store.bucket(f"bucket-{abs(hash(str(tmp_path))) % 10**12}")
+
+    def become(name):
+        for key, value in object_store.environment(tmp_path / f"cache-{name}").items():
+            monkeypatch.setenv(key, value)
+        s3fs.S3FileSystem.clear_instance_cache()
+
+    become("one")
+    become.bucket = bucket
+    become.store = object_store
+    yield become
+    object_store.shut = False
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.fixture(scope="session")
 def chromium():
     path = Path("/usr/bin/chromium")
     if not path.exists():

@@ -68,7 +68,7 @@ def run(
     plan: "Plan | str | Path",
     *,
     secrets: "dict[str, str] | None" = None,
-    workspace: Path | None = None,
+    workspace: Path | str | None = None,
     engine: str = "local",
 ) -> "Run":
     """Ask all models of a plan and return the sealed run; see `medassay.pipeline.run`.
@@ -79,7 +79,8 @@ def run(
     ----------
     plan : a `Plan`, or the path of its TOML file
     secrets : keys by the names that models.json gives them; None reads the environment once
-    workspace : folder for runs/, responses/ and banks.lock; default: the plan's folder
+    workspace : folder for runs/, responses/ and banks.lock, or an address as s3://bucket/work (extra `objects`); default: the
+        plan's folder
     engine : "local", or "ray" for several processes or machines (extra `ray`)
     """
     import os

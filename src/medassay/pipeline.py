@@ -26,7 +26,7 @@ from medassay.runner.answering import PortableAnswers
 from medassay.runner.asking import Asker
 from medassay.runner.context import Contexts, embedding_entry
 from medassay.runner.engine.catalog import engine_of
-from medassay.runner.engine.lease import await_dead
+from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.fresh import compare_with_stored, stored_run
 from medassay.runner.judging import Bench, seat
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
@@ -44,10 +44,13 @@ from medassay.runner.stages import (
 )
 from medassay.solver.tools.schema import tool_schema
 from medassay.storage.journal import Journal
-from medassay.storage.response import ResponseStore
+from medassay.storage.mirror import carry_home, open_workspace
+from medassay.storage.response import ResponseStore, this_host
 from medassay.storage.run import (
     JOURNAL,
-    LEASES,
+    JOURNALS,
+    SEAL,
+    SUMS,
     Run,
     create_run,
     latest,
@@ -112,7 +115,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     plan: Plan | str | Path,
     *,
     secrets: Mapping[str, str],
-    workspace: Path | None = None,
+    workspace: Path | str | None = None,
     watch: Watch | None = None,
     fresh: bool = False,
     accept_failures: bool = False,
@@ -123,6 +126,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
 
     Parameters
     ----------
+    workspace : folder of runs/, responses/ and banks.lock, or an address in an object store, as s3://bucket/work
     engine : "local", or "ray" for several processes or machines; either resumes what the other began
     tell : called, before anything is asked, with each line that a user must know: models asked otherwise than the plan says
 
@@ -139,7 +143,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     """
     base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
     wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
-    workspace = workspace or base
+    workspace = open_workspace(workspace or base, wanted.hash)
     schedule, banks, bench = prepare(wanted, base, workspace)
     gauges = gauges_of(wanted.metrics, schedule.task)
     for line in told_fallback(schedule.fallback):
@@ -153,7 +157,12 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     for bank in banks:
         register(workspace / "banks.lock", bank.version, bank.content_hash)
     spread = engine_of(engine, wanted.engine, workspace / "responses", secrets)
-    with lock_run(found), ResponseStore(workspace / "responses") as store:
+    await_dead(found.path, tell)
+    with (
+        lock_run(found),
+        held(found.path, f"driver-{this_host()}"),
+        ResponseStore(workspace / "responses") as store,
+    ):
         if found.sealed:  # by another process, between finding the run and locking it
             tidy(found)
             return found
@@ -162,7 +171,6 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
         chats = make_chats(specs, secrets, majority)
         asker = Asker(specs, chats, store, wanted.budget, seed=wanted.seed, fresh=fresh)
         means = Means(asker=asker, engine=spread, watch=watch, accept_failures=accept_failures)
-        await_dead(found.path / LEASES, tell)
         journal = Journal(found.path / JOURNAL, schedule.n_trials)
         journal.resume(schedule.number_of)
         if schedule.contexts is not None and journal.done < schedule.n_trials:
@@ -189,6 +197,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
             else []
         )
         finish(found, schedule.task, items, findings, sealed_at=now)
+    carry_home(found.path, last=(SUMS, SEAL), over=JOURNALS)
     return open_run(found.path)
 
 
@@ -303,11 +312,11 @@ def ddx_figure(
     return ddx.violin_figure(case_scores(run, name, mode), rows, name)
 
 
-def preview(plan: Plan | str | Path, *, workspace: Path | None = None) -> dict[str, Any]:
+def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> dict[str, Any]:
     """Return what a run would ask, judges among it: calls, replies already stored, upper bounds."""
     base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
     wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
-    workspace = workspace or base
+    workspace = open_workspace(workspace or base, wanted.hash)
     schedule, _, bench = prepare(wanted, base, workspace)
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from medassay.cli import place
 from medassay.cli.output import out, visible
 from medassay.errors import GateError, UsageError
 
@@ -15,7 +16,10 @@ _RULES = ("noninferior", "equivalent")
 
 def command(
     places: list[Path] = typer.Argument(
-        ..., help="Sealed runs, publications, or logs of other harnesses (see import)."
+        ...,
+        parser=place.read,
+        metavar="places",
+        help="Sealed runs, publications, or logs of other harnesses (see import).",
     ),
     only: str = typer.Option(
         "", help="Compare only these models, in this order; comma-separated."
@@ -152,8 +156,8 @@ def forest_line(lo: float, value: float, hi: float, widest: float, width: int = 
         return min(width - 1, max(0, half + round(x / widest * half)))
 
     marks = [" "] * width
-    for place in range(at(lo), at(hi) + 1):
-        marks[place] = "─"
+    for column in range(at(lo), at(hi) + 1):
+        marks[column] = "─"
     marks[half] = "│"
     marks[at(value)] = "●"
     return "".join(marks)

@@ -4,12 +4,16 @@ from pathlib import Path
 
 import typer
 
+from medassay.cli import place
 from medassay.cli.output import out
 
 
 def command(
     run: Path = typer.Argument(
-        ..., help="A sealed run, a publication, or another harness's log."
+        ...,
+        parser=place.read,
+        metavar="run",
+        help="A sealed run, a publication, or another harness's log.",
     ),
     form: str = typer.Option(..., "--format", help="csv, jsonl, parquet or every-eval-ever."),
     to: Path | None = typer.Option(

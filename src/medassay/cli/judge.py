@@ -5,9 +5,13 @@ from pathlib import Path
 
 import typer
 
+from medassay.cli import place
+
 
 def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    run: Path = typer.Argument(..., help="The folder of a sealed run."),
+    run: Path = typer.Argument(
+        ..., parser=place.read, metavar="run", help="The folder or address of a sealed run."
+    ),
     panel: str = typer.Option(
         ...,
         help="The judges: entries of the models file, comma-separated (three for target facts).",

@@ -4,14 +4,20 @@ from pathlib import Path
 
 import typer
 
+from medassay.cli import place
 from medassay.cli.output import out
 
 
 def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command line
     runs: list[Path] = typer.Argument(
-        ..., help="Sealed runs; several of the same banks and methodology are joined."
+        ...,
+        parser=place.read,
+        metavar="runs",
+        help="Sealed runs; several of the same banks and methodology are joined.",
     ),
-    to: Path = typer.Option(..., help="The site folder; the publication goes to p/<id>/."),
+    to: str = typer.Option(
+        ..., help="The folder or address of the site; the publication goes to p/<id>/."
+    ),
     called: str | None = typer.Option(
         None, "--id", help="Id of the publication; default: the run's id."
     ),
@@ -45,13 +51,14 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     about = About(
         reason=reason, validation=validation, compact=compact, require_api=require_api
     )
-    page = publish(found, to, publication=called, signer=signer, about=about)
+    with place.site(to) as folder:
+        page = publish(found, folder, publication=called, signer=signer, about=about)
     names = ", ".join(run.id for run in found)
     out.say(
         f"public are now: all questions, targets, replies and scores of {banks} in {names}; of "
         "synthetic items commitments and numbers alone"
     )
     if out.json:
-        out.document({"path": str(page.parent), "page": str(page)})
+        out.document({"path": place.shown(page.parent), "page": place.shown(page)})
     else:
-        out.result(f"board {page}")
+        out.result(f"board {place.shown(page)}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from medassay.cli import place
 from medassay.cli.likelihood import print_likelihoods
 from medassay.cli.output import out, visible
 from medassay.cli.records import print_records
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    run: Path = typer.Argument(..., help="The folder of a run, or of a suite."),
+    run: Path = typer.Argument(
+        ...,
+        parser=place.read,
+        metavar="run",
+        help="The folder or address of a run, or the folder of a suite.",
+    ),
     domain: str = typer.Option(
         "overall", help="The domain to show as text; 'all' for every one."
     ),
@@ -152,10 +158,10 @@ def tell_run(run: "Run") -> None:
 
     board = pipeline.leaderboard(run)
     if out.json:
-        out.document({"run": run.id, "path": str(run.path), "domains": board.domains})
+        out.document({"run": run.id, "path": place.shown(run.path), "domains": board.domains})
         return
     print_leaderboard(board, run, "overall")
-    out.result(f"run {run.path}")
+    out.result(f"run {place.shown(run.path)}")
 
 
 def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:

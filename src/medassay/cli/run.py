@@ -37,8 +37,9 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         "--accept-failures",
         help="Seal although trials failed; they are null and counted.",
     ),
-    workspace: Path | None = typer.Option(
-        None, help="Folder of runs/, responses/, banks.lock; default: the plan's."
+    workspace: str | None = typer.Option(
+        None,
+        help="Folder of runs/, responses/, banks.lock, or an address as s3://bucket/work; default: the plan's folder.",
     ),
     engine: str = typer.Option(
         "local", help="local: this process; ray: the workers of a Ray cluster, extra [ray]."
@@ -72,11 +73,12 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 
     wanted = Wanted(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
     if plan is None or is_suite(plan):
-        if preview or fresh:
-            raise UsageError("--plan and --fresh are for plans of one task")
-        run_command(
-            plan, wanted, data or Path("data"), workspace, accept_failures=accept_failures
-        )
+        if preview or fresh or engine != "local" or "://" in (workspace or ""):
+            raise UsageError(
+                "--plan, --fresh, --engine and a workspace in an object store are for plans of one task"
+            )
+        folder = Path(workspace) if workspace else None
+        run_command(plan, wanted, data or Path("data"), folder, accept_failures=accept_failures)
         return
     if wanted != Wanted():
         raise UsageError("--suite, --model, --limit, --judge and --metric go without a plan")

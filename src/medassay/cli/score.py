@@ -4,9 +4,13 @@ from pathlib import Path
 
 import typer
 
+from medassay.cli import place
+
 
 def command(
-    run: Path = typer.Argument(..., help="The folder of a sealed run."),
+    run: Path = typer.Argument(
+        ..., parser=place.read, metavar="run", help="The folder or address of a sealed run."
+    ),
     contradiction_penalty: float | None = typer.Option(
         None, help="λ of target facts, 0 to 1; default: as the banks say."
     ),

@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from medassay.cli import place
 from medassay.cli.output import out
 from medassay.errors import IncompleteError, InputError, UsageError
 
@@ -15,7 +16,10 @@ def command(
         ..., metavar="ID", help="An item's id, or the first digits of a trial's SHA-256."
     ),
     run: Path | None = typer.Option(
-        None, help="The run's folder; default: the newest in runs/."
+        None,
+        parser=place.read,
+        metavar="PATH",
+        help="The run's folder; default: the newest in runs/.",
     ),
     history: bool = typer.Option(
         False,

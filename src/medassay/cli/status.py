@@ -4,11 +4,12 @@ from pathlib import Path
 
 import typer
 
+from medassay.cli import place
 from medassay.cli.output import out
 
 
 def command(
-    site: Path = typer.Argument(..., help="The site folder."),
+    site: str = typer.Argument(..., help="The folder or address of the site."),
     publication: str = typer.Argument(..., help="The publication's id."),
     state: str = typer.Argument(..., help="current, superseded, corrected or retracted."),
     reason: str = typer.Option(..., help="Why; readers see it."),
@@ -24,7 +25,10 @@ def command(
     from medassay.storage.signature import Signer
 
     signer = None if key is None else Signer(key)
-    set_status(site, publication, state, reason=reason, following=following, signer=signer)
+    with place.site(site) as folder:
+        set_status(
+            folder, publication, state, reason=reason, following=following, signer=signer
+        )
     if out.json:
         out.document({"publication": publication, "status": state, "reason": reason})
     else:

@@ -6,12 +6,14 @@ from pathlib import Path
 import typer
 
 from medassay.cli.output import out
+from medassay.cli.place import read
 from medassay.errors import InputError, IntegrityError
 
 
 def command(
     place: str = typer.Argument(
-        ..., help="A run, a publication or a site: a folder, or its http(s) address."
+        ...,
+        help="A run, a publication or a site: a folder, its http(s) address, or one in an object store.",
     ),
     answer: str = typer.Option(
         "", help="The sha256 of one answer: check it, and print its proof up to the ledger."
@@ -29,7 +31,7 @@ def command(
     from medassay.audit.verify import OUTSIDE, verify
 
     with tempfile.TemporaryDirectory(prefix="medassay-") as folder:
-        here = fetch_site(place, Path(folder)) if is_address(place) else Path(place)
+        here = fetch_site(place, Path(folder)) if is_address(place) else read(place)
         try:
             report = verify(here, since=since, signed_by=signed_by)
         except InputError as error:  # of a copy, name the address

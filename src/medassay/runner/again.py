@@ -19,8 +19,18 @@ from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.providing import provide
 from medassay.runner.stages import Means, Watch, judge, refuse_leaving
+from medassay.storage.mirror import carry_home, fetch_stores
 from medassay.storage.response import ResponseStore
-from medassay.storage.run import Run, create_run, latest, lock_run, open_run
+from medassay.storage.run import (
+    JOURNALS,
+    SEAL,
+    SUMS,
+    Run,
+    create_run,
+    latest,
+    lock_run,
+    open_run,
+)
 from medassay.task.catalog import find_task, task_of_run
 from medassay.task.judged import judges_of, remembered_graphs
 from medassay.task.scoring import RunItems
@@ -67,6 +77,7 @@ def judge_run(
     """
     source = _sealed(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
+    fetch_stores(workspace)
     wanted, bench, plan = _seat(source, sitting)
     manifest = {k: v for k, v in source.manifest.items() if k not in _MADE_ANEW}
     identity = {
@@ -91,6 +102,7 @@ def judge_run(
         judge(found, wanted, bench, items, means)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finish(found, wanted, items, [], sealed_at=now)
+    carry_home(found.path, last=(SUMS, SEAL), over=JOURNALS)
     return open_run(found.path)
 
 
@@ -100,6 +112,7 @@ def preview_again(
     """Return what judging the answers again would ask: calls, replies stored, upper bounds of cost."""
     source = _sealed(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
+    fetch_stores(workspace)
     wanted, bench, _ = _seat(source, sitting)
     answers = Answers(source, RunItems(source.path, source.manifest["domains"]), wanted)
     with ResponseStore(workspace / "responses") as store:
@@ -164,6 +177,7 @@ def rescore(
     if contradiction_penalty is not None and not 0 <= contradiction_penalty <= 1:
         raise InputError(f"contradiction penalty {contradiction_penalty:g}; expected 0 to 1")
     workspace = workspace or source.path.resolve().parents[1]
+    fetch_stores(workspace)
     kept = ("schema_version", "run", "created_at", "code", "scorers", "packages", "machine")
     identity = {k: v for k, v in source.manifest.items() if k not in kept}
     if contradiction_penalty is not None:
@@ -196,6 +210,7 @@ def rescore(
         measure(found, items, gauges, workspace, None)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finish(found, task, items, [], sealed_at=now)
+    carry_home(found.path, last=(SUMS, SEAL), over=JOURNALS)
     return open_run(found.path)
 
 

@@ -7,6 +7,7 @@ for again, an endpoint sees one gate, and a budget is one budget.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import stamina
@@ -149,6 +150,11 @@ class Asker:
             self._store.put(key, completion, {"model": spec.id, **columns})
             return Reply(key, completion, False)
         return Reply(key, completion, False)  # --fresh: the first reply stays the stored one
+
+    @property
+    def growing(self) -> Path | None:
+        """Return the file that replies are written to, None while there was none."""
+        return self._store.growing
 
     def constant(self, spec: ModelSpec) -> bytes:
         """Return what all requests of a model share: part of the keys of their replies."""

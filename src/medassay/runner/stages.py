@@ -29,6 +29,7 @@ from medassay.runner.looking import Looking
 from medassay.runner.progress import Progress, Silent, Stop
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal
+from medassay.storage.mirror import mirror_of
 from medassay.storage.run import Run
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
@@ -90,7 +91,13 @@ def _work(run: Run, what: str, means: Means, todo: Pass) -> None:
     tally = means.asker.tally
     log.tell("stage_began", run=run.id, stage=what, done=before)
     try:
-        means.engine.work(todo)
+        mirror = mirror_of(run.path)
+        if mirror is None:
+            means.engine.work(todo)
+        else:  # replies before what is said of them
+            mirror.push_new(mirror.name(run.path))
+            with mirror.following(lambda: means.asker.growing, lambda: todo.journal.growing):
+                means.engine.work(todo)
     finally:
         log.tell(
             "stage_ended",

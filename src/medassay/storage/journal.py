@@ -184,6 +184,11 @@ class Journal:
         if number is not None:
             self._note(number, place, offset, length)
 
+    @property
+    def growing(self) -> Path | None:
+        """Return the segment that this process writes, None while it wrote nothing."""
+        return None if self._own is None else self._own.path
+
     def sync(self) -> None:
         """Ask the operating system to bring everything written so far to the disk."""
         if self._own is not None:

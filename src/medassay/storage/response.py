@@ -105,6 +105,11 @@ class ResponseStore:
             raise
         return index
 
+    @property
+    def growing(self) -> Path | None:
+        """Return the segment that this process writes, None while it wrote nothing."""
+        return None if self._active is None else self._active_path
+
     def __enter__(self) -> "ResponseStore":
         return self
 

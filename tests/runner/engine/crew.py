@@ -11,7 +11,6 @@ from medassay.runner.engine.coordinator import Coordinator, LostError
 from medassay.runner.engine.lease import Watch
 from medassay.runner.engine.worker import Job, Worker
 from medassay.storage.response import this_host
-from medassay.storage.run import LEASES
 
 _names = itertools.count()
 
@@ -33,6 +32,7 @@ class InProcess:
             run=todo.run.resolve(),
             journal=todo.journal.folder.name,
             responses=self.responses,
+            address="",
             seed=todo.asker.seed,
             fresh=todo.asker.fresh,
             host=this_host(),
@@ -45,7 +45,7 @@ class InProcess:
             todo.progress,
             todo.stop,
             number_of=todo.number_of,
-            leases=Watch(todo.run / LEASES),
+            leases=Watch(todo.run),
             shard=self.rules.shard,
         )
         run_async(lambda: self.lead(coordinator), todo.stop.ask)

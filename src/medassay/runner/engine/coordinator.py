@@ -7,7 +7,7 @@ read from its segment, and the rest of its shards goes back to be leased anew.
 import asyncio
 from array import array
 from collections import deque
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
@@ -85,10 +85,12 @@ class Coordinator:
         number_of: NumberOf,
         leases: Watch,
         shard: int,
+        fetch: Callable[[], None] = lambda: None,
     ) -> None:
         self._stage, self._journal, self._asker = stage, journal, asker
         self._progress, self._stop, self._number_of = progress, stop, number_of
         self._leases, self._shard = leases, shard
+        self._fetch = fetch  # what other machines journalled, to this one
         self._till = Till(asker.budget)
         self._limits = Limits(stage.specs)
         self._waiting = {n: waiting_units(stage, journal, n) for n in stage.specs}
@@ -112,6 +114,7 @@ class Coordinator:
             finally:
                 for task in leading:
                     task.cancel()
+            await asyncio.to_thread(self._fetch)
             for error in (*found, self._broken):
                 if isinstance(error, BaseException):
                     raise error
@@ -257,6 +260,7 @@ class Coordinator:
         state = self._states.pop(hand.name, None)
         if state is None:
             return
+        await asyncio.to_thread(self._fetch)
         segment = f"{hand.name}.jsonl"
         if (self._journal.folder / segment).exists():
             self._journal.read(segment, self._number_of, offset=state.read_to)

@@ -5,24 +5,30 @@ need not agree. A worker that could not renew its lease for half as long begins 
 """
 
 import asyncio
+import contextlib
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from medassay.core.canonical import canonical
 from medassay.core.log import log
+from medassay.errors import InputError
+from medassay.storage.mirror import Mirror, mirror_of
+from medassay.storage.run import LEASES
 
 DEAD_AFTER = 10.0  # seconds
 _RENEW_EVERY = DEAD_AFTER / 5
 
 
 class Lease:
-    """The lease of one worker on the work that it was given."""
+    """The lease of one worker on the work that it was given; `folder` is that of the run."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / f"{name}.json"
+    def __init__(self, run: Path, name: str) -> None:
+        (run / LEASES).mkdir(parents=True, exist_ok=True)
+        self._path = run / LEASES / f"{name}.json"
         self._name = name
+        self._mirror = mirror_of(run)
         self._beat = 0
         self._renewed = -1e9
 
@@ -33,18 +39,22 @@ class Lease:
 
     def renew(self) -> None:
         """Show once more that this worker lives."""
+        began = time.monotonic()
         self._beat += 1
         part = self._path.with_suffix(".part")
         part.write_bytes(canonical({"worker": self._name, "beat": self._beat}) + b"\n")
         part.replace(self._path)
-        self._renewed = time.monotonic()
+        if self._mirror is not None:
+            self._mirror.push(self._path)
+        self._renewed = began  # a store that took long may have shown it then
 
     async def keep(self) -> None:
         """Renew until cancelled; a disk that refuses makes the lease doubtful, and is asked again."""
         while True:
             try:
                 await asyncio.to_thread(self.renew)
-            except OSError:
+            except OSError as error:
+                log.warn("lease_not_renewed", worker=self._name, why=str(error))
                 await asyncio.sleep(_RENEW_EVERY / 4)
                 continue
             await asyncio.sleep(_RENEW_EVERY)
@@ -52,47 +62,98 @@ class Lease:
     def give_up(self) -> None:
         """Say that this worker holds nothing any more."""
         self._path.unlink(missing_ok=True)
+        if self._mirror is not None:
+            self._mirror.remove(self._mirror.name(self._path))
 
 
 class Watch:
     """Watches the leases of a run."""
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._folder = folder
+    def __init__(self, run: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder = run / LEASES
+        self._mirror: Mirror | None = mirror_of(run)
         self._clock = clock
         self._seen: dict[str, tuple[bytes, float]] = {}
 
-    def alive(self, name: str = "*") -> list[str]:
+    def _contents(self) -> dict[str, bytes]:
+        if self._mirror is not None:
+            found = self._mirror.contents(self._mirror.name(self._folder))
+            return {Path(name).stem: content for name, content in found.items()}
+        contents = {}
+        for path in self._folder.glob("*.json"):
+            with contextlib.suppress(FileNotFoundError):
+                contents[path.stem] = path.read_bytes()
+        return contents
+
+    def alive(self) -> list[str]:
         """Return the leases that are not dead yet, as far as was seen by now; dead ones are removed."""
         now, found = self._clock(), []
-        for path in sorted(self._folder.glob(f"{name}.json")):
-            try:
-                content = path.read_bytes()
-            except FileNotFoundError:
-                continue
-            known, since = self._seen.get(path.stem, (None, now))
+        for name, content in sorted(self._contents().items()):
+            known, since = self._seen.get(name, (content, now))
             if content != known:
-                known, since = content, now
-            self._seen[path.stem] = (content, since)
+                since = now
+            self._seen[name] = (content, since)
             if now - since > DEAD_AFTER:
-                path.unlink(missing_ok=True)
+                self._remove(name)
             else:
-                found.append(path.stem)
+                found.append(name)
         return found
+
+    def _remove(self, name: str) -> None:
+        path = self._folder / f"{name}.json"
+        path.unlink(missing_ok=True)
+        if self._mirror is not None:
+            self._mirror.remove(self._mirror.name(path))
 
     async def gone(self, name: str) -> None:
         """Wait until a worker holds nothing any more."""
-        while self.alive(name):
+        while name in await asyncio.to_thread(self.alive):
             await asyncio.sleep(DEAD_AFTER / 50)
 
 
-def await_dead(folder: Path, tell: Callable[[str], None]) -> None:
-    """Wait until nobody holds work of a run: who was cut off may still be asking for some seconds."""
-    watch = Watch(folder)
-    if found := watch.alive():
-        tell(
-            f"{len(found)} worker(s) of an earlier call may still be at work; waiting until they end"
-        )
-        log.tell("waiting_for_leases", workers=found)
-        while watch.alive():
-            time.sleep(DEAD_AFTER / 50)
+def await_dead(run: Path, tell: Callable[[str], None]) -> None:
+    """Wait until nobody holds work of a run: who was cut off may still be asking for some seconds.
+
+    Raises
+    ------
+    InputError
+        When somebody still does after that: the run is at work elsewhere.
+    """
+    watch = Watch(run)
+    if not (found := watch.alive()):
+        return
+    tell(
+        f"{len(found)} worker(s) of an earlier call may still be at work; waiting until they end"
+    )
+    log.tell("waiting_for_leases", workers=found)
+    began = time.monotonic()
+    while found := watch.alive():
+        if time.monotonic() - began > 4 * DEAD_AFTER:
+            raise InputError(
+                f"run {run.name}: another process is working on it (lease '{found[0]}'); wait for it"
+            )
+        time.sleep(DEAD_AFTER / 50)
+
+
+@contextlib.contextmanager
+def held(run: Path, name: str) -> Iterator[None]:
+    """Hold a lease on a run in an object store, where no lock of a file keeps a second machine away."""
+    if mirror_of(run) is None:
+        yield
+        return
+    lease, ended = Lease(run, name), threading.Event()
+    lease.renew()
+
+    def keep() -> None:
+        while not ended.wait(_RENEW_EVERY):
+            with contextlib.suppress(OSError):
+                lease.renew()
+
+    thread = threading.Thread(target=keep, name="medassay-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        lease.give_up()

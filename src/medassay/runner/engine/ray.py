@@ -8,6 +8,7 @@ happens get replicas of their own, each with its devices.
 import asyncio
 import logging
 import math
+import os
 import secrets as random_names
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ from medassay.runner.engine.orders import Orders, Report
 from medassay.runner.engine.stage import Pass
 from medassay.runner.engine.worker import Job, Worker
 from medassay.runner.providing import named_secrets
+from medassay.storage.mirror import mirror_of
 from medassay.storage.response import this_host
-from medassay.storage.run import LEASES
 
 
 class Ray:
@@ -47,11 +48,16 @@ class Ray:
         units = {n: sum(1 for _ in waiting_units(stage, todo.journal, n)) for n in stage.specs}
         if not any(units.values()):
             return
+        mirror = mirror_of(todo.run)
+        run, responses = todo.run.resolve(), self._responses.resolve()
+        if mirror is not None:  # each machine has a folder of its own for the address
+            run, responses = Path(mirror.name(todo.run)), Path(mirror.name(self._responses))
         job = Job(
             portable=todo.portable,
-            run=todo.run.resolve(),
+            run=run,
             journal=todo.journal.folder.name,
-            responses=self._responses.resolve(),
+            responses=responses,
+            address="" if mirror is None else mirror.address,
             seed=asker.seed,
             fresh=asker.fresh,
             host=this_host(),
@@ -68,7 +74,8 @@ class Ray:
             todo.progress,
             todo.stop,
             number_of=todo.number_of,
-            leases=Watch(todo.run / LEASES),
+            leases=Watch(todo.run),
+            fetch=lambda: None if mirror is None else mirror.pull(f"{run}/{job.journal}"),
             shard=self._rules.shard,
         )
         try:
@@ -97,15 +104,27 @@ def connect() -> Any:
         raise UnavailableError(
             "engine 'ray' needs the extra [ray]: pip install 'medassay[ray]'; --engine local needs nothing"
         ) from None
-    if not ray.is_initialized():
-        try:
-            ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+    if ray.is_initialized():
+        return ray
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        ray.init(address="auto", **quiet)
+    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        if os.environ.get("RAY_ADDRESS"):
             reason = str(error).strip().splitlines()[0][:300]
             raise InputError(
-                f"engine 'ray': no cluster could be reached or started: {reason}; see RAY_ADDRESS"
+                f"engine 'ray': no cluster answers at RAY_ADDRESS: {reason}; see `ray status`"
             ) from None
+        start_here(ray, quiet)
     return ray
+
+
+def start_here(ray: Any, quiet: Mapping[str, Any]) -> None:
+    """Start a cluster on this machine that ends with this process, closed to everybody without its token."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    os.environ.setdefault("RAY_AUTH_TOKEN", random_names.token_hex(32))
+    ray.init(address="local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import time
 from array import array
 from collections import Counter, deque
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from medassay.core.log import log
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.trial import Prompt
@@ -21,8 +23,8 @@ from medassay.runner.engine.orders import Orders, Report, Shard
 from medassay.runner.engine.stage import Portable, Stage
 from medassay.runner.providing import make_chats
 from medassay.storage.journal import Noted, Segment
+from medassay.storage.mirror import Mirror
 from medassay.storage.response import ResponseStore, index_of, this_host
-from medassay.storage.run import LEASES
 
 BEAT = 0.5  # seconds that a beat waits for something to report
 
@@ -31,7 +33,7 @@ BEAT = 0.5  # seconds that a beat waits for something to report
 class Job:
     """What a worker is told once: the stage, where the run and the replies are, and what all requests share.
 
-    `host` is the machine of the coordinator: workers on it share its index of the replies, others keep their own, since
+    `run` and `responses` are folders that every machine sees, or names below an `address` in an object store. `host` is the machine of the coordinator: workers on it share its index of the replies, others keep their own, since
     a database on a network folder may break.
     """
 
@@ -39,6 +41,7 @@ class Job:
     run: Path
     journal: str
     responses: Path
+    address: str
     seed: int
     fresh: bool
     host: str
@@ -93,10 +96,20 @@ class Pages:
             self._new.offsets.append(offset)
             self._new.lengths.append(length)
 
-    def new(self) -> tuple[Noted, ...]:
-        """Return what was written since the last time."""
-        found, self._new = self._new, self._empty()
-        return (found,) if found.numbers else ()
+    @property
+    def path(self) -> Path:
+        """Return the segment."""
+        return self._segment.path
+
+    def new(self, safe: int | None = None) -> tuple[Noted, ...]:
+        """Return what was written since the last time; only lines that end within the first `safe` bytes."""
+        found, at = self._new, len(self._new.numbers)
+        while safe is not None and at and found.offsets[at - 1] + found.lengths[at - 1] > safe:
+            at -= 1
+        numbers, offsets, lengths = found.numbers, found.offsets, found.lengths
+        self._new = Noted(found.segment, numbers[at:], offsets[at:], lengths[at:])
+        told = Noted(found.segment, numbers[:at], offsets[:at], lengths[:at])
+        return (told,) if at else ()
 
     def sync(self) -> None:
         """Bring everything written so far to the disk."""
@@ -159,14 +172,8 @@ class Worker:
     """One process's part of a pass."""
 
     def __init__(self, name: str, job: Job, models: Sequence[str]) -> None:
-        if not (job.run / "items.jsonl").is_file():
-            raise InputError(
-                f"worker {name} sees no run at {job.run}: every machine must see the same workspace at the same place; "
-                "put it on a shared folder, or give an object store by --workspace"
-            )
         self._name, self._job = name, job
         self._specs = {model: job.portable.specs[model] for model in models}
-        self._pages = Pages(job.run / job.journal, name)
         self._counting = Counting()
         self._feeds: dict[str, Feed] = {}
         self._left: dict[int, int] = {}  # shard → units not done
@@ -177,18 +184,22 @@ class Worker:
         self._broken: Exception | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Event()
-        self._lease = Lease(job.run / LEASES, name)
-        self._tally = Tally()
+        self._mirror: Mirror | None = None
 
     async def start(self, secrets: Mapping[str, str]) -> None:
         """Open everything; from here on the worker holds a lease."""
         job = self._job
         chats = make_chats(self._specs, secrets, job.portable.majority)
+        self._run, responses = await asyncio.to_thread(self._arrive)
+        self._lease = Lease(self._run, self._name)
         await asyncio.to_thread(self._lease.renew)
         self._spawn(self._lease.keep())
+        (self._run / job.journal).mkdir(exist_ok=True)
+        self._pages = Pages(self._run / job.journal, self._name)
+        beside = self._mirror is not None or job.host == this_host()
+        index = None if beside else index_of(responses)
+        self._store = await asyncio.to_thread(ResponseStore, responses, index=index)
         self._spawn(self._sync())
-        index = None if job.host == this_host() else index_of(job.responses)
-        self._store = await asyncio.to_thread(ResponseStore, job.responses, index=index)
         self._purse = Allotment()
         self._asker = Asker(
             self._specs,
@@ -201,8 +212,28 @@ class Worker:
         )
         self._chats = chats
         self._stage: Stage = job.portable.open(
-            job.run, self._asker, self._pages, self._counting, secrets
+            self._run, self._asker, self._pages, self._counting, secrets
         )
+        if self._mirror is not None:
+            self._mirror.follow(lambda: self._store.growing)
+            self._mirror.follow(lambda: self._pages.path)
+        gc.freeze()  # what is loaded by now stays; the collector need not look at it again
+
+    def _arrive(self) -> tuple[Path, Path]:
+        """Return where this machine has the run and the replies; from an object store they are fetched."""
+        job = self._job
+        run, responses = job.run, job.responses
+        if job.address:
+            self._mirror = Mirror(job.address)
+            self._mirror.pull(str(run), wanted=lambda name: "@" not in name)
+            self._mirror.pull(str(responses))
+            run, responses = self._mirror.folder / run, self._mirror.folder / responses
+        if not (run / "items.jsonl").is_file():
+            raise InputError(
+                f"worker {self._name} sees no run at {run}: every machine must see the same workspace at the same place; "
+                "put it on a shared folder, or give an object store by --workspace"
+            )
+        return run, responses
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)
@@ -246,7 +277,8 @@ class Worker:
         done = 0
         while (found := await feed.next()) is not None:
             shard, unit = found
-            await self._sure()
+            if self._in_doubt():
+                await self._sure()
             if self._stop or self._asker.tally.over_budget:
                 return
             self._busy += 1
@@ -268,23 +300,35 @@ class Worker:
             if done % 64 == 0:  # replays never wait; let others have their turn
                 await asyncio.sleep(0)
 
+    def _in_doubt(self) -> bool:
+        """Return whether nobody is heard, or the lease may be held for dead: others may have taken this work over."""
+        return self._lease.doubtful or time.monotonic() - self._heard_at > DEAD_AFTER / 2
+
     async def _sure(self) -> None:
-        """Wait while nobody is heard or the lease is in doubt: another worker may have taken this work over."""
-        while not self._stop and (
-            self._lease.doubtful or time.monotonic() - self._heard_at > DEAD_AFTER / 2
-        ):
+        """Wait until this worker is heard and hears again."""
+        while not self._stop and self._in_doubt():
             await asyncio.sleep(0.1)
 
     async def _sync(self) -> None:
         while True:
             await asyncio.sleep(1.0)
-            await asyncio.to_thread(self._pages.sync)
+            await asyncio.to_thread(self._keep_safe)
+
+    def _keep_safe(self) -> None:
+        """Bring what was written to the disk; to an object store replies first, then what is said of them."""
+        self._pages.sync()
+        if self._mirror is not None:
+            try:
+                self._mirror.flush()
+            except OSError as error:
+                log.warn("store_fails", worker=self._name, why=str(error))
 
     def _report(self) -> Report:
         tally, self._asker.tally = self._asker.tally, Tally(dead=self._asker.tally.dead)
         self._asker.tally.over_budget = tally.over_budget
+        safe = None if self._mirror is None else self._mirror.carried(self._pages.path)
         return Report(
-            noted=self._pages.new(),
+            noted=self._pages.new(safe),
             advanced=self._counting.new(),
             finished=tuple(self._finished_now()),
             left={model: len(feed) for model, feed in self._feeds.items()},
@@ -316,8 +360,20 @@ class Worker:
             for chat in self._chats.values():
                 await chat.close()
             self._pages.close()
-            self._store.close()
+            await asyncio.to_thread(self._bring_home)
         except OSError as error:
             self._broken = self._broken or error
-        self._lease.give_up()
-        return self._report()
+        report = self._report()
+        await asyncio.to_thread(self._lease.give_up)
+        return report
+
+    def _bring_home(self) -> None:
+        """Close the segment of replies, and carry everything over that is not yet."""
+        active = self._store.growing
+        if self._mirror is not None:
+            self._mirror.flush()
+        self._store.close()
+        if self._mirror is not None:
+            self._mirror.push_new(str(self._job.responses))
+            if active is not None:
+                self._mirror.settle(active)

@@ -1,0 +1,34 @@
+"""Places on the command line: folders of this machine, or addresses in an object store."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def read(place: str) -> Path:
+    """Return where a run, a publication or a site can be read on this machine; from an address it is fetched."""
+    if "://" not in place:
+        return Path(place)
+    from medassay.storage.mirror import here
+
+    return here(place)
+
+
+@contextmanager
+def site(place: str) -> Iterator[Path]:
+    """Yield the folder of a site that is about to change; what changed is carried over to an address at the end."""
+    if "://" not in place:
+        yield Path(place)
+        return
+    from medassay.storage.mirror import changing
+
+    with changing(place, last="log.jsonl") as folder:
+        yield folder
+
+
+def shown(path: Path) -> str:
+    """Return what a place is called: its address where it is in an object store, else the path."""
+    from medassay.storage.mirror import mirror_of
+
+    mirror = mirror_of(path)
+    return str(path) if mirror is None else f"{mirror.address}/{mirror.name(path)}"

@@ -1,0 +1,54 @@
+"""Events for whoever operates runs, one JSON object a line: off unless asked for, by `--log FILE` or `MEDASSAY_LOG`.
+
+Events name runs, models, workers and counts; never a prompt, a reply, a secret or an address.
+"""
+
+import os
+import sys
+from typing import Any, TextIO
+
+_STDERR = "-"
+
+
+class Log:
+    """Where events go; nowhere until `open` is called."""
+
+    def __init__(self) -> None:
+        self._logger: Any = None
+        self._file: TextIO | None = None
+
+    def open(self, place: str) -> None:
+        """Append events to a file, or write them to standard error for `-`."""
+        import structlog
+
+        self.close()
+        if place != _STDERR:
+            self._file = open(place, "a", encoding="utf-8", buffering=1)  # noqa: SIM115 -- open until the process ends
+        self._logger = structlog.wrap_logger(
+            structlog.WriteLogger(self._file or sys.stderr),
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                structlog.processors.JSONRenderer(sort_keys=True),
+            ],
+            process=os.getpid(),
+        )
+
+    def close(self) -> None:
+        """Send events nowhere."""
+        if self._file is not None:
+            self._file.close()
+        self._logger = self._file = None
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Note that something happened."""
+        if self._logger is not None:
+            self._logger.info(event, **facts)
+
+    def warn(self, event: str, **facts: Any) -> None:
+        """Note that something happened which an operator may want to look at."""
+        if self._logger is not None:
+            self._logger.warning(event, **facts)
+
+
+log = Log()

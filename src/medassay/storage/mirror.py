@@ -1,0 +1,409 @@
+"""A folder of this machine that stands for an address in an object store, as `s3://bucket/runs`; any address of fsspec.
+
+Object stores know whole objects only: nothing is appended, nothing renamed. So work is done in the folder, which lies in the
+user's cache, and carried over: whole files as one object each, which appears at once or not at all; files that grow (journals,
+replies) piece by piece, each piece an object `FILE@OFFSET` that ends with a line. A store that answers with errors is asked
+again for some minutes; what could not be carried over stays in the folder, and the same command carries it over later.
+"""
+
+import fcntl
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import platformdirs
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.log import log
+from medassay.errors import InputError, UnavailableError
+
+PATIENCE = 600.0  # seconds in which a store that does not answer is asked again
+STORES = ("responses", "measures", "retrieved")  # of a workspace
+_MARK = ".address"
+_LONGEST_WAIT = 15.0
+_BLOCK = 1 << 23
+_RUN = re.compile(r"(?P<workspace>[a-z0-9+]+://.+)/(?P<run>runs/[^/]+)/?")
+T = TypeVar("T")
+
+
+def is_address(place: str | Path) -> bool:
+    """Return whether a place is in an object store."""
+    return "://" in str(place)
+
+
+class Mirror:
+    """One address and the folder that stands for it; several processes of a machine share the folder."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address.rstrip("/")
+        name = sha256_hex(self.address.encode())[:20]
+        self.folder = platformdirs.user_cache_path("medassay") / "mirrors" / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / _MARK).write_text(self.address, encoding="utf-8")
+        self._files, self._root = _filesystem(self.address)
+        self._growing: list[Callable[[], Path | None]] = []
+        self._carried: dict[Path, int] = {}
+        self._flushing = threading.Lock()
+
+    def name(self, path: Path) -> str:
+        """Return the name of a file below the address."""
+        return path.relative_to(self.folder).as_posix()
+
+    def listed(self, under: str = "") -> dict[str, int]:
+        """Return name → size of the objects at or below a name."""
+        place = f"{self._root}/{under}".rstrip("/")
+
+        def find() -> dict[str, Any]:
+            self._files.invalidate_cache()
+            found: dict[str, Any] = self._files.find(place, detail=True)
+            return found
+
+        start = len(self._root) + 1
+        found = self._patiently(f"list {under or 'everything'}", find)
+        return {path[start:]: int(one["size"]) for path, one in found.items()}
+
+    def pull(
+        self, under: str = "", *, wanted: Callable[[str], bool] = lambda name: True
+    ) -> None:
+        """Bring what is at or below a name here; a file that is here in the same size is not fetched again."""
+        with self._alone():
+            pieces: dict[str, list[tuple[int, str, int]]] = {}
+            for name, size in sorted(self.listed(under).items()):
+                whole, at, offset = name.rpartition("@")
+                if not wanted(whole if at else name) or not self._is_below(name):
+                    continue
+                if at and offset.isdigit():
+                    pieces.setdefault(whole, []).append((int(offset), name, size))
+                elif self._size(name) != size or not _is_final(name):
+                    self._fetch(name)
+            for whole, parts in pieces.items():
+                self._join(whole, sorted(parts))
+
+    def _is_below(self, name: str) -> bool:
+        """Refuse names that would lead out of the folder: whoever writes to the store may choose them."""
+        if ".." in name.split("/") or name.startswith("/") or "\\" in name:
+            raise InputError(f"{self.address}: an object is named '{name}'; remove it")
+        return True
+
+    def _size(self, name: str) -> int:
+        path = self.folder / name
+        return path.stat().st_size if path.is_file() else -1
+
+    def _fetch(self, name: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            self._patiently(
+                f"fetch {name}", lambda: self._files.get_file(f"{self._root}/{name}", str(part))
+            )
+            if path.exists():
+                path.chmod(0o644)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _join(self, whole: str, parts: Iterable[tuple[int, str, int]]) -> None:
+        """Append the pieces of a growing file that are not here yet."""
+        path = self.folder / whole
+        path.parent.mkdir(parents=True, exist_ok=True)
+        have = self._size(whole)
+        for offset, name, size in parts:
+            if have < 0:  # what stood before the first piece is kept elsewhere by now
+                have = offset
+            if offset > have or offset + size <= have:
+                continue
+            data = self._patiently(
+                f"fetch {name}", partial(self._files.cat_file, f"{self._root}/{name}")
+            )
+            with path.open("ab") as file:
+                file.write(data[have - offset :])
+            have = offset + size
+
+    def push(self, path: Path) -> None:
+        """Carry one file over, as one object."""
+        name = self.name(path)
+        self._patiently(
+            f"store {name}", lambda: self._files.put_file(str(path), f"{self._root}/{name}")
+        )
+
+    def push_new(self, under: str, *, last: Iterable[str] = ()) -> None:
+        """Carry over every file below a name that the store has not in this size; some names last, in their order."""
+        there = self.listed(under)
+        order = list(last)
+        here = [p for p in (self.folder / under).rglob("*") if p.is_file()]
+        here = [p for p in here if not p.name.startswith((".", "active-", "index.sqlite"))]
+        for path in sorted(here, key=lambda p: (p.name in order, p)):
+            if path.name not in order and there.get(self.name(path)) != path.stat().st_size:
+                self.push(path)
+        for name in order:
+            if (self.folder / under / name).is_file():
+                self.push(self.folder / under / name)
+
+    def contents(self, under: str) -> dict[str, bytes]:
+        """Return name → content of the objects below a name: small ones that change."""
+        found = {}
+        for name in self.listed(under):
+            with suppress(InputError):  # removed meanwhile
+                found[name] = self._patiently(
+                    f"fetch {name}", partial(self._files.cat_file, f"{self._root}/{name}")
+                )
+        return found
+
+    def settle(self, path: Path) -> None:
+        """Remove the pieces of a file that was carried over otherwise."""
+        name = self.name(path)
+        self.remove(name.rpartition("/")[0], wanted=lambda one: one.startswith(f"{name}@"))
+        self._carried.pop(path, None)
+
+    def remove(self, under: str, *, wanted: Callable[[str], bool] = lambda name: True) -> None:
+        """Remove the objects at or below a name, and forget how far they were carried over."""
+        gone = [f"{self._root}/{name}" for name in self.listed(under) if wanted(name)]
+        if gone:
+            self._patiently(f"remove {under}", lambda: self._files.rm(gone))
+
+    def follow(self, growing: Callable[[], Path | None]) -> None:
+        """Let `flush` carry over what a file has grown by; the file may not be there yet."""
+        self._growing.append(growing)
+
+    def flush(self) -> None:
+        """Carry over what the followed files have grown by, in the order in which they are followed."""
+        with self._flushing:
+            for growing in self._growing:
+                if (path := growing()) is not None and path.is_file():
+                    self._carry(path)
+
+    def _carry(self, path: Path) -> None:
+        done = self._carried.get(path, 0)
+        with path.open("rb") as file:
+            file.seek(done)
+            while block := file.read(_BLOCK):
+                end = block.rfind(b"\n") + 1
+                if not end:
+                    break
+                name = f"{self.name(path)}@{done:015}"
+                self._patiently(
+                    f"store {name}",
+                    partial(self._files.pipe_file, f"{self._root}/{name}", block[:end]),
+                )
+                done += end
+                self._carried[path] = done
+                file.seek(done)
+
+    def carried(self, path: Path) -> int:
+        """Return how many bytes of a followed file are safe in the store."""
+        return self._carried.get(path, 0)
+
+    @contextmanager
+    def following(
+        self, *growing: Callable[[], Path | None], every: float = 2.0
+    ) -> Iterator[None]:
+        """Carry over what files grow by while something is done, and at its end."""
+        for one in growing:
+            self.follow(one)
+        ended = threading.Event()
+
+        def carry() -> None:
+            while not ended.wait(every):
+                with suppress(
+                    OSError
+                ):  # told as a warning; the end tries once more, and says so
+                    self.flush()
+
+        thread = threading.Thread(target=carry, name="medassay-mirror", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            self.flush()
+            self._growing.clear()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other processes of this machine from fetching the same files meanwhile."""
+        with (self.folder / ".lock").open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _patiently(self, what: str, do: Callable[[], T]) -> T:
+        """Do something with the store, again while it answers with passing errors.
+
+        Raises
+        ------
+        OSError
+            With the store's reason: at once where asking again is pointless, else after some minutes.
+        """
+        began, wait = time.monotonic(), 0.25
+        while True:
+            try:
+                return do()
+            except (FileNotFoundError, PermissionError) as error:
+                raise InputError(
+                    f"{self.address}: cannot {what}: {_told(error)}; check the address and who may use it"
+                ) from None
+            except Exception as error:  # noqa: BLE001 -- each store has errors of its own
+                if not _passes(error):
+                    raise OSError(5, f"{self.address}: cannot {what}: {_told(error)}") from None
+                waited = time.monotonic() - began
+                if waited > PATIENCE:
+                    raise OSError(
+                        5,
+                        f"{self.address}: cannot {what}, asked for {waited:.0f} s: {_told(error)}; "
+                        "everything is kept on this machine, the same command carries it over",
+                    ) from None
+                log.warn("store_waits", doing=what, waited=round(waited, 1), why=_told(error))
+                time.sleep(wait)
+                wait = min(_LONGEST_WAIT, wait * 2)
+
+
+def mirror_of(path: Path) -> Mirror | None:
+    """Return the mirror that a path lies in, None for a folder that is itself the truth."""
+    for folder in (path, *path.parents):
+        mark = folder / _MARK
+        if mark.is_file():
+            return Mirror(mark.read_text(encoding="utf-8"))
+    return None
+
+
+def open_workspace(place: str | Path, plan_hash: str) -> Path:
+    """Return the folder of a workspace: of one in an object store, what a run of a plan needs is fetched first."""
+    if not is_address(place):
+        return Path(place)
+    mirror = Mirror(str(place))
+    mirror.pull("banks.lock")
+    fetch_stores(mirror.folder)
+    mirror.pull("runs", wanted=lambda name: name.startswith(f"runs/{plan_hash}-"))
+    return mirror.folder
+
+
+def fetch_stores(workspace: Path) -> None:
+    """Fetch the replies and measures that a workspace in an object store keeps."""
+    if (mirror := mirror_of(workspace)) is not None:
+        for name in STORES:
+            mirror.pull(name)
+
+
+def carry_home(run: Path, *, last: Iterable[str], over: Iterable[str]) -> None:
+    """Carry a finished run and what it added to its workspace over, if that is in an object store.
+
+    Parameters
+    ----------
+    last : names of the files that make the run whole
+    over : names of folders of the run that it no longer needs
+    """
+    mirror = mirror_of(run)
+    if mirror is None:
+        return
+    for name in STORES:
+        mirror.push_new(name)
+    if (mirror.folder / "banks.lock").is_file():
+        mirror.push(mirror.folder / "banks.lock")
+    mirror.push_new(mirror.name(run), last=last)
+    for name in over:
+        mirror.remove(f"{mirror.name(run)}/{name}")
+    # Replies of whoever was cut off: they were taken over into segments that are there by now.
+    mirror.remove(
+        "responses",
+        wanted=lambda name: (
+            "@" in name and not (mirror.folder / name.partition("@")[0]).exists()
+        ),
+    )
+
+
+def here(place: str | Path) -> Path:
+    """Return a place on this machine: an address is fetched, and its folder returned.
+
+    Raises
+    ------
+    InputError
+        When there is nothing at the address.
+    """
+    if not is_address(place):
+        return Path(place)
+    # A run keeps its place in its workspace: what is made from it belongs beside it.
+    found = _RUN.fullmatch(str(place))
+    mirror, under = (
+        (Mirror(found["workspace"]), found["run"]) if found else (Mirror(str(place)), "")
+    )
+    if not mirror.listed(under):
+        raise InputError(f"{place}: nothing is there")
+    mirror.pull(under)
+    return mirror.folder / under
+
+
+@contextmanager
+def changing(address: str, *, last: str) -> Iterator[Path]:
+    """Yield the folder of what is at an address, and carry over what was changed there, one file last.
+
+    Raises
+    ------
+    InputError
+        When somebody else changed that file meanwhile; nothing was carried over then.
+    """
+    mirror = Mirror(address)
+    mirror.pull()
+    before = {path: _state(path) for path in mirror.folder.rglob("*") if path.is_file()}
+    seen = mirror.contents(last)
+    yield mirror.folder
+    if mirror.contents(last) != seen:
+        raise InputError(
+            f"{address}: {last} was changed by somebody else meanwhile; nothing was carried over, do it again"
+        )
+    changed = [
+        path
+        for path in sorted(mirror.folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".") and before.get(path) != _state(path)
+    ]
+    for path in sorted(changed, key=lambda path: path.name == last):
+        mirror.push(path)
+
+
+def _state(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _filesystem(address: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError:
+        raise UnavailableError(
+            f"{address}: object stores need the extra [objects]: pip install 'medassay[objects]'"
+        ) from None
+    try:
+        files, root = fsspec.core.url_to_fs(address)
+    except (ImportError, ValueError) as error:
+        raise InputError(f"{address}: not an address that can be opened: {error}") from None
+    return files, str(root).rstrip("/")
+
+
+def _is_final(name: str) -> bool:
+    """Return whether a file never changes under its name."""
+    return name.endswith(".jsonl.zst")
+
+
+def _passes(error: Exception) -> bool:
+    """Return whether a store may answer when it is asked again."""
+    cause: BaseException | None = error
+    while cause is not None:
+        response = getattr(cause, "response", None)
+        status = (response or {}).get("ResponseMetadata", {}).get("HTTPStatusCode")
+        if isinstance(status, int):
+            return status >= 500 or status == 429
+        cause = cause.__cause__
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(
+        names & {"ConnectionError", "ClientError", "HTTPClientError", "TimeoutError", "OSError"}
+    )
+
+
+def _told(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]

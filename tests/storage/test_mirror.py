@@ -1,0 +1,236 @@
+"""Runs, replies and sites in a real S3 server (moto's), each machine with a cache of its own."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+
+import pytest
+from tests import makers
+
+import medassay
+from medassay.errors import InputError
+from medassay.runner.engine import lease
+from medassay.storage import mirror as mirrors
+from medassay.storage.mirror import Mirror, here, mirror_of
+
+
+def workspace(folder, items, *models, **plan):
+    folder.mkdir(exist_ok=True)
+    makers.write_bank(folder / "bank", items)
+    makers.write_models(folder, *models)
+    return makers.write_plan(folder, models=[m["id"] for m in models], **plan)
+
+
+def sealed(path):
+    return {
+        name: (path / name).read_bytes()
+        for name in ("items.jsonl", "trials.jsonl", "scores.jsonl", "statistics.json")
+    }
+
+
+def test_a_growing_file_arrives_elsewhere_line_by_line_and_never_a_torn_one(machine):
+    mirror = Mirror(f"{machine.bucket}/shop")
+    path = mirror.folder / "runs" / "r-1" / "journal" / "00000.jsonl"
+    path.parent.mkdir(parents=True)
+    mirror.follow(lambda: path)
+    mirror.flush()  # not there yet
+    path.write_bytes(b"one\ntwo\nto")
+    mirror.flush()
+    assert mirror.carried(path) == 8
+    path.write_bytes(b"one\ntwo\ntorn\nthree\n")
+    mirror.flush()
+    assert mirror.carried(path) == path.stat().st_size
+    machine("two")
+    other = Mirror(f"{machine.bucket}/shop")
+    assert other.folder != mirror.folder
+    other.pull()
+    assert (other.folder / path.relative_to(mirror.folder)).read_bytes() == path.read_bytes()
+    # What is there already is not appended again.
+    other.pull()
+    assert (other.folder / path.relative_to(mirror.folder)).read_bytes() == path.read_bytes()
+
+
+def test_an_object_whose_name_leads_out_of_the_folder_is_refused(machine, tmp_path):
+    mirror = Mirror(f"{machine.bucket}/shop")
+    mirror._files.pipe_file(f"{machine.bucket}/shop/x/../../../evil", b"x")
+    with pytest.raises(InputError, match="an object is named"):
+        mirror.pull()
+    assert not list(tmp_path.rglob("evil"))
+
+
+def test_a_run_in_an_object_store_is_the_run_of_a_folder_and_is_read_from_its_address(
+    tmp_path, machine, cli
+):
+    items = makers.many_items(40)
+    plan = workspace(tmp_path / "plan", items, makers.fake(letters="hash"))
+    folder = medassay.run(plan, secrets={}, workspace=tmp_path / "folder")
+    address = f"{machine.bucket}/shop"
+    run = medassay.run(plan, secrets={}, workspace=address)
+    assert sealed(run.path) == sealed(folder.path)
+    names = Mirror(address).listed()
+    assert f"runs/{run.id}/seal.json" in names
+    assert not [name for name in names if "@" in name or "/journal/" in name or "lease" in name]
+    # The seal comes last: what has one is whole.
+    puts = [path for path in machine.store.puts if f"/runs/{run.id}/" in path]
+    assert puts[-1].endswith("seal.json")
+    machine("two")
+    place = f"{address}/runs/{run.id}"
+    assert cli("verify", place)[0] == 0
+    code, out, _ = cli("report", place, "--json")
+    assert code == 0
+    assert json.loads(out)["run"] == run.id
+    # Another machine finds the replies: the plan again asks for nothing.
+    code, out, errors = cli("run", plan, "--workspace", address, "--plan", "--json")
+    assert code == 0, errors
+    assert json.loads(out)["models"][0]["stored"] == 40
+
+
+def test_a_site_in_an_object_store_is_published_read_and_corrected_from_any_machine(
+    tmp_path, machine, cli
+):
+    plan = workspace(tmp_path, makers.many_items(8), makers.fake(reply="A"))
+    run = medassay.run(plan, secrets={})
+    local = tmp_path / "site"
+    medassay.publish(run, local)
+    address = f"{machine.bucket}/boards/site"
+    code, out, errors = cli("publish", run.path, "--to", address)
+    assert code == 0, errors
+    assert out.strip() == f"board {address}/p/{run.id}/index.html"
+    machine("two")
+    assert cli("verify", address)[0] == 0
+    code, _, errors = cli("status", address, run.id, "retracted", "--reason", "a test")
+    assert code == 0, errors
+    machine("three")
+    site = here(address)
+    # Byte for byte what a folder holds.
+    for path in (local / "p").rglob("*"):
+        if path.is_file():
+            assert (site / path.relative_to(local)).read_bytes() == path.read_bytes()
+    assert medassay.verify(site).ok
+    assert len((site / "log.jsonl").read_text().splitlines()) == 2
+
+
+def test_of_two_who_publish_at_once_the_later_is_told_and_nothing_is_lost(tmp_path, machine):
+    address = f"{machine.bucket}/site"
+    with mirrors.changing(address, last="log.jsonl") as folder:
+        (folder / "log.jsonl").write_text("first\n")
+    with (
+        pytest.raises(InputError, match="changed by somebody else"),
+        mirrors.changing(address, last="log.jsonl") as folder,
+    ):
+        (folder / "log.jsonl").write_text("first\nmine\n")
+        (folder / "page").write_text("mine")
+        Mirror(address)._files.pipe_file(f"{address}/log.jsonl", b"first\ntheirs\n")
+    assert set(Mirror(address).listed()) == {"log.jsonl"}
+
+
+def test_a_run_killed_on_one_machine_is_finished_on_another_and_asks_nothing_twice(
+    tmp_path, machine, mock_server, monkeypatch
+):
+    log = tmp_path / "asked"
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=4)
+    plan = workspace(tmp_path / "plan", makers.many_items(1500), model)
+    address = f"{machine.bucket}/shop"
+    command = [sys.executable, "-m", "medassay", "run", plan, "--workspace", address, "--quiet"]
+    process = subprocess.Popen(
+        list(map(str, command)), env=dict(os.environ), stderr=subprocess.DEVNULL
+    )
+    while not (log.exists() and len(log.read_text().split()) > 700):
+        time.sleep(0.05)
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    killed = len(log.read_text().split())
+    safe = sum(
+        content.count(b"\n")
+        for name, content in Mirror(address).contents("runs").items()
+        if "/journal/" in name
+    )
+    assert 0 < safe <= killed < 1500
+    machine("two")
+    monkeypatch.setattr(lease, "DEAD_AFTER", 1.0)
+    monkeypatch.setattr(lease, "_RENEW_EVERY", 0.2)
+    with pytest.warns(UserWarning, match="may still be at work"):
+        run = medassay.run(plan, secrets={}, workspace=address)
+    asked = Counter(log.read_text().split())
+    # What lay on the dead machine alone, at most the last seconds, is asked again; nothing that was safe.
+    assert sum(asked.values()) <= 1500 + killed - safe + 4
+    assert len((run.path / "trials.jsonl").read_text().splitlines()) == 1500
+    assert mirror_of(run.path).address == address
+    left = [name for name in Mirror(address).listed("responses") if "@" in name]
+    assert left == []
+
+
+def test_a_store_that_answers_503_for_a_while_loses_nothing(
+    tmp_path, machine, mock_server, monkeypatch
+):
+    log = tmp_path / "asked"
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "10"), concurrency=4)
+    plan = workspace(tmp_path / "plan", makers.many_items(800), model)
+
+    def outage():
+        while not (log.exists() and len(log.read_text().split()) > 100):
+            time.sleep(0.02)
+        machine.store.shut = True
+        time.sleep(6)
+        machine.store.shut = False
+
+    thread = threading.Thread(target=outage)
+    thread.start()
+    run = medassay.run(plan, secrets={}, workspace=f"{machine.bucket}/shop")
+    thread.join()
+    assert machine.store.refused > 0
+    assert max(Counter(log.read_text().split()).values()) == 1
+    machine("two")
+    assert medassay.verify(here(f"{machine.bucket}/shop/runs/{run.id}")).ok
+
+
+def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_command_goes_on(
+    tmp_path, machine, mock_server, monkeypatch, cli
+):
+    log = tmp_path / "asked"
+    monkeypatch.setattr(mirrors, "PATIENCE", 1.0)
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "5"), concurrency=4)
+    plan = workspace(tmp_path / "plan", makers.many_items(600), model)
+
+    def outage():
+        while not (log.exists() and len(log.read_text().split()) > 100):
+            time.sleep(0.02)
+        machine.store.shut = True
+
+    thread = threading.Thread(target=outage)
+    thread.start()
+    code, _, errors = cli("run", plan, "--workspace", f"{machine.bucket}/shop")
+    thread.join()
+    assert code == 3
+    assert "cannot " in errors
+    assert "the same command carries it over" in errors
+    assert "test-secret" not in errors
+    machine.store.shut = False
+    monkeypatch.setattr(lease, "DEAD_AFTER", 1.0)
+    code, out, errors = cli("run", plan, "--workspace", f"{machine.bucket}/shop")
+    assert code == 0, errors
+    assert max(Counter(log.read_text().split()).values()) == 1
+    machine("two")
+    with contextlib.suppress(IndexError):
+        address = out.strip().splitlines()[-1].removeprefix("run ")
+        assert medassay.verify(here(address)).ok
+
+
+def test_an_address_that_is_wrong_is_told_in_one_line(tmp_path, machine, cli):
+    plan = workspace(tmp_path, makers.many_items(3), makers.fake(reply="A"))
+    for place, told in (
+        ("s3://no-such-bucket-here/x", "check the address"),
+        ("nowhere://x/y", "not an address that can be opened"),
+    ):
+        code, _, errors = cli("run", plan, "--workspace", place)
+        assert (code, told in errors, errors.count("\n")) == (3, True, 1), errors
+    code, _, errors = cli("report", f"{machine.bucket}/runs/none")
+    assert code == 3
+    assert "nothing is there" in errors
