@@ -299,7 +299,9 @@ def kill(options):
                     if victim != "nobody":
                         driver.kill()
                     driver.communicate()
-                    print(f"- killed {victim} with {len(log.read_text().split()):,} requests answered")
+                    print(
+                        f"- killed {victim} with {len(log.read_text().split()):,} requests answered"
+                    )
             asked = Counter(log.read_text().split())
             # Models of one endpoint are asked the same prompts: as often as there are models, once each.
             twice = sum(asked.values()) - whole
@@ -308,7 +310,9 @@ def kill(options):
             for path in (workspace / "responses").glob("*.jsonl.zst"):
                 kept.update(keys_of(path))
     assert digest_of_kept(kept)
-    print(f"- {trials:,} trials, {options.nodes} nodes: {twice} requests asked twice (under way at a kill); ")
+    print(
+        f"- {trials:,} trials, {options.nodes} nodes: {twice} requests asked twice (under way at a kill); "
+    )
 
 
 def main():

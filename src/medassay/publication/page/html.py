@@ -24,13 +24,13 @@ def visible(text: object) -> Markup:
     >>> str(visible("<b>\u202ex"))
     '&lt;b&gt;<span class="control">U+202E</span>x'
     """
+    whole = str(text)
+    if whole.replace("\n", "").replace("\t", "").isprintable():  # nearly all that is shown
+        return escape(whole)
     parts: list[Markup] = []
     plain: list[str] = []
-    for character in str(text):
-        if (
-            unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs")
-            and character not in "\n\t"
-        ):
+    for character in whole:
+        if unicodedata.category(character) in _INVISIBLE and character not in "\n\t":
             parts.append(escape("".join(plain)))
             plain = []
             parts.append(Markup('<span class="control">U+{:04X}</span>').format(ord(character)))

@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import secrets as random_names
+import socket
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,6 +107,7 @@ def connect() -> Any:
         ) from None
     if ray.is_initialized():
         return ray
+    _knock(os.environ.get("RAY_ADDRESS", ""))
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         ray.init(address="auto", **quiet)
@@ -117,6 +119,21 @@ def connect() -> Any:
             ) from None
         start_here(ray, quiet)
     return ray
+
+
+def _knock(address: str) -> None:
+    """Refuse an address where nobody listens: Ray would end this whole process after half a minute."""
+    host, _, port = address.rpartition(":")
+    if (
+        not host or not port.isdigit()
+    ):  # "auto", "local", or an address of Ray's client: Ray knows
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise InputError(
+            f"engine 'ray': no cluster answers at RAY_ADDRESS {address}: {error.strerror or error}; see `ray status`"
+        ) from None
 
 
 def start_here(ray: Any, quiet: Mapping[str, Any]) -> None:

@@ -1,0 +1,221 @@
+"""Real Ray nodes on this machine, started by `ray start` as an operator does; nodes and drivers die by kill -9."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from tests import makers
+from tests.conftest import absent
+from tests.runner.engine.test_coordinator import asked, keys_of, sealed, workspace
+
+import medassay
+from medassay.core.model import ModelSpec
+from medassay.core.plan import EngineRules
+from medassay.errors import UnavailableError
+from medassay.runner.engine import ray as engine
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Start a head that takes no work and two nodes of one processor each."""
+    try:
+        import psutil  # noqa: F401
+        import ray  # noqa: F401
+    except ImportError:
+        absent("no Ray: install requirements/scale.txt")
+    sys.path.insert(0, "benchmarks")
+    from benchmarks.scale import Cluster
+    from tests.object_store import free_port
+
+    with Cluster(2, port=free_port()) as found:
+        yield found
+
+
+def drive(cluster, plan, *options):
+    command = [
+        sys.executable,
+        "-m",
+        "medassay",
+        "run",
+        str(plan),
+        "--quiet",
+        *map(str, options),
+    ]
+    return subprocess.Popen(
+        command,
+        env=cluster.env | {"NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process):
+    out, errors = process.communicate(timeout=120)
+    return process.returncode, out, errors
+
+
+def until(log, n, process):
+    while not (log.exists() and len(log.read_text().split()) >= n):
+        time.sleep(0.05)
+        assert process.poll() is None, process.stderr.read()
+
+
+def test_ray_seals_what_one_process_seals_judges_and_all(cluster, tmp_path):
+    tested = [makers.fake("m1", reply="Rule binds courts."), makers.fake("m2", reply="No.")]
+    options = {"task": "open", "judges": [j["id"] for j in makers.judges()]}
+    options |= {"engine": {"shard": 8, "workers": 2}}
+    found = {}
+    for name in ("local", "ray"):
+        plan = workspace(
+            tmp_path / name, makers.open_items(30), *tested, *makers.judges(), **options
+        )
+        if name == "local":
+            found[name] = medassay.run(plan, secrets={}).path
+        else:
+            code, _, errors = ended(drive(cluster, plan, "--engine", "ray"))
+            assert code == 0, errors
+            [found[name]] = (tmp_path / name / "runs").iterdir()
+    names = ("items.jsonl", "trials.jsonl", "verdicts.jsonl", "scores.jsonl", "statistics.json")
+    for name in names:
+        assert (found["ray"] / name).read_bytes() == (found["local"] / name).read_bytes()
+
+
+def test_killed_nodes_and_drivers_lose_nothing_and_no_journalled_answer_is_asked_again(
+    cluster, tmp_path, mock_server
+):
+    log = tmp_path / "asked"
+    n = 6000
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "15"), concurrency=24)
+    items = makers.many_items(n)
+    plan = workspace(tmp_path / "many", items, model, engine={"shard": 200, "workers": 2})
+    first = drive(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
+    until(log, 800, first)
+    cluster.kill(cluster.nodes.pop())  # a node with its worker, as a power cut does
+    until(log, 2500, first)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    cluster.nodes.append(cluster.add())
+    second = drive(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
+    code, _, errors = ended(second)
+    assert code == 0, errors
+    events = (tmp_path / "events").read_text()
+    assert "worker_lost" in events
+    assert "waiting_for_leases" in events
+    [run] = (tmp_path / "many" / "runs").iterdir()
+    assert medassay.verify(run).ok
+    whole = medassay.run(
+        workspace(tmp_path / "one", items, makers.fake(letters="hash")), secrets={}
+    )
+    assert [t["item"] for t in trials(run)] == [t["item"] for t in trials(whole.path)]
+    # A reply is stored before its answer is journalled: what was journalled would be stored twice.
+    stored = Counter(
+        key
+        for path in (tmp_path / "many" / "responses").glob("*.jsonl.zst")
+        for key in keys_of(path)
+    )
+    assert len(stored) == n
+    assert max(stored.values()) == 1
+    # Only what was under way at the two kills was asked twice.
+    assert sum(times - 1 for times in asked(log).values()) <= 2 * 24
+
+
+def trials(run):
+    from medassay.storage.jsonl import read_jsonl
+
+    return list(read_jsonl(run / "trials.jsonl"))
+
+
+def test_ctrl_c_ends_all_workers_and_the_local_engine_goes_on(cluster, tmp_path, mock_server):
+    log = tmp_path / "asked"
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=8)
+    items = makers.many_items(1500)
+    plan = workspace(tmp_path / "many", items, model, engine={"shard": 100, "workers": 2})
+    process = drive(cluster, plan, "--engine", "ray")
+    until(log, 300, process)
+    process.send_signal(signal.SIGINT)
+    code, _, errors = ended(process)
+    assert code == 130, errors
+    assert "the same command resumes" in errors
+    before = len(log.read_text().split())
+    assert before < 1500
+    time.sleep(1)
+    assert len(log.read_text().split()) == before
+    run = medassay.run(plan, secrets={})
+    assert max(asked(log).values()) == 1
+    assert sum(asked(log).values()) == 1500
+    assert sealed(run)["trials.jsonl"].count(b"\n") == 1500
+
+
+def test_a_secret_reaches_the_workers_and_nothing_else(cluster, tmp_path, mock_server):
+    key = "sk-" + "a1" * 20
+    model = makers.endpoint(mock_server(), api_key_env="SCALE_TEST_KEY")
+    plan = workspace(tmp_path / "many", makers.many_items(20), model)
+    log = tmp_path / "events"
+    env = cluster.env
+    try:
+        cluster.env = env | {"SCALE_TEST_KEY": key}
+        code, out, errors = ended(drive(cluster, plan, "--engine", "ray", "--log", log))
+    finally:
+        cluster.env = env
+    assert code == 0, errors
+    assert key not in out + errors + log.read_text()
+    for path in (tmp_path / "many").rglob("*"):
+        assert not path.is_file() or key.encode() not in path.read_bytes()
+    session = os.path.realpath("/tmp/ray/session_latest")
+    found = subprocess.run(
+        ["grep", "-rl", "--binary-files=text", key, f"{session}/logs"],
+        capture_output=True,
+        check=False,
+    )
+    assert found.stdout == b""
+
+
+def spec(name, provider="openai_compatible", **values):
+    return ModelSpec(id=name, provider=provider, **values)
+
+
+def test_weights_get_replicas_with_their_devices_and_endpoints_the_processors_left():
+    specs = {
+        "api": spec("api"),
+        "done": spec("done"),
+        "big": spec("big", "transformers", gpus=2),
+        "small": spec("small", "transformers", device="cpu"),
+    }
+    units = {"api": 5000, "done": 0, "big": 100, "small": 100}
+    rules = EngineRules(shard=1000, replicas={"big": 3})
+    pools = engine.parted(specs, units, rules, {"CPU": 16.0, "GPU": 8.0})
+    found = {tuple(sorted(pool.models)): (pool.workers, pool.gpus) for pool in pools}
+    assert found == {("big",): (3, 2), ("small",): (1, 0), ("api",): (5, 0)}
+    # Never more workers than shards; as many as the plan says where it says so; no GPU is asked for where there is none.
+    [pool] = engine.parted({"api": spec("api")}, {"api": 700}, rules, {"CPU": 16.0})
+    assert pool.workers == 1
+    [pool] = engine.parted({"api": spec("api")}, {"api": 700}, EngineRules(workers=4), {})
+    assert pool.workers == 4
+    [pool] = engine.parted({"big": specs["big"]}, {"big": 9}, rules, {"CPU": 4.0})
+    assert pool.gpus == 0
+
+
+def test_without_ray_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UnavailableError, match=r"pip install 'medassay\[ray\]'"):
+        engine.connect()
+
+
+def test_an_address_where_nobody_answers_is_told_in_one_line(tmp_path, cluster):
+    plan = workspace(tmp_path, makers.many_items(3), makers.fake(reply="A"))
+    env = cluster.env
+    try:
+        cluster.env = env | {"RAY_ADDRESS": "127.0.0.1:1"}
+        code, _, errors = ended(drive(cluster, plan, "--engine", "ray"))
+    finally:
+        cluster.env = env
+    assert code == 3
+    assert "no cluster answers at RAY_ADDRESS" in errors
+    assert errors.count("\n") == 1
