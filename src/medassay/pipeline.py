@@ -189,7 +189,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
         write_trials(found, schedule, journal)
         if bench is not None:
             judge(found, schedule.task, bench, items, means)
-        measure(found, items, gauges, workspace, watch)
+        measure(found, items, gauges, workspace, watch, spread)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         findings = (
             compare_with_stored(stored, found, schedule.task, items, opened=now)

@@ -1,22 +1,26 @@
 """A sealed run made ready for pages: rankings, answers with their verdicts, failures, times."""
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from medassay.audit.cases import MOST_CASES, shown_cases
 from medassay.audit.likelihood import shown_likelihoods
 from medassay.audit.records import shown_record
 from medassay.audit.trend import read_trend
 from medassay.bank.stats import item_stats
-from medassay.core.canonical import sha256_hex
+from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import OPEN_FORMS, Item
 from medassay.publication.board import OVERALL, VALIDATION, Board, CellKey, ShownAnswer
 from medassay.runner.fresh import rerun_of
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.jsonl import read_as, read_jsonl
 from medassay.storage.run import Run
 from medassay.task.judged import TRIAL_KEY, by_trial
 from medassay.task.scoring import RunItems
@@ -27,7 +31,9 @@ _ABSENT = dict.fromkeys(
 
 
 _CELL_PAGES = 5000
+_ANSWERS = 200_000  # as pages they are half a gigabyte
 _EXAMPLES = 3
+_Said = Callable[[tuple[Any, ...]], list[dict[str, Any]]]  # key of a trial → verdicts on it
 _PANEL = ("panel_scores", "agreement", "extra_false_claim_count", "contradict_count")
 
 
@@ -36,25 +42,26 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
 
     Parameters
     ----------
-    compact : whether one page shows all cells; None: above 5,000 cells
+    compact : whether one page shows all cells; None: above 5,000 cells or 200,000 answers
     front : only for the rankings: times and failures are not read
     """
     if compact is None:
         rows = run.statistics["domains"]
         cells = sum(len(found) for name, found in rows.items() if name != OVERALL)
-        compact = cells > _CELL_PAGES
+        compact = cells > _CELL_PAGES or n_trials(run.statistics) > _ANSWERS
     items = RunItems(run.path, run.manifest["domains"])
     failures: Counter[str] = Counter()
-    times: dict[tuple[str, str, str], list[tuple[float, int, int]]] = {}
+    times: dict[tuple[str, str, str], _Times] = {}
     for trial, timing in () if front else _timed(run):
-        if trial["outcome"] == "failed":
-            failures[trial["model"]] += 1
-        elif timing.get("seconds"):
-            form = items.form(trial["domain"], trial["item"])
+        if trial.outcome == "failed":
+            failures[trial.model] += 1
+        elif timing.seconds:
+            form = items.form(trial.domain, trial.item)
             kind = "open" if form in OPEN_FORMS else "quiz"
-            key = (trial["model"], trial["setting"], kind)
-            asked, said = timing.get("tokens", (0, 0))
-            times.setdefault(key, []).append((timing["seconds"], asked, said))
+            found = times.setdefault((trial.model, trial.setting, kind), _Times())
+            found.seconds.append(timing.seconds)
+            found.asked += timing.tokens[0]
+            found.said += timing.tokens[1]
     listed = not front and not compact and "ddx" in run.manifest
     if listed and n_trials(run.statistics) <= MOST_CASES:
         cases = shown_cases(run, _answers(run, items))
@@ -75,6 +82,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         failures=failures,
         times=[_time(run, key, found) for key, found in sorted(times.items())],
         answers=lambda: _answers(run, items),
+        lines=lambda: _lines(run),
     )
 
 
@@ -84,19 +92,49 @@ def n_trials(statistics: Mapping[str, Any]) -> int:
     return sum(sum(row["outcomes"].values()) for row in rows)
 
 
-def _timed(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    trials, timings = (read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "timings"))
-    return zip(trials, timings, strict=True)
+class _Trial(msgspec.Struct):
+    """What names a trial, and its outcome."""
+
+    domain: str
+    model: str
+    setting: str
+    mode: str
+    item: str
+    repeat: int
+    outcome: str = ""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
 
 
-def _time(
-    run: Run, key: tuple[str, str, str], found: list[tuple[float, int, int]]
-) -> dict[str, Any]:
+class _Timing(msgspec.Struct):
+    """What one answer took."""
+
+    seconds: float = 0.0
+    tokens: tuple[int, int] = (0, 0)
+
+
+@dataclass
+class _Times:
+    """What the answers of a model, setting and kind of question took."""
+
+    seconds: "array[float]" = field(default_factory=lambda: array("d"))
+    asked: int = 0
+    said: int = 0
+
+
+def _timed(run: Run) -> Iterator[tuple[_Trial, _Timing]]:
+    trials = read_as(run.path / "trials.jsonl", _Trial)
+    return zip(trials, read_as(run.path / "timings.jsonl", _Timing), strict=True)
+
+
+def _time(run: Run, key: tuple[str, str, str], found: _Times) -> dict[str, Any]:
     """Return mean seconds of a model, setting and kind of question, with tokens, cost and hardware."""
     model, setting, kind = key
     spec = run.manifest["models"][model]
     price = spec.get("price") or {}
-    asked, said = sum(one for _, one, _ in found), sum(one for _, _, one in found)
+    asked, said = found.asked, found.said
     rates = [price.get("input", 0.0), price.get("output", 0.0)]
     local = spec.get("location") == "local"
     machine = _machine(run, model, setting)
@@ -104,8 +142,8 @@ def _time(
         "model": model,
         "setting": setting,
         "kind": kind,
-        "answers": len(found),
-        "mean_seconds": sum(seconds for seconds, _, _ in found) / len(found),
+        "answers": len(found.seconds),
+        "mean_seconds": sum(found.seconds) / len(found.seconds),
         "prompt_tokens": asked,
         "completion_tokens": said,
         "cost": (asked * rates[0] + said * rates[1]) / 1e6 if any(rates) else None,
@@ -143,8 +181,8 @@ def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
         domains.setdefault(version, set()).add(domain)
     found = []
     for bank in run.manifest["banks"]:
-        own = [i for i in items if i.domain in domains.get(bank["version"], ())]
-        public = [i for i in own if i.form != "withheld"]
+        own = items.of(domains.get(bank["version"], ()), public=False)
+        public = items.of(domains.get(bank["version"], ()), public=True)
         stats = item_stats(public) if public else None
         shown = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
         found.append(
@@ -168,7 +206,8 @@ def _cross(items: Sequence[Item]) -> dict[str, Any] | None:
     return {"over": over, "by": by, "counts": rows}
 
 
-def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAnswer]]]:
+def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, Iterator[ShownAnswer]]]:
+    """Yield each cell with its answers, one in memory at a time: a cell's must be read before the next cell is."""
     with (run.path / "trials.jsonl").open("rb") as lines:
         digests = (sha256_hex(line.removesuffix(b"\n")) for line in lines)
         records = zip(
@@ -180,35 +219,65 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, list[ShownAns
         said = _verdicts(run)
         cell = lambda entry: tuple(entry[0][k] for k in ("domain", "model", "setting", "mode"))  # noqa: E731 -- a key
         for (domain, model, setting, mode), group in groupby(records, key=cell):
-            answers = [
-                ShownAnswer(
-                    item={**_ABSENT, **items.record(domain, trial["item"])},
-                    trial=trial,
-                    score=score["score"],
-                    because=score.get("because", "withheld"),
-                    panel={k: score[k] for k in _PANEL if k in score},
-                    parts=score.get("parts", {}),
-                    sha256=digest,
-                    record=partial(shown_record, items.record(domain, trial["item"]), trial),
-                    likelihoods=partial(
-                        shown_likelihoods, items.record(domain, trial["item"]), trial
-                    ),
-                    verdicts=[v for v in said(trial) if "tombstone" not in v],
-                )
-                for trial, score, digest in group
-            ]
-            yield CellKey(domain=domain, model=model, setting=setting, mode=mode), answers
+            yield (
+                CellKey(domain=domain, model=model, setting=setting, mode=mode),
+                (_shown(items, said, *entry) for entry in group),
+            )
 
 
-def _verdicts(run: Run) -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
-    """Return what gives the verdicts on each trial, asked in the order of the file."""
+def _shown(
+    items: RunItems,
+    said: _Said,
+    trial: dict[str, Any],
+    score: dict[str, Any],
+    digest: str,
+) -> ShownAnswer:
+    record = items.record(trial["domain"], trial["item"])
+    return ShownAnswer(
+        item={**_ABSENT, **record},
+        trial=trial,
+        score=score["score"],
+        because=score.get("because", "withheld"),
+        panel={k: score[k] for k in _PANEL if k in score},
+        parts=score.get("parts", {}),
+        sha256=digest,
+        record=partial(shown_record, record, trial),
+        likelihoods=partial(shown_likelihoods, record, trial),
+        verdicts=[v for v in said(tuple(trial[k] for k in TRIAL_KEY)) if "tombstone" not in v],
+    )
+
+
+def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
+    """Yield (model, line) of every answer as a compact publication lists it: canonical, the trial's bytes as they are."""
+    said = _verdicts(run)
+    heads = read_as(run.path / "trials.jsonl", _Trial)
+    scores = read_jsonl(run.path / "scores.jsonl")
+    with (run.path / "trials.jsonl").open("rb") as lines:
+        for line, head, score in zip(lines, heads, scores, strict=True):
+            trial = line.removesuffix(b"\n")
+            before = canonical(
+                {
+                    "because": score.get("because", "withheld"),
+                    "panel": {k: score[k] for k in _PANEL if k in score},
+                    "score": score["score"],
+                    "sha256": sha256_hex(trial),
+                }
+            )
+            parts = [before[:-1], b',"trial":', trial]
+            if verdicts := [v for v in said(head.key) if "tombstone" not in v]:
+                parts += [b',"verdicts":', canonical(verdicts)]
+            yield head.model, b"".join([*parts, b"}\n"])
+
+
+def _verdicts(run: Run) -> _Said:
+    """Return what gives the verdicts on each trial by its key, asked in the order of the file."""
     path = run.path / "verdicts.jsonl"
     groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
     waiting = next(groups, None)
 
-    def said(trial: dict[str, Any]) -> list[dict[str, Any]]:
+    def said(key: tuple[Any, ...]) -> list[dict[str, Any]]:
         nonlocal waiting
-        if waiting is None or waiting[0] != tuple(trial[k] for k in TRIAL_KEY):
+        if waiting is None or waiting[0] != key:
             return []
         found, waiting = waiting[1], next(groups, None)
         return found

@@ -15,7 +15,7 @@ MOST_CASES = 10_000  # lists; above, pages of single cases would be more than an
 
 
 def shown_cases(
-    run: Run, answers: Iterator[tuple[CellKey, list[ShownAnswer]]]
+    run: Run, answers: Iterator[tuple[CellKey, Iterator[ShownAnswer]]]
 ) -> list[ShownCase]:
     """Return every list of a run as its pages show it."""
     rules = rules_from_dict(run.manifest["ddx"]["rules"])

@@ -52,7 +52,7 @@ class About:
     ----------
     reason : why bank or methodology changed since the last publication, for the trend
     validation : folder of documents (.md, .txt) on methodology, study, limitations, replies to criticism
-    compact : whether one page shows all cells, reading files; None: above 5,000 cells
+    compact : whether one page shows all cells, reading files; None: above 5,000 cells or 200,000 answers
     require_api : refuse models that others cannot call
     """
 

@@ -5,8 +5,13 @@ that made them is this code; otherwise the report says "not recomputed: other co
 """
 
 import math
+import multiprocessing
+import os
 from collections.abc import Iterator
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +28,7 @@ from medassay.core.trial import Completion, Prompt
 from medassay.errors import IncompleteError, MedassayError
 from medassay.runner.finish import read_judgements
 from medassay.runner.manifest import code_of_today, parser_ids, scorer_ids
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.jsonl import line_parts, read_jsonl
 from medassay.storage.merkle import Leaf, MerkleTree
 from medassay.storage.run import (
     JOURNALS,
@@ -47,6 +52,8 @@ from medassay.task.task import Task
 
 TOLERANCE = 1e-9
 _ABSENT = object()
+_MANY = 200_000  # trials, above which other processes help to recompute scores
+_PART = 50_000  # trials that one of them checks at once
 
 
 def verify_run(folder: Path) -> Report:
@@ -192,7 +199,13 @@ def _check_content(folder: Path) -> str:
     if judged is not None and not judged.same and _is_this_code(run):
         raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
     further = further_of(items, run.manifest, task)
-    for trial, record in _scores(run, items, task, judged, same_code=same_code):
+    many = judged is None and len(items) * len(run.manifest["models"]) >= _MANY
+    checked = (
+        _scores_beside(run, same_code=same_code)
+        if many
+        else _scores(run, items, task, judged, same_code=same_code)
+    )
+    for trial, record in checked:
         table.add(trial, record["score"])
         for one in further:
             one.add(trial, record)
@@ -219,23 +232,30 @@ def _is_this_code(run: Run) -> bool:
     return made == code_of_today() and commit is not None and not commit.endswith("+")
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Some lines of trials.jsonl and scores.jsonl, next to each other: where they begin, and how many they are."""
+
+    trials: int = 0  # offset in bytes
+    scores: int = 0
+    first: int = 1  # line number
+    lines: int | None = None  # None: to the end
+
+
 def _scores(
-    run: Run, items: RunItems, task: Task, judged: Rejudging | None, *, same_code: bool
+    run: Run,
+    items: RunItems,
+    task: Task,
+    judged: Rejudging | None,
+    *,
+    same_code: bool,
+    part: _Part = _Part(),
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    stored = read_jsonl(run.path / "scores.jsonl")
+    """Yield the trials of a part with their scores, each checked."""
     scoring = Scoring(task)
     last: tuple[Any, ...] = ()
-    for number, (trial, record) in enumerate(
-        zip(read_jsonl(run.path / "trials.jsonl"), stored, strict=True), 1
-    ):
-        place = tuple(
-            trial[k] for k in ("domain", "model", "setting", "mode", "item", "repeat")
-        )
-        if place <= last:
-            raise Mismatch(
-                f"trials.jsonl line {number}: out of order, or a trial that occurs twice"
-            )
-        last = place
+    for number, (trial, record) in enumerate(_stored(run, part), part.first):
+        last = _in_order(trial, last, number)
         item = items.get(trial["domain"], trial["item"])
         if item.tombstone is not None:
             _check_deleted(trial, number)
@@ -253,6 +273,72 @@ def _scores(
                     f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
                 )
         yield trial, record
+
+
+def _stored(run: Run, part: _Part) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    trials = read_jsonl(run.path / "trials.jsonl", offset=part.trials, line=part.first)
+    scores = read_jsonl(run.path / "scores.jsonl", offset=part.scores, line=part.first)
+    both = zip(trials, scores, strict=part.lines is None)
+    return islice(both, part.lines)
+
+
+def _in_order(trial: dict[str, Any], last: tuple[Any, ...], number: int) -> tuple[Any, ...]:
+    place = tuple(trial[k] for k in ("domain", "model", "setting", "mode", "item", "repeat"))
+    if place <= last:
+        raise Mismatch(
+            f"trials.jsonl line {number}: out of order, or a trial that occurs twice"
+        )
+    return place
+
+
+def _scores_beside(
+    run: Run, *, same_code: bool
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield all trials with their scores; other processes check them meanwhile, a part each."""
+    parts = list(_parts(run))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=context) as pool:
+        checks = [pool.submit(_check_part, run.path, part, same_code) for part in parts]
+        try:
+            last: tuple[Any, ...] = ()
+            for number, (trial, record) in enumerate(_stored(run, _Part()), 1):
+                last = _in_order(trial, last, number)
+                yield trial, record
+            for check in checks:
+                if (found := check.result()) is not None:
+                    raise Mismatch(found)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _parts(run: Run) -> Iterator[_Part]:
+    """Yield the whole of a run in parts."""
+    first = 1
+    trials, scores = (
+        line_parts(run.path / f"{name}.jsonl", _PART) for name in ("trials", "scores")
+    )
+    for (trial, lines), (score, _) in zip(trials, scores, strict=False):
+        yield _Part(trial, score, first, lines)
+        first += lines
+
+
+def _check_part(folder: Path, part: _Part, same_code: bool) -> str | None:
+    """Return the first mismatch in a part, None if there is none."""
+    try:
+        run, items = _opened(folder)
+        task = task_of_run(run.manifest)
+        for _ in _scores(run, items, task, None, same_code=same_code, part=part):
+            pass
+    except (Mismatch, MedassayError) as error:
+        return str(error)
+    return None
+
+
+@lru_cache(maxsize=1)
+def _opened(folder: Path) -> tuple[Run, RunItems]:
+    """Return a run and its items, once in each process that helps."""
+    run = open_run(folder)
+    return run, RunItems(folder, run.manifest["domains"])
 
 
 def _check_deleted(trial: dict[str, Any], number: int) -> None:

@@ -128,6 +128,25 @@ class StoredItems(Sequence[Item]):
                 offset += len(line)
 
 
+class ChosenItems(Sequence[Item]):
+    """Some of the items of a file, each read when it is asked for."""
+
+    def __init__(self, items: StoredItems, places: "array[int]") -> None:
+        self._items, self._places = items, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, position: int) -> Item: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Item]: ...
+    def __getitem__(self, position: int | slice) -> Item | Sequence[Item]:
+        if isinstance(position, slice):
+            return ChosenItems(self._items, self._places[position])
+        return self._items[self._places[position]]
+
+
 def _object(line: bytes, where: str) -> dict[str, Any]:
     value: dict[str, Any] = parse_json(line, where)
     return value

@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from medassay.cli import place
+from medassay.cli.place import ENGINE
 
 
 def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
@@ -40,6 +41,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     accept_failures: bool = typer.Option(
         False, "--accept-failures", help="Seal although verdicts are missing; null and counted."
     ),
+    engine: str = ENGINE,
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
     from medassay.cli.report import tell_run
@@ -67,5 +69,6 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         secrets=os.environ,
         watch=watch,
         accept_failures=accept_failures,
+        engine=engine,
     )
     tell_run(found)

@@ -4,6 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import typer
+
+ENGINE = typer.Option(
+    "local", help="local: this process; ray: the workers of a Ray cluster, extra [ray]."
+)
+
 
 def read(place: str) -> Path:
     """Return where a run, a publication or a site can be read on this machine; from an address it is fetched."""
@@ -31,4 +37,4 @@ def shown(path: Path) -> str:
     from medassay.storage.mirror import mirror_of
 
     mirror = mirror_of(path)
-    return str(path) if mirror is None else f"{mirror.address}/{mirror.name(path)}"
+    return str(path) if mirror is None else mirror.called(path)

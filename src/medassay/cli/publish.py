@@ -31,7 +31,7 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     compact: bool | None = typer.Option(
         None,
         "--compact/--no-compact",
-        help="One page that reads the answers from files, not a page a cell; default: above 5,000 cells.",
+        help="One page that reads the answers from files, not a page a cell; default: above 5,000 cells or 200,000 answers.",
     ),
     require_api: bool = typer.Option(
         False, "--require-api", help="Refuse models that others cannot call."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out
+from medassay.cli.place import ENGINE
 from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         None,
         help="Folder of runs/, responses/, banks.lock, or an address as s3://bucket/work; default: the plan's folder.",
     ),
-    engine: str = typer.Option(
-        "local", help="local: this process; ray: the workers of a Ray cluster, extra [ray]."
-    ),
+    engine: str = ENGINE,
     suite: str = typer.Option(
         "", help="Without a plan: suites or benchmarks, comma-separated, as careqa_suite_open."
     ),

@@ -5,6 +5,7 @@ from pathlib import Path
 import typer
 
 from medassay.cli import place
+from medassay.cli.place import ENGINE
 
 
 def command(
@@ -14,10 +15,11 @@ def command(
     contradiction_penalty: float | None = typer.Option(
         None, help="λ of target facts, 0 to 1; default: as the banks say."
     ),
+    engine: str = ENGINE,
 ) -> None:
     """Score the stored answers of a run with today's scorers; nothing earlier is overwritten."""
     from medassay.cli.report import tell_run
     from medassay.runner.again import rescore
 
-    found = rescore(run, contradiction_penalty=contradiction_penalty)
+    found = rescore(run, contradiction_penalty=contradiction_penalty, engine=engine)
     tell_run(found)

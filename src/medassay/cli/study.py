@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out
+from medassay.cli.place import ENGINE
 from medassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -155,10 +156,13 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     ),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
     workspace: Path = typer.Option(Path(), help="Folder of responses/ and measures/."),
+    engine: str = ENGINE,
 ) -> None:
     """Check metrics on your own data: which say the same, which break under rephrasing, which agree with people."""
     from medassay.cli.bank import read_columns
     from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.core.plan import EngineRules
+    from medassay.runner.engine.catalog import engine_of
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named
     from medassay.study.checkup import checkup, checkup_sheet, read_answers
@@ -174,17 +178,20 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     else:
         answers = read_answers(table, read_columns(columns), _listed(people), labels)
     gauges = gauges_named(_listed(metric))
+    spread = engine_of(engine, EngineRules(), workspace / "responses", {})
     steady = None
     if rephraser:
         model = Rephraser(rephraser, models, secrets=os.environ, workspace=workspace)
         if table.is_dir():
             model.refuse(open_run(table))
-        steady = resilience_study(answers, model, gauges, workspace)
-    tell_sheet(checkup_sheet(checkup(answers, gauges, workspace, resilience=steady)), to)
+        steady = resilience_study(answers, model, gauges, workspace, engine=spread)
+    tell_sheet(
+        checkup_sheet(checkup(answers, gauges, workspace, resilience=steady, engine=spread)), to
+    )
 
 
 @app.command("resilience")
-def resilience(
+def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     run: Path = typer.Argument(..., help="A run whose answers are compared with references."),
     rephraser: str = typer.Option(
         ..., help="The model that rephrases, an entry of the models file."
@@ -198,9 +205,12 @@ def resilience(
     ),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
     workspace: Path = typer.Option(Path(), help="Folder of responses/ and measures/."),
+    engine: str = ENGINE,
 ) -> None:
     """Tell how far each metric moves when answers are said in other words, six times each."""
     from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.core.plan import EngineRules
+    from medassay.runner.engine.catalog import engine_of
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named, some
     from medassay.study.rephrase import Rephraser
@@ -213,7 +223,10 @@ def resilience(
     model.refuse(found)
     answers = some(answers_of(found), sample)
     gauges = gauges_named(_listed(metric))
-    tell_sheet(resilience_sheet(resilience_study(answers, model, gauges, workspace)), to)
+    spread = engine_of(engine, EngineRules(), workspace / "responses", {})
+    tell_sheet(
+        resilience_sheet(resilience_study(answers, model, gauges, workspace, engine=spread)), to
+    )
 
 
 @app.command("consistency")

@@ -80,7 +80,11 @@ class ShownCase:
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """A sealed run made ready for pages; a compact one shows all cells on one page that reads files."""
+    """A sealed run made ready for pages; a compact one shows all cells on one page that reads files.
+
+    `answers` gives each cell with its answers, which are read once and in order; `lines` (model, canonical JSON line) of
+    every answer, for these files.
+    """
 
     publication: str
     date: str
@@ -89,7 +93,8 @@ class Board:
     seal: Mapping[str, Any]
     failures: Mapping[str, int]
     times: Sequence[Mapping[str, Any]]
-    answers: Callable[[], Iterator[tuple[CellKey, list[ShownAnswer]]]]
+    answers: Callable[[], Iterator[tuple[CellKey, Iterator[ShownAnswer]]]]
+    lines: Callable[[], Iterator[tuple[str, bytes]]]
     compact: bool = False
     trend: Mapping[str, Any] = field(default_factory=dict)
     banks: Sequence[Mapping[str, Any]] = ()

@@ -163,6 +163,7 @@ def rescore(
     *,
     contradiction_penalty: float | None = None,
     workspace: Path | None = None,
+    engine: str = "local",
 ) -> Run:
     """Score the stored answers and verdicts of a sealed run anew, and return a new sealed run.
 
@@ -172,6 +173,7 @@ def rescore(
     ----------
     contradiction_penalty : λ of target facts, in [0, 1]; None keeps that of each bank
     workspace : folder of runs/; default: that of the run
+    engine : "local", or "ray" for several processes or machines
     """
     source = _sealed(run, "scored")
     if contradiction_penalty is not None and not 0 <= contradiction_penalty <= 1:
@@ -199,15 +201,16 @@ def rescore(
         identity["metrics"] = gauges.to_dict()
     identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
     found = _derived(source, identity, workspace / "runs")
+    spread = engine_of(engine, EngineRules(), workspace / "responses", {})
     with lock_run(found):
         from medassay.runner.finish import copy_answers, finish, rescore_verdicts, write_scores
 
         copy_answers(source, found)
         items = RunItems(found.path, found.manifest["domains"])
-        write_scores(found, task, items)
+        write_scores(found, task, items, spread)
         if judges:
             rescore_verdicts(source, found, items, judges)
-        measure(found, items, gauges, workspace, None)
+        measure(found, items, gauges, workspace, None, spread)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finish(found, task, items, [], sealed_at=now)
     carry_home(found.path, last=(SUMS, SEAL), over=JOURNALS)

@@ -4,6 +4,8 @@ import secrets
 import shutil
 import time
 from collections.abc import Mapping
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +15,21 @@ from medassay.core.trial import Answer
 from medassay.core.verdict import Judge
 from medassay.errors import InputError
 from medassay.runner.answering import failed_record
+from medassay.runner.engine.stage import Engine
 from medassay.runner.judging import Answers, Docket, auditors, failed_verdict, reread
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
-from medassay.storage.jsonl import read_jsonl
+from medassay.storage.jsonl import line_parts, read_jsonl
+from medassay.storage.mirror import here, mirror_of
 from medassay.storage.run import AUDIT, SALT, VERDICTS, Run, seal_run, write_new
 from medassay.task.catalog import task_of_run
 from medassay.task.further import further_of
 from medassay.task.judged import Judgements, by_trial, judged_score
-from medassay.task.scoring import RunItems, Scoring, score_trials
+from medassay.task.scoring import RunItems, Scoring, answer_of, score_trials
 from medassay.task.standings import Table, leaderboard_document
 from medassay.task.task import Task
+
+_PART = 20_000  # trials that one process scores at once
 
 
 def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
@@ -129,11 +135,44 @@ def _reread_all(
             verdicts.write(canonical(record) + b"\n")
 
 
-def write_scores(run: Run, task: Task, items: RunItems) -> None:
+def write_scores(run: Run, task: Task, items: RunItems, engine: Engine | None = None) -> None:
     """Score the trials of a run whose answers came without scores."""
     with _rewrite(run.path / "scores.jsonl") as scores:
-        for _, score in score_trials(run.path, items, task):
-            scores.write(canonical(score) + b"\n")
+        if engine is None or not engine.needs_items:
+            for _, score in score_trials(run.path, items, task):
+                scores.write(canonical(score) + b"\n")
+            return
+        mirror = mirror_of(run.path)
+        if mirror is not None:
+            mirror.push_new(mirror.name(run.path))
+        place = str(run.path.resolve()) if mirror is None else mirror.called(run.path)
+        parts = line_parts(run.path / "trials.jsonl", _PART)
+        for lines in engine.spread(ScoringParts(place, run.manifest["domains"], task), parts):
+            scores.write(lines)
+
+
+class ScoringParts:
+    """Scores some lines of the trials of a run, in any process that sees the run."""
+
+    def __init__(self, place: str, domains: Mapping[str, str], task: Task) -> None:
+        self._place, self._domains, self._task = place, domains, task
+
+    def __call__(self, part: tuple[int, int]) -> bytes:
+        """Return the lines of scores.jsonl for so many trials from an offset on."""
+        folder, items = _opened(self._place, tuple(sorted(self._domains.items())))
+        scoring, offset, count = Scoring(self._task), *part
+        made = []
+        for trial in islice(read_jsonl(folder / "trials.jsonl", offset=offset), count):
+            item = items.get(trial["domain"], trial["item"])
+            made.append(canonical(scoring.record(item, trial, answer_of(trial))) + b"\n")
+        return b"".join(made)
+
+
+@lru_cache(maxsize=1)
+def _opened(place: str, domains: tuple[tuple[str, str], ...]) -> tuple[Path, RunItems]:
+    """Return a run's folder on this machine and its items; the last one is kept for the next part."""
+    folder = here(place)
+    return folder, RunItems(folder, dict(domains))
 
 
 def finish(

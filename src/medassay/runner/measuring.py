@@ -5,7 +5,7 @@ second run with the same answers computes nothing.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.errors import InputError, UnavailableError
+from medassay.runner.engine.stage import Engine
 from medassay.runner.progress import Silent
 from medassay.runner.stages import Watch
 from medassay.score.catalog import METRICS
@@ -26,7 +27,7 @@ from medassay.task.task import Task
 
 NONE = "none"
 _BATCH = 64  # pairs handed to a metric at once
-_TRIALS = 4096  # read at once
+_WINDOW = 4096  # among which like lengths are looked for
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,24 @@ def _places(wanted: Sequence[str]) -> dict[str, str]:
     return places
 
 
+class Computing:
+    """What a metric, prepared for its references, says of some pairs; each process loads its model once."""
+
+    def __init__(self, gauge: TextMetric) -> None:
+        self._gauge = gauge
+
+    def __call__(self, pairs: Mapping[str, Pair]) -> dict[str, Values]:
+        """Return key → values."""
+        return dict(zip(pairs, self._gauge.score(list(pairs.values())), strict=True))
+
+
 def measure(
-    run: Run, items: RunItems, gauges: Gauges, workspace: Path, watch: Watch | None
+    run: Run,
+    items: RunItems,
+    gauges: Gauges,
+    workspace: Path,
+    watch: Watch | None,
+    engine: Engine,
 ) -> None:
     """Compute what is not there yet, and add it to the run's scores as `measured`."""
     if not gauges.found:
@@ -99,7 +116,7 @@ def measure(
             workspace / "measures", f"{gauge.id} {gauge.context}".strip()
         )
         try:
-            _compute(run, items, name, gauge, stores[name], watch)
+            _compute(run, items, name, Computing(gauge), stores[name], watch, engine)
         finally:
             gauge.close()
     part = run.path / "scores.jsonl.part"
@@ -127,9 +144,10 @@ def _compute(
     run: Run,
     items: RunItems,
     name: str,
-    gauge: TextMetric,
+    task: Computing,
     store: MeasureStore,
     watch: Watch | None,
+    engine: Engine,
 ) -> None:
     """Compute what one metric says of the pairs of a run that it has not compared before."""
     sizes: Counter[tuple[str, str]] = Counter()
@@ -139,24 +157,10 @@ def _compute(
         return
     shown = watch(f"pairs by {name}", sizes, Counter()) if watch else nullcontext(Silent())
     with shown as progress:
-        for chunk in _missing(run, items, store):
-            _fill(gauge, store, chunk, lambda: progress.advance(name, "pairs", "answered"))
-
-
-def _fill(
-    gauge: TextMetric,
-    store: MeasureStore,
-    pairs: Mapping[str, Pair],
-    done: Callable[[], None] = lambda: None,
-) -> None:
-    """Compute and keep the values of some pairs; like lengths together, so that little is spent on padding."""
-    left = sorted(pairs.items(), key=lambda one: len(one[1][0]) + len(one[1][1]))
-    for at in range(0, len(left), _BATCH):
-        batch = left[at : at + _BATCH]
-        values = gauge.score([pair for _, pair in batch])
-        store.put({key: v for (key, _), v in zip(batch, values, strict=True)})
-        for _ in batch:
-            done()
+        batches = (one for some in _missing(run, items, store) for one in _alike(some))
+        for values in engine.spread(task, batches):
+            store.put(values)
+            progress.advance(name, "pairs", "answered", len(values))
 
 
 def _missing(run: Run, items: RunItems, store: MeasureStore) -> Iterator[dict[str, Pair]]:
@@ -169,7 +173,7 @@ def _missing(run: Run, items: RunItems, store: MeasureStore) -> Iterator[dict[st
             continue
         seen.add(key)
         found[key] = pair
-        if len(found) >= _TRIALS:
+        if len(found) >= _WINDOW:
             yield found
             found = {}
     if found:
@@ -182,15 +186,26 @@ def _pair(trial: Mapping[str, Any], items: RunItems) -> Pair | None:
     return str(trial["value"]), items.get(trial["domain"], trial["item"]).reference_text
 
 
-def compared(pairs: Sequence[Pair], gauge: TextMetric, folder: Path) -> list[Values]:
+def compared(
+    pairs: Sequence[Pair], gauge: TextMetric, folder: Path, engine: Engine
+) -> list[Values]:
     """Return what a metric says of some pairs, in order; what was computed once is kept in `folder`."""
     gauge.prepare({reference for _, reference in pairs})
     store = MeasureStore(folder, _kept_as(gauge))
+    missing = {k: p for p in pairs if (k := pair_key(*p)) not in store}
     try:
-        _fill(gauge, store, {k: p for p in pairs if (k := pair_key(*p)) not in store})
+        for values in engine.spread(Computing(gauge), _alike(missing)):
+            store.put(values)
     finally:
         gauge.close()
     return [store.get(pair_key(*pair)) or () for pair in pairs]
+
+
+def _alike(pairs: Mapping[str, Pair]) -> Iterator[dict[str, Pair]]:
+    """Yield pairs in batches of like lengths, so that little is spent on padding."""
+    ordered = sorted(pairs.items(), key=lambda one: len(one[1][0]) + len(one[1][1]))
+    for at in range(0, len(ordered), _BATCH):
+        yield dict(ordered[at : at + _BATCH])
 
 
 def _kept_as(gauge: TextMetric) -> str:

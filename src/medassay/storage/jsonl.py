@@ -1,15 +1,48 @@
 """JSON Lines, read as a stream."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from medassay.core.jsontext import parse_record
 from medassay.errors import InputError, IntegrityError
 
+T = TypeVar("T")
 
-def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file, one a line.
+
+def read_as(path: Path, kind: type[T]) -> Iterator[T]:
+    """Yield what a `msgspec.Struct` takes of each object of a file; the rest is not even read.
+
+    Raises
+    ------
+    IntegrityError
+        Naming the file and the line that is no such object.
+    """
+    decode = msgspec.json.Decoder(kind).decode
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                raise IntegrityError(f"{path.name} line {number}: {error}") from None
+
+
+def line_parts(path: Path, lines: int) -> Iterator[tuple[int, int]]:
+    """Yield (offset in bytes, number of lines) of parts of a file, none with more lines than asked for."""
+    with path.open("rb") as file:
+        while True:
+            offset = file.tell()
+            found = sum(1 for _ in islice(file, lines))
+            if not found:
+                return
+            yield offset, found
+
+
+def read_jsonl(path: Path, *, offset: int = 0, line: int = 1) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file, one a line, from the line on that begins at an offset in bytes.
 
     Raises
     ------
@@ -17,9 +50,10 @@ def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
         Naming the file and the line that is not a JSON object.
     """
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        file.seek(offset)
+        for number, text in enumerate(file, line):
             try:
-                record = parse_record(line, f"{path.name} line {number}")
+                record = parse_record(text, f"{path.name} line {number}")
             except InputError as error:
                 raise IntegrityError(str(error)) from None
             if not isinstance(record, dict):

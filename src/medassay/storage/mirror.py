@@ -55,6 +55,10 @@ class Mirror:
         """Return the name of a file below the address."""
         return path.relative_to(self.folder).as_posix()
 
+    def called(self, path: Path) -> str:
+        """Return the address of a file or folder."""
+        return f"{self.address}/{self.name(path)}"
+
     def listed(self, under: str = "") -> dict[str, int]:
         """Return name → size of the objects at or below a name."""
         place = f"{self._root}/{under}".rstrip("/")

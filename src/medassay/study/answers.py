@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from medassay.errors import IncompleteError, InputError
+from medassay.runner.engine.local import Local
+from medassay.runner.engine.stage import Engine
 from medassay.runner.measuring import NONE, compared
 from medassay.score.catalog import METRICS
 from medassay.score.metric import Pair, TextMetric
@@ -105,13 +107,16 @@ def gauges_named(given: Sequence[str]) -> dict[str, TextMetric]:
 
 
 def values_of(
-    pairs: Sequence[Pair], gauges: Iterable[TextMetric], workspace: Path
+    pairs: Sequence[Pair],
+    gauges: Iterable[TextMetric],
+    workspace: Path,
+    engine: Engine | None = None,
 ) -> list[dict[str, float]]:
     """Return what every metric says of each pair: those of words, and those given."""
     made = [text_likeness(*pair) for pair in pairs]
     for gauge in gauges:
         for found, values in zip(
-            made, compared(pairs, gauge, workspace / MEASURES), strict=True
+            made, compared(pairs, gauge, workspace / MEASURES, engine or Local()), strict=True
         ):
             found |= {n: v for n, v in zip(gauge.columns, values, strict=True) if v is not None}
     return made

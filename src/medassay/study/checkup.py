@@ -16,6 +16,7 @@ from medassay.publication.page.html import signed
 from medassay.publication.plot.forest import agreement
 from medassay.publication.plot.matrix import heat_map
 from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.runner.engine.stage import Engine
 from medassay.score.metric import TextMetric
 from medassay.statistic.draws import seed_of
 from medassay.statistic.metric.correlation import (
@@ -108,12 +109,14 @@ def checkup(
     workspace: Path,
     *,
     resilience: Mapping[str, Any] | None = None,
+    engine: Engine | None = None,
 ) -> dict[str, Any]:
     """Return what metrics say of each other and of people's labels, over answers.
 
     Parameters
     ----------
     resilience : the study of rephrasings of the same answers, where there is one
+    engine : who computes metrics; None: this process
 
     Returns
     -------
@@ -126,7 +129,7 @@ def checkup(
         raise InputError(
             f"metrics: {len(kept)} answers with a reference; at least {_FEWEST} are needed"
         )
-    values = values_of([answer.pair for answer in kept], gauges.values(), workspace)
+    values = values_of([answer.pair for answer in kept], gauges.values(), workspace, engine)
     metrics = columns_of(values)
     labels = list(dict.fromkeys(name for answer in kept for name in answer.people))
     table = np.array(

@@ -15,6 +15,7 @@ import numpy as np
 from medassay.errors import InputError
 from medassay.publication.plot.points import violin_swarm
 from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.runner.engine.stage import Engine
 from medassay.score.metric import TextMetric
 from medassay.statistic.metric.spread import resilience, variation
 from medassay.study.answers import SIGNED, Answered, columns_of, values_of
@@ -29,6 +30,8 @@ def resilience_study(
     rephraser: Rephraser,
     gauges: Mapping[str, TextMetric],
     workspace: Path,
+    *,
+    engine: Engine | None = None,
 ) -> dict[str, Any]:
     """Return how far each metric moves when answers are rephrased, over all answers and by model.
 
@@ -44,7 +47,7 @@ def resilience_study(
     if not kept:
         raise InputError("resilience: the rephrasing model gave no answer its six rephrasings")
     pairs = [(text, a.reference) for a in kept for text in said[a.text]]
-    found = values_of(pairs, gauges.values(), workspace)
+    found = values_of(pairs, gauges.values(), workspace, engine)
     models = [answer.model for answer in kept]
     made: dict[str, Any] = {}
     by_model: dict[str, dict[str, Any]] = {name: {} for name in sorted(set(models))}

@@ -2,11 +2,11 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from medassay.bank.folder import StoredItems
+from medassay.bank.folder import ChosenItems, StoredItems
 from medassay.core.item import Form, Item
 from medassay.core.likelihood import likelihoods_of
 from medassay.core.trial import Answer
@@ -90,6 +90,21 @@ class RunItems:
     def record(self, domain: str, name: str) -> dict[str, Any]:
         """Return the file object of one item; lately used ones are not read again."""
         return self._lately(self._records, self._items.record, domain, name)
+
+    def of(self, domains: Container[str], *, public: bool) -> Sequence[Item]:
+        """Return the items of some domains, each read when it is asked for; with `public` none that is withheld."""
+        heads = self._items.heads
+        return ChosenItems(
+            self._items,
+            array(
+                "Q",
+                (
+                    at
+                    for at, (domain, _, form) in enumerate(heads)
+                    if domain in domains and not (public and form == "withheld")
+                ),
+            ),
+        )
 
     @property
     def withholding(self) -> bool:

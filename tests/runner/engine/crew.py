@@ -57,6 +57,15 @@ class InProcess:
             for hand in self.hands:
                 hand.end()
 
+    spread_parts = 0
+
+    def spread(self, task, parts):
+        """Send the task and each part through a pickle, as to another process."""
+        task = pickle.loads(pickle.dumps(task))
+        for part in parts:
+            self.spread_parts += 1
+            yield task(pickle.loads(pickle.dumps(part)))
+
     def start(self):
         return [self.hire() for _ in range(self.workers)]
 

@@ -4,17 +4,18 @@ In a compact publication one page shows every cell: it reads the answers of a mo
 """
 
 from collections.abc import Iterator
+from itertools import groupby, islice
 
-from medassay.core.canonical import canonical
 from medassay.publication.board import Board
 from medassay.publication.page.graph import drawings
 from medassay.publication.page.html import Page, render
 
 ANSWERS_A_PAGE = 250
+_LINES_AT_ONCE = 10_000
 
 
 def pages(board: Board) -> Iterator[Page]:
-    """Yield the pages of each cell, one cell in memory at a time."""
+    """Yield the pages of each cell, one page in memory at a time."""
     if board.compact:
         yield from _compact(board)
         return
@@ -26,41 +27,27 @@ def pages(board: Board) -> Iterator[Page]:
     graphs = drawings(board.manifest.get("graphs", []))
     for key, answers in board.answers():
         row = rows[key.domain, key.model, key.setting, key.mode]
-        count = max(1, -(-len(answers) // ANSWERS_A_PAGE))
+        total = sum(row["outcomes"].values())
+        count = max(1, -(-total // ANSWERS_A_PAGE))
         for number in range(count):
             path = board.cell_path(key) + (f"page-{number + 1}/" if number else "")
-            part = answers[number * ANSWERS_A_PAGE : (number + 1) * ANSWERS_A_PAGE]
             yield render(
                 "cell.html",
                 board,
                 path,
                 key=key,
                 row=row,
-                answers=part,
+                answers=list(islice(answers, ANSWERS_A_PAGE)),
                 number=number + 1,
                 count=count,
                 first=board.cell_path(key),
-                total=len(answers),
                 drawings=graphs,
             )
 
 
 def _compact(board: Board) -> Iterator[Page]:
-    """Yield the page of all cells and, cell by cell, the lines of each model's file."""
+    """Yield the page of all cells and, some lines at a time, each model's file."""
     yield render("cells.html", board, "cell/")
-    for key, answers in board.answers():
-        lines = [
-            canonical(
-                {
-                    "because": answer.because,
-                    "panel": answer.panel,
-                    "score": answer.score,
-                    "sha256": answer.sha256,
-                    "trial": answer.trial,
-                    **({"verdicts": answer.verdicts} if answer.verdicts else {}),
-                }
-            ).decode()
-            + "\n"
-            for answer in answers
-        ]
-        yield f"cell/{board.answers_file(key.model)}", "".join(lines)
+    for model, lines in groupby(board.lines(), key=lambda entry: entry[0]):
+        while part := b"".join(line for _, line in islice(lines, _LINES_AT_ONCE)):
+            yield f"cell/{board.answers_file(model)}", part.decode()

@@ -2,13 +2,13 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from medassay.core.model import ModelSpec
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
-from medassay.runner.engine.stage import Pass, Stage
+from medassay.runner.engine.stage import Pass, R, Stage, T
 from medassay.runner.progress import Stop
 from medassay.storage.journal import Journal, Writing
 
@@ -23,6 +23,10 @@ class Local:
     def work(self, todo: Pass) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
         run_async(lambda: todo.asker.during(_work(todo)), todo.stop.ask)
+
+    def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
+        """Yield what a task makes of each part, in order."""
+        return map(task, parts)
 
 
 async def _work(todo: Pass) -> None:

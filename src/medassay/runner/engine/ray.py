@@ -11,20 +11,21 @@ import math
 import os
 import secrets as random_names
 import socket
-from collections.abc import Awaitable, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from medassay.core.model import ModelSpec
 from medassay.core.plan import EngineRules
-from medassay.errors import InputError, UnavailableError
+from medassay.errors import IncompleteError, InputError, UnavailableError
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.coordinator import Coordinator, Hand, LostError
 from medassay.runner.engine.lease import Watch
 from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.orders import Orders, Report
-from medassay.runner.engine.stage import Pass
+from medassay.runner.engine.stage import Pass, R, T
 from medassay.runner.engine.worker import Job, Worker
 from medassay.runner.providing import named_secrets
 from medassay.storage.mirror import mirror_of
@@ -43,6 +44,20 @@ class Ray:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
         ray = connect()
         run_async(lambda: self._lead(ray, todo), todo.stop.ask)
+
+    def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
+        """Yield what a task makes of each part, in order; a part whose worker is lost is done again."""
+        ray = connect()
+        kept = ray.put(task)
+        do = ray.remote(max_retries=3)(_do)
+        most = 2 * max(1, self._rules.workers or int(ray.cluster_resources().get("CPU", 1)))
+        under_way: deque[Any] = deque()
+        for part in parts:
+            under_way.append(do.remote(kept, part))
+            if len(under_way) >= most:
+                yield _made(ray, under_way.popleft())
+        while under_way:
+            yield _made(ray, under_way.popleft())
 
     async def _lead(self, ray: Any, todo: Pass) -> None:
         asker, stage = todo.asker, todo.stage
@@ -87,6 +102,22 @@ class Ray:
     def _of_tools(self, todo: Pass) -> dict[str, str]:
         names = todo.portable.secret_names
         return {name: self._secrets[name] for name in names if name in self._secrets}
+
+
+def _do(task: Any, part: Any) -> Any:
+    return task(part)
+
+
+def _made(ray: Any, reference: Any) -> Any:
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None  # what the task raised itself
+    except ray.exceptions.RayError as error:
+        raise IncompleteError(
+            f"engine 'ray': a part of the work was lost again and again: {type(error).__name__}; "
+            "the same command goes on with what is kept"
+        ) from None
 
 
 def connect() -> Any:

@@ -1,14 +1,17 @@
 """What an engine does: a stage that asks, as numbered units that may be done in any order and anywhere."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from medassay.core.model import ModelSpec
 from medassay.runner.asking import Asker
 from medassay.runner.progress import Progress, Stop
 from medassay.storage.journal import Journal, NumberOf, Writing
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Stage(Protocol):
@@ -90,3 +93,11 @@ class Engine(Protocol):
 
     def work(self, todo: Pass) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
+
+    def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
+        """Yield what a task makes of each part, in order: work that asks nobody, and may be done again.
+
+        Parameters
+        ----------
+        task : can be sent to another process, with all that it needs
+        """
