@@ -4,7 +4,7 @@
     python benchmarks/scale.py workers [--items 20000] [--models 5] [--rounds 3]
     python benchmarks/scale.py kill [--items 20000] [--models 10] [--nodes 3] [--seed 1]
     python benchmarks/scale.py million [--items 100000] [--models 10]
-    python benchmarks/scale.py stops FIGURES.json
+    python benchmarks/scale.py stops --worker-ms 0.3
 
 `overhead` runs one plan by the local engine and by one Ray worker, `workers` by one and two workers; CPU seconds are those
 of the driver and the workers as they tell them, and of Ray's own processes apart. `kill` starts several Ray nodes, kills a worker node and the
@@ -27,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -50,9 +51,15 @@ class Cluster:
         self.env = os.environ | RAY | {"RAY_ADDRESS": f"127.0.0.1:{port}"}
         # The head has no processor to give: workers live on nodes that may die.
         self.head = self._node(["--head", f"--port={port}", "--include-dashboard=false"], 0)
-        self._wait(1)
-        self.nodes = [self.add(cpus) for _ in range(nodes)]
-        self._wait(1 + nodes)
+        self.nodes = []
+        try:
+            self._wait(1)
+            for number in range(nodes):  # one after the other: two at once may choose one port
+                self.nodes.append(self.add(cpus))
+                self._wait(2 + number)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def _node(self, options, cpus):
         command = [Path(sys.executable).parent / "ray", "start", "--block", *options]
@@ -73,7 +80,11 @@ class Cluster:
         ask = "import ray;ray.init(log_to_driver=False);print('nodes', sum(n['Alive'] for n in ray.nodes()))"
         for _ in range(60):
             told = subprocess.run(
-                [sys.executable, "-c", ask], env=self.env, capture_output=True, text=True
+                [sys.executable, "-c", ask],
+                env=self.env,
+                capture_output=True,
+                text=True,
+                check=False,
             ).stdout
             if f"nodes {nodes}" in told:
                 return
@@ -261,58 +272,183 @@ def workers(options):
 
 def kill(options):
     chance = random.Random(options.seed)
+    trials = options.items * options.models
     with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        log = folder / "asked"
+        folder, log = Path(made), Path(made) / "asked"
         with server("--log", log) as url:
             plan = write(folder, options.items, options.models, url)
-            trials = options.items * options.models
             alone = one_run(folder, plan)
-            whole = len(log.read_text().split())
             log.write_text("")
             workspace = folder / "many"
             drive = command("run", plan, "--engine", "ray", "--workspace", workspace, "--quiet")
             with Cluster(options.nodes) as cluster:
-                events = folder / "events"
-                for victim in ("a worker node", "the driver", "nobody"):
-                    driver = subprocess.Popen(
-                        [*drive, "--log", str(events)],
-                        env=cluster.env,
-                        stdout=subprocess.DEVNULL,
-                        stderr=subprocess.PIPE,
-                        text=True,
-                    )
-                    if victim != "nobody":
-                        at = chance.uniform(0.1, 0.3) * trials
-                        before = len(log.read_text().split())
-                        while len(log.read_text().split()) - before < at:
-                            time.sleep(0.2)
-                            assert driver.poll() is None, driver.stderr.read()
-                    if victim == "a worker node":
-                        cluster.kill(cluster.nodes[chance.randrange(len(cluster.nodes))])
-                        at = chance.uniform(0.1, 0.3) * trials
-                        before = len(log.read_text().split())
-                        while len(log.read_text().split()) - before < at:
-                            time.sleep(0.2)
-                            assert driver.poll() is None, driver.stderr.read()
-                        victim = "a worker node, then the driver"
-                    if victim != "nobody":
-                        driver.kill()
-                    driver.communicate()
-                    print(
-                        f"- killed {victim} with {len(log.read_text().split()):,} requests answered"
-                    )
-            asked = Counter(log.read_text().split())
-            # Models of one endpoint are asked the same prompts: as often as there are models, once each.
-            twice = sum(asked.values()) - whole
+                driver = start(drive, cluster, folder / "events")
+                wait_for(log, chance.uniform(0.1, 0.3) * trials, driver)
+                node = chance.randrange(len(cluster.nodes))
+                cluster.kill(cluster.nodes.pop(node))
+                print(
+                    f"- kill -9 of worker node {node + 1} of {options.nodes} after {answered(log):,} answers"
+                )
+                wait_for(log, answered(log) + chance.uniform(0.1, 0.3) * trials, driver)
+                driver.kill()
+                driver.communicate()
+                print(f"- kill -9 of the driver after {answered(log):,} answers")
+                cluster.nodes.append(cluster.add())
+                driver = start(drive, cluster, folder / "events")
+                errors = driver.communicate()[1]
+                assert driver.returncode == 0, errors
             [run] = (workspace / "runs").iterdir()
-            kept = Counter()
-            for path in (workspace / "responses").glob("*.jsonl.zst"):
-                kept.update(keys_of(path))
-    assert digest_of_kept(kept)
-    print(
-        f"- {trials:,} trials, {options.nodes} nodes: {twice} requests asked twice (under way at a kill); "
+            stored = Counter(
+                key for path in (workspace / "responses").glob("*.zst") for key in keys_of(path)
+            )
+            events = [
+                json.loads(x)["event"] for x in (folder / "events").read_text().splitlines()
+            ]
+            same = digest(run) == alone["digest"]
+            print(
+                f"- {trials:,} trials, {len(stored):,} replies stored, {sum(stored.values()) - len(stored)} of them twice"
+            )
+            print(
+                f"- requests answered: {answered(log):,}; {answered(log) - trials} were under way at a kill and asked again"
+            )
+            print(f"- events: {dict(Counter(events))}")
+            print(f"- sealed content equal to that of the local engine: {same}")
+            assert same
+
+
+def start(drive, cluster, events):
+    return subprocess.Popen(
+        [*drive, "--log", str(events)],
+        env=cluster.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+
+
+def answered(log):
+    return log.read_bytes().count(b"\n") if log.exists() else 0
+
+
+def wait_for(log, answers, driver):
+    while answered(log) < answers:
+        time.sleep(0.2)
+        assert driver.poll() is None, driver.stderr.read()
+
+
+def keys_of(path):
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    with zstd.open(path, "rb") as file:
+        return [json.loads(line)["key"] for line in file]
+
+
+def million(options):
+    trials = options.items * options.models
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        plan = write(folder, options.items, options.models)
+        rows = []
+        wall, cpu, peak, events = measured(command("run", plan, "--quiet"))
+        at = {e["event"]: datetime.fromisoformat(e["timestamp"]) for e in events}
+        asking = next(e for e in events if e["event"] == "stage_ended")
+        rows.append(
+            ("asking, reading, scoring, journal", asking["seconds"], asking["cpu"], peak)
+        )
+        after = (at["run_sealed"] - at["stage_ended"]).total_seconds()
+        rows.append(("trials in order, statistics, seal", after, None, peak))
+        rows.append(("the whole run", wall, cpu, peak))
+        [run] = (folder / "runs").iterdir()
+        for name, arguments in (
+            ("site", ("publish", run, "--to", folder / "site")),
+            ("verify the run", ("verify", run)),
+            ("verify the site", ("verify", folder / "site")),
+        ):
+            wall, cpu, peak, _ = measured(command(*arguments))
+            rows.append((name, wall, cpu, peak))
+        sizes = {
+            name: sum(p.stat().st_size for p in (folder / name).rglob("*") if p.is_file()) / 1e6
+            for name in ("runs", "responses", "site")
+        }
+    print(f"{trials:,} trials ({options.models} scripted models × {options.items:,} items).\n")
+    print("| part | wall s | CPU s | peak MiB of the largest process |\n|---|---|---|---|")
+    for name, wall, cpu, peak in rows:
+        print(f"| {name} | {wall:.1f} | {'' if cpu is None else f'{cpu:.1f}'} | {peak:.0f} |")
+    print(f"\nOn disk, MB: {', '.join(f'{n} {size:,.0f}' for n, size in sizes.items())}.")
+
+
+def stops(options):
+    """Simulate k workers and one driver: what a report costs the driver is served one after the other."""
+    import ray
+
+    os.environ.update(RAY)
+    ray.init(address="local", include_dashboard=False, log_to_driver=False)
+    report, note = report_costs(ray)
+    print(
+        f"A beat costs the driver {report * 1000:.2f} ms, each trial in it {note * 1e6:.2f} µs; a worker takes "
+    )
+    print(f"{options.worker_ms:.3f} ms a trial.\n")
+    print("| workers | trials/s | of the ideal |\n|---|---|---|")
+    for workers in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
+        rate = simulated(workers, options.worker_ms / 1000, report, note)
+        print(
+            f"| {workers} | {rate:,.0f} | {rate / (workers * 1000 / options.worker_ms):.2f} |"
+        )
+
+
+def report_costs(ray):
+    """Return CPU seconds of the driver for an empty beat, and for each trial in one."""
+    from array import array
+
+    from medassay.runner.asking import Tally
+    from medassay.runner.budget import Amount
+    from medassay.runner.engine.orders import Orders, Report
+    from medassay.storage.journal import Journal, Noted
+
+    class Echo:
+        def beat(self, orders, size):
+            arrays = [array("q", range(size)) for _ in range(3)]
+            counts = Counter({("m", "d", "answered"): size})
+            noted = (Noted("w.jsonl", *arrays),)
+            return Report(noted, counts, (), {"m": 5}, 1, Tally(), Amount(), None, {}, 0.0)
+
+    actor = ray.remote(Echo).remote()
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for size in (0, 1000):
+            journal = Journal(Path(folder), 1000)
+            ray.get(actor.beat.remote(Orders(), size))
+            began = time.process_time()
+            for _ in range(1000):
+                for noted in ray.get(actor.beat.remote(Orders(), size)).noted:
+                    journal.note(noted)
+            found[size] = (time.process_time() - began) / 1000
+    return found[0], (found[1000] - found[0]) / 1000
+
+
+def simulated(workers, each, report, note, seconds=60.0, beat=0.5):
+    """Return trials a second: workers report every beat; the driver serves one report after the other, and a worker
+    whose units are used up waits for it (it holds units for three beats at most).
+    """
+    import heapq
+
+    free, done = 0.0, 0
+    ready = [
+        (beat * n / workers, 0.0, n) for n in range(workers)
+    ]  # when it reports, idle since
+    heapq.heapify(ready)
+    while ready:
+        now, worked, number = heapq.heappop(ready)
+        if now > seconds:
+            continue
+        trials = min(worked, 3 * beat) / each
+        free = max(free, now) + report + note * trials
+        done += trials
+        # Until it is served it goes on with what it holds; then the next beat begins.
+        heapq.heappush(ready, (max(now + beat, free), max(beat, free - now), number))
+    return done / seconds
 
 
 def main():
@@ -323,6 +459,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--worker-ms", type=float, default=0.3, help="stops: CPU ms a trial")
     options = parser.parse_args()
     globals()[options.what](options)
 

@@ -17,6 +17,7 @@ from medassay.prompt.catalog import TEMPLATES
 from medassay.publication.page.catalog import PAGES
 from medassay.publication.plot.catalog import PLOTS
 from medassay.review.form import FORMS as REVIEW_FORMS
+from medassay.runner.engine.catalog import ENGINES
 from medassay.score.catalog import METRICS, SCORERS
 from medassay.task.catalog import TASKS
 
@@ -35,6 +36,7 @@ CATALOGUES = {
     "Imports": IMPORTS,
     "Exports": FORMS,
     "Forms of reviews": REVIEW_FORMS,
+    "Engines": ENGINES,
 }
 
 

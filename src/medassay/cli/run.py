@@ -146,6 +146,7 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
         tell(
             f"{row['model']}: {row['calls']} calls, {row['stored']} stored, at most "
             f"{row['tokens']} tokens, {row['money']:.4f} {row['currency']}"
+            + (f", replicas with --engine ray: {row['replicas']}" if "replicas" in row else "")
         )
     tell(
         f"in all: {cost['calls']} calls, at most {cost['tokens']} tokens, {cost['money']:.4f} in money"

@@ -121,7 +121,7 @@ class ModelSpec:
     @property
     def no_tools(self) -> str | None:
         """Return why this entry cannot be asked in the mode `tools`, None if it can."""
-        if self.provider == "transformers":
+        if self.in_process:
             return "local weights call no tools here; serve them (vLLM, llama.cpp, Ollama) and name the endpoint"
         if self.protocol != "chat":
             return 'an endpoint of completions calls no tools; it needs protocol "chat"'

@@ -8,6 +8,7 @@ from medassay.model.fake import Fake
 from medassay.model.local import Local
 from medassay.model.replay import Replay
 from medassay.model.vendor import Vendor
+from medassay.model.vllm_weights import Vllm
 
 
 def _openai_compatible(spec: ModelSpec, secrets: dict[str, str]) -> Chat:
@@ -25,4 +26,5 @@ PROVIDERS: dict[str, Callable[[ModelSpec, dict[str, str]], Chat]] = {
     "openai_compatible": _openai_compatible,
     "replay": Replay,
     "transformers": Local,
+    "vllm": Vllm,
 }

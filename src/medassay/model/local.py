@@ -16,7 +16,7 @@ from medassay.core.model import ModelSpec, Sampling
 from medassay.core.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
 
-_Job = tuple[int, int, Prompt, Sampling, int, "asyncio.Future[Completion]"]
+Job = tuple[int, int, Prompt, Sampling, int, "asyncio.Future[Completion]"]
 _Made = list[Completion | Permanent]
 # Two threads that import transformers at once find it half made; while one makes a model, the parameters of others have no data.
 _LOADING = threading.Lock()
@@ -27,7 +27,7 @@ class Local:
 
     def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
         self._spec = spec
-        self._waiting: list[_Job] = []
+        self._waiting: list[Job] = []
         self._worker: asyncio.Task[None] | None = None
         self._loaded: tuple[Any, Any] | None = None
         self._engine: Any = None
@@ -80,7 +80,7 @@ class Local:
                 else:
                     job[-1].set_result(completion)
 
-    def _next(self) -> list[_Job]:
+    def _next(self) -> list[Job]:
         """Return the jobs that are done together.
 
         Likelihoods are batched by tokens, so all that wait are; drawing completions fills a batch by itself.
@@ -89,14 +89,14 @@ class Local:
         if first[2].likely is not None and first[2].likely.relaxed is not None:
             return [first]
 
-        def alike(job: _Job) -> tuple[Any, ...]:
+        def alike(job: Job) -> tuple[Any, ...]:
             likely = job[2].likely
             return job[3], job[2].alternatives, likely is None or likely.relaxed
 
         found = [job for job in self._waiting if alike(job) == alike(first)]
         return found[: self._spec.batch_size] if first[2].likely is None else found
 
-    def _answered(self, batch: list[_Job]) -> _Made:
+    def _answered(self, batch: list[Job]) -> _Made:
         """Return the completions of a batch; only the worker calls this, one batch at a time."""
         prompts, sampling = [job[2] for job in batch], batch[0][3]
         if prompts[0].likely is None:

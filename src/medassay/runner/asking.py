@@ -256,7 +256,7 @@ def request_constant(spec: ModelSpec, sampling: Sampling) -> dict[str, Any]:
         "logprobs": spec.logprobs,
         "tools": [],
     }
-    if spec.provider == "transformers":
+    if spec.in_process:
         constant.update(
             dtype=spec.dtype, weights=spec.weights_digest, quantisation=spec.quantisation
         )

@@ -85,7 +85,8 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
             asked.add_talk(prompt, schedule.plan.tools)
         else:
             asked.add(prompt, stored=stored)
-    return asked.row()
+    replicas = schedule.plan.engine.replicas.get(spec.id, 1)
+    return asked.row() | ({"replicas": replicas} if spec.in_process else {})
 
 
 def preview_judge(schedule: Schedule, bench: Bench, spec: ModelSpec) -> dict[str, Any]:

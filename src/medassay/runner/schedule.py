@@ -399,7 +399,7 @@ def _asked(spec: ModelSpec, task: Task) -> ModelSpec:
     """
     if task.stop and not spec.think_tags:
         spec = replace(spec, stop=tuple(dict.fromkeys((*spec.stop, *task.stop))))
-    if task.plain and spec.provider == "transformers":
+    if task.plain and spec.in_process:
         spec = replace(spec, protocol="completions")
     return spec
 

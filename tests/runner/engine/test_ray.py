@@ -177,6 +177,35 @@ def test_a_secret_reaches_the_workers_and_nothing_else(cluster, tmp_path, mock_s
     assert found.stdout == b""
 
 
+@pytest.mark.local_model
+def test_replicas_of_weights_tell_the_likelihoods_that_one_process_tells(
+    cluster, tmp_path, weights
+):
+    model = {"id": "m", "provider": "transformers", "path": str(weights), "location": "local"}
+    found = {}
+    for name in ("local", "ray"):
+        plan = workspace(
+            tmp_path / name,
+            makers.many_items(40),
+            model | {"device": "cpu", "concurrency": 16},
+            scoring="likelihood",
+            engine={"shard": 10},
+        )
+        plan.write_text(plan.read_text() + "[engine.replicas]\nm = 2\n")
+        options = ["--engine", "ray", "--log", tmp_path / "events"] if name == "ray" else []
+        code, _, errors = ended(drive(cluster, plan, *options))
+        assert code == 0, errors
+        [run] = (tmp_path / name / "runs").iterdir()
+        found[name] = trials(run)
+    assert (tmp_path / "events").read_text().count('"worker_left"') == 2
+    for one, many in zip(found["local"], found["ray"], strict=True):
+        assert one["value"] == many["value"]
+        for a, b in zip(one["likelihoods"], many["likelihoods"], strict=True):
+            assert a["logprob" if "logprob" in a else "total"] == pytest.approx(
+                b["logprob" if "logprob" in b else "total"], abs=1e-4
+            )
+
+
 def spec(name, provider="openai_compatible", **values):
     return ModelSpec(id=name, provider=provider, **values)
 
