@@ -4,7 +4,7 @@
     python benchmarks/scale.py workers [--items 20000] [--models 5] [--rounds 3]
     python benchmarks/scale.py kill [--items 20000] [--models 10] [--nodes 3] [--seed 1]
     python benchmarks/scale.py million [--items 100000] [--models 10]
-    python benchmarks/scale.py stops --worker-ms 0.3
+    python benchmarks/scale.py stops --worker-ms 0.3 --driver-us 6 --fixed 100
 
 `overhead` runs one plan by the local engine and by one Ray worker, `workers` by one and two workers; CPU seconds are those
 of the driver and the workers as they tell them, and of Ray's own processes apart. `kill` starts several Ray nodes, kills a worker node and the
@@ -380,21 +380,21 @@ def million(options):
 
 
 def stops(options):
-    """Simulate k workers and one driver: what a report costs the driver is served one after the other."""
-    import ray
+    """Simulate k workers and one driver, which serves one report after the other; parts are measured."""
+    from medassay.runner.engine.ray import connect
 
-    os.environ.update(RAY)
-    ray.init(address="local", include_dashboard=False, log_to_driver=False)
-    report, note = report_costs(ray)
+    beat, _ = report_costs(connect())
+    each, note = options.worker_ms / 1000, options.driver_us / 1e6
     print(
-        f"A beat costs the driver {report * 1000:.2f} ms, each trial in it {note * 1e6:.2f} µs; a worker takes "
+        f"A worker takes {options.worker_ms:.3f} ms a trial; a beat costs the driver {beat * 1000:.2f} ms, a trial {options.driver_us:.1f} µs.\n"
     )
-    print(f"{options.worker_ms:.3f} ms a trial.\n")
-    print("| workers | trials/s | of the ideal |\n|---|---|---|")
-    for workers in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
-        rate = simulated(workers, options.worker_ms / 1000, report, note)
+    print("| workers | trials/s | of the ideal | asking 1,000,000, s | the whole of it, s |")
+    print("|---|---|---|---|---|")
+    for workers in (1, 2, 4, 8, 16, 32, 64, 128, 256):
+        rate = simulated(workers, each, beat, note)
+        asking = 1e6 / rate
         print(
-            f"| {workers} | {rate:,.0f} | {rate / (workers * 1000 / options.worker_ms):.2f} |"
+            f"| {workers} | {rate:,.0f} | {rate * each / workers:.2f} | {asking:.0f} | {asking + options.fixed:.0f} |"
         )
 
 
@@ -429,15 +429,13 @@ def report_costs(ray):
 
 
 def simulated(workers, each, report, note, seconds=60.0, beat=0.5):
-    """Return trials a second: workers report every beat; the driver serves one report after the other, and a worker
-    whose units are used up waits for it (it holds units for three beats at most).
-    """
+    """Return trials a second; a worker reports every beat and holds units for three beats at most."""
     import heapq
 
     free, done = 0.0, 0
     ready = [
         (beat * n / workers, 0.0, n) for n in range(workers)
-    ]  # when it reports, idle since
+    ]  # when, having worked how long
     heapq.heapify(ready)
     while ready:
         now, worked, number = heapq.heappop(ready)
@@ -460,6 +458,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--worker-ms", type=float, default=0.3, help="stops: CPU ms a trial")
+    parser.add_argument("--driver-us", type=float, default=6.0, help="stops: CPU µs a trial")
+    parser.add_argument("--fixed", type=float, default=100.0, help="stops: seal and site, s")
     options = parser.parse_args()
     globals()[options.what](options)
 

@@ -33,7 +33,7 @@ from medassay.storage.response import this_host
 
 
 class Ray:
-    """Does the units of a pass with workers of a Ray cluster: the one of RAY_ADDRESS, one on this machine, or a new one."""
+    """Does the units of a pass with workers of a Ray cluster: that of RAY_ADDRESS, or one on this machine for this command."""
 
     needs_items = True
 
@@ -121,15 +121,22 @@ def _made(ray: Any, reference: Any) -> Any:
 
 
 def connect() -> Any:
-    """Return Ray, connected to a cluster.
+    """Return Ray, connected to the cluster of RAY_ADDRESS, else to one that starts on this machine and ends with this process.
 
     Raises
     ------
     UnavailableError
         When Ray is not installed.
     InputError
-        When there is an address and nobody answers there.
+        When there is an address and nobody answers there, or nothing could be started.
     """
+    address = os.environ.get("RAY_ADDRESS", "")
+    if (
+        not address
+    ):  # closed to everybody without its token; Ray reads these when it is imported
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        os.environ.setdefault("RAY_AUTH_TOKEN", random_names.token_hex(32))
     try:
         import ray
     except ImportError:
@@ -138,26 +145,34 @@ def connect() -> Any:
         ) from None
     if ray.is_initialized():
         return ray
-    _knock(os.environ.get("RAY_ADDRESS", ""))
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    _knock(address)
+    here = {} if address else {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
-        ray.init(address="auto", **quiet)
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-        if os.environ.get("RAY_ADDRESS"):
-            reason = str(error).strip().splitlines()[0][:300]
-            raise InputError(
-                f"engine 'ray': no cluster answers at RAY_ADDRESS: {reason}; see `ray status`"
-            ) from None
-        start_here(ray, quiet)
+        ray.init(
+            address=address or "local",
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            **here,  # type: ignore[arg-type]
+        )
+    except (
+        ConnectionError,
+        RuntimeError,
+        ValueError,
+        TimeoutError,
+        ray.exceptions.RayError,
+    ) as error:
+        reason = " ".join(str(error).split())[:300]
+        what = (
+            f"no cluster answers at RAY_ADDRESS {address}" if address else "Ray does not start"
+        )
+        raise InputError(f"engine 'ray': {what}: {reason}") from None
     return ray
 
 
 def _knock(address: str) -> None:
     """Refuse an address where nobody listens: Ray would end this whole process after half a minute."""
     host, _, port = address.rpartition(":")
-    if (
-        not host or not port.isdigit()
-    ):  # "auto", "local", or an address of Ray's client: Ray knows
+    if not host or not port.isdigit():  # "auto", or an address of Ray's client: Ray knows
         return
     try:
         socket.create_connection((host, int(port)), timeout=10).close()
@@ -165,14 +180,6 @@ def _knock(address: str) -> None:
         raise InputError(
             f"engine 'ray': no cluster answers at RAY_ADDRESS {address}: {error.strerror or error}; see `ray status`"
         ) from None
-
-
-def start_here(ray: Any, quiet: Mapping[str, Any]) -> None:
-    """Start a cluster on this machine that ends with this process, closed to everybody without its token."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
-    os.environ.setdefault("RAY_AUTH_TOKEN", random_names.token_hex(32))
-    ray.init(address="local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
 
 
 @dataclass(frozen=True)
