@@ -223,6 +223,43 @@ def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_comm
         assert medassay.verify(here(address)).ok
 
 
+def test_what_the_law_wants_gone_is_gone_from_the_object_store(tmp_path, machine, cli):
+    items = makers.many_items(6)
+    said = "Reply-of-one-person"
+    replies = {item["id"]: said if n == 2 else "A" for n, item in enumerate(items)}
+    plan = workspace(tmp_path, items, makers.fake(replies=replies))
+    address = f"{machine.bucket}/shop"
+    run = medassay.run(plan, secrets={}, workspace=address)
+    machine("two")
+    gone = items[2]["id"]
+    code, out, errors = cli(
+        "forget", gone, "--reason", "a request", "--workspace", address, "--yes"
+    )
+    assert code == 0, errors
+    assert "1 stored replies deleted" in out
+    for name, content in Mirror(address).contents("").items():
+        # The manifest holds the script of the scripted model.
+        assert said.encode() not in content or name.endswith("manifest.json")
+        assert items[2]["question"].encode() not in content
+    machine("three")
+    assert medassay.verify(here(f"{address}/runs/{run.id}")).ok
+    # The segment that held it is gone, too, not only joined by one without it.
+    assert len([n for n in Mirror(address).listed("responses") if n.endswith(".zst")]) == 1
+
+
+def test_what_a_failed_attempt_left_here_does_not_stand_in_the_way_of_the_next(machine):
+    address = f"{machine.bucket}/site"
+    with pytest.raises(KeyError), mirrors.changing(address, last="log.jsonl") as folder:
+        (folder / "p").mkdir()
+        (folder / "p" / "page").write_text("half")
+        raise KeyError
+    assert Mirror(address).listed() == {}
+    with mirrors.changing(address, last="log.jsonl") as folder:
+        assert not (folder / "p" / "page").exists()
+        (folder / "log.jsonl").write_text("first\n")
+    assert set(Mirror(address).listed()) == {"log.jsonl"}
+
+
 def test_an_address_that_is_wrong_is_told_in_one_line(tmp_path, machine, cli):
     plan = workspace(tmp_path, makers.many_items(3), makers.fake(reply="A"))
     for place, told in (

@@ -1,10 +1,10 @@
 """`medassay forget ITEM`: what the law wants gone."""
 
 import datetime as dt
-from pathlib import Path
 
 import typer
 
+from medassay.cli import place
 from medassay.cli.output import out
 
 
@@ -12,7 +12,7 @@ def command(
     item: str = typer.Argument(..., help="The id of the item."),
     reason: str = typer.Option(..., help="Why; it stands in every run that held the item."),
     domain: str = typer.Option("", help="Only the item of this domain."),
-    workspace: Path = typer.Option(Path(), help="Folder of runs/ and responses/."),
+    workspace: str = typer.Option(".", help="Folder or address of runs/ and responses/."),
     yes: bool = typer.Option(False, "--yes", help="Do not ask before deleting."),
 ) -> None:
     """Delete an item's text and every reply about it from runs and response store; hashes and scores stay."""
@@ -25,9 +25,12 @@ def command(
             err=True,
         )
     at = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    found = forget(item, workspace, domain=domain, reason=reason, at=at)
+    with place.changing(workspace) as folder:
+        found = forget(item, folder, domain=domain, reason=reason, at=at)
     if out.json:
         out.document({"item": item, "replies": found.replies, "runs": found.runs})
         return
     out.result(f"{found.replies} stored replies deleted; tombstones in {', '.join(found.runs)}")
-    out.say("banks, published sites and backups are yours to clean: nothing there was changed")
+    out.say(
+        "banks, published sites, backups and versions that an object store keeps are yours to clean: nothing there was changed"
+    )

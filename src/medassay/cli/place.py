@@ -21,14 +21,14 @@ def read(place: str) -> Path:
 
 
 @contextmanager
-def site(place: str) -> Iterator[Path]:
-    """Yield the folder of a site that is about to change; what changed is carried over to an address at the end."""
+def changing(place: str, *, last: str = "") -> Iterator[Path]:
+    """Yield the folder of something that is about to change; what changed is carried over to an address, one file last."""
     if "://" not in place:
         yield Path(place)
         return
-    from medassay.storage.mirror import changing
+    from medassay.storage import mirror
 
-    with changing(place, last="log.jsonl") as folder:
+    with mirror.changing(place, last=last) as folder:
         yield folder
 
 

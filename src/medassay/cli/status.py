@@ -25,7 +25,7 @@ def command(
     from medassay.storage.signature import Signer
 
     signer = None if key is None else Signer(key)
-    with place.site(site) as folder:
+    with place.changing(site, last="log.jsonl") as folder:
         set_status(
             folder, publication, state, reason=reason, following=following, signer=signer
         )

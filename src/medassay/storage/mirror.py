@@ -138,13 +138,14 @@ class Mirror:
         )
 
     def push_new(self, under: str, *, last: Iterable[str] = ()) -> None:
-        """Carry over every file below a name that the store has not in this size; some names last, in their order."""
+        """Carry over every file below a name, but those that never change and are there; some names last, in their order."""
         there = self.listed(under)
         order = list(last)
         here = [p for p in (self.folder / under).rglob("*") if p.is_file()]
         here = [p for p in here if not p.name.startswith((".", "active-", "index.sqlite"))]
         for path in sorted(here, key=lambda p: (p.name in order, p)):
-            if path.name not in order and there.get(self.name(path)) != path.stat().st_size:
+            known = _is_final(path.name) and there.get(self.name(path)) == path.stat().st_size
+            if path.name not in order and not known:
                 self.push(path)
         for name in order:
             if (self.folder / under / name).is_file():
@@ -344,8 +345,10 @@ def here(place: str | Path) -> Path:
 
 
 @contextmanager
-def changing(address: str, *, last: str) -> Iterator[Path]:
-    """Yield the folder of what is at an address, and carry over what was changed there, one file last.
+def changing(address: str, *, last: str = "") -> Iterator[Path]:
+    """Yield the folder of what is at an address, and carry over what was changed or removed there, one file last.
+
+    Where there is such a file, the folder holds nothing else than the address: what an attempt left that failed is removed first.
 
     Raises
     ------
@@ -354,25 +357,35 @@ def changing(address: str, *, last: str) -> Iterator[Path]:
     """
     mirror = Mirror(address)
     mirror.pull()
-    before = {path: _state(path) for path in mirror.folder.rglob("*") if path.is_file()}
-    seen = mirror.contents(last)
+    seen: dict[str, bytes] = {}
+    if last:
+        seen, there = mirror.contents(last), mirror.listed()
+        for path in _states(mirror.folder):
+            if mirror.name(path) not in there:
+                path.chmod(0o644)
+                path.unlink()
+    before = _states(mirror.folder)
     yield mirror.folder
-    if mirror.contents(last) != seen:
+    if last and mirror.contents(last) != seen:
         raise InputError(
             f"{address}: {last} was changed by somebody else meanwhile; nothing was carried over, do it again"
         )
-    changed = [
-        path
-        for path in sorted(mirror.folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(".") and before.get(path) != _state(path)
-    ]
-    for path in sorted(changed, key=lambda path: path.name == last):
+    after = _states(mirror.folder)
+    changed = [path for path, state in after.items() if before.get(path) != state]
+    for path in sorted(changed, key=lambda path: (path.name == last, path)):
         mirror.push(path)
+    for path in before.keys() - after.keys():
+        mirror.remove(mirror.name(path))
 
 
-def _state(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+def _states(folder: Path) -> dict[Path, tuple[int, int]]:
+    """Return file → what changes when it is written, for what belongs to the address."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.name.startswith((".", "index.sqlite")):
+            told = path.stat()
+            found[path] = told.st_size, told.st_mtime_ns
+    return found
 
 
 def _filesystem(address: str) -> tuple[Any, str]:
@@ -390,8 +403,8 @@ def _filesystem(address: str) -> tuple[Any, str]:
 
 
 def _is_final(name: str) -> bool:
-    """Return whether a file never changes under its name."""
-    return name.endswith(".jsonl.zst")
+    """Return whether a file never changes under its name: segments of replies, the items of a run."""
+    return name.endswith((".jsonl.zst", "items.jsonl"))
 
 
 def _passes(error: Exception) -> bool:

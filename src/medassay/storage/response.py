@@ -209,7 +209,7 @@ class ResponseStore:
                     for record in self._records(self._folder / name)
                 )
                 self._index.executemany("INSERT OR IGNORE INTO response VALUES (?, ?)", rows)
-                self._index.execute("INSERT INTO segment VALUES (?)", (name,))
+                self._index.execute("INSERT OR IGNORE INTO segment VALUES (?)", (name,))
             self._index.commit()
         except sqlite3.OperationalError as error:
             raise OSError(errno.EIO, f"responses/index.sqlite: {error}") from None

@@ -9,6 +9,7 @@ import pickle
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.coordinator import Coordinator, LostError
 from medassay.runner.engine.lease import Watch
+from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.worker import Job, Worker
 from medassay.storage.response import this_host
 
@@ -45,6 +46,10 @@ class InProcess:
             todo.progress,
             todo.stop,
             number_of=todo.number_of,
+            units={
+                n: sum(1 for _ in waiting_units(todo.stage, todo.journal, n))
+                for n in todo.stage.specs
+            },
             leases=Watch(todo.run),
             shard=self.rules.shard,
         )

@@ -1,6 +1,9 @@
 """Many workers do what one process does, whatever happens to them; the workers here share a process, Ray's do not."""
 
+import asyncio
 import json
+import threading
+import time
 from collections import Counter
 
 import pytest
@@ -8,7 +11,8 @@ from tests import makers
 
 import medassay
 from medassay import pipeline
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import IncompleteError, InputError, Interrupted
+from medassay.runner.engine import coordinator
 from medassay.runner.engine.worker import Worker
 from medassay.storage.jsonl import read_jsonl
 
@@ -131,6 +135,67 @@ def test_many_workers_stop_at_a_budget_of_calls_to_the_call(tmp_path, mock_serve
     assert sum(asked(log).values()) == 123
 
 
+def test_one_budget_holds_for_answers_and_verdicts_together(tmp_path, crew, mock_server):
+    crew()
+    tested = [makers.fake("m1", reply="Rule binds courts.")]
+    names = [judge["id"] for judge in makers.judges()]
+    for engine in ("local", "crew"):
+        plan = workspace(
+            tmp_path / engine,
+            makers.open_items(20),
+            *tested,
+            *makers.judges(),
+            task="open",
+            judges=names,
+            budget={"calls": 50},
+            engine={"shard": 4},
+        )
+        with pytest.raises(
+            IncompleteError, match="30 verdicts are missing: the budget is spent"
+        ):
+            medassay.run(plan, secrets={}, engine=engine)
+
+
+def test_ctrl_c_is_heard_before_any_worker_is_ready(tmp_path, crew, monkeypatch):
+    async def never(self):
+        await asyncio.Event().wait()
+
+    made = crew()
+    monkeypatch.setattr("tests.runner.engine.crew.Hand.ready", never)
+    plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
+
+    def interrupt():
+        while not (made and made[0].hands):
+            time.sleep(0.01)
+        made[0].todo.stop.ask()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(Interrupted, match="0 of 5 trials"):
+        medassay.run(plan, secrets={}, engine="crew")
+    thread.join()
+
+
+def test_where_no_worker_ever_comes_the_run_ends_and_says_why(tmp_path, crew, monkeypatch):
+    async def never(self):
+        await asyncio.Event().wait()
+
+    crew()
+    monkeypatch.setattr("tests.runner.engine.crew.Hand.ready", never)
+    monkeypatch.setattr(coordinator, "NOBODY_CAME", 0.5)
+    plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
+    with pytest.raises(IncompleteError, match="no worker was ready within"):
+        medassay.run(plan, secrets={}, engine="crew")
+
+
+def test_workers_that_die_again_and_again_end_the_run(tmp_path, crew, monkeypatch):
+    monkeypatch.setattr(coordinator, "_MOST_DEATHS", 3)
+    crew(workers=1, lose=lambda name, beat: True)
+    plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
+    with pytest.raises(IncompleteError, match="lost one after the other"):
+        medassay.run(plan, secrets={}, engine="crew")
+
+
 def test_failures_are_told_together_and_asked_again_by_the_same_command(tmp_path, crew):
     crew()
     items = makers.many_items(90)
@@ -195,8 +260,6 @@ def test_verdicts_are_given_by_many_as_by_one(tmp_path, crew):
 
 def test_a_worker_that_hears_nobody_begins_no_further_call(tmp_path, crew, mock_server):
     """So a run that was taken over is not asked twice by workers whose coordinator died."""
-    import asyncio
-
     log = tmp_path / "asked"
     made = crew()
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "5"), concurrency=2)

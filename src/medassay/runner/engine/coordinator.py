@@ -5,14 +5,17 @@ read from its segment, and the rest of its shards goes back to be leased anew.
 """
 
 import asyncio
+import contextlib
+import time
 from array import array
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
 from medassay.core.log import log
+from medassay.errors import IncompleteError
 from medassay.runner.asking import Asker
 from medassay.runner.budget import Amount
 from medassay.runner.engine.lease import DEAD_AFTER, Watch
@@ -24,6 +27,9 @@ from medassay.runner.progress import Progress, Stop
 from medassay.storage.journal import Journal, NumberOf
 
 _FEWEST = 16  # units of a shard near the end
+_MOST_DEATHS = 20
+_TELL_EVERY = 30.0  # seconds
+NOBODY_CAME = 900.0  # seconds: clusters that grow by themselves take minutes
 
 
 class LostError(Exception):
@@ -72,7 +78,12 @@ class _State:
 
 
 class Coordinator:
-    """One pass over a stage with many workers."""
+    """One pass over a stage with many workers.
+
+    Parameters
+    ----------
+    units : model → how many units wait to be done
+    """
 
     def __init__(  # noqa: PLR0913 -- each is a part of the run
         self,
@@ -83,6 +94,7 @@ class Coordinator:
         stop: Stop,
         *,
         number_of: NumberOf,
+        units: Mapping[str, int],
         leases: Watch,
         shard: int,
         fetch: Callable[[], None] = lambda: None,
@@ -91,22 +103,24 @@ class Coordinator:
         self._progress, self._stop, self._number_of = progress, stop, number_of
         self._leases, self._shard = leases, shard
         self._fetch = fetch  # what other machines journalled, to this one
-        self._till = Till(asker.budget)
+        self._till = Till(asker.budget, asker.purse.booked)
         self._limits = Limits(stage.specs)
         self._waiting = {n: waiting_units(stage, journal, n) for n in stage.specs}
-        self._unfinished = {n: sum(1 for _ in stage.units(n)) for n in stage.specs}
+        self._unfinished = dict(units)
         self._again: dict[str, deque[int]] = {n: deque() for n in stage.specs}
         self._states: dict[str, _State] = {}
         self._over = asyncio.Event()
         self._next = 0
         self._broken: Exception | None = None
         self._cpu: dict[str, float] = {}
+        self._deaths = 0  # since something was last journalled
 
     async def run(self, crew: Crew) -> None:
         """Lease until every unit is done, failed or out of budget, or until a stop is asked for."""
         while True:
             self._over.clear()
             leading = [asyncio.create_task(self._lead(hand, crew)) for hand in crew.start()]
+            leading.append(asyncio.create_task(self._guard()))
             try:
                 await asyncio.wait(leading, return_when=asyncio.FIRST_EXCEPTION)
                 self._over.set()  # where one failed for good, the others finish what is under way
@@ -114,12 +128,38 @@ class Coordinator:
             finally:
                 for task in leading:
                     task.cancel()
+                self._asker.purse.booked = self._till.spent
             await asyncio.to_thread(self._fetch)
             for error in (*found, self._broken):
                 if isinstance(error, BaseException):
                     raise error
             if self._is_over():  # not where the last worker was lost when the others had left
                 return
+
+    async def _guard(self) -> None:
+        """Hear a stop while no worker is ready yet, and give up where none ever is.
+
+        Raises
+        ------
+        IncompleteError
+            When units wait for workers that do not come.
+        """
+        began = told = time.monotonic()
+        while not self._over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), 0.25)
+            if self._stop.soon and self._is_over():
+                self._over.set()
+            if self._states:
+                began = told = time.monotonic()
+            elif time.monotonic() - told > _TELL_EVERY:
+                told = time.monotonic()
+                log.warn("waiting_for_workers", seconds=round(told - began))
+            if time.monotonic() - began > NOBODY_CAME:
+                raise IncompleteError(
+                    f"no worker was ready within {NOBODY_CAME:.0f} s: each takes one processor, a replica its gpus too; "
+                    "`ray status` shows what the cluster has; the same command resumes"
+                )
 
     async def _lead(self, hand: Hand, crew: Crew) -> None:
         """Lead one worker, and whoever takes its place, to the end."""
@@ -141,6 +181,12 @@ class Coordinator:
                 await self._lost(hand)
                 if self._over.is_set():
                     return
+                self._deaths += 1
+                if self._deaths > _MOST_DEATHS:
+                    raise IncompleteError(
+                        f"{self._deaths} workers were lost one after the other without an answer (last: {error}); "
+                        "their logs are Ray's; the same command resumes"
+                    ) from None
                 hand = crew.replace(hand)
 
     async def _until_over(self, work: Awaitable[None]) -> bool:
@@ -227,6 +273,7 @@ class Coordinator:
         state = self._states[hand.name]
         for noted in report.noted:
             self._journal.note(noted)
+            self._deaths = 0
             state.read_to = noted.offsets[-1] + noted.lengths[-1]
         for (model, domain, outcome), times in report.advanced.items():
             self._progress.advance(model, domain, outcome, times)

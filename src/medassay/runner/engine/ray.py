@@ -90,6 +90,7 @@ class Ray:
             todo.progress,
             todo.stop,
             number_of=todo.number_of,
+            units=units,
             leases=Watch(todo.run),
             fetch=lambda: None if mirror is None else mirror.pull(f"{run}/{job.journal}"),
             shard=self._rules.shard,
@@ -203,12 +204,21 @@ def parted(
     ----------
     units : model → units to do; a model without any gets no worker
     resources : what the cluster has, as Ray tells: `CPU`, `GPU`
+
+    Raises
+    ------
+    InputError
+        When a replica wants more devices than there are.
     """
     wanted = {name: spec for name, spec in specs.items() if units[name]}
-    pools = []
+    pools, there = [], resources.get("GPU", 0.0)
     for name, spec in wanted.items():
         if spec.in_process:
-            gpus = spec.gpus if spec.device != "cpu" and resources.get("GPU", 0) else 0
+            gpus = spec.gpus if spec.device != "cpu" and there else 0
+            if gpus > there:
+                raise InputError(
+                    f"model '{name}' wants {gpus:g} GPUs a replica, the cluster has {there:g}; lower 'gpus' in its entry"
+                )
             pools.append(Pool(frozenset([name]), rules.replicas.get(name, 1), gpus))
     others = frozenset(n for n, spec in wanted.items() if not spec.in_process)
     if others:

@@ -14,19 +14,21 @@ _ENDLESS = 2**62
 
 
 class Till:
-    """Parts a budget among workers so that together they never pass it.
+    """Parts a budget among workers so that together they never pass it; `before` was spent by then.
 
     A worker may book up to its cap without asking. What it may still book is its reserve; reserves
     shrink as the budget runs out and go to whoever needs more. A worker that is lost has spent its cap.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, before: Amount = Amount()) -> None:  # noqa: B008 -- frozen
+        self._before = before
         self._bounded = bounded(budget)
         self._whole = Amount(
             _ENDLESS if budget.calls is None else budget.calls,
             _ENDLESS if budget.tokens is None else budget.tokens,
             float(_ENDLESS) if budget.money is None else budget.money + 1e-12,
         )
+        self._whole -= before
         self._booked: dict[str, Amount] = {}
         self._caps: dict[str, Amount] = {}
 
@@ -65,6 +67,11 @@ class Till:
     def _spare(self, worker: str) -> Amount:
         others = (cap for name, cap in self._caps.items() if name != worker)
         return self._whole - sum(others, Amount())
+
+    @property
+    def spent(self) -> Amount:
+        """Return what was booked in all, before and by all workers."""
+        return self._before + sum(self._booked.values(), Amount())
 
     def lost(self, worker: str) -> None:
         """Count all that a lost worker was allowed as spent: nobody knows better."""
