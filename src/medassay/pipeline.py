@@ -44,13 +44,10 @@ from medassay.runner.stages import (
 )
 from medassay.solver.tools.schema import tool_schema
 from medassay.storage.journal import Journal
-from medassay.storage.mirror import carry_home, open_workspace
-from medassay.storage.response import ResponseStore, this_host
+from medassay.storage.mirror import carry_home, left_behind, open_workspace
+from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
     JOURNAL,
-    JOURNALS,
-    SEAL,
-    SUMS,
     Run,
     create_run,
     latest,
@@ -153,51 +150,61 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     stored = stored_run(runs, schedule.plan.hash, contents) if fresh else None
     fresh_of = {"fresh_of": stored.id if stored else None} if fresh else {}
     identity = run_identity(schedule, banks, bench, gauges.to_dict())
+    _, late = latest(runs, schedule.plan.hash)
+    if late is not None and left_behind(late.path):
+        tell(f"run {late.id} is sealed here; it is carried over to the object store")
+        carry_home(late.path)
+        return open_run(late.path)
     found = _open(schedule.plan.hash, {**identity, **fresh_of}, schedule.plan.name, runs)
     for bank in banks:
         register(workspace / "banks.lock", bank.version, bank.content_hash)
     spread = engine_of(engine, wanted.engine, workspace / "responses", secrets)
     await_dead(found.path, tell)
-    with (
-        lock_run(found),
-        held(found.path, f"driver-{this_host()}"),
-        ResponseStore(workspace / "responses") as store,
-    ):
-        if found.sealed:  # by another process, between finding the run and locking it
-            tidy(found)
-            return found
-        specs = {**schedule.specs, **(bench.models if bench else {})}
-        majority = schedule.majority() if knows_majority(specs) else {}
-        chats = make_chats(specs, secrets, majority)
-        asker = Asker(specs, chats, store, wanted.budget, seed=wanted.seed, fresh=fresh)
-        means = Means(asker=asker, engine=spread, watch=watch, accept_failures=accept_failures)
-        journal = Journal(found.path / JOURNAL, schedule.n_trials)
-        journal.resume(schedule.number_of)
-        if schedule.contexts is not None and journal.done < schedule.n_trials:
-            asked = (bank.items[at] for bank, at in schedule.items())
-            schedule.contexts.find(asked, base / wanted.models_file, secrets, watch)
-        portable = PortableAnswers(schedule, base / wanted.models_file, majority)
-        items = answer(found, portable, journal, means, secrets)
-        if not journal.done and asker.tally.dead.keys() >= schedule.specs.keys():
-            raise ModelError(
-                f"run {found.id}: no model answers: {'; '.join(asker.tally.dead.values())}"
+    with lock_run(found), held(found.path) as in_doubt:
+        with ResponseStore(workspace / "responses") as store:
+            if found.sealed:  # by another process, between finding the run and locking it
+                tidy(found)
+                return found
+            specs = {**schedule.specs, **(bench.models if bench else {})}
+            majority = schedule.majority() if knows_majority(specs) else {}
+            chats = make_chats(specs, secrets, majority)
+            asker = Asker(specs, chats, store, wanted.budget, seed=wanted.seed, fresh=fresh)
+            means = Means(
+                asker=asker,
+                engine=spread,
+                watch=watch,
+                accept_failures=accept_failures,
+                in_doubt=in_doubt,
             )
-        left = schedule.n_trials - journal.done
-        refuse_incomplete(found, "trials have no answer", left, asker.tally, accept_failures)
-        from medassay.runner.finish import finish, write_trials
+            journal = Journal(found.path / JOURNAL, schedule.n_trials)
+            journal.resume(schedule.number_of)
+            if schedule.contexts is not None and journal.done < schedule.n_trials:
+                asked = (bank.items[at] for bank, at in schedule.items())
+                schedule.contexts.find(asked, base / wanted.models_file, secrets, watch)
+            portable = PortableAnswers(schedule, base / wanted.models_file, majority)
+            items = answer(found, portable, journal, means, secrets)
+            if not journal.done and asker.tally.dead.keys() >= schedule.specs.keys():
+                raise ModelError(
+                    f"run {found.id}: no model answers: {'; '.join(asker.tally.dead.values())}"
+                )
+            left = schedule.n_trials - journal.done
+            refuse_incomplete(
+                found, "trials have no answer", left, asker.tally, accept_failures
+            )
+            from medassay.runner.finish import finish, write_trials
 
-        write_trials(found, schedule, journal)
-        if bench is not None:
-            judge(found, schedule.task, bench, items, means)
-        measure(found, items, gauges, workspace, watch, spread)
-        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        findings = (
-            compare_with_stored(stored, found, schedule.task, items, opened=now)
-            if stored
-            else []
-        )
-        finish(found, schedule.task, items, findings, sealed_at=now)
-    carry_home(found.path, last=(SUMS, SEAL), over=JOURNALS)
+            write_trials(found, schedule, journal)
+            if bench is not None:
+                judge(found, schedule.task, bench, items, means)
+            measure(found, items, gauges, workspace, watch, spread)
+            now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            findings = (
+                compare_with_stored(stored, found, schedule.task, items, opened=now)
+                if stored
+                else []
+            )
+            finish(found, schedule.task, items, findings, sealed_at=now)
+        carry_home(found.path)
     return open_run(found.path)
 
 
@@ -318,6 +325,8 @@ def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> 
     wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
     workspace = open_workspace(workspace or base, wanted.hash)
     schedule, _, bench = prepare(wanted, base, workspace)
+    if schedule.contexts is not None:
+        schedule.contexts.assumed = True
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
     if bench is not None:

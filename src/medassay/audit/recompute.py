@@ -7,6 +7,7 @@ that made them is this code; otherwise the report says "not recomputed: other co
 import math
 import multiprocessing
 import os
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from medassay.storage.jsonl import line_parts, read_jsonl
 from medassay.storage.merkle import Leaf, MerkleTree
 from medassay.storage.run import (
     JOURNALS,
+    LEASES,
     LOCK,
     SEAL,
     SUMS,
@@ -117,7 +119,7 @@ def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
     if (
         of_run
     ):  # what a kill just behind the seal leaves is no part of the run; `run` removes it
-        left = tuple(f"{name}/" for name in JOURNALS)
+        left = tuple(f"{name}/" for name in (*JOURNALS, LEASES))
         present = {n for n in present if n != LOCK and not n.startswith(left)}
     for name in sorted(listed.keys() | present):
         if name not in present:
@@ -199,7 +201,7 @@ def _check_content(folder: Path) -> str:
     if judged is not None and not judged.same and _is_this_code(run):
         raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
     further = further_of(items, run.manifest, task)
-    many = judged is None and len(items) * len(run.manifest["models"]) >= _MANY
+    many = _may_help() and judged is None and len(items) * len(run.manifest["models"]) >= _MANY
     checked = (
         _scores_beside(run, same_code=same_code)
         if many
@@ -289,6 +291,14 @@ def _in_order(trial: dict[str, Any], last: tuple[Any, ...], number: int) -> tupl
             f"trials.jsonl line {number}: out of order, or a trial that occurs twice"
         )
     return place
+
+
+def _may_help() -> bool:
+    """Return whether other processes may be started: from our own command, not from a script that they would run again."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    own = spec is not None and spec.name.partition(".")[0] == "medassay"
+    return own or Path(getattr(main, "__file__", "")).stem == "medassay"
 
 
 def _scores_beside(

@@ -13,18 +13,16 @@ from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker
 from medassay.runner.engine.catalog import engine_of
+from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.judging import RULE, Answers, Bench, seat
 from medassay.runner.manifest import bench_entry, judging, scorer_ids, surroundings
 from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.providing import provide
 from medassay.runner.stages import Means, Watch, judge, refuse_leaving
-from medassay.storage.mirror import carry_home, fetch_stores
+from medassay.storage.mirror import carry_home, fetch_runs, fetch_stores
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
-    JOURNALS,
-    SEAL,
-    SUMS,
     Run,
     create_run,
     latest,
@@ -89,20 +87,28 @@ def judge_run(
     }
     found = _derived(source, identity, workspace / "runs")
     spread = engine_of(engine, EngineRules(), workspace / "responses", secrets)
-    with lock_run(found), ResponseStore(workspace / "responses") as store:
-        from medassay.runner.finish import copy_answers, finish, write_scores
+    await_dead(found.path, lambda line: None)
+    with lock_run(found), held(found.path) as in_doubt:
+        with ResponseStore(workspace / "responses") as store:
+            from medassay.runner.finish import copy_answers, finish, write_scores
 
-        copy_answers(source, found)
-        items = RunItems(found.path, found.manifest["domains"])
-        write_scores(found, wanted, items)
-        asked = {n: spec for n, spec in bench.models.items() if spec is not RULE}
-        chats = {n: provide(spec, secrets) for n, spec in asked.items()}
-        asker = Asker(bench.models, chats, store, Budget(), seed=bench.seed)
-        means = Means(asker=asker, engine=spread, watch=watch, accept_failures=accept_failures)
-        judge(found, wanted, bench, items, means)
-        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        finish(found, wanted, items, [], sealed_at=now)
-    carry_home(found.path, last=(SUMS, SEAL), over=JOURNALS)
+            copy_answers(source, found)
+            items = RunItems(found.path, found.manifest["domains"])
+            write_scores(found, wanted, items, spread)
+            asked = {n: spec for n, spec in bench.models.items() if spec is not RULE}
+            chats = {n: provide(spec, secrets) for n, spec in asked.items()}
+            asker = Asker(bench.models, chats, store, Budget(), seed=bench.seed)
+            means = Means(
+                asker=asker,
+                engine=spread,
+                watch=watch,
+                accept_failures=accept_failures,
+                in_doubt=in_doubt,
+            )
+            judge(found, wanted, bench, items, means)
+            now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            finish(found, wanted, items, [], sealed_at=now)
+        carry_home(found.path)
     return open_run(found.path)
 
 
@@ -202,7 +208,8 @@ def rescore(
     identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
     found = _derived(source, identity, workspace / "runs")
     spread = engine_of(engine, EngineRules(), workspace / "responses", {})
-    with lock_run(found):
+    await_dead(found.path, lambda line: None)
+    with lock_run(found), held(found.path):
         from medassay.runner.finish import copy_answers, finish, rescore_verdicts, write_scores
 
         copy_answers(source, found)
@@ -213,13 +220,14 @@ def rescore(
         measure(found, items, gauges, workspace, None, spread)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finish(found, task, items, [], sealed_at=now)
-    carry_home(found.path, last=(SUMS, SEAL), over=JOURNALS)
+        carry_home(found.path)
     return open_run(found.path)
 
 
 def _derived(source: Run, identity: dict[str, Any], runs: Path) -> Run:
     """Return the unfinished run made from `source` in this way, or a new one."""
     name = f"{source.id}-{short_hash(identity)}"
+    fetch_runs(runs.parent, source.id)
     counter, last = latest(runs, name)
     if last is not None and not last.sealed:
         return last

@@ -38,6 +38,9 @@ class Contexts:
         self.index: Index | None = None
         self.described: dict[str, Any] = {}
         self._wanted = plan.retrieval
+        self.assumed = (
+            False  # whether as much as may be found stands for what was not searched for
+        )
         if plan.retrieval is not None:
             self.index = Index(base / plan.retrieval.index)
             self.described = describe(self.index, plan.retrieval)
@@ -45,8 +48,9 @@ class Contexts:
             self._known = MeasureStore(workspace / "retrieved", name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let another process open the same index; what was found lies in the workspace."""
-        return Contexts, self._made_with
+        """Let another process open the same index; what was found travels along."""
+        found = {} if self.index is None else {"_known": self._known}
+        return Contexts, self._made_with, found
 
     def check(self, items: Iterable[Item]) -> None:
         """Refuse items that lack what a setting shows, before anything is asked.
@@ -153,7 +157,11 @@ class Contexts:
 
     def _passages(self, item: Item) -> Given:
         index, numbers = self._searched(), self._known.get(_key(self._query(item)))
-        if numbers is None:  # only a preview asks before `find`: as much as there may be
+        if numbers is None and not self.assumed:
+            raise IntegrityError(
+                f"retrieved/: nothing was found for item '{item.id}'; run the plan again, it is searched for"
+            )
+        if numbers is None:  # a preview asks before `find`: as much as there may be
             return Given(passages=("x" * index.described["size"],) * self._rules.k)
         places = [int(number) for number in numbers if number is not None]
         if any(not 0 <= place < index.n for place in places):

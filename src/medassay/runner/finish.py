@@ -137,18 +137,22 @@ def _reread_all(
 
 def write_scores(run: Run, task: Task, items: RunItems, engine: Engine | None = None) -> None:
     """Score the trials of a run whose answers came without scores."""
-    with _rewrite(run.path / "scores.jsonl") as scores:
-        if engine is None or not engine.needs_items:
+    if engine is None or not engine.needs_items:
+        with _rewrite(run.path / "scores.jsonl") as scores:
             for _, score in score_trials(run.path, items, task):
                 scores.write(canonical(score) + b"\n")
-            return
-        mirror = mirror_of(run.path)
-        if mirror is not None:
-            mirror.push_new(mirror.name(run.path))
-        place = str(run.path.resolve()) if mirror is None else mirror.called(run.path)
+        return
+    mirror = mirror_of(run.path)
+    if mirror is not None:
+        mirror.push_new(mirror.name(run.path))
+    place = str(run.path.resolve()) if mirror is None else mirror.called(run.path)
+    part = run.path / "scores.jsonl.part"
+    with part.open("wb") as scores:
+        task_of_parts = ScoringParts(place, run.manifest["domains"], task)
         parts = line_parts(run.path / "trials.jsonl", _PART)
-        for lines in engine.spread(ScoringParts(place, run.manifest["domains"], task), parts):
+        for lines in engine.spread(task_of_parts, parts):
             scores.write(lines)
+    part.replace(run.path / "scores.jsonl")
 
 
 class ScoringParts:

@@ -46,6 +46,7 @@ class Gate:
         self._halved_at = -1e9
         self._succeeded = self._overloads = 0
         self._rate = 0.0
+        self._tokens: AsyncLimiter | None = None
         self._set_rate(1.0)
 
     def _set_rate(self, part: float) -> None:
@@ -56,7 +57,9 @@ class Gate:
         # One at a time, evenly spread: a rate below one a minute is legitimate too.
         self._requests = AsyncLimiter(1, 60 / (per_minute * part)) if per_minute else None
         tokens = self._spec.tokens_per_minute
-        self._tokens = AsyncLimiter(tokens * part, 60) if tokens else None
+        before, self._tokens = self._tokens, AsyncLimiter(tokens * part, 60) if tokens else None
+        if before is not None and self._tokens is not None:  # what was used up stays used up
+            self._tokens._level = before._level * self._tokens.max_rate / before.max_rate
 
     async def enter(self, tokens: int) -> None:
         """Wait until one more request of about that many tokens may start."""
@@ -94,7 +97,7 @@ class Gate:
         now = asyncio.get_running_loop().time()
         self._overloads += overload
         if overload and now - self._halved_at > 1.0:
-            self.limit, self._halved_at = max(1.0, self.limit / 2), now
+            self.limit, self._halved_at = min(self._most, max(1.0, self.limit / 2)), now
             log.warn("overload", models=[self._spec.id], limit=int(self.limit))
         if retry_after:
             self._open_at = max(self._open_at, now + retry_after)

@@ -48,6 +48,7 @@ class Means:
     engine: Engine
     watch: Watch | None = None
     accept_failures: bool = False
+    in_doubt: Callable[[], bool] = lambda: False
 
 
 def answer(
@@ -71,7 +72,15 @@ def answer(
     with _watching(means.watch, "trials", sizes, done) as progress:
         stage = Answering(schedule, asker, journal, progress, looking=looking)
         work = Pass(
-            stage, portable, journal, asker, progress, stop, run.path, schedule.number_of
+            stage,
+            portable,
+            journal,
+            asker,
+            progress,
+            stop,
+            run.path,
+            schedule.number_of,
+            means.in_doubt,
         )
         try:
             with ThreadPoolExecutor(max_workers=1) as aside:
@@ -96,6 +105,7 @@ def _work(run: Run, what: str, means: Means, todo: Pass) -> None:
             means.engine.work(todo)
         else:  # replies before what is said of them
             mirror.push_new(mirror.name(run.path))
+            mirror.catch_up(mirror.name(todo.journal.folder))
             with mirror.following(lambda: means.asker.growing, lambda: todo.journal.growing):
                 means.engine.work(todo)
     finally:
@@ -150,7 +160,17 @@ def _give(docket: Docket, means: Means) -> Journal:
     with _watching(means.watch, docket.name, sizes, done) as progress:
         stage = Judging(docket, asker, journal, progress)
         portable = PortableVerdicts.of(docket)
-        work = Pass(stage, portable, journal, asker, progress, stop, run.path, docket.place_of)
+        work = Pass(
+            stage,
+            portable,
+            journal,
+            asker,
+            progress,
+            stop,
+            run.path,
+            docket.place_of,
+            means.in_doubt,
+        )
         try:
             _work(run, docket.name, means, work)
         finally:

@@ -7,11 +7,13 @@ sealing copies bytes and writes nothing anew. A torn last line is dropped, its r
 A process that only writes holds a `Segment`; a `Journal` also knows where every line lies.
 """
 
+import errno
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Protocol
 
 import msgspec
@@ -87,11 +89,23 @@ class Segment:
             self._file = os.open(self.path, flags, 0o644)
         parts = (_SCORE, score, _TIMING, canonical(timing), _RECORD, record, b"}\n")
         line = b"".join(parts)
-        if os.write(self._file, line) != len(line):
-            raise OSError(28, "the disk took only part of a line; free some space and resume")
+        try:
+            if os.write(self._file, line) != len(line):
+                raise OSError(
+                    errno.ENOSPC,
+                    "the disk took only part of a line; free some space and resume",
+                )
+        except OSError:  # others may still write: nothing may stand before them that is no line
+            os.ftruncate(self._file, self._offset)
+            raise
         offset = self._offset
         self._offset += len(line)
         return offset, len(line)
+
+    @property
+    def end(self) -> int:
+        """Return how many bytes were written."""
+        return self._offset
 
     def sync(self) -> None:
         """Ask the operating system to bring everything written so far to the disk."""
@@ -176,9 +190,8 @@ class Journal:
     ) -> None:
         """Write one record; with number None it is kept but not done (a failure)."""
         if self._own is None:
-            names = (f"{n:05}" for n in range(len(self._segments), 10**9))
-            free = next(name for name in names if f"{name}.jsonl" not in self._places)
-            self._own = Segment(self.folder, free)
+            # Unique on every machine: what two of them wrote may meet in an object store.
+            self._own = Segment(self.folder, f"d-{token_hex(6)}")
         offset, length = self._own.write(record, score, timing)
         place = self._place(self._own.path.name)
         if number is not None:

@@ -22,9 +22,12 @@ import platformdirs
 from medassay.core.canonical import sha256_hex
 from medassay.core.log import log
 from medassay.errors import InputError, UnavailableError
+from medassay.storage.response import ResponseStore
+from medassay.storage.run import JOURNALS, LEASES, LOCK, SEAL, SUMS
 
 PATIENCE = 600.0  # seconds in which a store that does not answer is asked again
 STORES = ("responses", "measures", "retrieved")  # of a workspace
+_GROWING = ("measures/", "retrieved/")
 _MARK = ".address"
 _LONGEST_WAIT = 15.0
 _BLOCK = 1 << 23
@@ -35,6 +38,10 @@ T = TypeVar("T")
 def is_address(place: str | Path) -> bool:
     """Return whether a place is in an object store."""
     return "://" in str(place)
+
+
+class Vanished(InputError):
+    """Say that an object is not there, or not any more."""
 
 
 class Mirror:
@@ -80,20 +87,28 @@ class Mirror:
             pieces: dict[str, list[tuple[int, str, int]]] = {}
             for name, size in sorted(self.listed(under).items()):
                 whole, at, offset = name.rpartition("@")
-                if not wanted(whole if at else name) or not self._is_below(name):
+                self._refuse_above(name)
+                if not wanted(name) or _is_own(name.partition("@")[0] if at else name):
                     continue
                 if at and offset.isdigit():
                     pieces.setdefault(whole, []).append((int(offset), name, size))
-                elif self._size(name) != size or not _is_final(name):
-                    self._fetch(name)
+                elif self._wants(name, size):
+                    with suppress(Vanished):  # removed since it was listed
+                        self._fetch(name)
             for whole, parts in pieces.items():
                 self._join(whole, sorted(parts))
 
-    def _is_below(self, name: str) -> bool:
+    def _wants(self, name: str, size: int) -> bool:
+        """Return whether an object is fetched: what only grows here may hold more than the store has by now."""
+        have = self._size(name)
+        if name.startswith(_GROWING):
+            return have < size
+        return have != size or not _is_final(name)
+
+    def _refuse_above(self, name: str) -> None:
         """Refuse names that would lead out of the folder: whoever writes to the store may choose them."""
         if ".." in name.split("/") or name.startswith("/") or "\\" in name:
             raise InputError(f"{self.address}: an object is named '{name}'; remove it")
-        return True
 
     def _size(self, name: str) -> int:
         path = self.folder / name
@@ -138,11 +153,14 @@ class Mirror:
         )
 
     def push_new(self, under: str, *, last: Iterable[str] = ()) -> None:
-        """Carry over every file below a name, but those that never change and are there; some names last, in their order."""
+        """Carry over every file below a name, but those that never change and are there; some names last, in their order.
+
+        Journals, and replies that are being written, go their own way (`flush`).
+        """
         there = self.listed(under)
         order = list(last)
         here = [p for p in (self.folder / under).rglob("*") if p.is_file()]
-        here = [p for p in here if not p.name.startswith((".", "active-", "index.sqlite"))]
+        here = [p for p in here if not _is_own(self.name(p)) and not _grows(self.name(p))]
         for path in sorted(here, key=lambda p: (p.name in order, p)):
             known = _is_final(path.name) and there.get(self.name(path)) == path.stat().st_size
             if path.name not in order and not known:
@@ -155,7 +173,7 @@ class Mirror:
         """Return name → content of the objects below a name: small ones that change."""
         found = {}
         for name in self.listed(under):
-            with suppress(InputError):  # removed meanwhile
+            with suppress(Vanished):  # removed meanwhile
                 found[name] = self._patiently(
                     f"fetch {name}", partial(self._files.cat_file, f"{self._root}/{name}")
                 )
@@ -177,6 +195,17 @@ class Mirror:
         """Let `flush` carry over what a file has grown by; the file may not be there yet."""
         self._growing.append(growing)
 
+    def catch_up(self, under: str) -> None:
+        """Carry over what journals hold here that the store has not: of a process that was killed before it could."""
+        pieces = self.listed(under)
+        for path in sorted((self.folder / under).glob("*.jsonl")):
+            name, end = self.name(path), 0
+            for piece in sorted(one for one in pieces if one.startswith(f"{name}@")):
+                offset = int(piece.rpartition("@")[2])
+                end = max(end, offset + pieces[piece]) if offset <= end else end
+            self._carried[path] = end
+            self._carry(path)
+
     def flush(self) -> None:
         """Carry over what the followed files have grown by, in the order in which they are followed."""
         with self._flushing:
@@ -189,6 +218,8 @@ class Mirror:
         with path.open("rb") as file:
             file.seek(done)
             while block := file.read(_BLOCK):
+                while b"\n" not in block and (more := file.read(_BLOCK)):  # a very long line
+                    block += more
                 end = block.rfind(b"\n") + 1
                 if not end:
                     break
@@ -216,9 +247,7 @@ class Mirror:
 
         def carry() -> None:
             while not ended.wait(every):
-                with suppress(
-                    OSError
-                ):  # told as a warning; the end tries once more, and says so
+                with suppress(OSError, InputError):  # the end tries once more, and says so
                     self.flush()
 
         thread = threading.Thread(target=carry, name="medassay-mirror", daemon=True)
@@ -251,7 +280,8 @@ class Mirror:
             try:
                 return do()
             except (FileNotFoundError, PermissionError) as error:
-                raise InputError(
+                kind = Vanished if isinstance(error, FileNotFoundError) else InputError
+                raise kind(
                     f"{self.address}: cannot {what}: {_told(error)}; check the address and who may use it"
                 ) from None
             except Exception as error:  # noqa: BLE001 -- each store has errors of its own
@@ -285,8 +315,44 @@ def open_workspace(place: str | Path, plan_hash: str) -> Path:
     mirror = Mirror(str(place))
     mirror.pull("banks.lock")
     fetch_stores(mirror.folder)
-    mirror.pull("runs", wanted=lambda name: name.startswith(f"runs/{plan_hash}-"))
+    fetch_runs(mirror.folder, plan_hash)
     return mirror.folder
+
+
+def fetch_runs(workspace: Path, plan_hash: str) -> None:
+    """Fetch the runs whose names begin with a plan's hash; those stay as they are that are sealed here or at work here."""
+    if (mirror := mirror_of(workspace)) is None:
+        return
+    own = {
+        run.name
+        for run in (workspace / "runs").glob(f"{plan_hash}-*")
+        if (run / SEAL).is_file() or _is_locked(run / LOCK)
+    }
+    mirror.pull(
+        "runs",
+        wanted=lambda name: (
+            name.startswith(f"runs/{plan_hash}-") and name.split("/")[1] not in own
+        ),
+    )
+
+
+def _is_locked(lock: Path) -> bool:
+    if not lock.is_file():
+        return False
+    with lock.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def left_behind(run: Path) -> bool:
+    """Return whether a run is sealed here, and its seal did not reach the object store."""
+    mirror = mirror_of(run)
+    if mirror is None or not (run / SEAL).is_file():
+        return False
+    return f"{mirror.name(run)}/{SEAL}" not in mirror.listed(mirror.name(run))
 
 
 def fetch_stores(workspace: Path) -> None:
@@ -296,25 +362,22 @@ def fetch_stores(workspace: Path) -> None:
             mirror.pull(name)
 
 
-def carry_home(run: Path, *, last: Iterable[str], over: Iterable[str]) -> None:
-    """Carry a finished run and what it added to its workspace over, if that is in an object store.
-
-    Parameters
-    ----------
-    last : names of the files that make the run whole
-    over : names of folders of the run that it no longer needs
-    """
+def carry_home(run: Path) -> None:
+    """Carry a finished run and what it added to its workspace over, if that is in an object store; its seal last."""
     mirror = mirror_of(run)
     if mirror is None:
         return
+    mirror.pull(
+        "responses"
+    )  # pieces of whoever was cut off: taken over into a segment before they are removed
+    ResponseStore(mirror.folder / "responses").close()
     for name in STORES:
         mirror.push_new(name)
     if (mirror.folder / "banks.lock").is_file():
         mirror.push(mirror.folder / "banks.lock")
-    mirror.push_new(mirror.name(run), last=last)
-    for name in over:
-        mirror.remove(f"{mirror.name(run)}/{name}")
-    # Replies of whoever was cut off: they were taken over into segments that are there by now.
+    mirror.push_new(mirror.name(run), last=(SUMS, SEAL))
+    for name in (*JOURNALS, LEASES):
+        mirror.remove(f"{mirror.name(run)}/{name}", wanted=lambda one: "/driver-" not in one)
     mirror.remove(
         "responses",
         wanted=lambda name: (
@@ -338,9 +401,18 @@ def here(place: str | Path) -> Path:
     mirror, under = (
         (Mirror(found["workspace"]), found["run"]) if found else (Mirror(str(place)), "")
     )
-    if not mirror.listed(under):
+    there = mirror.listed(under)
+    if not there:
         raise InputError(f"{place}: nothing is there")
     mirror.pull(under)
+    if {
+        f"{under}/{SEAL}".lstrip("/"),
+        "log.jsonl",
+    } & there.keys():  # whole: nothing else belongs to it
+        for path in _states(mirror.folder / under):
+            if mirror.name(path) not in there and not _is_own(mirror.name(path)):
+                path.chmod(0o644)
+                path.unlink()
     return mirror.folder / under
 
 
@@ -405,6 +477,23 @@ def _filesystem(address: str) -> tuple[Any, str]:
 def _is_final(name: str) -> bool:
     """Return whether a file never changes under its name: segments of replies, the items of a run."""
     return name.endswith((".jsonl.zst", "items.jsonl"))
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a file belongs to this machine alone: locks, leases, indexes, what is being written."""
+    parts = name.split("/")
+    return (
+        parts[-1].startswith((".", "index.sqlite"))
+        or parts[-1].endswith((".part", ".new"))
+        or parts[-1] == "lock"
+        or "leases" in parts[:-1]
+    )
+
+
+def _grows(name: str) -> bool:
+    """Return whether a file is appended to, so that it is carried over in pieces."""
+    parts = name.split("/")
+    return parts[-1].startswith("active-") or bool(set(parts[:-1]) & set(JOURNALS))
 
 
 def _passes(error: Exception) -> bool:

@@ -79,6 +79,8 @@ class ResponseStore:
         self._index_folder.mkdir(parents=True, exist_ok=True)
         try:
             self._index = self._open_index()
+        except sqlite3.OperationalError as error:
+            raise OSError(errno.EIO, f"responses/index.sqlite: {error}") from None
         except sqlite3.DatabaseError:  # damaged: it only speeds up finding, so it is made anew
             for path in self._index_folder.glob("index.sqlite*"):
                 path.unlink()
@@ -163,20 +165,24 @@ class ResponseStore:
                 active.write_bytes(b"".join(kept))
                 self._compress(active)
                 path.unlink()
-        self._index.execute("DELETE FROM response")
-        self._index.execute("DELETE FROM segment")
+        with self._index:
+            self._index.execute("DELETE FROM response")
+            self._index.execute("DELETE FROM segment")
         self._refresh_index()
         self._index.execute("VACUUM")  # deleted rows leave the file, too
         return gone
 
     def _adopt_orphans(self) -> None:
         for path in sorted(self._folder.glob("active-*.jsonl")):
-            with path.open("r+b") as file:
+            with suppress(FileNotFoundError), path.open("r+b") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError:
                     continue  # its process is alive
-                self._compress(path)
+                if (
+                    path.exists()
+                ):  # not taken over by another process while we waited for the lock
+                    self._compress(path)
 
     def _compress(self, path: Path) -> None:
         part = path.with_suffix(".part")
@@ -196,21 +202,25 @@ class ResponseStore:
         path.unlink()
 
     def _refresh_index(self) -> None:
-        known = {name for (name,) in self._index.execute("SELECT name FROM segment")}
-        present = {path.name for path in self._folder.glob("*.jsonl.zst")}
-        if known - present:  # a segment was removed: start over
-            self._index.execute("DELETE FROM response")
-            self._index.execute("DELETE FROM segment")
-            known = set()
+        """Read new segments into the index; processes that share it take turns."""
         try:
-            for name in sorted(present - known):
-                rows = (
-                    (record.key, bytes(record.completion))
-                    for record in self._records(self._folder / name)
-                )
-                self._index.executemany("INSERT OR IGNORE INTO response VALUES (?, ?)", rows)
-                self._index.execute("INSERT OR IGNORE INTO segment VALUES (?)", (name,))
-            self._index.commit()
+            with self._index:
+                self._index.execute("BEGIN IMMEDIATE")
+                known = {name for (name,) in self._index.execute("SELECT name FROM segment")}
+                present = {path.name for path in self._folder.glob("*.jsonl.zst")}
+                if known - present:  # a segment was removed: start over
+                    self._index.execute("DELETE FROM response")
+                    self._index.execute("DELETE FROM segment")
+                    known = set()
+                for name in sorted(present - known):
+                    rows = (
+                        (record.key, bytes(record.completion))
+                        for record in self._records(self._folder / name)
+                    )
+                    self._index.executemany(
+                        "INSERT OR IGNORE INTO response VALUES (?, ?)", rows
+                    )
+                    self._index.execute("INSERT INTO segment VALUES (?)", (name,))
         except sqlite3.OperationalError as error:
             raise OSError(errno.EIO, f"responses/index.sqlite: {error}") from None
 

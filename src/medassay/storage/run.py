@@ -4,6 +4,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -28,7 +29,7 @@ RERUN = "rerun.json"  # of a fresh run: how it differs from the stored one, cell
 SALT = "salt.json"  # the secret behind the commitments to synthetic items; never published
 JOURNAL = "journal"
 LEASES = "leases"  # who holds work of it
-JOURNALS = (JOURNAL, VERDICTS, AUDIT, LEASES)  # folders that a sealed run no longer needs
+JOURNALS = (JOURNAL, VERDICTS, AUDIT)  # folders that a sealed run no longer needs
 _RUN_ID = re.compile(r"(?P<plan>[0-9a-z][0-9a-z-]*)-(?P<counter>\d+)\Z")
 
 
@@ -246,4 +247,6 @@ def tidy(run: Run) -> None:
             journal.rmdir()
     for name in sealed_names(run.path):
         (run.path / name).chmod(0o444)
+    with suppress(OSError):  # held in an object store until the run is carried over
+        (run.path / LEASES).rmdir()
     (run.path / LOCK).unlink(missing_ok=True)

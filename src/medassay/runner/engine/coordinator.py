@@ -148,7 +148,7 @@ class Coordinator:
         while not self._over.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._over.wait(), 0.25)
-            if self._stop.soon and self._is_over():
+            if self._is_over():
                 self._over.set()
             if self._states:
                 began = told = time.monotonic()
@@ -171,7 +171,9 @@ class Coordinator:
                 self._states[hand.name] = _State()
                 log.tell("worker_ready", worker=hand.name, models=sorted(hand.models))
                 await self._beats(hand)
-                self._hear(hand, await hand.leave())
+                report = await hand.leave()
+                self._till.left(hand.name, report.booked)
+                self._hear(hand, report)
                 log.tell("worker_left", worker=hand.name, cpu=round(self._cpu[hand.name], 3))
                 del self._states[hand.name]
                 return
@@ -203,7 +205,7 @@ class Coordinator:
             task.cancel()
 
     async def _beats(self, hand: Hand) -> None:
-        while not self._over.is_set():
+        while not self._over.is_set() and not self._is_needless(hand):
             orders = self._orders(hand)
             try:
                 report = await asyncio.wait_for(hand.beat(orders), DEAD_AFTER * 3)
@@ -214,6 +216,13 @@ class Coordinator:
             if self._is_over():
                 self._over.set()
 
+    def _is_needless(self, hand: Hand) -> bool:
+        """Return whether no unit of a worker's models is left, so that others may have its processor or device."""
+        held = {
+            shard.model for state in self._states.values() for shard in state.shards.values()
+        }
+        return not any(model in held or self._peek(model) for model in hand.models)
+
     def _orders(self, hand: Hand) -> Orders:
         state = self._states[hand.name]
         stop = self._stop.soon or self._asker.tally.over_budget
@@ -221,6 +230,7 @@ class Coordinator:
         working = {
             name: {shard.model for shard in one.shards.values()}
             for name, one in self._states.items()
+            if one.busy or any(one.left.values()) or name == hand.name
         }
         need = state.need
         return Orders(
@@ -242,7 +252,7 @@ class Coordinator:
             wanted = max(self._shard // 2, 3 * state.did)
             while held < wanted:
                 spec = self._stage.specs[model]
-                fair = self._open(model) // (2 * max(1, len(self._states)))
+                fair = self._unfinished[model] // (2 * max(1, len(self._states)))
                 size = min(self._shard, max(fair, _FEWEST, spec.concurrency))
                 units = self._cut(model, size)
                 if not units:
@@ -261,10 +271,6 @@ class Coordinator:
             units.append(again.popleft())
         units.extend(islice(self._waiting[model], size - len(units)))
         return units
-
-    def _open(self, model: str) -> int:
-        """Return about how many units of a model nobody holds yet."""
-        return self._unfinished[model]
 
     def _hear(self, hand: Hand, report: Report) -> None:
         if report.broken is not None:  # everyone finishes what is under way, then it is raised
@@ -304,7 +310,7 @@ class Coordinator:
         """Take back what a lost worker held, once it can no longer be at work on it."""
         self._till.lost(hand.name)
         await self._leases.gone(hand.name)
-        state = self._states.pop(hand.name, None)
+        state = self._states.get(hand.name)
         if state is None:
             return
         await asyncio.to_thread(self._fetch)
@@ -317,4 +323,5 @@ class Coordinator:
                 if not all(map(self._journal.is_done, self._stage.records(unit))):
                     self._again[shard.model].append(unit)
                     again += 1
+        del self._states[hand.name]  # not before: while it holds shards the pass is not over
         log.tell("shards_taken_back", worker=hand.name, units=again)

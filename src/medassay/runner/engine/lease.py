@@ -15,6 +15,7 @@ from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.errors import InputError
 from medassay.storage.mirror import Mirror, mirror_of
+from medassay.storage.response import this_host
 from medassay.storage.run import LEASES
 
 DEAD_AFTER = 10.0  # seconds
@@ -31,6 +32,8 @@ class Lease:
         self._mirror = mirror_of(run)
         self._beat = 0
         self._renewed = -1e9
+        self._given_up = False
+        self._turn = threading.Lock()
 
     @property
     def doubtful(self) -> bool:
@@ -39,14 +42,17 @@ class Lease:
 
     def renew(self) -> None:
         """Show once more that this worker lives."""
-        began = time.monotonic()
-        self._beat += 1
-        part = self._path.with_suffix(".part")
-        part.write_bytes(canonical({"worker": self._name, "beat": self._beat}) + b"\n")
-        part.replace(self._path)
-        if self._mirror is not None:
-            self._mirror.push(self._path)
-        self._renewed = began  # a store that took long may have shown it then
+        with self._turn:
+            if self._given_up:
+                return
+            began = time.monotonic()
+            self._beat += 1
+            part = self._path.with_suffix(".part")
+            part.write_bytes(canonical({"worker": self._name, "beat": self._beat}) + b"\n")
+            part.replace(self._path)
+            if self._mirror is not None:
+                self._mirror.push(self._path)
+            self._renewed = began  # a store that took long may have shown it then
 
     async def keep(self) -> None:
         """Renew until cancelled; a disk that refuses makes the lease doubtful, and is asked again."""
@@ -61,9 +67,13 @@ class Lease:
 
     def give_up(self) -> None:
         """Say that this worker holds nothing any more."""
-        self._path.unlink(missing_ok=True)
-        if self._mirror is not None:
-            self._mirror.remove(self._mirror.name(self._path))
+        with self._turn:
+            self._given_up = True
+            self._path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._path.parent.rmdir()
+            if self._mirror is not None:
+                self._mirror.remove(self._mirror.name(self._path))
 
 
 class Watch:
@@ -136,23 +146,41 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
 
 
 @contextlib.contextmanager
-def held(run: Path, name: str) -> Iterator[None]:
-    """Hold a lease on a run in an object store, where no lock of a file keeps a second machine away."""
+def held(run: Path) -> Iterator[Callable[[], bool]]:
+    """Hold a lease on a run in an object store, where no lock of a file keeps a second machine away.
+
+    Yields what tells whether the lease is in doubt, so that no further call may begin.
+
+    Raises
+    ------
+    InputError
+        When somebody else took one at the same moment.
+    """
     if mirror_of(run) is None:
-        yield
+        yield lambda: False
         return
+    name = f"driver-{this_host()}"
     lease, ended = Lease(run, name), threading.Event()
     lease.renew()
+    if others := [
+        one for one in Watch(run).alive() if one.startswith("driver-") and one != name
+    ]:
+        lease.give_up()
+        raise InputError(
+            f"run {run.name}: another process is working on it (lease '{others[0]}'); wait for it"
+        )
 
     def keep() -> None:
         while not ended.wait(_RENEW_EVERY):
-            with contextlib.suppress(OSError):
+            try:
                 lease.renew()
+            except (OSError, InputError) as error:
+                log.warn("lease_not_renewed", worker=name, why=str(error))
 
     thread = threading.Thread(target=keep, name="medassay-lease", daemon=True)
     thread.start()
     try:
-        yield
+        yield lambda: lease.doubtful
     finally:
         ended.set()
         thread.join()

@@ -6,10 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from medassay.core.model import ModelSpec
-from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.stage import Pass, R, Stage, T
-from medassay.runner.progress import Stop
 from medassay.storage.journal import Journal, Writing
 
 _SYNC_EVERY = 1.0  # seconds
@@ -36,18 +34,19 @@ async def _work(todo: Pass) -> None:
             for name, spec in stage.specs.items():
                 waiting = waiting_units(stage, journal, name)
                 for _ in range(spec.concurrency):
-                    group.create_task(_ask(stage, spec, waiting, todo.asker, todo.stop))
+                    group.create_task(_ask(todo, spec, waiting))
     finally:
         await stage.close()
 
 
-async def _ask(
-    stage: Stage, spec: ModelSpec, units: Iterator[int], asker: Asker, stop: Stop
-) -> None:
+async def _ask(todo: Pass, spec: ModelSpec, units: Iterator[int]) -> None:
+    stop, asker = todo.stop, todo.asker
     for done, unit in enumerate(units, 1):
+        while todo.in_doubt() and not stop.soon:
+            await asyncio.sleep(0.1)
         if stop.soon or asker.tally.over_budget:
             return
-        await stage.do(spec, unit)
+        await todo.stage.do(spec, unit)
         if done % 64 == 0:  # replays never wait; let others have their turn
             await asyncio.sleep(0)
 

@@ -31,6 +31,7 @@ class Till:
         self._whole -= before
         self._booked: dict[str, Amount] = {}
         self._caps: dict[str, Amount] = {}
+        self._waiting: dict[str, None] = {}  # whose need was not covered yet, in their order
 
     def cap(self, worker: str, need: Amount | None, workers: int) -> Amount | None:
         """Return up to what a worker may book from now on, None where nothing is bounded."""
@@ -38,14 +39,18 @@ class Till:
             return None
         booked = self._booked.get(worker, Amount())
         spare = self._spare(worker) - booked
-        parts = 2 * max(1, workers)
-        reserve = Amount(spare.calls // parts, spare.tokens // parts, spare.money / parts)
-        if need is not None and _covers(spare, need):
-            reserve = Amount(
-                max(reserve.calls, need.calls),
-                max(reserve.tokens, need.tokens),
-                max(reserve.money, need.money),
-            )
+        first = next(iter(self._waiting), worker)
+        if need is not None and _covers(spare, need) and worker == first:
+            self._waiting.pop(worker, None)
+            reserve = need
+        elif need is not None:
+            self._waiting[worker] = None
+            reserve = Amount()
+        elif self._waiting:  # whoever waits gets what others do not use
+            reserve = Amount()
+        else:
+            parts = 2 * max(1, workers)
+            reserve = Amount(spare.calls // parts, spare.tokens // parts, spare.money / parts)
         cap = booked + reserve
         # Until the worker has heard of a lower cap it may book up to the old one.
         old = self._caps.get(worker, Amount())
@@ -75,8 +80,15 @@ class Till:
 
     def lost(self, worker: str) -> None:
         """Count all that a lost worker was allowed as spent: nobody knows better."""
+        self._waiting.pop(worker, None)
         if worker in self._caps:
             self._booked[worker] = self._caps[worker]
+
+    def left(self, worker: str, booked: Amount) -> None:
+        """Take back the reserve of a worker that has ended."""
+        self._waiting.pop(worker, None)
+        if worker in self._caps:
+            self._booked[worker] = self._caps[worker] = booked
 
 
 def _covers(amount: Amount, need: Amount) -> bool:

@@ -74,6 +74,7 @@ class Pass:
     ----------
     run : the folder of the run
     number_of : gives the number of a journalled record, None if it is not wanted
+    in_doubt : whether somebody else may have taken the run over, so that no further call may begin
     """
 
     stage: Stage
@@ -84,6 +85,7 @@ class Pass:
     stop: Stop
     run: Path
     number_of: NumberOf
+    in_doubt: Callable[[], bool] = lambda: False
 
 
 class Engine(Protocol):

@@ -15,16 +15,18 @@ from medassay.core.log import log
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.trial import Prompt
-from medassay.errors import InputError
+from medassay.errors import InputError, MedassayError
 from medassay.runner.asking import Asker, Tally
 from medassay.runner.budget import Amount, Purse, most_of
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
 from medassay.runner.engine.orders import Orders, Report, Shard
 from medassay.runner.engine.stage import Portable, Stage
+from medassay.runner.gate import Share
 from medassay.runner.providing import make_chats
 from medassay.storage.journal import Noted, Segment
 from medassay.storage.mirror import Mirror
 from medassay.storage.response import ResponseStore, index_of, this_host
+from medassay.storage.run import JOURNALS
 
 BEAT = 0.5  # seconds that a beat waits for something to report
 
@@ -67,6 +69,11 @@ class Allotment(Purse):
         self._told.set()
         self._told = asyncio.Event()
 
+    def end(self) -> None:
+        """Give no more: who waits hears that the budget is spent."""
+        self._spent = True
+        self._told.set()
+
     async def book(self, spec: ModelSpec, prompt: Prompt) -> Amount | None:
         """Return what was booked; None once the budget of all workers is spent."""
         while (booked := await super().book(spec, prompt)) is None and not self._spent:
@@ -100,6 +107,11 @@ class Pages:
     def path(self) -> Path:
         """Return the segment."""
         return self._segment.path
+
+    @property
+    def end(self) -> int:
+        """Return how many bytes were written."""
+        return self._segment.end
 
     def new(self, safe: int | None = None) -> tuple[Noted, ...]:
         """Return what was written since the last time; only lines that end within the first `safe` bytes."""
@@ -177,7 +189,7 @@ class Worker:
         self._counting = Counting()
         self._feeds: dict[str, Feed] = {}
         self._left: dict[int, int] = {}  # shard → units not done
-        self._finished: list[int] = []
+        self._finished: list[tuple[int, int]] = []  # end of its records in the segment, shard
         self._busy = 0
         self._stop = False
         self._heard_at = time.monotonic()
@@ -225,7 +237,8 @@ class Worker:
         run, responses = job.run, job.responses
         if job.address:
             self._mirror = Mirror(job.address)
-            self._mirror.pull(str(run), wanted=lambda name: "@" not in name)
+            journals = tuple(f"{run}/{name}/" for name in JOURNALS)
+            self._mirror.pull(str(run), wanted=lambda name: not name.startswith(journals))
             self._mirror.pull(str(responses))
             run, responses = self._mirror.folder / run, self._mirror.folder / responses
         if not (run / "items.jsonl").is_file():
@@ -238,7 +251,15 @@ class Worker:
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Let no task die unheard."""
+        self._tasks.discard(task)
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self._broken = self._broken or error
+            self._stop = True
+            self._turn.set()
 
     async def beat(self, orders: Orders) -> Report:
         """Take orders, and report when something is worth it, at the latest after `BEAT` seconds."""
@@ -250,14 +271,21 @@ class Worker:
         for shard in orders.shards:
             self._take(shard)
         if orders.stop and not self._stop:
-            self._stop = True
-            for feed in self._feeds.values():
-                feed.end()
-        self._turn.clear()
+            self._halt()
         if self._broken is None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._turn.wait(), BEAT)
+        self._turn.clear()
         return self._report()
+
+    def _halt(self) -> None:
+        """Begin nothing more; whoever waits before a gate or for a budget gets through or gives up."""
+        self._stop = True
+        for feed in self._feeds.values():
+            feed.end()
+        for gate in self._asker.gates.values():
+            gate.steer(Share(most=max(1, int(gate.limit))))
+        self._purse.end()
 
     def _take(self, shard: Shard) -> None:
         if self._stop:
@@ -286,7 +314,7 @@ class Worker:
                 await self._stage.do(spec, unit)
             except Exception as error:  # noqa: BLE001 -- a full disk, say: told to the coordinator, who stops everyone
                 self._broken = self._broken or error
-                self._stop = True
+                self._halt()
                 self._turn.set()
                 return
             finally:
@@ -294,7 +322,7 @@ class Worker:
             self._left[shard.number] -= 1
             if not self._left[shard.number]:
                 del self._left[shard.number]
-                self._finished.append(shard.number)
+                self._finished.append((self._pages.end, shard.number))
                 self._turn.set()
             done += 1
             if done % 64 == 0:  # replays never wait; let others have their turn
@@ -330,7 +358,7 @@ class Worker:
         return Report(
             noted=self._pages.new(safe),
             advanced=self._counting.new(),
-            finished=tuple(self._finished_now()),
+            finished=tuple(self._finished_by(safe)),
             left={model: len(feed) for model, feed in self._feeds.items()},
             busy=self._busy,
             tally=tally,
@@ -341,15 +369,15 @@ class Worker:
             broken=self._broken,
         )
 
-    def _finished_now(self) -> list[int]:
-        found, self._finished = self._finished, []
+    def _finished_by(self, safe: int | None) -> list[int]:
+        """Return the shards that are finished, all records of which are safe."""
+        found = [number for end, number in self._finished if safe is None or end <= safe]
+        self._finished = [one for one in self._finished if one[1] not in found]
         return found
 
     async def leave(self) -> Report:
         """Finish what is under way, bring everything to the disk, free everything, and report once more."""
-        self._stop = True
-        for feed in self._feeds.values():
-            feed.end()
+        self._halt()
         while self._busy:
             await asyncio.sleep(0.01)
         for task in list(self._tasks):
@@ -361,7 +389,7 @@ class Worker:
                 await chat.close()
             self._pages.close()
             await asyncio.to_thread(self._bring_home)
-        except OSError as error:
+        except (OSError, MedassayError) as error:
             self._broken = self._broken or error
         report = self._report()
         await asyncio.to_thread(self._lease.give_up)
