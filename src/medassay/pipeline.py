@@ -44,7 +44,7 @@ from medassay.runner.stages import (
 )
 from medassay.solver.tools.schema import tool_schema
 from medassay.storage.journal import Journal
-from medassay.storage.mirror import carry_home, left_behind, open_workspace
+from medassay.storage.mirror import carry_home, fetch_runs, left_behind, open_workspace
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
     JOURNAL,
@@ -160,6 +160,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
         register(workspace / "banks.lock", bank.version, bank.content_hash)
     spread = engine_of(engine, wanted.engine, workspace / "responses", secrets)
     await_dead(found.path, tell)
+    fetch_runs(workspace, schedule.plan.hash)  # what others did until they ended
     with lock_run(found), held(found.path) as in_doubt:
         with ResponseStore(workspace / "responses") as store:
             if found.sealed:  # by another process, between finding the run and locking it

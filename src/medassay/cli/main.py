@@ -113,8 +113,8 @@ def take_global_flags(arguments: list[str]) -> list[str]:
     for argument in left:
         if argument == "--":
             kept += [argument, *left]
-        elif argument == "--log":
-            place = next(left, "")
+        elif argument == "--log" or argument.startswith("--log="):
+            place = argument.partition("=")[2] or next(left, "")
             if not place:
                 raise UsageError("--log needs a file, or - for standard error")
         elif argument in _FLAGS:
@@ -124,6 +124,7 @@ def take_global_flags(arguments: list[str]) -> list[str]:
         else:
             kept.append(argument)
     log.close()
+    log.listener = out.say
     if place:
         log.open(place)
     return kept

@@ -1,10 +1,13 @@
 """Places on the command line: folders of this machine, or addresses in an object store."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import typer
+
+from medassay.core.ledger import LEDGER
 
 ENGINE = typer.Option(
     "local", help="local: this process; ray: the workers of a Ray cluster, extra [ray]."
@@ -29,7 +32,21 @@ def changing(place: str, *, last: str = "") -> Iterator[Path]:
     from medassay.storage import mirror
 
     with mirror.changing(place, last=last) as folder:
+        if last == LEDGER:
+            _remove_unpublished(folder)
         yield folder
+
+
+def _remove_unpublished(site: Path) -> None:
+    """Remove publications of which the ledger knows nothing: carrying them over was cut off."""
+    from medassay.storage.ledger import read_ledger
+
+    known = {entry.record.get("publication") for entry in read_ledger(site)}
+    for folder in (site / "p").glob("*"):
+        if folder.name not in known:
+            for path in (folder, *folder.rglob("*")):
+                path.chmod(0o755 if path.is_dir() else 0o644)
+            shutil.rmtree(folder)
 
 
 def shown(path: Path) -> str:

@@ -6,6 +6,7 @@ import typer
 
 from medassay.cli import place
 from medassay.cli.output import out
+from medassay.core.ledger import LEDGER
 
 
 def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command line
@@ -51,7 +52,7 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     about = About(
         reason=reason, validation=validation, compact=compact, require_api=require_api
     )
-    with place.changing(to, last="log.jsonl") as folder:
+    with place.changing(to, last=LEDGER) as folder:
         page = publish(found, folder, publication=called, signer=signer, about=about)
     names = ", ".join(run.id for run in found)
     out.say(

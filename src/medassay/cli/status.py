@@ -6,6 +6,7 @@ import typer
 
 from medassay.cli import place
 from medassay.cli.output import out
+from medassay.core.ledger import LEDGER
 
 
 def command(
@@ -25,7 +26,7 @@ def command(
     from medassay.storage.signature import Signer
 
     signer = None if key is None else Signer(key)
-    with place.changing(site, last="log.jsonl") as folder:
+    with place.changing(site, last=LEDGER) as folder:
         set_status(
             folder, publication, state, reason=reason, following=following, signer=signer
         )

@@ -5,9 +5,12 @@ Events name runs, models, workers and counts; never a prompt, a reply, a secret 
 
 import os
 import sys
+import time
+from collections.abc import Callable
 from typing import Any, TextIO
 
 _STDERR = "-"
+_SAY_EVERY = 60.0  # seconds
 
 
 class Log:
@@ -16,6 +19,8 @@ class Log:
     def __init__(self) -> None:
         self._logger: Any = None
         self._file: TextIO | None = None
+        self._said: dict[str, float] = {}
+        self.listener: Callable[[str], None] = lambda line: None  # the terminal's messages
 
     def open(self, place: str) -> None:
         """Append events to a file, or write them to standard error for `-`."""
@@ -44,6 +49,13 @@ class Log:
         """Note that something happened."""
         if self._logger is not None:
             self._logger.info(event, **facts)
+
+    def say(self, line: str) -> None:
+        """Tell whoever waits at a terminal why, at most once a minute the same."""
+        now = time.monotonic()
+        if now - self._said.get(line, -1e9) > _SAY_EVERY:
+            self._said[line] = now
+            self.listener(line)
 
     def warn(self, event: str, **facts: Any) -> None:
         """Note that something happened which an operator may want to look at."""

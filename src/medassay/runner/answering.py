@@ -19,7 +19,9 @@ from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec
 from medassay.core.trial import Answer, Prompt
 from medassay.errors import Permanent, Transient
+from medassay.model.spec import load_models
 from medassay.runner.asking import Asker, Reply
+from medassay.runner.context import embedding_entry
 from medassay.runner.looking import Looked, Looking
 from medassay.runner.progress import Progress
 from medassay.runner.schedule import Cell, Schedule
@@ -142,8 +144,13 @@ class PortableAnswers:
     @property
     def secret_names(self) -> tuple[str, ...]:
         """Return the names of the keys of tools."""
-        rules = self.schedule.plan.tools
-        return () if rules is None else (rules.search_key_env, rules.pubmed_key_env)
+        rules, contexts = self.schedule.plan.tools, self.schedule.contexts
+        names = () if rules is None else (rules.search_key_env, rules.pubmed_key_env)
+        entry = embedding_entry(None if contexts is None else contexts.index)
+        if rules is None or not entry:
+            return names
+        embedder = load_models(self.models_file)[entry]
+        return (*names, embedder.api_key_env, *embedder.headers_env.values())
 
     def open(
         self,

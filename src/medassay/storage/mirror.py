@@ -6,6 +6,7 @@ replies) piece by piece, each piece an object `FILE@OFFSET` that ends with a lin
 again for some minutes; what could not be carried over stays in the folder, and the same command carries it over later.
 """
 
+import errno
 import fcntl
 import os
 import re
@@ -30,6 +31,9 @@ STORES = ("responses", "measures", "retrieved")  # of a workspace
 _GROWING = ("measures/", "retrieved/")
 _MARK = ".address"
 _LONGEST_WAIT = 15.0
+_SAY_AFTER = 5.0
+# Of this machine's disk, not of a store: they do not pass by waiting.
+_OWN_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.ENOTDIR, errno.EISDIR)
 _BLOCK = 1 << 23
 _RUN = re.compile(r"(?P<workspace>[a-z0-9+]+://.+)/(?P<run>runs/[^/]+)/?")
 T = TypeVar("T")
@@ -77,7 +81,14 @@ class Mirror:
 
         start = len(self._root) + 1
         found = self._patiently(f"list {under or 'everything'}", find)
-        return {path[start:]: int(one["size"]) for path, one in found.items()}
+        sizes = {
+            path[start:]: int(one["size"] or 0)
+            for path, one in found.items()
+            if one["type"] == "file" and not path.endswith("/")
+        }
+        # Empty objects that stand for folders, as consoles of object stores make them.
+        folders = {name.rpartition("/")[0] for name in sizes}
+        return {n: size for n, size in sizes.items() if size or n not in folders}
 
     def pull(
         self, under: str = "", *, wanted: Callable[[str], bool] = lambda name: True
@@ -286,7 +297,10 @@ class Mirror:
                 ) from None
             except Exception as error:  # noqa: BLE001 -- each store has errors of its own
                 if not _passes(error):
-                    raise OSError(5, f"{self.address}: cannot {what}: {_told(error)}") from None
+                    number = getattr(error, "errno", None) or errno.EIO
+                    raise OSError(
+                        number, f"{self.address}: cannot {what}: {_told(error)}"
+                    ) from None
                 waited = time.monotonic() - began
                 if waited > PATIENCE:
                     raise OSError(
@@ -295,6 +309,10 @@ class Mirror:
                         "everything is kept on this machine, the same command carries it over",
                     ) from None
                 log.warn("store_waits", doing=what, waited=round(waited, 1), why=_told(error))
+                if waited > _SAY_AFTER:
+                    log.say(
+                        f"{self.address}: cannot {what} ({_told(error)[:120]}); waiting, {PATIENCE / 60:.0f} minutes at most"
+                    )
                 time.sleep(wait)
                 wait = min(_LONGEST_WAIT, wait * 2)
 
@@ -471,6 +489,8 @@ def _filesystem(address: str) -> tuple[Any, str]:
         files, root = fsspec.core.url_to_fs(address)
     except (ImportError, ValueError) as error:
         raise InputError(f"{address}: not an address that can be opened: {error}") from None
+    if not str(root).strip("/"):
+        raise InputError(f"{address}: names no bucket; expected s3://bucket/place")
     return files, str(root).rstrip("/")
 
 
@@ -498,6 +518,8 @@ def _grows(name: str) -> bool:
 
 def _passes(error: Exception) -> bool:
     """Return whether a store may answer when it is asked again."""
+    if isinstance(error, OSError) and error.errno in _OWN_ERRORS:
+        return False
     cause: BaseException | None = error
     while cause is not None:
         response = getattr(cause, "response", None)

@@ -249,7 +249,7 @@ class Coordinator:
         """
         for model in sorted(hand.models):
             held = state.left.get(model, 0)
-            wanted = max(self._shard // 2, 3 * state.did)
+            wanted = max(1, self._shard // 2, 3 * state.did)
             while held < wanted:
                 spec = self._stage.specs[model]
                 fair = self._unfinished[model] // (2 * max(1, len(self._states)))

@@ -10,12 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from secrets import token_hex
 
 from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.errors import InputError
 from medassay.storage.mirror import Mirror, mirror_of
-from medassay.storage.response import this_host
 from medassay.storage.run import LEASES
 
 DEAD_AFTER = 10.0  # seconds
@@ -159,7 +159,7 @@ def held(run: Path) -> Iterator[Callable[[], bool]]:
     if mirror_of(run) is None:
         yield lambda: False
         return
-    name = f"driver-{this_host()}"
+    name = f"driver-{token_hex(6)}"
     lease, ended = Lease(run, name), threading.Event()
     lease.renew()
     if others := [

@@ -6,13 +6,22 @@ happens get replicas of their own, each with its devices.
 """
 
 import asyncio
+import contextlib
 import logging
 import math
 import os
 import secrets as random_names
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,8 +51,17 @@ class Ray:
 
     def work(self, todo: Pass) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
-        ray = connect()
-        run_async(lambda: self._lead(ray, todo), todo.stop.ask)
+        named = self._named(todo)
+        ray = connect(hidden=named)
+        run_async(lambda: self._lead(ray, todo, named), todo.stop.ask)
+
+    def _named(self, todo: Pass) -> dict[str, str]:
+        """Return the secrets that the entries and tools of a pass name."""
+        named: dict[str, str] = {}
+        for spec in todo.stage.specs.values():
+            named |= named_secrets(spec, self._secrets)
+        names = todo.portable.secret_names
+        return named | {name: self._secrets[name] for name in names if name in self._secrets}
 
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
         """Yield what a task makes of each part, in order; a part whose worker is lost is done again."""
@@ -59,7 +77,7 @@ class Ray:
         while under_way:
             yield _made(ray, under_way.popleft())
 
-    async def _lead(self, ray: Any, todo: Pass) -> None:
+    async def _lead(self, ray: Any, todo: Pass, named: Mapping[str, str]) -> None:
         asker, stage = todo.asker, todo.stage
         units = {n: sum(1 for _ in waiting_units(stage, todo.journal, n)) for n in stage.specs}
         if not any(units.values()):
@@ -79,10 +97,7 @@ class Ray:
             host=this_host(),
         )
         pools = parted(stage.specs, units, self._rules, ray.cluster_resources())
-        named: dict[str, str] = {}
-        for spec in stage.specs.values():
-            named |= named_secrets(spec, self._secrets)
-        crew = RayCrew(ray, job, pools, named | self._of_tools(todo))
+        crew = RayCrew(ray, job, pools, named)
         coordinator = Coordinator(
             stage,
             todo.journal,
@@ -99,10 +114,6 @@ class Ray:
             await coordinator.run(crew)
         finally:
             crew.end()
-
-    def _of_tools(self, todo: Pass) -> dict[str, str]:
-        names = todo.portable.secret_names
-        return {name: self._secrets[name] for name in names if name in self._secrets}
 
 
 def _do(task: Any, part: Any) -> Any:
@@ -121,8 +132,12 @@ def _made(ray: Any, reference: Any) -> Any:
         ) from None
 
 
-def connect() -> Any:
+def connect(hidden: Collection[str] = ()) -> Any:
     """Return Ray, connected to the cluster of RAY_ADDRESS, else to one that starts on this machine and ends with this process.
+
+    Parameters
+    ----------
+    hidden : names of variables that processes started here shall not inherit: secrets reach workers by calls alone
 
     Raises
     ------
@@ -148,6 +163,7 @@ def connect() -> Any:
         return ray
     _knock(address)
     here = {} if address else {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    kept = {name: os.environ.pop(name) for name in hidden if name in os.environ}
     try:
         ray.init(
             address=address or "local",
@@ -167,7 +183,18 @@ def connect() -> Any:
             f"no cluster answers at RAY_ADDRESS {address}" if address else "Ray does not start"
         )
         raise InputError(f"engine 'ray': {what}: {reason}") from None
+    finally:
+        os.environ |= kept
+    _hush()
     return ray
+
+
+def _hush() -> None:
+    """Keep what Ray says of lost nodes off the standard output, which belongs to the result; events tell of them."""
+    with contextlib.suppress(ImportError, AttributeError, KeyError):
+        from ray._private.ray_logging import global_worker_stdstream_dispatcher
+
+        global_worker_stdstream_dispatcher.handlers.clear()
 
 
 def _knock(address: str) -> None:
@@ -294,7 +321,8 @@ class RayHand:
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None  # what the worker raised itself
         except self._ray.exceptions.RayError as error:
-            raise LostError(f"{self.name}: {type(error).__name__}") from None
+            told = " ".join(str(error).split())[:200]
+            raise LostError(f"{self.name}: {type(error).__name__}: {told}") from None
 
     def end(self) -> None:
         """End the worker's process without a word."""
