@@ -15,9 +15,11 @@ from tests import makers
 
 import medassay
 from medassay.errors import InputError
+from medassay.runner.again import rescore
 from medassay.runner.engine import lease
 from medassay.storage import mirror as mirrors
 from medassay.storage.mirror import Mirror, here, mirror_of
+from medassay.storage.response import ResponseStore
 
 
 def workspace(folder, items, *models, **plan):
@@ -271,10 +273,157 @@ def test_what_a_failed_attempt_left_here_does_not_stand_in_the_way_of_the_next(m
     assert set(Mirror(address).listed()) == {"log.jsonl"}
 
 
+def test_a_second_machine_waits_for_the_first_and_takes_its_sealed_run(
+    tmp_path, machine, mock_server
+):
+    log = tmp_path / "asked"
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=4)
+    plan = workspace(tmp_path / "plan", makers.many_items(900), model)
+    address = f"{machine.bucket}/shop"
+    command = [sys.executable, "-m", "medassay", "run", plan, "--workspace", address, "--quiet"]
+    first = subprocess.Popen(
+        list(map(str, command)), env=dict(os.environ), stdout=subprocess.DEVNULL
+    )
+    while not (log.exists() and len(log.read_text().split()) > 100):
+        time.sleep(0.05)
+        assert first.poll() is None
+    machine("two")
+    with pytest.warns(UserWarning, match="may still be at work"):
+        run = medassay.run(plan, secrets={}, workspace=address)
+    assert first.wait() == 0
+    assert max(Counter(log.read_text().split()).values()) == 1
+    assert [n for n in Mirror(address).listed("runs") if n.endswith("seal.json")] == [
+        f"runs/{run.id}/seal.json"
+    ]
+    assert medassay.verify(run.path).ok
+
+
+def test_of_two_machines_that_begin_at_once_none_goes_on_beside_the_other(tmp_path, machine):
+    address = f"{machine.bucket}/shop"
+    one = Mirror(address).folder / "runs" / "r-1"
+    one.mkdir(parents=True)
+    with lease.held(one):
+        machine("two")
+        two = Mirror(address).folder / "runs" / "r-1"
+        two.mkdir(parents=True)
+        with (
+            pytest.raises(InputError, match="another process is working on it"),
+            lease.held(two),
+        ):
+            pass
+    assert Mirror(address).listed() == {}
+
+
+def test_replies_that_another_machine_is_still_writing_are_not_lost(tmp_path, machine):
+    """What lies in the store in pieces is taken over before it is removed, whoever wrote it."""
+    address = f"{machine.bucket}/shop"
+    line = {"key": "k" * 64, "model": "m", "item": "q", "completion": {"text": "paid for"}}
+    Mirror(address)._files.pipe_file(
+        f"{address}/responses/active-0123456789abcdef.jsonl@000000000000000",
+        json.dumps(line).encode() + b"\n",
+    )
+    plan = workspace(tmp_path, makers.many_items(3), makers.fake(reply="A"))
+    medassay.run(plan, secrets={}, workspace=address)
+    assert not [name for name in Mirror(address).listed("responses") if "@" in name]
+    machine("two")
+    other = Mirror(address)
+    other.pull("responses")
+    with ResponseStore(other.folder / "responses") as store:
+        assert store.get("k" * 64).text == "paid for"
+
+
+def test_a_run_whose_seal_did_not_reach_the_store_is_carried_over_by_the_same_command(
+    tmp_path, machine, monkeypatch
+):
+    plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
+    address = f"{machine.bucket}/shop"
+    real = Mirror.push
+
+    def refuse(self, path):
+        if path.name == "seal.json":
+            raise OSError(5, "the store stays away")
+        real(self, path)
+
+    monkeypatch.setattr(Mirror, "push", refuse)
+    with pytest.raises(OSError, match="stays away"):
+        medassay.run(plan, secrets={}, workspace=address)
+    monkeypatch.setattr(Mirror, "push", real)
+    with pytest.warns(UserWarning, match="carried over"):
+        run = medassay.run(plan, secrets={}, workspace=address)
+    assert run.id.endswith("-1")
+    machine("two")
+    assert medassay.verify(here(f"{address}/runs/{run.id}")).ok
+
+
+def test_a_run_scored_again_on_two_machines_is_two_runs(tmp_path, machine):
+    plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
+    address = f"{machine.bucket}/shop"
+    run = medassay.run(plan, secrets={}, workspace=address)
+    seals = []
+    for name in ("two", "three"):
+        machine(name)
+        seals.append(rescore(here(f"{address}/runs/{run.id}")).id)
+    assert len(set(seals)) == 2
+    machine("four")
+    for name in (run.id, *seals):
+        assert medassay.verify(here(f"{address}/runs/{name}")).ok
+
+
+def test_a_publication_that_was_cut_off_on_its_way_is_published_by_the_same_command(
+    tmp_path, machine, cli, monkeypatch
+):
+    plan = workspace(tmp_path, makers.many_items(4), makers.fake(reply="A"))
+    run = medassay.run(plan, secrets={})
+    address = f"{machine.bucket}/site"
+    real = Mirror.push
+
+    def cut(self, path):
+        if path.name == "log.jsonl":
+            raise KeyboardInterrupt
+        real(self, path)
+
+    monkeypatch.setattr(Mirror, "push", cut)
+    assert cli("publish", run.path, "--to", address)[0] == 130
+    monkeypatch.setattr(Mirror, "push", real)
+    code, _, errors = cli("publish", run.path, "--to", address)
+    assert code == 0, errors
+    machine("two")
+    assert cli("verify", address)[0] == 0
+    # A file that is gone from the store is missed on the machine that has seen it, too.
+    gone = f"{address}/p/{run.id}/data/run/trials.jsonl"
+    Mirror(address)._files.rm(gone)
+    assert cli("verify", address)[0] == 6
+
+
+def test_what_stands_for_a_folder_in_a_bucket_is_no_file(tmp_path, machine):
+    address = f"{machine.bucket}/shop"
+    files = Mirror(address)._files
+    for name in ("runs/", "responses/", "runs/x/"):
+        files.call_s3("put_object", Bucket=machine.bucket[5:], Key=f"shop/{name}", Body=b"")
+    plan = workspace(tmp_path, makers.many_items(3), makers.fake(reply="A"))
+    assert medassay.run(plan, secrets={}, workspace=address).sealed
+
+
+def test_the_longest_line_is_carried_over_too(machine, monkeypatch):
+    monkeypatch.setattr(mirrors, "_BLOCK", 16)
+    mirror = Mirror(f"{machine.bucket}/shop")
+    path = mirror.folder / "journal" / "x.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"short\n" + b"l" * 100 + b"\nshort\ntorn")
+    mirror.follow(lambda: path)
+    mirror.flush()
+    assert mirror.carried(path) == 113
+    machine("two")
+    other = Mirror(f"{machine.bucket}/shop")
+    other.pull()
+    assert (other.folder / "journal" / "x.jsonl").read_bytes() == path.read_bytes()[:113]
+
+
 def test_an_address_that_is_wrong_is_told_in_one_line(tmp_path, machine, cli):
     plan = workspace(tmp_path, makers.many_items(3), makers.fake(reply="A"))
     for place, told in (
         ("s3://no-such-bucket-here/x", "check the address"),
+        ("s3://", "names no bucket"),
         ("nowhere://x/y", "not an address that can be opened"),
     ):
         code, _, errors = cli("run", plan, "--workspace", place)

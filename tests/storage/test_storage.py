@@ -1,3 +1,5 @@
+import json
+import multiprocessing
 import os
 import tempfile
 from hashlib import sha256
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from medassay.core.canonical import canonical
 from medassay.core.trial import Completion, Usage
 from medassay.errors import InputError, IntegrityError
-from medassay.storage.journal import Journal, Line
+from medassay.storage.journal import Journal, Line, Segment
 from medassay.storage.merkle import MerkleTree, inclusion_proof, proves
 from medassay.storage.response import (
     ResponseStore,
@@ -207,3 +209,39 @@ def test_a_damaged_index_is_made_anew_and_a_damaged_segment_named(tmp_path):
         path.unlink()
     with pytest.raises(IntegrityError, match=segment.name):
         ResponseStore(tmp_path)
+
+
+def test_a_disk_that_takes_part_of_a_line_leaves_no_line_torn_before_others(
+    tmp_path, monkeypatch
+):
+    segment = Segment(tmp_path, "one")
+    segment.write(b'{"n":1}', b"null", {})
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: real(file, data[: len(data) // 2]))
+    with pytest.raises(OSError, match="only part of a line"):
+        segment.write(b'{"n":2}', b"null", {})
+    monkeypatch.setattr(os, "write", real)
+    offset, length = segment.write(b'{"n":3}', b"null", {})
+    segment.close()
+    lines = segment.path.read_bytes().splitlines(keepends=True)
+    assert [json.loads(line)["record"]["n"] for line in lines] == [1, 3]
+    assert segment.path.read_bytes()[offset : offset + length] == lines[1]
+
+
+def _open_and_close(folder, number):
+    for turn in range(5):
+        with ResponseStore(folder) as store:
+            store.put(f"k{number}-{turn}", Completion(text="x"), {})
+
+
+def test_many_processes_open_and_close_one_store_at_once(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_open_and_close, args=(tmp_path, n)) for n in range(4)]
+    for one in workers:
+        one.start()
+    for one in workers:
+        one.join()
+    assert [one.exitcode for one in workers] == [0, 0, 0, 0]
+    with ResponseStore(tmp_path) as store:
+        found = [store.get(f"k{n}-{turn}") for n in range(4) for turn in range(5)]
+    assert None not in found

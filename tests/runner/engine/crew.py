@@ -5,12 +5,14 @@ import contextlib
 import itertools
 import os
 import pickle
+from pathlib import Path
 
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.coordinator import Coordinator, LostError
 from medassay.runner.engine.lease import Watch
 from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.worker import Job, Worker
+from medassay.storage.mirror import mirror_of
 from medassay.storage.response import this_host
 
 _names = itertools.count()
@@ -28,12 +30,16 @@ class InProcess:
 
     def work(self, todo):
         self.todo = todo
+        mirror = mirror_of(todo.run)
+        run, responses = todo.run.resolve(), self.responses
+        if mirror is not None:
+            run, responses = Path(mirror.name(todo.run)), Path(mirror.name(self.responses))
         job = Job(
             portable=todo.portable,
-            run=todo.run.resolve(),
+            run=run,
             journal=todo.journal.folder.name,
-            responses=self.responses,
-            address="",
+            responses=responses,
+            address="" if mirror is None else mirror.address,
             seed=todo.asker.seed,
             fresh=todo.asker.fresh,
             host=this_host(),
@@ -51,6 +57,7 @@ class InProcess:
                 for n in todo.stage.specs
             },
             leases=Watch(todo.run),
+            fetch=lambda: None if mirror is None else mirror.pull(f"{run}/{job.journal}"),
             shard=self.rules.shard,
         )
         run_async(lambda: self.lead(coordinator), todo.stop.ask)

@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 from tests import makers
+from tests.runner.engine.crew import Hand
 
 import medassay
 from medassay import pipeline
@@ -133,6 +134,103 @@ def test_many_workers_stop_at_a_budget_of_calls_to_the_call(tmp_path, mock_serve
     with pytest.raises(IncompleteError, match="the budget is spent"):
         medassay.run(plan, secrets={}, engine="crew")
     assert sum(asked(log).values()) == 123
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("budget", [{"calls": 50}, {"tokens": 6000}])
+def test_a_budget_ends_a_run_of_more_workers_than_the_endpoint_bears(
+    tmp_path, crew, mock_server, workers, budget
+):
+    """A worker whose share of an endpoint is nothing still ends, and reserves go to whoever needs more."""
+    crew(workers=workers)
+    model = makers.endpoint(mock_server(), concurrency=2, max_tokens=400)
+    plan = workspace(
+        tmp_path, makers.many_items(300), model, budget=budget, engine={"shard": 20}
+    )
+    with pytest.raises(IncompleteError, match="the budget is spent"):
+        medassay.run(plan, secrets={}, engine="crew")
+    assert not list((tmp_path / "runs").glob("*/leases/*"))
+
+
+def test_ctrl_c_ends_workers_that_may_not_ask(tmp_path, crew, mock_server):
+    log = tmp_path / "asked"
+    made = crew(workers=3)
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "5"), concurrency=1)
+    plan = workspace(tmp_path, makers.many_items(400), model, engine={"shard": 50})
+
+    def interrupt():
+        while not (log.exists() and len(log.read_text().split()) > 20):
+            time.sleep(0.01)
+        made[0].todo.stop.ask()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(Interrupted, match="of 400 trials are answered and kept"):
+        medassay.run(plan, secrets={}, engine="crew")
+    thread.join()
+    assert not list((tmp_path / "runs").glob("*/leases/*"))
+    medassay.run(plan, secrets={})
+    assert max(asked(log).values()) == 1
+
+
+@pytest.mark.parametrize("shard", [1, 2])
+def test_the_smallest_shards_are_given_out_too(tmp_path, crew, shard):
+    crew()
+    plan = workspace(
+        tmp_path, makers.many_items(30), makers.fake(reply="A"), engine={"shard": shard}
+    )
+    assert medassay.run(plan, secrets={}, engine="crew").sealed
+
+
+def test_a_worker_without_further_models_leaves_its_place_to_others(
+    tmp_path, crew, monkeypatch
+):
+    """Two pools of one model each where only one worker finds room: the second begins when the first is done."""
+    made = crew(workers=2)
+    room = asyncio.Semaphore(1)
+    real_ready, real_leave = Hand.ready, Hand.leave
+    names = iter((frozenset(["a"]), frozenset(["b"])))
+    real_init = Hand.__init__
+
+    def init(self, engine, name):
+        real_init(self, engine, name)
+        self.models = next(names)
+
+    async def ready(self):
+        await room.acquire()
+        await real_ready(self)
+
+    async def leave(self):
+        report = await real_leave(self)
+        room.release()
+        return report
+
+    monkeypatch.setattr(Hand, "__init__", init)
+    monkeypatch.setattr(Hand, "ready", ready)
+    monkeypatch.setattr(Hand, "leave", leave)
+    models = [makers.fake("a", reply="A"), makers.fake("b", reply="B")]
+    plan = workspace(tmp_path, makers.many_items(40), *models, engine={"shard": 10})
+    assert medassay.run(plan, secrets={}, engine="crew").sealed
+    assert [len(hand.models) for hand in made[0].hands] == [1, 1]
+
+
+def test_a_worker_whose_lease_is_refused_is_heard_and_ends_the_run(tmp_path, crew, monkeypatch):
+    from medassay.runner.engine.lease import Lease
+
+    crew()
+    real, times = Lease.renew, []
+
+    def refuse(self):
+        times.append(1)
+        if len(times) > 6:
+            raise InputError("the object store refuses: 403")
+        real(self)
+
+    monkeypatch.setattr(Lease, "renew", refuse)
+    model = makers.fake(reply="A", delay=0.05)
+    plan = workspace(tmp_path, makers.many_items(400), model, engine={"shard": 50})
+    with pytest.raises(InputError, match="the object store refuses: 403"):
+        medassay.run(plan, secrets={}, engine="crew")
 
 
 def test_one_budget_holds_for_answers_and_verdicts_together(tmp_path, crew, mock_server):

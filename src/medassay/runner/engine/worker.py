@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.core.log import log
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.trial import Prompt
@@ -346,10 +345,7 @@ class Worker:
         """Bring what was written to the disk; to an object store replies first, then what is said of them."""
         self._pages.sync()
         if self._mirror is not None:
-            try:
-                self._mirror.flush()
-            except OSError as error:
-                log.warn("store_fails", worker=self._name, why=str(error))
+            self._mirror.flush()
 
     def _report(self) -> Report:
         tally, self._asker.tally = self._asker.tally, Tally(dead=self._asker.tally.dead)

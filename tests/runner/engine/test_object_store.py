@@ -1,0 +1,52 @@
+"""Many workers on a run in an object store: nothing counts before it is there."""
+
+from tests import makers
+from tests.runner.engine.test_coordinator import asked, sealed, workspace
+
+import medassay
+from medassay.runner.again import rescore
+from medassay.runner.engine.worker import Worker
+from medassay.storage.mirror import Mirror, here
+
+
+def test_workers_on_an_object_store_seal_what_one_process_seals(tmp_path, crew, machine):
+    crew()
+    tested = [makers.fake("m1", reply="Rule binds courts."), makers.fake("m2", reply="No.")]
+    options = {"task": "open", "judges": [j["id"] for j in makers.judges()]}
+    models, items = [*tested, *makers.judges()], makers.open_items(20)
+    plan = workspace(tmp_path / "plan", items, *models, engine={"shard": 5}, **options)
+    folder = medassay.run(plan, secrets={}, workspace=tmp_path / "folder")
+    run = medassay.run(plan, secrets={}, workspace=f"{machine.bucket}/shop", engine="crew")
+    assert sealed(run) == sealed(folder)
+    names = Mirror(f"{machine.bucket}/shop").listed()
+    assert not [
+        n for n in names if "@" in n or "lease" in n or "/journal/" in n or "/verdicts/" in n
+    ]
+    machine("two")
+    again = rescore(here(f"{machine.bucket}/shop/runs/{run.id}"), engine="crew")
+    assert medassay.verify(again.path).ok
+
+
+def test_a_worker_lost_before_its_records_reached_the_store_has_finished_nothing(
+    tmp_path, crew, machine, mock_server, monkeypatch
+):
+    log, kept = tmp_path / "asked", []
+
+    def lose(name, beat):
+        if beat == 6 and not kept:
+            kept.append(name)
+            return True
+        return False
+
+    made, real = crew(workers=1, lose=lose), Worker._keep_safe
+    monkeypatch.setattr(
+        Worker, "_keep_safe", lambda self: self._pages.sync() if not kept else real(self)
+    )
+    model = makers.endpoint(mock_server("--log", log), concurrency=4)
+    plan = workspace(tmp_path, makers.many_items(120), model, engine={"shard": 10})
+    # What the lost worker wrote is on this machine: the pass takes it from there, and asks the rest.
+    run = medassay.run(plan, secrets={}, workspace=f"{machine.bucket}/shop", engine="crew")
+    assert kept
+    assert len(made[0].hands) == 2
+    assert len((run.path / "trials.jsonl").read_text().splitlines()) == 120
+    assert sum(times - 1 for times in asked(log).values()) <= 4
