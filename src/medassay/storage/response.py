@@ -128,14 +128,22 @@ class ResponseStore:
     def put(self, key: str, completion: Completion, columns: dict[str, Any]) -> None:
         """Append one reply; it is in the operating system's hands when this returns."""
         if self._active is None:
-            # Locked before it has the name by which others look for segments without an owner.
-            made = self._active_path.with_suffix(".new")
-            self._active = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            fcntl.flock(self._active, fcntl.LOCK_EX)
-            made.rename(self._active_path)
+            self._active = self._begin()
         record = {"key": key, **columns, "completion": completion_to_dict(completion)}
         # Plain JSON: a segment is named by the hash of its bytes, whatever their form.
         os.write(self._active, msgspec.json.encode(record) + b"\n")
+
+    def _begin(self) -> int:
+        """Return this process's segment, open: locked before it has the name by which others look for those without an owner."""
+        made = self._active_path.with_suffix(".new")
+        file = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            made.rename(self._active_path)
+        except BaseException:
+            os.close(file)
+            raise
+        return file
 
     def close(self) -> None:
         """Seal this process's segment and free the index; the lock is freed whatever happens."""
