@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import time
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -72,7 +72,7 @@ class _State:
     shards: dict[int, Shard] = field(default_factory=dict)
     left: dict[str, int] = field(default_factory=dict)  # model → units not begun
     read_to: int = 0  # bytes of its segment that are noted
-    did: int = 0  # units in the last beat
+    did: Counter[str] = field(default_factory=Counter)  # model → records in the last beat
     busy: int = 0
     need: Amount | None = None
 
@@ -249,11 +249,12 @@ class Coordinator:
         """
         for model in sorted(hand.models):
             held = state.left.get(model, 0)
-            wanted = max(1, self._shard // 2, 3 * state.did)
+            # Some beats' worth, but never more than an equal part of what is left.
+            even = self._unfinished[model] // max(1, len(self._states))
+            wanted = max(1, min(even, max(self._shard // 2, 3 * state.did[model])))
             while held < wanted:
                 spec = self._stage.specs[model]
-                fair = self._unfinished[model] // (2 * max(1, len(self._states)))
-                size = min(self._shard, max(fair, _FEWEST, spec.concurrency))
+                size = min(self._shard, max(even // 2, _FEWEST, spec.concurrency))
                 units = self._cut(model, size)
                 if not units:
                     break
@@ -287,7 +288,9 @@ class Coordinator:
             shard = state.shards.pop(number)
             self._unfinished[shard.model] -= len(shard.units)
         state.left, state.busy, state.need = dict(report.left), report.busy, report.need
-        state.did = sum(report.advanced.values())
+        state.did = Counter()
+        for (model, _, _), times in report.advanced.items():
+            state.did[model] += times
         self._cpu[hand.name] = report.cpu
         self._limits.hear(report.heard)
         self._asker.tally.add(report.tally)
