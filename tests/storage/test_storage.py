@@ -228,6 +228,20 @@ def test_a_disk_that_takes_part_of_a_line_leaves_no_line_torn_before_others(
     assert segment.path.read_bytes()[offset : offset + length] == lines[1]
 
 
+def test_a_reply_of_which_the_disk_takes_a_part_harms_no_other(tmp_path, monkeypatch):
+    with ResponseStore(tmp_path) as store:
+        store.put("k1", Completion(text="one"), {})
+        real = os.write
+        monkeypatch.setattr(os, "write", lambda file, data: real(file, data[: len(data) // 2]))
+        with pytest.raises(OSError, match="only part of a line"):
+            store.put("k2", Completion(text="two"), {})
+        monkeypatch.setattr(os, "write", real)
+        store.put("k3", Completion(text="three"), {})
+    with ResponseStore(tmp_path) as store:
+        found = [store.get(key) for key in ("k1", "k2", "k3")]
+    assert [one and one.text for one in found] == ["one", None, "three"]
+
+
 def _open_and_close(folder, number):
     for turn in range(5):
         with ResponseStore(folder) as store:

@@ -112,9 +112,7 @@ def measure(
     stores: dict[str, MeasureStore] = {}
     for name, gauge in gauges.found.items():
         gauge.prepare(references)
-        stores[name] = MeasureStore(
-            workspace / "measures", f"{gauge.id} {gauge.context}".strip()
-        )
+        stores[name] = MeasureStore(workspace / "measures", _kept_as(gauge))
         try:
             _compute(run, items, name, Computing(gauge), stores[name], watch, engine)
         finally:

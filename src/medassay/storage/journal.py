@@ -7,7 +7,6 @@ sealing copies bytes and writes nothing anew. A torn last line is dropped, its r
 A process that only writes holds a `Segment`; a `Journal` also knows where every line lies.
 """
 
-import errno
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.errors import IntegrityError
+from medassay.storage.jsonl import append_line
 
 _SCORE, _TIMING, _RECORD = b'{"score":', b',"timing":', b',"record":'
 
@@ -89,15 +89,7 @@ class Segment:
             self._file = os.open(self.path, flags, 0o644)
         parts = (_SCORE, score, _TIMING, canonical(timing), _RECORD, record, b"}\n")
         line = b"".join(parts)
-        try:
-            if os.write(self._file, line) != len(line):
-                raise OSError(
-                    errno.ENOSPC,
-                    "the disk took only part of a line; free some space and resume",
-                )
-        except OSError:  # others may still write: nothing may stand before them that is no line
-            os.ftruncate(self._file, self._offset)
-            raise
+        append_line(self._file, line)
         offset = self._offset
         self._offset += len(line)
         return offset, len(line)

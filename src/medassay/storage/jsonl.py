@@ -1,5 +1,7 @@
-"""JSON Lines, read as a stream."""
+"""JSON Lines: read as a stream, appended line by line."""
 
+import errno
+import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -11,6 +13,25 @@ from medassay.core.jsontext import parse_record
 from medassay.errors import InputError, IntegrityError
 
 T = TypeVar("T")
+
+
+def append_line(file: int, line: bytes) -> None:
+    """Append one line to an open file, whole or not at all: others may write behind it, and nothing may stand before them that is no line.
+
+    Raises
+    ------
+    OSError
+        When the disk takes only a part of it, or nothing.
+    """
+    before = os.fstat(file).st_size
+    try:
+        if os.write(file, line) != len(line):
+            raise OSError(
+                errno.ENOSPC, "the disk took only part of a line; free some space and resume"
+            )
+    except OSError:
+        os.ftruncate(file, before)
+        raise
 
 
 def read_as(path: Path, kind: type[T]) -> Iterator[T]:

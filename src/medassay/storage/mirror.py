@@ -191,13 +191,13 @@ class Mirror:
         return found
 
     def settle(self, path: Path) -> None:
-        """Remove the pieces of a file that was carried over otherwise."""
+        """Remove the pieces of a file that was carried over otherwise, and forget how far they went."""
         name = self.name(path)
         self.remove(name.rpartition("/")[0], wanted=lambda one: one.startswith(f"{name}@"))
         self._carried.pop(path, None)
 
     def remove(self, under: str, *, wanted: Callable[[str], bool] = lambda name: True) -> None:
-        """Remove the objects at or below a name, and forget how far they were carried over."""
+        """Remove the objects at or below a name."""
         gone = [f"{self._root}/{name}" for name in self.listed(under) if wanted(name)]
         if gone:
             self._patiently(f"remove {under}", lambda: self._files.rm(gone))

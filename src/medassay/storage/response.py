@@ -25,6 +25,7 @@ import platformdirs
 from medassay.core.canonical import sha256_hex
 from medassay.core.trial import Completion
 from medassay.errors import IntegrityError
+from medassay.storage.jsonl import append_line
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -131,7 +132,7 @@ class ResponseStore:
             self._active = self._begin()
         record = {"key": key, **columns, "completion": completion_to_dict(completion)}
         # Plain JSON: a segment is named by the hash of its bytes, whatever their form.
-        os.write(self._active, msgspec.json.encode(record) + b"\n")
+        append_line(self._active, msgspec.json.encode(record) + b"\n")
 
     def _begin(self) -> int:
         """Return this process's segment, open: locked before it has the name by which others look for those without an owner."""

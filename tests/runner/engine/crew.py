@@ -5,15 +5,12 @@ import contextlib
 import itertools
 import os
 import pickle
-from pathlib import Path
 
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.coordinator import Coordinator, LostError
 from medassay.runner.engine.lease import Watch
 from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.worker import Job, Worker
-from medassay.storage.mirror import mirror_of
-from medassay.storage.response import this_host
 
 _names = itertools.count()
 
@@ -30,20 +27,7 @@ class InProcess:
 
     def work(self, todo):
         self.todo = todo
-        mirror = mirror_of(todo.run)
-        run, responses = todo.run.resolve(), self.responses
-        if mirror is not None:
-            run, responses = Path(mirror.name(todo.run)), Path(mirror.name(self.responses))
-        job = Job(
-            portable=todo.portable,
-            run=run,
-            journal=todo.journal.folder.name,
-            responses=responses,
-            address="" if mirror is None else mirror.address,
-            seed=todo.asker.seed,
-            fresh=todo.asker.fresh,
-            host=this_host(),
-        )
+        job = Job.of(todo, self.responses)
         self.job = pickle.dumps(job)
         coordinator = Coordinator(
             todo.stage,
@@ -57,7 +41,7 @@ class InProcess:
                 for n in todo.stage.specs
             },
             leases=Watch(todo.run),
-            fetch=lambda: None if mirror is None else mirror.pull(f"{run}/{job.journal}"),
+            fetch=job.fetch,
             shard=self.rules.shard,
         )
         run_async(lambda: self.lead(coordinator), todo.stop.ask)

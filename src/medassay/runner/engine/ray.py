@@ -37,8 +37,6 @@ from medassay.runner.engine.orders import Orders, Report
 from medassay.runner.engine.stage import Pass, R, T
 from medassay.runner.engine.worker import Job, Worker
 from medassay.runner.providing import named_secrets
-from medassay.storage.mirror import mirror_of
-from medassay.storage.response import this_host
 
 
 class Ray:
@@ -82,20 +80,7 @@ class Ray:
         units = {n: sum(1 for _ in waiting_units(stage, todo.journal, n)) for n in stage.specs}
         if not any(units.values()):
             return
-        mirror = mirror_of(todo.run)
-        run, responses = todo.run.resolve(), self._responses.resolve()
-        if mirror is not None:  # each machine has a folder of its own for the address
-            run, responses = Path(mirror.name(todo.run)), Path(mirror.name(self._responses))
-        job = Job(
-            portable=todo.portable,
-            run=run,
-            journal=todo.journal.folder.name,
-            responses=responses,
-            address="" if mirror is None else mirror.address,
-            seed=asker.seed,
-            fresh=asker.fresh,
-            host=this_host(),
-        )
+        job = Job.of(todo, self._responses)
         pools = parted(stage.specs, units, self._rules, ray.cluster_resources())
         crew = RayCrew(ray, job, pools, named)
         coordinator = Coordinator(
@@ -107,7 +92,7 @@ class Ray:
             number_of=todo.number_of,
             units=units,
             leases=Watch(todo.run),
-            fetch=lambda: None if mirror is None else mirror.pull(f"{run}/{job.journal}"),
+            fetch=job.fetch,
             shard=self._rules.shard,
         )
         try:

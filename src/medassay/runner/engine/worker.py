@@ -19,11 +19,11 @@ from medassay.runner.asking import Asker, Tally
 from medassay.runner.budget import Amount, Purse, most_of
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
 from medassay.runner.engine.orders import Orders, Report, Shard
-from medassay.runner.engine.stage import Portable, Stage
+from medassay.runner.engine.stage import Pass, Portable, Stage
 from medassay.runner.gate import Share
 from medassay.runner.providing import make_chats
 from medassay.storage.journal import Noted, Segment
-from medassay.storage.mirror import Mirror
+from medassay.storage.mirror import Mirror, mirror_of
 from medassay.storage.response import ResponseStore, index_of, this_host
 from medassay.storage.run import JOURNALS
 
@@ -34,8 +34,9 @@ BEAT = 0.5  # seconds that a beat waits for something to report
 class Job:
     """What a worker is told once: the stage, where the run and the replies are, and what all requests share.
 
-    `run` and `responses` are folders that every machine sees, or names below an `address` in an object store. `host` is the machine of the coordinator: workers on it share its index of the replies, others keep their own, since
-    a database on a network folder may break.
+    `run` and `responses` are folders that every machine sees, or names below an `address` in an object store. `host` is the
+    machine of the coordinator: workers on it share its index of the replies, others keep their own, since a database on a
+    network folder may break.
     """
 
     portable: Portable
@@ -46,6 +47,29 @@ class Job:
     seed: int
     fresh: bool
     host: str
+
+    @classmethod
+    def of(cls, todo: Pass, responses: Path) -> "Job":
+        """Return what workers are told of a pass; `responses` is the folder of replies on this machine."""
+        mirror = mirror_of(todo.run)
+        run, replies = todo.run.resolve(), responses.resolve()
+        if mirror is not None:  # each machine has a folder of its own for the address
+            run, replies = Path(mirror.name(todo.run)), Path(mirror.name(responses))
+        return cls(
+            portable=todo.portable,
+            run=run,
+            journal=todo.journal.folder.name,
+            responses=replies,
+            address="" if mirror is None else mirror.address,
+            seed=todo.asker.seed,
+            fresh=todo.asker.fresh,
+            host=this_host(),
+        )
+
+    def fetch(self) -> None:
+        """Bring what workers on other machines journalled to this one, where the run is in an object store."""
+        if self.address:
+            Mirror(self.address).pull(f"{self.run}/{self.journal}")
 
 
 class Allotment(Purse):
