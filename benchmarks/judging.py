@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from run import measure, serve  # noqa: E402 -- beside this file
+from processes import measure, server  # noqa: E402 -- beside this file
 
 
 def write(folder, n, url):
@@ -71,9 +71,8 @@ def main():
     parser.add_argument("--answers", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    process, url = serve(0)
     print("| answers | verdicts | CPU ms/verdict | wall s | peak MiB |\n|---|---|---|---|---|")
-    try:
+    with server() as url:
         for n in (options.answers // 3, options.answers):
             found = []
             for _ in range(options.rounds):
@@ -85,9 +84,6 @@ def main():
                     found.append(measure([*command, *models]))
             wall, cpu, peak = (statistics.median(f[k] for f in found) for k in range(3))
             print(f"| {n} | {3 * n} | {cpu / (3 * n) * 1000:.3f} | {wall:.2f} | {peak:.0f} |")
-    finally:
-        process.kill()
-        process.wait()
 
 
 if __name__ == "__main__":

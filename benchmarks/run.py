@@ -9,13 +9,10 @@ and inspect-ai. Prints Markdown.
 """
 
 import argparse
-import json
 import os
 import platform
-import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,40 +24,7 @@ sys.path.insert(0, str(HERE))
 
 import peers  # noqa: E402 -- beside this file
 import synthetic  # noqa: E402
-
-
-def measure(command, cwd=None, env=None):
-    """Return (wall, CPU seconds, peak MiB) of one process, its children included."""
-    wrapper = (
-        "import resource,subprocess,sys,time,json;t=time.perf_counter();"
-        "code=subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL,stderr=subprocess.PIPE);"
-        "w=time.perf_counter()-t;r=resource.getrusage(resource.RUSAGE_CHILDREN);"
-        "print(json.dumps([w,r.ru_utime+r.ru_stime,r.ru_maxrss/1024,code.returncode,code.stderr.decode()[-400:]]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", wrapper, *map(str, command)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=cwd,
-        # As installed: compiled modules are kept, whatever this shell says.
-        env={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-        | (env or {}),
-    )
-    wall, cpu, peak, code, errors = json.loads(done.stdout)
-    if code:
-        raise SystemExit(f"{command[:4]} failed: {errors}")
-    return wall, cpu, peak
-
-
-def serve(delay):
-    process = subprocess.Popen(
-        [sys.executable, HERE / "mock_server.py", "--delay-ms", str(delay)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    port = re.search(r"\d+", process.stdout.readline())[0]
-    return process, f"http://127.0.0.1:{port}/v1"
+from processes import measure, server  # noqa: E402
 
 
 def medassay(url, n, connections):
@@ -72,8 +36,7 @@ def medassay(url, n, connections):
 def runner(rounds, python, sizes, delays):
     rows = []
     for delay in delays:
-        process, url = serve(delay)
-        try:
+        with server("--delay-ms", delay) as url:
             for n in sizes:
                 for connections in (64, 256):
                     programs = {"medassay": lambda u=url, a=n, c=connections: medassay(u, a, c)}
@@ -115,9 +78,6 @@ def runner(rounds, python, sizes, delays):
                             )
                         )
                         print("done", rows[-1], file=sys.stderr, flush=True)
-        finally:
-            process.kill()
-            process.wait()
     return rows
 
 

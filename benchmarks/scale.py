@@ -4,23 +4,17 @@
     python benchmarks/scale.py workers [--items 20000] [--models 5] [--rounds 3]
     python benchmarks/scale.py kill [--items 20000] [--models 10] [--nodes 3] [--seed 1]
     python benchmarks/scale.py million [--items 100000] [--models 10]
-    python benchmarks/scale.py stops --worker-ms 0.3 --driver-us 6 --fixed 100
 
 `overhead` runs one plan by the local engine and by one Ray worker, `workers` by one and two workers; CPU seconds are those
 of the driver and the workers as they tell them, and of Ray's own processes apart. `kill` starts several Ray nodes, kills a worker node and the
 driver at random moments, resumes, and holds the sealed run against one of the local engine. `million` measures the whole
-path. `stops` simulates more workers from measured parts. Everything runs on this machine, against the mock server of this folder or models
+path. Everything runs on this machine, against the mock server of this folder or models
 scripted in the process; prints Markdown.
 """
 
 import argparse
-import contextlib
 import json
-import os
 import random
-import re
-import secrets
-import signal
 import statistics
 import subprocess
 import sys
@@ -31,107 +25,12 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
-import psutil
-
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import synthetic  # noqa: E402 -- beside this file
-
-TOKEN = secrets.token_hex(16)
-RAY = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
-PORT = 6390
-
-
-class Cluster:
-    """Ray nodes on this machine, each a process group of its own that can be killed."""
-
-    def __init__(self, nodes, cpus=1, port=PORT):
-        self.port = port
-        self.env = os.environ | RAY | {"RAY_ADDRESS": f"127.0.0.1:{port}"}
-        # The head has no processor to give: workers live on nodes that may die.
-        self.head = self._node(["--head", f"--port={port}", "--include-dashboard=false"], 0)
-        self.nodes = []
-        try:
-            self._wait(1)
-            for number in range(nodes):  # one after the other: two at once may choose one port
-                self.nodes.append(self.add(cpus))
-                self._wait(2 + number)
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def _node(self, options, cpus):
-        command = [Path(sys.executable).parent / "ray", "start", "--block", *options]
-        command += [f"--num-cpus={cpus}", "--node-ip-address=127.0.0.1"]
-        env = {k: v for k, v in self.env.items() if k != "RAY_ADDRESS"}
-        return subprocess.Popen(
-            list(map(str, command)),
-            env=env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def add(self, cpus=1):
-        return self._node([f"--address=127.0.0.1:{self.port}"], cpus)
-
-    def _wait(self, nodes):
-        ask = "import ray;ray.init(log_to_driver=False);print('nodes', sum(n['Alive'] for n in ray.nodes()))"
-        for _ in range(60):
-            told = subprocess.run(
-                [sys.executable, "-c", ask],
-                env=self.env,
-                capture_output=True,
-                text=True,
-                check=False,
-            ).stdout
-            if f"nodes {nodes}" in told:
-                return
-            time.sleep(0.5)
-        raise SystemExit(f"no cluster of {nodes} nodes came up")
-
-    def cpu(self):
-        """Return the CPU seconds of Ray's own processes: those of nodes that are not workers."""
-        spent = 0.0
-        for node in (self.head, *self.nodes):
-            with contextlib.suppress(psutil.Error):
-                for process in psutil.Process(node.pid).children(recursive=True):
-                    with contextlib.suppress(psutil.Error):
-                        if "_Actor" not in " ".join(process.cmdline()):
-                            times = process.cpu_times()
-                            spent += times.user + times.system
-        return spent
-
-    def kill(self, node):
-        """Kill a node as a power cut does: all its processes, at once."""
-        with contextlib.suppress(psutil.Error):
-            family = psutil.Process(node.pid).children(recursive=True)
-            for process in (psutil.Process(node.pid), *family):
-                with contextlib.suppress(psutil.Error):
-                    process.send_signal(signal.SIGKILL)
-        node.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        for node in (*self.nodes, self.head):
-            self.kill(node)
-
-
-@contextlib.contextmanager
-def server(*options):
-    process = subprocess.Popen(
-        [sys.executable, HERE / "mock_server.py", *map(str, options)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield f"http://127.0.0.1:{re.search('[0-9]+', process.stdout.readline())[0]}/v1"
-    finally:
-        process.kill()
-        process.wait()
+from processes import measure, server  # noqa: E402
+from ray_nodes import Cluster  # noqa: E402
 
 
 def write(folder, items, models, url=None, connections=64, shard=1000):
@@ -159,32 +58,14 @@ def measured(arguments, env=None):
     """Return (wall, CPU seconds, peak MiB) of one process, its children included, and its events."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        wrapper = (
-            "import resource,subprocess,sys,time,json;t=time.perf_counter();"
-            "code=subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL,stderr=subprocess.PIPE);"
-            "w=time.perf_counter()-t;r=resource.getrusage(resource.RUSAGE_CHILDREN);"
-            "print(json.dumps([w,r.ru_utime+r.ru_stime,r.ru_maxrss/1024,code.returncode,code.stderr.decode()[-400:]]))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", wrapper, *arguments, "--log", str(log)],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={
-                k: v for k, v in (env or os.environ).items() if k != "PYTHONDONTWRITEBYTECODE"
-            },
-        )
-        wall, cpu, peak, code, errors = json.loads(done.stdout)
-        if code:
-            raise SystemExit(f"{arguments[:6]} failed: {errors}")
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-    return wall, cpu, peak, events
+        figures = measure([*arguments, "--log", log], env=env)
+        return *figures, [json.loads(line) for line in log.read_text().splitlines()]
 
 
 def one_run(folder, plan, engine="local", cluster=None):
     """Return what one whole run cost: CPU of driver, workers and Ray, and the wall time of the asking."""
     workspace = Path(tempfile.mkdtemp(dir=folder))
-    env = cluster.env if cluster else os.environ
+    env = cluster.env if cluster else None
     before = cluster.cpu() if cluster else 0.0
     wall, cpu, peak, events = measured(
         command("run", plan, "--engine", engine, "--workspace", workspace, "--quiet"), env
@@ -379,87 +260,14 @@ def million(options):
     print(f"\nOn disk, MB: {', '.join(f'{n} {size:,.0f}' for n, size in sizes.items())}.")
 
 
-def stops(options):
-    """Simulate k workers and one driver, which serves one report after the other; parts are measured."""
-    from medassay.runner.engine.ray import connect
-
-    beat, _ = report_costs(connect())
-    each, note = options.worker_ms / 1000, options.driver_us / 1e6
-    print(
-        f"A worker takes {options.worker_ms:.3f} ms a trial; a beat costs the driver {beat * 1000:.2f} ms, a trial {options.driver_us:.1f} µs.\n"
-    )
-    print("| workers | trials/s | of the ideal | asking 1,000,000, s | the whole of it, s |")
-    print("|---|---|---|---|---|")
-    for workers in (1, 2, 4, 8, 16, 32, 64, 128, 256):
-        rate = simulated(workers, each, beat, note)
-        asking = 1e6 / rate
-        print(
-            f"| {workers} | {rate:,.0f} | {rate * each / workers:.2f} | {asking:.0f} | {asking + options.fixed:.0f} |"
-        )
-
-
-def report_costs(ray):
-    """Return CPU seconds of the driver for an empty beat, and for each trial in one."""
-    from array import array
-
-    from medassay.runner.asking import Tally
-    from medassay.runner.budget import Amount
-    from medassay.runner.engine.orders import Orders, Report
-    from medassay.storage.journal import Journal, Noted
-
-    class Echo:
-        def beat(self, orders, size):
-            arrays = [array("q", range(size)) for _ in range(3)]
-            counts = Counter({("m", "d", "answered"): size})
-            noted = (Noted("w.jsonl", *arrays),)
-            return Report(noted, counts, (), {"m": 5}, 1, Tally(), Amount(), None, {}, 0.0)
-
-    actor = ray.remote(Echo).remote()
-    found = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for size in (0, 1000):
-            journal = Journal(Path(folder), 1000)
-            ray.get(actor.beat.remote(Orders(), size))
-            began = time.process_time()
-            for _ in range(1000):
-                for noted in ray.get(actor.beat.remote(Orders(), size)).noted:
-                    journal.note(noted)
-            found[size] = (time.process_time() - began) / 1000
-    return found[0], (found[1000] - found[0]) / 1000
-
-
-def simulated(workers, each, report, note, seconds=60.0, beat=0.5):
-    """Return trials a second; a worker reports every beat and holds units for three beats at most."""
-    import heapq
-
-    free, done = 0.0, 0
-    ready = [
-        (beat * n / workers, 0.0, n) for n in range(workers)
-    ]  # when, having worked how long
-    heapq.heapify(ready)
-    while ready:
-        now, worked, number = heapq.heappop(ready)
-        if now > seconds:
-            continue
-        trials = min(worked, 3 * beat) / each
-        free = max(free, now) + report + note * trials
-        done += trials
-        # Until it is served it goes on with what it holds; then the next beat begins.
-        heapq.heappush(ready, (max(now + beat, free), max(beat, free - now), number))
-    return done / seconds
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["overhead", "workers", "kill", "million", "stops"])
+    parser.add_argument("what", choices=["overhead", "workers", "kill", "million"])
     parser.add_argument("--items", type=int, default=20_000)
     parser.add_argument("--models", type=int, default=10)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--worker-ms", type=float, default=0.3, help="stops: CPU ms a trial")
-    parser.add_argument("--driver-us", type=float, default=6.0, help="stops: CPU µs a trial")
-    parser.add_argument("--fixed", type=float, default=100.0, help="stops: seal and site, s")
     options = parser.parse_args()
     globals()[options.what](options)
 

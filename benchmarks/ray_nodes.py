@@ -1,0 +1,93 @@
+"""Ray nodes on this machine, each a group of processes that can be killed."""
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+TOKEN = secrets.token_hex(16)
+RAY = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
+PORT = 6390
+
+
+class Cluster:
+    """Ray nodes on this machine, each a process group of its own that can be killed."""
+
+    def __init__(self, nodes, cpus=1, port=PORT):
+        self.port = port
+        self.env = os.environ | RAY | {"RAY_ADDRESS": f"127.0.0.1:{port}"}
+        # The head has no processor to give: workers live on nodes that may die.
+        self.head = self._node(["--head", f"--port={port}", "--include-dashboard=false"], 0)
+        self.nodes = []
+        try:
+            self._wait(1)
+            for number in range(nodes):  # one after the other: two at once may choose one port
+                self.nodes.append(self.add(cpus))
+                self._wait(2 + number)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _node(self, options, cpus):
+        command = [Path(sys.executable).parent / "ray", "start", "--block", *options]
+        command += [f"--num-cpus={cpus}", "--node-ip-address=127.0.0.1"]
+        env = {k: v for k, v in self.env.items() if k != "RAY_ADDRESS"}
+        return subprocess.Popen(
+            list(map(str, command)),
+            env=env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def add(self, cpus=1):
+        return self._node([f"--address=127.0.0.1:{self.port}"], cpus)
+
+    def _wait(self, nodes):
+        ask = "import ray;ray.init(log_to_driver=False);print('nodes', sum(n['Alive'] for n in ray.nodes()))"
+        for _ in range(60):
+            told = subprocess.run(
+                [sys.executable, "-c", ask],
+                env=self.env,
+                capture_output=True,
+                text=True,
+                check=False,
+            ).stdout
+            if f"nodes {nodes}" in told:
+                return
+            time.sleep(0.5)
+        raise SystemExit(f"no cluster of {nodes} nodes came up")
+
+    def cpu(self):
+        """Return the CPU seconds of Ray's own processes: those of nodes that are not workers."""
+        spent = 0.0
+        for node in (self.head, *self.nodes):
+            with contextlib.suppress(psutil.Error):
+                for process in psutil.Process(node.pid).children(recursive=True):
+                    with contextlib.suppress(psutil.Error):
+                        if "_Actor" not in " ".join(process.cmdline()):
+                            times = process.cpu_times()
+                            spent += times.user + times.system
+        return spent
+
+    def kill(self, node):
+        """Kill a node as a power cut does: all its processes, at once."""
+        with contextlib.suppress(psutil.Error):
+            family = psutil.Process(node.pid).children(recursive=True)
+            for process in (psutil.Process(node.pid), *family):
+                with contextlib.suppress(psutil.Error):
+                    process.send_signal(signal.SIGKILL)
+        node.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for node in (*self.nodes, self.head):
+            self.kill(node)
