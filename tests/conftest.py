@@ -82,7 +82,7 @@ def object_store():
 @pytest.fixture
 def machine(object_store, tmp_path, monkeypatch):
     """Be a machine with a cache of its own, and a new bucket; returns a function that changes to another machine."""
-    import s3fs
+    from tests.object_store import forget_clients
 
     object_store.shut = False
     bucket = object_store.bucket(f"bucket-{abs(hash(str(tmp_path))) % 10**12}")
@@ -90,14 +90,14 @@ def machine(object_store, tmp_path, monkeypatch):
     def become(name):
         for key, value in object_store.environment(tmp_path / f"cache-{name}").items():
             monkeypatch.setenv(key, value)
-        s3fs.S3FileSystem.clear_instance_cache()
+        forget_clients()
 
     become("one")
     become.bucket = bucket
     become.store = object_store
     yield become
     object_store.shut = False
-    s3fs.S3FileSystem.clear_instance_cache()
+    forget_clients()
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ from medassay.runner.stages import (
 )
 from medassay.solver.tools.schema import tool_schema
 from medassay.storage.journal import Journal
-from medassay.storage.mirror import carry_home, fetch_runs, left_behind, open_workspace
+from medassay.storage.remote import carry_home, fetch_runs, left_behind, open_workspace
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
     JOURNAL,

@@ -18,7 +18,9 @@ from medassay.errors import InputError
 from medassay.runner.again import rescore
 from medassay.runner.engine import lease
 from medassay.storage import mirror as mirrors
-from medassay.storage.mirror import Mirror, here, mirror_of
+from medassay.storage import remote
+from medassay.storage.mirror import Mirror, mirror_of
+from medassay.storage.remote import here
 from medassay.storage.response import ResponseStore
 
 
@@ -120,11 +122,11 @@ def test_a_site_in_an_object_store_is_published_read_and_corrected_from_any_mach
 
 def test_of_two_who_publish_at_once_the_later_is_told_and_nothing_is_lost(tmp_path, machine):
     address = f"{machine.bucket}/site"
-    with mirrors.changing(address, last="log.jsonl") as folder:
+    with remote.changing(address, last="log.jsonl") as folder:
         (folder / "log.jsonl").write_text("first\n")
     with (
         pytest.raises(InputError, match="changed by somebody else"),
-        mirrors.changing(address, last="log.jsonl") as folder,
+        remote.changing(address, last="log.jsonl") as folder,
     ):
         (folder / "log.jsonl").write_text("first\nmine\n")
         (folder / "page").write_text("mine")
@@ -262,12 +264,12 @@ def test_what_the_law_wants_gone_is_gone_from_the_object_store(tmp_path, machine
 
 def test_what_a_failed_attempt_left_here_does_not_stand_in_the_way_of_the_next(machine):
     address = f"{machine.bucket}/site"
-    with pytest.raises(KeyError), mirrors.changing(address, last="log.jsonl") as folder:
+    with pytest.raises(KeyError), remote.changing(address, last="log.jsonl") as folder:
         (folder / "p").mkdir()
         (folder / "p" / "page").write_text("half")
         raise KeyError
     assert Mirror(address).listed() == {}
-    with mirrors.changing(address, last="log.jsonl") as folder:
+    with remote.changing(address, last="log.jsonl") as folder:
         assert not (folder / "p" / "page").exists()
         (folder / "log.jsonl").write_text("first\n")
     assert set(Mirror(address).listed()) == {"log.jsonl"}

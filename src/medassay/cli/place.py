@@ -18,7 +18,7 @@ def read(place: str) -> Path:
     """Return where a run, a publication or a site can be read on this machine; from an address it is fetched."""
     if "://" not in place:
         return Path(place)
-    from medassay.storage.mirror import here
+    from medassay.storage.remote import here
 
     return here(place)
 
@@ -29,9 +29,9 @@ def changing(place: str, *, last: str = "") -> Iterator[Path]:
     if "://" not in place:
         yield Path(place)
         return
-    from medassay.storage import mirror
+    from medassay.storage import remote
 
-    with mirror.changing(place, last=last) as folder:
+    with remote.changing(place, last=last) as folder:
         if last == LEDGER:
             _remove_unpublished(folder)
         yield folder

@@ -20,7 +20,7 @@ from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.providing import provide
 from medassay.runner.stages import Means, Watch, judge, refuse_leaving
-from medassay.storage.mirror import carry_home, fetch_runs, fetch_stores
+from medassay.storage.remote import carry_home, fetch_runs, fetch_stores
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
     Run,

@@ -20,7 +20,8 @@ from medassay.runner.judging import Answers, Docket, auditors, failed_verdict, r
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import line_parts, read_jsonl
-from medassay.storage.mirror import here, mirror_of
+from medassay.storage.mirror import mirror_of
+from medassay.storage.remote import here
 from medassay.storage.run import AUDIT, SALT, VERDICTS, Run, seal_run, write_new
 from medassay.task.catalog import task_of_run
 from medassay.task.further import further_of

@@ -9,7 +9,6 @@ again for some minutes; what could not be carried over stays in the folder, and 
 import errno
 import fcntl
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -23,11 +22,9 @@ import platformdirs
 from medassay.core.canonical import sha256_hex
 from medassay.core.log import log
 from medassay.errors import InputError, UnavailableError
-from medassay.storage.response import ResponseStore
-from medassay.storage.run import JOURNALS, LEASES, LOCK, SEAL, SUMS
+from medassay.storage.run import JOURNALS, LEASES, LOCK
 
 PATIENCE = 600.0  # seconds in which a store that does not answer is asked again
-STORES = ("responses", "measures", "retrieved")  # of a workspace
 _GROWING = ("measures/", "retrieved/")
 _MARK = ".address"
 _LONGEST_WAIT = 15.0
@@ -35,7 +32,6 @@ _SAY_AFTER = 5.0
 # Of this machine's disk, not of a store: they do not pass by waiting.
 _OWN_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.ENOTDIR, errno.EISDIR)
 _BLOCK = 1 << 23
-_RUN = re.compile(r"(?P<workspace>[a-z0-9+]+://.+)/(?P<run>runs/[^/]+)/?")
 T = TypeVar("T")
 
 
@@ -52,12 +48,12 @@ class Mirror:
     """One address and the folder that stands for it; several processes of a machine share the folder."""
 
     def __init__(self, address: str) -> None:
+        self._files, self._root = _filesystem(address)
         self.address = address.rstrip("/")
         name = sha256_hex(self.address.encode())[:20]
         self.folder = platformdirs.user_cache_path("medassay") / "mirrors" / name
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / _MARK).write_text(self.address, encoding="utf-8")
-        self._files, self._root = _filesystem(self.address)
         self._growing: list[Callable[[], Path | None]] = []
         self._carried: dict[Path, int] = {}
         self._flushing = threading.Lock()
@@ -99,7 +95,7 @@ class Mirror:
             for name, size in sorted(self.listed(under).items()):
                 whole, at, offset = name.rpartition("@")
                 self._refuse_above(name)
-                if not wanted(name) or _is_own(name.partition("@")[0] if at else name):
+                if not wanted(name) or is_own(name.partition("@")[0] if at else name):
                     continue
                 if at and offset.isdigit():
                     pieces.setdefault(whole, []).append((int(offset), name, size))
@@ -171,7 +167,7 @@ class Mirror:
         there = self.listed(under)
         order = list(last)
         here = [p for p in (self.folder / under).rglob("*") if p.is_file()]
-        here = [p for p in here if not _is_own(self.name(p)) and not _grows(self.name(p))]
+        here = [p for p in here if not is_own(self.name(p)) and not _grows(self.name(p))]
         for path in sorted(here, key=lambda p: (p.name in order, p)):
             known = _is_final(path.name) and there.get(self.name(path)) == path.stat().st_size
             if path.name not in order and not known:
@@ -326,149 +322,7 @@ def mirror_of(path: Path) -> Mirror | None:
     return None
 
 
-def open_workspace(place: str | Path, plan_hash: str) -> Path:
-    """Return the folder of a workspace: of one in an object store, what a run of a plan needs is fetched first."""
-    if not is_address(place):
-        return Path(place)
-    mirror = Mirror(str(place))
-    mirror.pull("banks.lock")
-    fetch_stores(mirror.folder)
-    fetch_runs(mirror.folder, plan_hash)
-    return mirror.folder
-
-
-def fetch_runs(workspace: Path, plan_hash: str) -> None:
-    """Fetch the runs whose names begin with a plan's hash; those stay as they are that are sealed here or at work here."""
-    if (mirror := mirror_of(workspace)) is None:
-        return
-    own = {
-        run.name
-        for run in (workspace / "runs").glob(f"{plan_hash}-*")
-        if (run / SEAL).is_file() or _is_locked(run / LOCK)
-    }
-    mirror.pull(
-        "runs",
-        wanted=lambda name: (
-            name.startswith(f"runs/{plan_hash}-") and name.split("/")[1] not in own
-        ),
-    )
-
-
-def _is_locked(lock: Path) -> bool:
-    if not lock.is_file():
-        return False
-    with lock.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
-
-
-def left_behind(run: Path) -> bool:
-    """Return whether a run is sealed here, and its seal did not reach the object store."""
-    mirror = mirror_of(run)
-    if mirror is None or not (run / SEAL).is_file():
-        return False
-    return f"{mirror.name(run)}/{SEAL}" not in mirror.listed(mirror.name(run))
-
-
-def fetch_stores(workspace: Path) -> None:
-    """Fetch the replies and measures that a workspace in an object store keeps."""
-    if (mirror := mirror_of(workspace)) is not None:
-        for name in STORES:
-            mirror.pull(name)
-
-
-def carry_home(run: Path) -> None:
-    """Carry a finished run and what it added to its workspace over, if that is in an object store; its seal last."""
-    mirror = mirror_of(run)
-    if mirror is None:
-        return
-    mirror.pull(
-        "responses"
-    )  # pieces of whoever was cut off: taken over into a segment before they are removed
-    ResponseStore(mirror.folder / "responses").close()
-    for name in STORES:
-        mirror.push_new(name)
-    if (mirror.folder / "banks.lock").is_file():
-        mirror.push(mirror.folder / "banks.lock")
-    mirror.push_new(mirror.name(run), last=(SUMS, SEAL))
-    for name in (*JOURNALS, LEASES):
-        mirror.remove(f"{mirror.name(run)}/{name}", wanted=lambda one: "/driver-" not in one)
-    mirror.remove(
-        "responses",
-        wanted=lambda name: (
-            "@" in name and not (mirror.folder / name.partition("@")[0]).exists()
-        ),
-    )
-
-
-def here(place: str | Path) -> Path:
-    """Return a place on this machine: an address is fetched, and its folder returned.
-
-    Raises
-    ------
-    InputError
-        When there is nothing at the address.
-    """
-    if not is_address(place):
-        return Path(place)
-    # A run keeps its place in its workspace: what is made from it belongs beside it.
-    found = _RUN.fullmatch(str(place))
-    mirror, under = (
-        (Mirror(found["workspace"]), found["run"]) if found else (Mirror(str(place)), "")
-    )
-    there = mirror.listed(under)
-    if not there:
-        raise InputError(f"{place}: nothing is there")
-    mirror.pull(under)
-    if {
-        f"{under}/{SEAL}".lstrip("/"),
-        "log.jsonl",
-    } & there.keys():  # whole: nothing else belongs to it
-        for path in _states(mirror.folder / under):
-            if mirror.name(path) not in there and not _is_own(mirror.name(path)):
-                path.chmod(0o644)
-                path.unlink()
-    return mirror.folder / under
-
-
-@contextmanager
-def changing(address: str, *, last: str = "") -> Iterator[Path]:
-    """Yield the folder of what is at an address, and carry over what was changed or removed there, one file last.
-
-    Where there is such a file, the folder holds nothing else than the address: what an attempt left that failed is removed first.
-
-    Raises
-    ------
-    InputError
-        When somebody else changed that file meanwhile; nothing was carried over then.
-    """
-    mirror = Mirror(address)
-    mirror.pull()
-    seen: dict[str, bytes] = {}
-    if last:
-        seen, there = mirror.contents(last), mirror.listed()
-        for path in _states(mirror.folder):
-            if mirror.name(path) not in there:
-                path.chmod(0o644)
-                path.unlink()
-    before = _states(mirror.folder)
-    yield mirror.folder
-    if last and mirror.contents(last) != seen:
-        raise InputError(
-            f"{address}: {last} was changed by somebody else meanwhile; nothing was carried over, do it again"
-        )
-    after = _states(mirror.folder)
-    changed = [path for path, state in after.items() if before.get(path) != state]
-    for path in sorted(changed, key=lambda path: (path.name == last, path)):
-        mirror.push(path)
-    for path in before.keys() - after.keys():
-        mirror.remove(mirror.name(path))
-
-
-def _states(folder: Path) -> dict[Path, tuple[int, int]]:
+def states(folder: Path) -> dict[Path, tuple[int, int]]:
     """Return file → what changes when it is written, for what belongs to the address."""
     found = {}
     for path in folder.rglob("*"):
@@ -499,14 +353,14 @@ def _is_final(name: str) -> bool:
     return name.endswith((".jsonl.zst", "items.jsonl"))
 
 
-def _is_own(name: str) -> bool:
+def is_own(name: str) -> bool:
     """Return whether a file belongs to this machine alone: locks, leases, indexes, what is being written."""
     parts = name.split("/")
     return (
         parts[-1].startswith((".", "index.sqlite"))
         or parts[-1].endswith((".part", ".new"))
-        or parts[-1] == "lock"
-        or "leases" in parts[:-1]
+        or parts[-1] == LOCK
+        or LEASES in parts[:-1]
     )
 
 

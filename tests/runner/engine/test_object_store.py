@@ -6,7 +6,8 @@ from tests.runner.engine.test_coordinator import asked, sealed, workspace
 import medassay
 from medassay.runner.again import rescore
 from medassay.runner.engine.worker import Worker
-from medassay.storage.mirror import Mirror, here
+from medassay.storage.mirror import Mirror
+from medassay.storage.remote import here
 
 
 def test_workers_on_an_object_store_seal_what_one_process_seals(tmp_path, crew, machine):

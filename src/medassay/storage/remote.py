@@ -1,0 +1,157 @@
+"""Workspaces, runs and sites in an object store: what is fetched before they are used, and carried over afterwards."""
+
+import fcntl
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from medassay.core.ledger import LEDGER
+from medassay.errors import InputError
+from medassay.storage.mirror import Mirror, is_address, is_own, mirror_of, states
+from medassay.storage.response import ResponseStore
+from medassay.storage.run import JOURNALS, LEASES, LOCK, SEAL, SUMS
+
+STORES = ("responses", "measures", "retrieved")  # of a workspace
+_RUN = re.compile(r"(?P<workspace>[a-z0-9+]+://.+)/(?P<run>runs/[^/]+)/?")
+
+
+def open_workspace(place: str | Path, plan_hash: str) -> Path:
+    """Return the folder of a workspace: of one in an object store, what a run of a plan needs is fetched first."""
+    if not is_address(place):
+        return Path(place)
+    mirror = Mirror(str(place))
+    mirror.pull("banks.lock")
+    fetch_stores(mirror.folder)
+    fetch_runs(mirror.folder, plan_hash)
+    return mirror.folder
+
+
+def fetch_runs(workspace: Path, plan_hash: str) -> None:
+    """Fetch the runs whose names begin with a plan's hash; those stay as they are that are sealed here or at work here."""
+    if (mirror := mirror_of(workspace)) is None:
+        return
+    own = {
+        run.name
+        for run in (workspace / "runs").glob(f"{plan_hash}-*")
+        if (run / SEAL).is_file() or _is_locked(run / LOCK)
+    }
+    mirror.pull(
+        "runs",
+        wanted=lambda name: (
+            name.startswith(f"runs/{plan_hash}-") and name.split("/")[1] not in own
+        ),
+    )
+
+
+def _is_locked(lock: Path) -> bool:
+    if not lock.is_file():
+        return False
+    with lock.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def left_behind(run: Path) -> bool:
+    """Return whether a run is sealed here, and its seal did not reach the object store."""
+    mirror = mirror_of(run)
+    if mirror is None or not (run / SEAL).is_file():
+        return False
+    return f"{mirror.name(run)}/{SEAL}" not in mirror.listed(mirror.name(run))
+
+
+def fetch_stores(workspace: Path) -> None:
+    """Fetch the replies and measures that a workspace in an object store keeps."""
+    if (mirror := mirror_of(workspace)) is not None:
+        for name in STORES:
+            mirror.pull(name)
+
+
+def carry_home(run: Path) -> None:
+    """Carry a finished run and what it added to its workspace over, if that is in an object store; its seal last."""
+    mirror = mirror_of(run)
+    if mirror is None:
+        return
+    # Pieces of whoever was cut off are taken over into a segment before they are removed.
+    mirror.pull("responses")
+    ResponseStore(mirror.folder / "responses").close()
+    for name in STORES:
+        mirror.push_new(name)
+    if (mirror.folder / "banks.lock").is_file():
+        mirror.push(mirror.folder / "banks.lock")
+    mirror.push_new(mirror.name(run), last=(SUMS, SEAL))
+    for name in (*JOURNALS, LEASES):
+        mirror.remove(f"{mirror.name(run)}/{name}", wanted=lambda one: "/driver-" not in one)
+    mirror.remove(
+        "responses",
+        wanted=lambda name: (
+            "@" in name and not (mirror.folder / name.partition("@")[0]).exists()
+        ),
+    )
+
+
+def here(place: str | Path) -> Path:
+    """Return a place on this machine: an address is fetched, and its folder returned.
+
+    Raises
+    ------
+    InputError
+        When there is nothing at the address.
+    """
+    if not is_address(place):
+        return Path(place)
+    # A run keeps its place in its workspace: what is made from it belongs beside it.
+    found = _RUN.fullmatch(str(place))
+    mirror, under = (
+        (Mirror(found["workspace"]), found["run"]) if found else (Mirror(str(place)), "")
+    )
+    there = mirror.listed(under)
+    if not there:
+        raise InputError(f"{place}: nothing is there")
+    mirror.pull(under)
+    if {
+        f"{under}/{SEAL}".lstrip("/"),
+        LEDGER,
+    } & there.keys():  # whole: nothing else belongs to it
+        for path in states(mirror.folder / under):
+            if mirror.name(path) not in there and not is_own(mirror.name(path)):
+                path.chmod(0o644)
+                path.unlink()
+    return mirror.folder / under
+
+
+@contextmanager
+def changing(address: str, *, last: str = "") -> Iterator[Path]:
+    """Yield the folder of what is at an address, and carry over what was changed or removed there, one file last.
+
+    Where there is such a file, the folder holds nothing else than the address: what an attempt left that failed is removed first.
+
+    Raises
+    ------
+    InputError
+        When somebody else changed that file meanwhile; nothing was carried over then.
+    """
+    mirror = Mirror(address)
+    mirror.pull()
+    seen: dict[str, bytes] = {}
+    if last:
+        seen, there = mirror.contents(last), mirror.listed()
+        for path in states(mirror.folder):
+            if mirror.name(path) not in there:
+                path.chmod(0o644)
+                path.unlink()
+    before = states(mirror.folder)
+    yield mirror.folder
+    if last and mirror.contents(last) != seen:
+        raise InputError(
+            f"{address}: {last} was changed by somebody else meanwhile; nothing was carried over, do it again"
+        )
+    after = states(mirror.folder)
+    changed = [path for path, state in after.items() if before.get(path) != state]
+    for path in sorted(changed, key=lambda path: (path.name == last, path)):
+        mirror.push(path)
+    for path in before.keys() - after.keys():
+        mirror.remove(mirror.name(path))
