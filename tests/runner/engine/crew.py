@@ -52,6 +52,7 @@ class InProcess:
         finally:
             for hand in self.hands:
                 hand.end()
+                await hand.hang_up()
 
     spread_parts = 0
 
@@ -110,8 +111,15 @@ class Hand:
         await asyncio.gather(*tasks, return_exceptions=True)
         if (active := self.worker._store._active) is not None:
             os.close(active)  # with a process its locks go
+        await self.hang_up()
+
+    async def hang_up(self):
+        """Close the connections, as the system does for a process that ends."""
+        with contextlib.suppress(AttributeError):  # never got so far
+            for chat in self.worker._chats.values():
+                await chat.close()
 
     def end(self):
-        with contextlib.suppress(AttributeError):
+        with contextlib.suppress(AttributeError):  # never got ready
             for task in self.worker._tasks:
                 task.cancel()

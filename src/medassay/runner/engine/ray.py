@@ -7,6 +7,7 @@ happens get replicas of their own, each with its devices.
 
 import asyncio
 import contextlib
+import gc
 import logging
 import math
 import os
@@ -326,6 +327,7 @@ class _Actor:
         """Make the worker; what it asks was chosen by the pool that it belongs to."""
         self._worker = Worker(name, job, models)
         await self._worker.start(secrets)
+        gc.freeze()  # what is loaded by now stays; the collector need not look at it again
 
     @property
     def _opened(self) -> Worker:

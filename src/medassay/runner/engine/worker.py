@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import time
 from array import array
 from collections import Counter, deque
@@ -252,7 +251,6 @@ class Worker:
         if self._mirror is not None:
             self._mirror.follow(lambda: self._store.growing)
             self._mirror.follow(lambda: self._pages.path)
-        gc.freeze()  # what is loaded by now stays; the collector need not look at it again
 
     def _arrive(self) -> tuple[Path, Path]:
         """Return where this machine has the run and the replies; from an object store they are fetched."""
