@@ -6,6 +6,7 @@ import pytest
 from tests import makers
 
 import medassay
+from medassay.audit.publish import _SECRET
 from medassay.audit.verify import verify
 from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError, IntegrityError
@@ -202,6 +203,23 @@ def test_what_must_not_become_public_is_refused_and_nothing_is_written(tmp_path)
     with pytest.raises(GateError, match="line 1: looks like a secret"):
         medassay.publish(run, tmp_path / "site")
     assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-" + "a1" * 10,
+        "ghp_" + "A" * 30,
+        "hf_" + "b" * 30,
+        "AKIA" + "0Z" * 8,
+        "AIza" + "_-x4y" * 7,
+        "xoxb-" + "1" * 10,
+    ],
+)
+def test_a_secret_is_found_between_other_words_but_not_inside_one(secret):
+    assert all(_SECRET.search(f"{a}{secret}{b}".encode()) for a in '" -' for b in '" .')
+    assert not _SECRET.search(f"x{secret}".encode())
+    assert not _SECRET.search(secret[:-10].encode())
 
 
 def test_a_damaged_run_is_not_published(sealed, tmp_path):

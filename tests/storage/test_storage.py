@@ -42,6 +42,17 @@ def test_the_streamed_tree_is_the_rfc_tree(leaves):
     assert (tree.root(), tree.count) == (naive_root(leaves), len(leaves))
 
 
+@pytest.mark.parametrize("alone", [0, 1, 700, 1024])
+@pytest.mark.parametrize("together", [0, 1, 323, 1024, 2500])
+def test_leaves_that_come_together_make_the_tree_of_those_that_come_alone(alone, together):
+    leaves = [str(number).encode() for number in range(alone + together)]
+    tree = MerkleTree()
+    for leaf in leaves[:alone]:
+        tree.add(leaf)
+    tree.extend(iter(leaves[alone:]))
+    assert (tree.root(), tree.count) == (naive_root(leaves), len(leaves))
+
+
 @given(st.lists(st.binary(max_size=3), min_size=1, max_size=70), st.data())
 def test_a_record_is_proved_alone_and_no_other_in_its_place(leaves, data):
     at = data.draw(st.integers(0, len(leaves) - 1))

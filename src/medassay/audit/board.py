@@ -34,7 +34,6 @@ _CELL_PAGES = 5000
 _ANSWERS = 200_000  # as pages they are half a gigabyte
 _EXAMPLES = 3
 _Said = Callable[[tuple[Any, ...]], list[dict[str, Any]]]  # key of a trial → verdicts on it
-_PANEL = ("panel_scores", "agreement", "extra_false_claim_count", "contradict_count")
 
 
 def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = False) -> Board:
@@ -124,6 +123,33 @@ class _Times:
     said: int = 0
 
 
+class _Score(msgspec.Struct):
+    """What a score says, as the bytes it was written with."""
+
+    score: msgspec.Raw
+    because: msgspec.Raw = msgspec.Raw(b'"withheld"')
+
+
+class _Panel(msgspec.Struct, omit_defaults=True):
+    """What a panel of judges adds to a score."""
+
+    agreement: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    contradict_count: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    extra_false_claim_count: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    panel_scores: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Line(msgspec.Struct, omit_defaults=True):
+    """An answer as a compact publication lists it; fields in the order of canonical JSON."""
+
+    because: msgspec.Raw
+    panel: _Panel
+    score: msgspec.Raw
+    sha256: str
+    trial: msgspec.Raw
+    verdicts: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
 def _timed(run: Run) -> Iterator[tuple[_Trial, _Timing]]:
     trials = read_as(run.path / "trials.jsonl", _Trial)
     return zip(trials, read_as(run.path / "timings.jsonl", _Timing), strict=True)
@@ -184,18 +210,18 @@ def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
         own = items.of(domains.get(bank["version"], ()), public=False)
         public = items.of(domains.get(bank["version"], ()), public=True)
         stats = item_stats(public) if public else None
+        years = stats is not None and "year" in stats["by"]
         shown = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
         found.append(
             {**bank, "asked": len(own), "withheld": len(own) - len(public), "stats": stats}
-            | {"cross": _cross(public)}
+            | {"cross": _cross(public, years=years)}
             | {"examples": [{**_ABSENT, **record} for record in shown]}
         )
     return found
 
 
-def _cross(items: Sequence[Item]) -> dict[str, Any] | None:
+def _cross(items: Sequence[Item], *, years: bool) -> dict[str, Any] | None:
     """Return counts of items by category and year, or without years by form and domain."""
-    years = any(item.year is not None for item in items)
     over, by = ("year", "category") if years else ("domain", "form")
     counts = Counter(
         tuple(str(getattr(item, name) or "–") for name in (over, by)) for item in items
@@ -238,7 +264,7 @@ def _shown(
         trial=trial,
         score=score["score"],
         because=score.get("because", "withheld"),
-        panel={k: score[k] for k in _PANEL if k in score},
+        panel={k: score[k] for k in _Panel.__struct_fields__ if k in score},
         parts=score.get("parts", {}),
         sha256=digest,
         record=partial(shown_record, record, trial),
@@ -251,22 +277,22 @@ def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
     """Yield (model, line) of every answer as a compact publication lists it: canonical, the trial's bytes as they are."""
     said = _verdicts(run)
     heads = read_as(run.path / "trials.jsonl", _Trial)
-    scores = read_jsonl(run.path / "scores.jsonl")
+    scores = read_as(run.path / "scores.jsonl", _Score)
+    panels = read_as(run.path / "scores.jsonl", _Panel)
+    encode = msgspec.json.Encoder().encode
     with (run.path / "trials.jsonl").open("rb") as lines:
-        for line, head, score in zip(lines, heads, scores, strict=True):
+        for line, head, score, panel in zip(lines, heads, scores, panels, strict=True):
             trial = line.removesuffix(b"\n")
-            before = canonical(
-                {
-                    "because": score.get("because", "withheld"),
-                    "panel": {k: score[k] for k in _PANEL if k in score},
-                    "score": score["score"],
-                    "sha256": sha256_hex(trial),
-                }
+            made = _Line(
+                because=score.because,
+                panel=panel,
+                score=score.score,
+                sha256=sha256_hex(trial),
+                trial=msgspec.Raw(trial),
             )
-            parts = [before[:-1], b',"trial":', trial]
             if verdicts := [v for v in said(head.key) if "tombstone" not in v]:
-                parts += [b',"verdicts":', canonical(verdicts)]
-            yield head.model, b"".join([*parts, b"}\n"])
+                made.verdicts = msgspec.Raw(canonical(verdicts))
+            yield head.model, encode(made) + b"\n"
 
 
 def _verdicts(run: Run) -> _Said:

@@ -38,9 +38,11 @@ from medassay.task.scoring import RunItems
 
 _LONGEST_DOCUMENT = 2**20
 _ASSETS = ("style.css", "script.js", "cells.js")
+# Each alternative begins with its letters, so that the search skips to them; the boundary before them is looked at then.
 _SECRET = re.compile(
-    rb"\b(sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}"
-    rb"|AIza[0-9A-Za-z_-]{35}|xox[abp]-[0-9A-Za-z-]{10,})\b"
+    rb"(?:sk-(?<=\bsk-)[A-Za-z0-9_-]{20,}|gh(?<=\bgh)[pousr]_[A-Za-z0-9]{30,}"
+    rb"|hf_(?<=\bhf_)[A-Za-z0-9]{30,}|AKIA(?<=\bAKIA)[0-9A-Z]{16}"
+    rb"|AIza(?<=\bAIza)[0-9A-Za-z_-]{35}|xox(?<=\bxox)[abp]-[0-9A-Za-z-]{10,})\b"
 )
 
 

@@ -149,16 +149,20 @@ def _changed_record(path: Path, name: str) -> str:
 def _check_root(folder: Path) -> str:
     seal = read_document(folder / SEAL)
     deleted = {(e["domain"], e["item"]) for e in read_tombstones(folder)["entries"]}
+
+    def leaves() -> Iterator[bytes]:
+        for name, number, line in sealed_records(folder):
+            leaf = as_leaf(line)
+            if isinstance(leaf, Leaf):
+                record = parse_record(line, f"{name} line {number}")
+                if (record["domain"], record["item"]) not in deleted:
+                    raise Mismatch(
+                        f"{name} line {number}: a tombstone that {TOMBSTONES} does not list"
+                    )
+            yield leaf
+
     tree = MerkleTree()
-    for name, number, line in sealed_records(folder):
-        leaf = as_leaf(line)
-        if isinstance(leaf, Leaf):
-            record = parse_record(line, f"{name} line {number}")
-            if (record["domain"], record["item"]) not in deleted:
-                raise Mismatch(
-                    f"{name} line {number}: a tombstone that {TOMBSTONES} does not list"
-                )
-        tree.add(leaf)
+    tree.extend(leaves())
     root, count = tree.root().hex(), tree.count
     if (root, count) != (seal["root"], seal["count"]):
         raise Mismatch(

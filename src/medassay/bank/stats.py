@@ -76,7 +76,7 @@ def item_stats(items: Sequence[Item]) -> dict[str, Any]:
         question, answer = _TOKEN.findall(_question(item)), _TOKEN.findall(_answer(item))
         question_lengths.append(len(question))
         answer_lengths.append(len(answer))
-        vocabulary.update(token.casefold() for token in question + answer)
+        vocabulary.update(map(str.casefold, question + answer))
         if item.condition:
             conditions.add(item.condition)
         if item.path:

@@ -138,7 +138,7 @@ def _reread_all(
 
 def write_scores(run: Run, task: Task, items: RunItems, engine: Engine | None = None) -> None:
     """Score the trials of a run whose answers came without scores."""
-    if engine is None or not engine.needs_items:
+    if engine is None or not engine.elsewhere:
         with _rewrite(run.path / "scores.jsonl") as scores:
             for _, score in score_trials(run.path, items, task):
                 scores.write(canonical(score) + b"\n")

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from medassay.core.model import ModelSpec
 from medassay.errors import IncompleteError, InputError, Interrupted
 from medassay.runner.answering import Answering, PortableAnswers, open_toolbox
 from medassay.runner.asking import Asker, Tally
-from medassay.runner.engine.stage import Engine, Pass
+from medassay.runner.engine.stage import Engine, Pass, Portable, Stage
 from medassay.runner.judging import (
     Answers,
     Bench,
@@ -28,7 +28,7 @@ from medassay.runner.judging import (
 from medassay.runner.looking import Looking
 from medassay.runner.progress import Progress, Silent, Stop
 from medassay.runner.schedule import Schedule
-from medassay.storage.journal import Journal
+from medassay.storage.journal import Journal, NumberOf
 from medassay.storage.mirror import mirror_of
 from medassay.storage.run import Run
 from medassay.task.scoring import RunItems
@@ -50,6 +50,28 @@ class Means:
     accept_failures: bool = False
     in_doubt: Callable[[], bool] = lambda: False
 
+    def todo(
+        self,
+        run: Run,
+        stage: Stage,
+        portable: Portable,
+        journal: Journal,
+        progress: Progress,
+        number_of: NumberOf,
+    ) -> Pass:
+        """Return one pass over a stage of a run."""
+        return Pass(
+            stage=stage,
+            portable=portable,
+            journal=journal,
+            asker=self.asker,
+            progress=progress,
+            stop=Stop(),
+            run=run.path,
+            number_of=number_of,
+            in_doubt=self.in_doubt,
+        )
+
 
 def answer(
     run: Run,
@@ -68,29 +90,15 @@ def answer(
         done[cell.model, cell.domain] += sum(map(journal.is_done, numbers))
     toolbox = open_toolbox(schedule, portable.models_file, secrets)
     looking = None if toolbox is None else Looking(toolbox, asker)
-    stop = Stop()
-    with _watching(means.watch, "trials", sizes, done) as progress:
+    with _watching(means.watch, "trials", sizes, done) as progress, closing(journal):
         stage = Answering(schedule, asker, journal, progress, looking=looking)
-        work = Pass(
-            stage,
-            portable,
-            journal,
-            asker,
-            progress,
-            stop,
-            run.path,
-            schedule.number_of,
-            means.in_doubt,
-        )
-        try:
-            with ThreadPoolExecutor(max_workers=1) as aside:
-                items = aside.submit(_keep_items, run, schedule)
-                if means.engine.needs_items:
-                    items.result()
-                _work(run, "trials", means, work)
-        finally:
-            journal.close()
-    _hear(stop, "trials are answered", journal.done, schedule.n_trials)
+        todo = means.todo(run, stage, portable, journal, progress, schedule.number_of)
+        with ThreadPoolExecutor(max_workers=1) as aside:
+            items = aside.submit(_keep_items, run, schedule)
+            if means.engine.elsewhere:
+                items.result()
+            _work(run, "trials", means, todo)
+    _hear(todo.stop, "trials are answered", journal.done, schedule.n_trials)
     return items.result()
 
 
@@ -155,28 +163,14 @@ def _give(docket: Docket, means: Means) -> Journal:
     journal = Journal(run.path / docket.name, len(docket.answers) * n_seats)
     journal.resume(docket.place_of)
     sizes, done = docket.sizes(journal)
-    stop = Stop()
     before = asker.tally.failed
-    with _watching(means.watch, docket.name, sizes, done) as progress:
+    with _watching(means.watch, docket.name, sizes, done) as progress, closing(journal):
         stage = Judging(docket, asker, journal, progress)
         portable = PortableVerdicts.of(docket)
-        work = Pass(
-            stage,
-            portable,
-            journal,
-            asker,
-            progress,
-            stop,
-            run.path,
-            docket.place_of,
-            means.in_doubt,
-        )
-        try:
-            _work(run, docket.name, means, work)
-        finally:
-            journal.close()
+        todo = means.todo(run, stage, portable, journal, progress, docket.place_of)
+        _work(run, docket.name, means, todo)
     total = sizes.total()
-    _hear(stop, "verdicts are there", journal.done, total)
+    _hear(todo.stop, "verdicts are there", journal.done, total)
     asker.tally.failed -= before
     left = total - journal.done
     refuse_incomplete(run, "verdicts are missing", left, asker.tally, means.accept_failures)

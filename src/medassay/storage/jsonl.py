@@ -70,13 +70,14 @@ def read_jsonl(path: Path, *, offset: int = 0, line: int = 1) -> Iterator[dict[s
     IntegrityError
         Naming the file and the line that is not a JSON object.
     """
+    name = path.name
     with path.open("rb") as file:
         file.seek(offset)
         for number, text in enumerate(file, line):
             try:
-                record = parse_record(text, f"{path.name} line {number}")
+                record = parse_record(text, f"{name} line {number}")
             except InputError as error:
                 raise IntegrityError(str(error)) from None
             if not isinstance(record, dict):
-                raise IntegrityError(f"{path.name} line {number}: not a JSON object")
+                raise IntegrityError(f"{name} line {number}: not a JSON object")
             yield record

@@ -171,8 +171,7 @@ def file_sha256(path: Path) -> str:
 def record_root(folder: Path) -> tuple[str, int]:
     """Return the Merkle root over the lines of the sealed record files, and their number."""
     tree = MerkleTree()
-    for _, _, line in sealed_records(folder):
-        tree.add(as_leaf(line))
+    tree.extend(as_leaf(line) for _, _, line in sealed_records(folder))
     return tree.root().hex(), tree.count
 
 

@@ -8,7 +8,7 @@ import pickle
 
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.coordinator import Coordinator, LostError
-from medassay.runner.engine.lease import Watch
+from medassay.runner.engine.lease import Lookout
 from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.worker import Job, Worker
 
@@ -18,7 +18,7 @@ _names = itertools.count()
 class InProcess:
     """An engine of workers that share one loop. `lose` says whether a worker dies: name, beat → bool."""
 
-    needs_items = True
+    elsewhere = True
 
     def __init__(self, rules, responses, secrets, *, workers=3, lose=lambda name, beat: False):
         self.rules, self.responses, self.secrets = rules, responses, secrets
@@ -40,7 +40,7 @@ class InProcess:
                 n: sum(1 for _ in waiting_units(todo.stage, todo.journal, n))
                 for n in todo.stage.specs
             },
-            leases=Watch(todo.run),
+            leases=Lookout(todo.run),
             fetch=job.fetch,
             shard=self.rules.shard,
         )

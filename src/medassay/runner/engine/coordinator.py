@@ -18,7 +18,7 @@ from medassay.core.log import log
 from medassay.errors import IncompleteError
 from medassay.runner.asking import Asker
 from medassay.runner.budget import Amount
-from medassay.runner.engine.lease import DEAD_AFTER, Watch
+from medassay.runner.engine.lease import DEAD_AFTER, Lookout
 from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.orders import Orders, Report, Shard
 from medassay.runner.engine.shares import Limits, Till
@@ -95,7 +95,7 @@ class Coordinator:
         *,
         number_of: NumberOf,
         units: Mapping[str, int],
-        leases: Watch,
+        leases: Lookout,
         shard: int,
         fetch: Callable[[], None] = lambda: None,
     ) -> None:

@@ -76,7 +76,7 @@ class Lease:
                 self._mirror.remove(self._mirror.name(self._path))
 
 
-class Watch:
+class Lookout:
     """Watches the leases of a run."""
 
     def __init__(self, run: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -129,15 +129,15 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
     InputError
         When somebody still does after that: the run is at work elsewhere.
     """
-    watch = Watch(run)
-    if not (found := watch.alive()):
+    lookout = Lookout(run)
+    if not (found := lookout.alive()):
         return
     tell(
         f"{len(found)} worker(s) of an earlier call may still be at work; waiting until they end"
     )
     log.tell("waiting_for_leases", workers=found)
     began = time.monotonic()
-    while found := watch.alive():
+    while found := lookout.alive():
         if time.monotonic() - began > 4 * DEAD_AFTER:
             raise InputError(
                 f"run {run.name}: another process is working on it (lease '{found[0]}'); wait for it"
@@ -163,7 +163,7 @@ def held(run: Path) -> Iterator[Callable[[], bool]]:
     lease, ended = Lease(run, name), threading.Event()
     lease.renew()
     if others := [
-        one for one in Watch(run).alive() if one.startswith("driver-") and one != name
+        one for one in Lookout(run).alive() if one.startswith("driver-") and one != name
     ]:
         lease.give_up()
         raise InputError(

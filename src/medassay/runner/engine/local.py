@@ -16,7 +16,7 @@ _SYNC_EVERY = 1.0  # seconds
 class Local:
     """Does the units of a stage in this process."""
 
-    needs_items = False
+    elsewhere = False
 
     def work(self, todo: Pass) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""

@@ -32,7 +32,7 @@ from medassay.core.plan import EngineRules
 from medassay.errors import IncompleteError, InputError, UnavailableError
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.coordinator import Coordinator, Hand, LostError
-from medassay.runner.engine.lease import Watch
+from medassay.runner.engine.lease import Lookout
 from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.orders import Orders, Report
 from medassay.runner.engine.stage import Pass, R, T
@@ -43,7 +43,7 @@ from medassay.runner.providing import named_secrets
 class Ray:
     """Does the units of a pass with workers of a Ray cluster: that of RAY_ADDRESS, or one on this machine for this command."""
 
-    needs_items = True
+    elsewhere = True
 
     def __init__(self, rules: EngineRules, responses: Path, secrets: Mapping[str, str]) -> None:
         self._rules, self._responses, self._secrets = rules, responses, secrets
@@ -92,7 +92,7 @@ class Ray:
             todo.stop,
             number_of=todo.number_of,
             units=units,
-            leases=Watch(todo.run),
+            leases=Lookout(todo.run),
             fetch=job.fetch,
             shard=self._rules.shard,
         )

@@ -91,7 +91,7 @@ class Pass:
 class Engine(Protocol):
     """Does the units of a pass that have not left all their records yet."""
 
-    needs_items: bool  # whether the items of the run must be written before
+    elsewhere: bool  # whether it works in other processes, which read the files of the run
 
     def work(self, todo: Pass) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
