@@ -72,7 +72,11 @@ def one_run(folder, plan, engine="local", cluster=None):
     )
     workers = sum(e["cpu"] for e in events if e["event"] == "worker_left")
     asking = next(e for e in events if e["event"] == "stage_ended")
-    ready = [e["timestamp"] for e in events if e["event"] == "worker_ready"]
+    ready, left = (
+        [moment(e) for e in events if e["event"] == name]
+        for name in ("worker_ready", "worker_left")
+    )
+    began = next(moment(e) for e in events if e["event"] == "stage_began")
     return {
         "wall": wall,
         "driver": cpu,
@@ -80,10 +84,15 @@ def one_run(folder, plan, engine="local", cluster=None):
         "ray": (cluster.cpu() - before) if cluster else 0.0,
         "asking": asking["seconds"],
         "asking_cpu": asking["cpu"],
-        "ready": len(ready),
+        "start": max(ready, default=began) - began,
+        "work": max(left) - min(ready) if ready else asking["seconds"],
         "peak": peak,
         "digest": digest(next((workspace / "runs").iterdir())),
     }
+
+
+def moment(event):
+    return datetime.fromisoformat(event["timestamp"]).timestamp()
 
 
 def digest(run):
@@ -143,11 +152,17 @@ def workers(options):
                 ]
                 print("done", count, found[count], file=sys.stderr)
     print(f"{trials:,} trials of models scripted in the process, shards of 1,000.\n")
-    print("| workers | asking, wall s | CPU s of workers | CPU s of the driver while asking |")
-    print("|---|---|---|---|")
+    print(
+        "| workers | start, wall s | from the first ready to the last done, wall s | all CPU of it ÷ cores used, s "
+        "| CPU s of workers | of the driver | of Ray |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for count, some in found.items():
+        # One worker has a core to itself; of two on two cores each gives a share of its own to driver and Ray.
+        own = [row["workers"] + (row["asking_cpu"] + row["ray"]) * (count > 1) for row in some]
         print(
-            f"| {count} | {median(some, 'asking'):.1f} | {median(some, 'workers'):.1f} | {median(some, 'asking_cpu'):.1f} |"
+            f"| {count} | {median(some, 'start'):.1f} | {median(some, 'work'):.1f} | {statistics.median(own) / count:.1f} | "
+            f"{median(some, 'workers'):.1f} | {median(some, 'asking_cpu'):.1f} | {median(some, 'ray'):.1f} |"
         )
 
 
@@ -233,12 +248,12 @@ def million(options):
         plan = write(folder, options.items, options.models)
         rows = []
         wall, cpu, peak, events = measured(command("run", plan, "--quiet"))
-        at = {e["event"]: datetime.fromisoformat(e["timestamp"]) for e in events}
+        at = {e["event"]: moment(e) for e in events}
         asking = next(e for e in events if e["event"] == "stage_ended")
         rows.append(
             ("asking, reading, scoring, journal", asking["seconds"], asking["cpu"], peak)
         )
-        after = (at["run_sealed"] - at["stage_ended"]).total_seconds()
+        after = at["run_sealed"] - at["stage_ended"]
         rows.append(("trials in order, statistics, seal", after, None, peak))
         rows.append(("the whole run", wall, cpu, peak))
         [run] = (folder / "runs").iterdir()
