@@ -227,6 +227,28 @@ def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_comm
         assert medassay.verify(here(address)).ok
 
 
+def test_patience_with_a_store_ends_once_not_once_for_each_file(machine, monkeypatch):
+    monkeypatch.setattr(mirrors, "PATIENCE", 1.0)
+    calls = []
+
+    def refused():
+        calls.append(1)
+        raise ConnectionError("the store stays away")
+
+    def tries():
+        calls.clear()
+        with pytest.raises(OSError, match=r"asked for \d s"):
+            Mirror(f"{machine.bucket}/shop")._patiently("store x", refused)
+        return len(calls)
+
+    assert (tries(), tries()) == (4, 1)
+    # Once it has answered, patience begins anew; so does that with another store.
+    assert Mirror(f"{machine.bucket}/shop").listed() == {}
+    assert tries() == 4
+    assert Mirror(f"{machine.bucket}/other").listed() == {}
+    assert tries() == 1
+
+
 def plain(name, content):
     if not name.endswith(".zst"):
         return content

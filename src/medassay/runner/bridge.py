@@ -44,7 +44,8 @@ def run_async(
     interrupts = 0
     while not done.is_set():
         try:
-            done.wait(0.2)
+            while not done.wait(0.2):
+                pass
         except KeyboardInterrupt:
             interrupts += 1
             if interrupts == 1:

@@ -25,6 +25,9 @@ from medassay.errors import InputError, UnavailableError
 from medassay.storage.run import JOURNALS, LEASES, LOCK
 
 PATIENCE = 600.0  # seconds in which a store that does not answer is asked again
+_refusing: dict[
+    str, float
+] = {}  # address → since when its store has answered with errors alone, this process's clock
 _GROWING = ("measures/", "retrieved/")
 _MARK = ".address"
 _LONGEST_WAIT = 15.0
@@ -280,13 +283,18 @@ class Mirror:
         Raises
         ------
         OSError
-            With the store's reason: at once where asking again is pointless, else after some minutes.
+            With the store's reason: at once where asking again is pointless, or where patience has ended before, else
+            after some minutes.
         """
-        began, wait = time.monotonic(), 0.25
+        wait = 0.25
         while True:
+            asked = time.monotonic()
             try:
-                return do()
+                found = do()
+                _refusing.pop(self.address, None)
+                return found
             except (FileNotFoundError, PermissionError) as error:
+                _refusing.pop(self.address, None)
                 kind = Vanished if isinstance(error, FileNotFoundError) else InputError
                 raise kind(
                     f"{self.address}: cannot {what}: {_told(error)}; check the address and who may use it"
@@ -297,7 +305,7 @@ class Mirror:
                     raise OSError(
                         number, f"{self.address}: cannot {what}: {_told(error)}"
                     ) from None
-                waited = time.monotonic() - began
+                waited = time.monotonic() - _refusing.setdefault(self.address, asked)
                 if waited > PATIENCE:
                     raise OSError(
                         5,

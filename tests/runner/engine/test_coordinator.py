@@ -400,3 +400,26 @@ def test_the_plan_says_how_it_is_spread_and_is_the_same_plan(tmp_path):
         medassay.run(
             workspace(tmp_path, items, makers.fake(reply="A")), secrets={}, engine="dask"
         )
+
+
+@pytest.mark.local_model
+def test_many_workers_measure_relaxed_perplexity_as_one_process_does(tmp_path, weights, crew):
+    made = crew(workers=2)
+    items = makers.open_items(6)
+    for item in items:
+        item["reference"] = f"{item['question']} It binds courts, with exceptions."
+    tiny = {"id": "tiny", "provider": "transformers", "path": str(weights), "device": "cpu"}
+    options = {"task": "open", "engine": {"shard": 2}}
+    found = {}
+    for name in ("local", "crew"):
+        plan = workspace(tmp_path / name, items, tiny, **options)
+        setting = "{samples = 3, keep = 2, stride = 4, max_tokens = 8}"
+        text = plan.read_text()
+        plan.write_text(text.replace("\n[", f"\nrelaxed_perplexity = {setting}\n[", 1))
+        found[name] = medassay.run(plan, secrets={}, engine=name)
+    assert sum(bool(hand.beats) for hand in made[0].hands) == 2
+    [alone], [many] = (medassay.leaderboard(r).domains["overall"] for r in found.values())
+    assert alone["metric"].startswith("relaxed_perplexity")
+    assert many["score"] == pytest.approx(alone["score"], rel=1e-6)
+    one, other = (list(read_jsonl(run.path / "trials.jsonl")) for run in found.values())
+    assert [trial["drawn"] for trial in one] == [trial["drawn"] for trial in other]

@@ -137,13 +137,13 @@ def test_ctrl_c_ends_all_workers_and_the_local_engine_goes_on(cluster, tmp_path,
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=8)
     items = makers.many_items(4000)
     plan = workspace(tmp_path / "many", items, model, engine={"shard": 100, "workers": 2})
-    process = drive(cluster, plan, "--engine", "ray")
+    process = drive(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
     until(log, 300, process)
     process.send_signal(signal.SIGINT)
     code, _, errors = ended(process)
-    assert code == 130, errors
-    assert "the same command resumes" in errors
     before = len(log.read_text().split())
+    assert code == 130, (errors, before, (tmp_path / "events").read_text())
+    assert "the same command resumes" in errors
     assert before < 4000
     time.sleep(1)
     assert len(log.read_text().split()) == before
