@@ -32,7 +32,7 @@ from medassay.runner.judging import Bench, seat
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
 from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judge, preview_model, priced, totals
-from medassay.runner.providing import knows_majority, make_chats
+from medassay.runner.providing import all_named_secrets, knows_majority, make_chats
 from medassay.runner.schedule import Schedule
 from medassay.runner.stages import (
     Means,
@@ -154,11 +154,11 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     if late is not None and left_behind(late.path):
         tell(f"run {late.id} is sealed here; it is carried over to the object store")
         carry_home(late.path)
-        return open_run(late.path)
+        if not fresh and _same(late, identity):
+            return open_run(late.path)
     found = _open(schedule.plan.hash, {**identity, **fresh_of}, schedule.plan.name, runs)
     for bank in banks:
         register(workspace / "banks.lock", bank.version, bank.content_hash)
-    spread = engine_of(engine, wanted.engine, workspace / "responses", secrets)
     await_dead(found.path, tell)
     fetch_runs(workspace, schedule.plan.hash)  # what others did until they ended
     with lock_run(found), held(found.path) as in_doubt:
@@ -168,11 +168,19 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
                 return found
             specs = {**schedule.specs, **(bench.models if bench else {})}
             majority = schedule.majority() if knows_majority(specs) else {}
-            chats = make_chats(specs, secrets, majority)
-            asker = Asker(specs, chats, store, wanted.budget, seed=wanted.seed, fresh=fresh)
+            asker = Asker(
+                specs,
+                make_chats(specs, secrets, majority),
+                store,
+                wanted.budget,
+                seed=wanted.seed,
+                fresh=fresh,
+            )
+            portable = PortableAnswers(schedule, base / wanted.models_file, majority)
+            named = all_named_secrets(specs.values(), secrets, portable.secret_names)
             means = Means(
                 asker=asker,
-                engine=spread,
+                engine=engine_of(engine, wanted.engine, workspace / "responses", named),
                 watch=watch,
                 accept_failures=accept_failures,
                 in_doubt=in_doubt,
@@ -182,7 +190,6 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
             if schedule.contexts is not None and journal.done < schedule.n_trials:
                 asked = (bank.items[at] for bank, at in schedule.items())
                 schedule.contexts.find(asked, base / wanted.models_file, secrets, watch)
-            portable = PortableAnswers(schedule, base / wanted.models_file, majority)
             items = answer(found, portable, journal, means, secrets)
             if not journal.done and asker.tally.dead.keys() >= schedule.specs.keys():
                 raise ModelError(
@@ -197,7 +204,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
             write_trials(found, schedule, journal)
             if bench is not None:
                 judge(found, schedule.task, bench, items, means)
-            measure(found, items, gauges, workspace, watch, spread)
+            measure(found, items, gauges, workspace, watch, means.engine)
             now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             findings = (
                 compare_with_stored(stored, found, schedule.task, items, opened=now)

@@ -9,6 +9,7 @@ from hashlib import sha256
 
 import pytest
 from tests import makers
+from tests.driving import drive, ended, until
 
 import medassay
 from medassay import pipeline
@@ -357,16 +358,7 @@ def test_shuffled_options_score_knowledge_not_position(tmp_path):
 
 
 def start(plan):
-    # A test run in the background may have been told to ignore Ctrl-C; its child must hear it.
-    def hear():
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-    return subprocess.Popen(
-        [sys.executable, "-m", "medassay", "run", str(plan), "--quiet"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=hear,  # noqa: PLW1509 -- it calls one function before exec
-    )
+    return drive("run", plan, "--quiet")
 
 
 def prompt_hashes(folder):
@@ -437,13 +429,12 @@ def test_ctrl_c_keeps_everything_exits_130_and_resumes(tmp_path, mock_server):
         makers.endpoint(mock_server("--delay-ms", 100, "--log", log), concurrency=4),
     )
     process = start(plan)
-    while not log.exists() or len(log.read_text().split()) < 10:
-        time.sleep(0.05)
+    until(log, 10, process)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert b"the same command resumes" in errors
-    assert b"Traceback" not in errors
+    code, _, errors = ended(process)
+    assert code == 130
+    assert "the same command resumes" in errors
+    assert "Traceback" not in errors
     assert start(plan).communicate(timeout=60) is not None
     assert len(log.read_text().split()) == 100
 

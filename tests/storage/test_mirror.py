@@ -1,19 +1,16 @@
 """Runs, replies and sites in a real S3 server (moto's), each machine with a cache of its own."""
 
-import contextlib
 import json
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 
 import pytest
 from tests import makers
+from tests.driving import asked, drive, ended, until
 
 import medassay
+from medassay import pipeline
 from medassay.errors import InputError
 from medassay.runner.again import rescore
 from medassay.runner.engine import lease
@@ -134,6 +131,50 @@ def test_of_two_who_publish_at_once_the_later_is_told_and_nothing_is_lost(tmp_pa
     assert set(Mirror(address).listed()) == {"log.jsonl"}
 
 
+def test_a_ledger_that_grows_while_files_are_carried_over_is_not_overwritten(
+    machine, monkeypatch
+):
+    address = f"{machine.bucket}/site"
+    with remote.changing(address, last="log.jsonl") as folder:
+        (folder / "log.jsonl").write_text("first\n")
+    real = Mirror.push
+
+    def meanwhile(self, path):
+        real(self, path)
+        if path.name == "page":
+            self._files.pipe_file(f"{address}/log.jsonl", b"first\ntheirs\n")
+
+    monkeypatch.setattr(Mirror, "push", meanwhile)
+    with (
+        pytest.raises(InputError, match="changed by somebody else"),
+        remote.changing(address, last="log.jsonl") as folder,
+    ):
+        (folder / "page").write_text("mine")
+        (folder / "log.jsonl").write_text("first\nmine\n")
+    assert Mirror(address).contents("log.jsonl")["log.jsonl"] == b"first\ntheirs\n"
+
+
+def test_a_site_that_somebody_publishes_to_is_left_alone(tmp_path, machine, cli, monkeypatch):
+    for name in ("DEAD_AFTER", "_RENEW_EVERY"):
+        monkeypatch.setattr(lease, name, {"DEAD_AFTER": 1.0, "_RENEW_EVERY": 0.2}[name])
+    run = medassay.run(
+        workspace(tmp_path, makers.many_items(3), makers.fake(reply="A")), secrets={}
+    )
+    address = f"{machine.bucket}/site"
+    site = Mirror(address)
+    with lease.held(site.folder):
+        site._files.pipe_file(f"{address}/p/theirs/page", b"on its way")
+        machine("two")
+        code, _, errors = cli("publish", run.path, "--to", address)
+        assert (code, "another process is working on it" in errors) == (3, True), errors
+        assert address in errors.splitlines()[-1]
+    assert "p/theirs/page" in Mirror(address).listed()
+    # Its upload was cut off: nobody holds the site, and the ledger knows nothing of it.
+    assert cli("publish", run.path, "--to", address)[0] == 0
+    assert "p/theirs/page" not in Mirror(address).listed()
+    assert cli("verify", address)[0] == 0
+
+
 def test_a_run_killed_on_one_machine_is_finished_on_another_and_asks_nothing_twice(
     tmp_path, machine, mock_server, monkeypatch
 ):
@@ -141,16 +182,11 @@ def test_a_run_killed_on_one_machine_is_finished_on_another_and_asks_nothing_twi
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=4)
     plan = workspace(tmp_path / "plan", makers.many_items(1500), model)
     address = f"{machine.bucket}/shop"
-    command = [sys.executable, "-m", "medassay", "run", plan, "--workspace", address, "--quiet"]
-    process = subprocess.Popen(
-        list(map(str, command)), env=dict(os.environ), stderr=subprocess.DEVNULL
-    )
-    while not (log.exists() and len(log.read_text().split()) > 700):
-        time.sleep(0.05)
-        assert process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    killed = len(log.read_text().split())
+    process = drive("run", plan, "--workspace", address, "--quiet")
+    until(log, 700, process)
+    process.kill()
+    ended(process)
+    killed = asked(log).total()
     safe = sum(
         content.count(b"\n")
         for name, content in Mirror(address).contents("runs").items()
@@ -162,9 +198,8 @@ def test_a_run_killed_on_one_machine_is_finished_on_another_and_asks_nothing_twi
     monkeypatch.setattr(lease, "_RENEW_EVERY", 0.2)
     with pytest.warns(UserWarning, match="may still be at work"):
         run = medassay.run(plan, secrets={}, workspace=address)
-    asked = Counter(log.read_text().split())
     # What lay on the dead machine alone, at most the last seconds, is asked again; nothing that was safe.
-    assert sum(asked.values()) <= 1500 + killed - safe + 4
+    assert asked(log).total() <= 1500 + killed - safe + 4
     assert len((run.path / "trials.jsonl").read_text().splitlines()) == 1500
     assert mirror_of(run.path).address == address
     left = [name for name in Mirror(address).listed("responses") if "@" in name]
@@ -179,10 +214,9 @@ def test_a_store_that_answers_503_for_a_while_loses_nothing(
     plan = workspace(tmp_path / "plan", makers.many_items(800), model)
 
     def outage():
-        while not (log.exists() and len(log.read_text().split()) > 100):
-            time.sleep(0.02)
+        until(log, 100)
         machine.store.shut = True
-        time.sleep(6)
+        time.sleep(4)
         machine.store.shut = False
 
     thread = threading.Thread(target=outage)
@@ -190,7 +224,7 @@ def test_a_store_that_answers_503_for_a_while_loses_nothing(
     run = medassay.run(plan, secrets={}, workspace=f"{machine.bucket}/shop")
     thread.join()
     assert machine.store.refused > 0
-    assert max(Counter(log.read_text().split()).values()) == 1
+    assert max(asked(log).values()) == 1
     machine("two")
     assert medassay.verify(here(f"{machine.bucket}/shop/runs/{run.id}")).ok
 
@@ -204,8 +238,7 @@ def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_comm
     plan = workspace(tmp_path / "plan", makers.many_items(600), model)
 
     def outage():
-        while not (log.exists() and len(log.read_text().split()) > 100):
-            time.sleep(0.02)
+        until(log, 100)
         machine.store.shut = True
 
     thread = threading.Thread(target=outage)
@@ -220,11 +253,9 @@ def test_a_store_that_stays_away_stops_the_run_with_the_reason_and_the_same_comm
     monkeypatch.setattr(lease, "DEAD_AFTER", 1.0)
     code, out, errors = cli("run", plan, "--workspace", f"{machine.bucket}/shop")
     assert code == 0, errors
-    assert max(Counter(log.read_text().split()).values()) == 1
+    assert max(asked(log).values()) == 1
     machine("two")
-    with contextlib.suppress(IndexError):
-        address = out.strip().splitlines()[-1].removeprefix("run ")
-        assert medassay.verify(here(address)).ok
+    assert medassay.verify(here(out.strip().splitlines()[-1].removeprefix("run "))).ok
 
 
 def test_patience_with_a_store_ends_once_not_once_for_each_file(machine, monkeypatch):
@@ -282,6 +313,36 @@ def test_what_the_law_wants_gone_is_gone_from_the_object_store(tmp_path, machine
     assert medassay.verify(here(f"{address}/runs/{run.id}")).ok
     # The segment that held it is gone, too, not only joined by one without it.
     assert len([n for n in Mirror(address).listed("responses") if n.endswith(".zst")]) == 1
+    # A machine that still has it does not bring it back with its next run.
+    machine("one")
+    assert any(said.encode() in plain(".zst", p.read_bytes()) for p in segments(address))
+    more = workspace(tmp_path / "more", items, makers.fake(reply="B"))
+    medassay.run(more, secrets={}, workspace=address)
+    kept = Mirror(address).contents("responses")
+    for content in (*kept.values(), *(path.read_bytes() for path in segments(address))):
+        assert said.encode() not in plain(".zst", content)
+
+
+def segments(address):
+    return list((Mirror(address).folder / "responses").glob("*.zst"))
+
+
+def test_what_a_dead_process_left_in_pieces_can_be_forgotten_too(machine):
+    address = f"{machine.bucket}/shop"
+    line = {"key": "k" * 64, "model": "m", "item": "q", "completion": {"text": "paid for"}}
+    piece = f"{address}/responses/active-0123456789abcdef.jsonl@000000000000000"
+    Mirror(address)._files.pipe_file(piece, json.dumps(line).encode() + b"\n")
+    with (
+        remote.changing(address) as folder,
+        ResponseStore(folder / "responses") as store,
+    ):
+        assert store.purge(lambda record: record["item"] == "q") == 1
+    assert all("@" not in name for name in Mirror(address).listed("responses"))
+    machine("two")
+    other = Mirror(address)
+    other.pull("responses")
+    with ResponseStore(other.folder / "responses") as store:
+        assert store.get("k" * 64) is None
 
 
 def test_what_a_failed_attempt_left_here_does_not_stand_in_the_way_of_the_next(machine):
@@ -304,18 +365,13 @@ def test_a_second_machine_waits_for_the_first_and_takes_its_sealed_run(
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=4)
     plan = workspace(tmp_path / "plan", makers.many_items(900), model)
     address = f"{machine.bucket}/shop"
-    command = [sys.executable, "-m", "medassay", "run", plan, "--workspace", address, "--quiet"]
-    first = subprocess.Popen(
-        list(map(str, command)), env=dict(os.environ), stdout=subprocess.DEVNULL
-    )
-    while not (log.exists() and len(log.read_text().split()) > 100):
-        time.sleep(0.05)
-        assert first.poll() is None
+    first = drive("run", plan, "--workspace", address, "--quiet")
+    until(log, 100, first)
     machine("two")
     with pytest.warns(UserWarning, match="may still be at work"):
         run = medassay.run(plan, secrets={}, workspace=address)
-    assert first.wait() == 0
-    assert max(Counter(log.read_text().split()).values()) == 1
+    assert ended(first)[0] == 0
+    assert max(asked(log).values()) == 1
     assert [n for n in Mirror(address).listed("runs") if n.endswith("seal.json")] == [
         f"runs/{run.id}/seal.json"
     ]
@@ -372,11 +428,37 @@ def test_a_run_whose_seal_did_not_reach_the_store_is_carried_over_by_the_same_co
     with pytest.raises(OSError, match="stays away"):
         medassay.run(plan, secrets={}, workspace=address)
     monkeypatch.setattr(Mirror, "push", real)
+    # Reading it there does not put what the store has over what was sealed here.
+    [folder] = (Mirror(address).folder / "runs").iterdir()
+    before = sealed(folder)
+    Mirror(address)._files.pipe_file(f"{address}/runs/{folder.name}/scores.jsonl", b"older\n")
+    assert sealed(here(f"{address}/runs/{folder.name}")) == before
+    with remote.changing(address):
+        pass
+    assert sealed(folder) == before
     with pytest.warns(UserWarning, match="carried over"):
         run = medassay.run(plan, secrets={}, workspace=address)
     assert run.id.endswith("-1")
+    assert sealed(run.path) == before
     machine("two")
     assert medassay.verify(here(f"{address}/runs/{run.id}")).ok
+
+
+def test_fresh_answers_are_asked_for_though_an_older_run_was_left_behind(
+    tmp_path, machine, monkeypatch
+):
+    plan = workspace(tmp_path, makers.many_items(5), makers.fake(reply="A"))
+    address = f"{machine.bucket}/shop"
+    with monkeypatch.context() as patch:
+        patch.setattr(remote.Mirror, "push_new", lambda *args, **more: None)
+        first = medassay.run(plan, secrets={}, workspace=address)
+    told = []
+    second = pipeline.run(plan, secrets={}, workspace=address, fresh=True, tell=told.append)
+    assert any("carried over" in line for line in told)
+    assert (first.id[-2:], second.id[-2:]) == ("-1", "-2")
+    machine("two")
+    for run in (first, second):
+        assert medassay.verify(here(f"{address}/runs/{run.id}")).ok
 
 
 def test_a_run_scored_again_on_two_machines_is_two_runs(tmp_path, machine):

@@ -29,11 +29,19 @@ def changing(place: str, *, last: str = "") -> Iterator[Path]:
     if "://" not in place:
         yield Path(place)
         return
+    from medassay.cli.output import out
+    from medassay.runner.engine.lease import await_dead, held
     from medassay.storage import remote
+    from medassay.storage.mirror import Mirror
 
-    with remote.changing(place, last=last) as folder:
-        if last == LEDGER:
-            _remove_unpublished(folder)
+    if last != LEDGER:
+        with remote.changing(place, last=last) as folder:
+            yield folder
+        return
+    site = Mirror(place).folder
+    await_dead(site, out.say)
+    with held(site), remote.changing(place, last=last) as folder:
+        _remove_unpublished(folder)
         yield folder
 
 

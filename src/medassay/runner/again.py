@@ -18,7 +18,7 @@ from medassay.runner.judging import RULE, Answers, Bench, seat
 from medassay.runner.manifest import bench_entry, judging, scorer_ids, surroundings
 from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals
-from medassay.runner.providing import provide
+from medassay.runner.providing import all_named_secrets, provide
 from medassay.runner.stages import Means, Watch, judge, refuse_leaving
 from medassay.storage.remote import carry_home, fetch_runs, fetch_stores
 from medassay.storage.response import ResponseStore
@@ -86,7 +86,8 @@ def judge_run(
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
     found = _derived(source, identity, workspace / "runs")
-    spread = engine_of(engine, EngineRules(), workspace / "responses", secrets)
+    named = all_named_secrets(bench.models.values(), secrets)
+    spread = engine_of(engine, EngineRules(), workspace / "responses", named)
     await_dead(found.path, lambda line: None)
     with lock_run(found), held(found.path) as in_doubt:
         with ResponseStore(workspace / "responses") as store:

@@ -94,6 +94,7 @@ class Asker:
         self._store = store
         self.purse = purse or Purse(budget)
         self.gates: dict[str, Gate] = {}  # by endpoint
+        self.sure: Callable[[], Awaitable[None]] | None = None  # before each call: `until_sure`
         self._sampling = {name: sampling_of(spec, seed) for name, spec in specs.items()}
         self._constants = {
             name: canonical(request_constant(spec, self._sampling[name]))
@@ -190,6 +191,8 @@ class Asker:
                 raise Permanent(self.tally.dead[spec.id])
             await gate.enter(tokens)
             try:
+                if self.sure is not None:
+                    await self.sure()
                 completion = await chat.complete(prompt, sampling, repeat=repeat)
             except Transient as error:
                 gate.failed(overload=error.overload, retry_after=error.retry_after)
@@ -225,6 +228,20 @@ class Asker:
             specs = (s for s in self.specs.values() if endpoint_of(s) == endpoint)
             self.gates[endpoint] = Gate(next(specs))
         return self.gates[endpoint]
+
+
+async def until_sure(in_doubt: Callable[[], bool], stopped: Callable[[], bool]) -> None:
+    """Wait while somebody else may have taken this work over.
+
+    Raises
+    ------
+    Permanent
+        When a stop is asked for meanwhile: nothing may be asked then.
+    """
+    while in_doubt():
+        if stopped():
+            raise Permanent("not asked: another process may have taken this work over")
+        await asyncio.sleep(0.1)
 
 
 def endpoint_of(spec: ModelSpec) -> str:

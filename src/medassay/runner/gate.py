@@ -123,6 +123,10 @@ class Gate:
             self._open_at = max(self._open_at, now + share.pause)
         self._wake()
 
+    def loosen(self) -> None:
+        """Let in at least one at a time, at the rate of now: whoever waits gets through, since nobody comes after."""
+        self.steer(Share(most=max(1, int(self.limit)), rate=self._rate))
+
     def _leave(self) -> None:
         self._inside -= 1
         self._wake()

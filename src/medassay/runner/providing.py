@@ -1,6 +1,6 @@
 """Entries of the models file → providers; each sees only the secrets that its entry names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from medassay.core.model import Chat, ModelSpec
 from medassay.model.baseline import Baseline
@@ -16,6 +16,16 @@ def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]
     """Return the secrets that an entry names and that are set."""
     names = [spec.api_key_env, *spec.headers_env.values()]
     return {name: secrets[name] for name in names if name and secrets.get(name)}
+
+
+def all_named_secrets(
+    specs: Iterable[ModelSpec], secrets: Mapping[str, str], more: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the secrets that some entries name, and those of `more` names, as far as they are set."""
+    found = {name: secrets[name] for name in more if secrets.get(name)}
+    for spec in specs:
+        found |= named_secrets(spec, secrets)
+    return found
 
 
 def make_chats(

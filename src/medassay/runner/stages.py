@@ -197,7 +197,9 @@ def refuse_incomplete(
     run: Run, what: str, left: int, tally: Tally, accept_failures: bool
 ) -> None:
     """Raise `IncompleteError`, saying what is left and why, unless failures are accepted."""
-    if not left or (accept_failures and left == tally.failed):
+    # A unit that failed before its worker was lost is asked again, so that it may have failed twice.
+    failed = left <= tally.failed and not tally.over_budget
+    if not left or (accept_failures and failed):
         return
     reasons = sorted(tally.failures.items(), key=lambda pair: -pair[1])
     shown = "; ".join(f"{count} × {reason}" for reason, count in reasons[:3])

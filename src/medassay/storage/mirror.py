@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, TypeVar
 
 import platformdirs
@@ -29,7 +30,9 @@ _refusing: dict[
     str, float
 ] = {}  # address → since when its store has answered with errors alone, this process's clock
 _GROWING = ("measures/", "retrieved/")
+_SEGMENT = ".jsonl.zst"  # of replies, named by its content
 _MARK = ".address"
+_CARRIED = ".carried"  # names of segments that were in the store once
 _LONGEST_WAIT = 15.0
 _SAY_AFTER = 5.0
 # Of this machine's disk, not of a store: they do not pass by waiting.
@@ -56,7 +59,10 @@ class Mirror:
         name = sha256_hex(self.address.encode())[:20]
         self.folder = platformdirs.user_cache_path("medassay") / "mirrors" / name
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / _MARK).write_text(self.address, encoding="utf-8")
+        if not (self.folder / _MARK).exists():  # whole or not at all: others may read it now
+            part = self.folder / f"{_MARK}.{token_hex(4)}"
+            part.write_text(self.address, encoding="utf-8")
+            part.replace(self.folder / _MARK)
         self._growing: list[Callable[[], Path | None]] = []
         self._carried: dict[Path, int] = {}
         self._flushing = threading.Lock()
@@ -92,10 +98,12 @@ class Mirror:
     def pull(
         self, under: str = "", *, wanted: Callable[[str], bool] = lambda name: True
     ) -> None:
-        """Bring what is at or below a name here; a file that is here in the same size is not fetched again."""
+        """Bring what is at or below a name here; a segment of replies or a list of items that is here in the same size is not fetched again."""
         with self._alone():
             pieces: dict[str, list[tuple[int, str, int]]] = {}
-            for name, size in sorted(self.listed(under).items()):
+            there = self.listed(under)
+            self._drop_removed(under, there)
+            for name, size in sorted(there.items()):
                 whole, at, offset = name.rpartition("@")
                 self._refuse_above(name)
                 if not wanted(name) or is_own(name.partition("@")[0] if at else name):
@@ -107,6 +115,22 @@ class Mirror:
                         self._fetch(name)
             for whole, parts in pieces.items():
                 self._join(whole, sorted(parts))
+
+    def _drop_removed(self, under: str, there: Iterable[str]) -> None:
+        """Remove the segments of replies that were removed from the store: by a request of the law, on another machine."""
+        for name in self._once_there() - set(there):
+            if name.startswith(f"{under}/".lstrip("/")) and (self.folder / name).is_file():
+                (self.folder / name).unlink()
+
+    def _once_there(self) -> set[str]:
+        path = self.folder / _CARRIED
+        return set(path.read_text(encoding="utf-8").splitlines()) if path.exists() else set()
+
+    def _note_there(self, name: str) -> None:
+        """Remember that a segment is in the store, so that one which is there no longer is not carried over again."""
+        if name.endswith(_SEGMENT):
+            with (self.folder / _CARRIED).open("a", encoding="utf-8") as file:
+                file.write(f"{name}\n")
 
     def _wants(self, name: str, size: int) -> bool:
         """Return whether an object is fetched: what only grows here may hold more than the store has by now."""
@@ -135,6 +159,7 @@ class Mirror:
             if path.exists():
                 path.chmod(0o644)
             part.replace(path)
+            self._note_there(name)
         finally:
             part.unlink(missing_ok=True)
 
@@ -161,19 +186,21 @@ class Mirror:
         self._patiently(
             f"store {name}", lambda: self._files.put_file(str(path), f"{self._root}/{name}")
         )
+        self._note_there(name)
 
     def push_new(self, under: str, *, last: Iterable[str] = ()) -> None:
         """Carry over every file below a name, but those that never change and are there; some names last, in their order.
 
         Journals, and replies that are being written, go their own way (`flush`).
         """
-        there = self.listed(under)
+        there, once = self.listed(under), self._once_there()
         order = list(last)
         here = [p for p in (self.folder / under).rglob("*") if p.is_file()]
         here = [p for p in here if not is_own(self.name(p)) and not _grows(self.name(p))]
         for path in sorted(here, key=lambda p: (p.name in order, p)):
             known = _is_final(path.name) and there.get(self.name(path)) == path.stat().st_size
-            if path.name not in order and not known:
+            removed = self.name(path) in once - there.keys()
+            if path.name not in order and not known and not removed:
                 self.push(path)
         for name in order:
             if (self.folder / under / name).is_file():
@@ -334,7 +361,7 @@ def states(folder: Path) -> dict[Path, tuple[int, int]]:
     """Return file → what changes when it is written, for what belongs to the address."""
     found = {}
     for path in folder.rglob("*"):
-        if path.is_file() and not path.name.startswith((".", "index.sqlite")):
+        if path.is_file() and not is_own(path.relative_to(folder).as_posix()):
             told = path.stat()
             found[path] = told.st_size, told.st_mtime_ns
     return found
@@ -358,7 +385,7 @@ def _filesystem(address: str) -> tuple[Any, str]:
 
 def _is_final(name: str) -> bool:
     """Return whether a file never changes under its name: segments of replies, the items of a run."""
-    return name.endswith((".jsonl.zst", "items.jsonl"))
+    return name.endswith((_SEGMENT, "items.jsonl"))
 
 
 def is_own(name: str) -> bool:

@@ -31,11 +31,8 @@ def fetch_runs(workspace: Path, plan_hash: str) -> None:
     """Fetch the runs whose names begin with a plan's hash; those stay as they are that are sealed here or at work here."""
     if (mirror := mirror_of(workspace)) is None:
         return
-    own = {
-        run.name
-        for run in (workspace / "runs").glob(f"{plan_hash}-*")
-        if (run / SEAL).is_file() or _is_locked(run / LOCK)
-    }
+    found = (workspace / "runs").glob(f"{plan_hash}-*")
+    own = {run.name for run in found if (run / SEAL).is_file() or _is_locked(run / LOCK)}
     mirror.pull(
         "runs",
         wanted=lambda name: (
@@ -63,6 +60,11 @@ def left_behind(run: Path) -> bool:
     return f"{mirror.name(run)}/{SEAL}" not in mirror.listed(mirror.name(run))
 
 
+def _only_here(folder: Path) -> bool:
+    """Return whether what this machine has of a run is newer than what the store has: at work here, or left behind."""
+    return _is_locked(folder / LOCK) or left_behind(folder)
+
+
 def fetch_stores(workspace: Path) -> None:
     """Fetch the replies and measures that a workspace in an object store keeps."""
     if (mirror := mirror_of(workspace)) is not None:
@@ -75,7 +77,8 @@ def carry_home(run: Path) -> None:
     mirror = mirror_of(run)
     if mirror is None:
         return
-    # Pieces of whoever was cut off are taken over into a segment before they are removed.
+    # Pieces of whoever was cut off are taken over into a segment before they are removed; later ones stay.
+    pieces = {name for name in mirror.listed("responses") if "@" in name}
     mirror.pull("responses")
     ResponseStore(mirror.folder / "responses").close()
     for name in STORES:
@@ -88,7 +91,7 @@ def carry_home(run: Path) -> None:
     mirror.remove(
         "responses",
         wanted=lambda name: (
-            "@" in name and not (mirror.folder / name.partition("@")[0]).exists()
+            name in pieces and not (mirror.folder / name.partition("@")[0]).exists()
         ),
     )
 
@@ -111,6 +114,8 @@ def here(place: str | Path) -> Path:
     there = mirror.listed(under)
     if not there:
         raise InputError(f"{place}: nothing is there")
+    if found and _only_here(mirror.folder / under):
+        return mirror.folder / under
     mirror.pull(under)
     if {
         f"{under}/{SEAL}".lstrip("/"),
@@ -132,10 +137,13 @@ def changing(address: str, *, last: str = "") -> Iterator[Path]:
     Raises
     ------
     InputError
-        When somebody else changed that file meanwhile; nothing was carried over then.
+        When somebody else changed that file meanwhile; it was not carried over then.
     """
     mirror = Mirror(address)
-    mirror.pull()
+    newer = {run.name for run in (mirror.folder / "runs").glob("*") if _only_here(run)}
+    mirror.pull(
+        wanted=lambda name: not (name.startswith("runs/") and name.split("/")[1] in newer)
+    )
     seen: dict[str, bytes] = {}
     if last:
         seen, there = mirror.contents(last), mirror.listed()
@@ -145,13 +153,20 @@ def changing(address: str, *, last: str = "") -> Iterator[Path]:
                 path.unlink()
     before = states(mirror.folder)
     yield mirror.folder
-    if last and mirror.contents(last) != seen:
-        raise InputError(
-            f"{address}: {last} was changed by somebody else meanwhile; nothing was carried over, do it again"
-        )
+
+    def refuse_changed() -> None:
+        if last and mirror.contents(last) != seen:
+            raise InputError(
+                f"{address}: {last} was changed by somebody else meanwhile; {last} was not carried over, do it again"
+            )
+
+    refuse_changed()
     after = states(mirror.folder)
     changed = [path for path, state in after.items() if before.get(path) != state]
     for path in sorted(changed, key=lambda path: (path.name == last, path)):
+        if path.name == last:  # what came before it may have taken minutes
+            refuse_changed()
         mirror.push(path)
     for path in before.keys() - after.keys():
         mirror.remove(mirror.name(path))
+        mirror.settle(path)

@@ -8,11 +8,14 @@ from collections import Counter
 
 import pytest
 from tests import makers
+from tests.driving import asked, until
 from tests.runner.engine.crew import Hand
 
 import medassay
 from medassay import pipeline
-from medassay.errors import IncompleteError, InputError, Interrupted
+from medassay.errors import IncompleteError, InputError, Interrupted, Permanent
+from medassay.runner import stages
+from medassay.runner.asking import Tally, until_sure
 from medassay.runner.engine import coordinator
 from medassay.runner.engine.worker import Worker
 from medassay.storage.jsonl import read_jsonl
@@ -31,10 +34,6 @@ def sealed(run):
         name: (run.path / name).read_bytes()
         for name in ("items.jsonl", "trials.jsonl", "scores.jsonl", "statistics.json")
     }
-
-
-def asked(log):
-    return Counter(log.read_text().split())
 
 
 def test_many_workers_seal_what_one_process_seals(tmp_path, mock_server, crew):
@@ -159,8 +158,7 @@ def test_ctrl_c_ends_workers_that_may_not_ask(tmp_path, crew, mock_server):
     plan = workspace(tmp_path, makers.many_items(400), model, engine={"shard": 50})
 
     def interrupt():
-        while not (log.exists() and len(log.read_text().split()) > 20):
-            time.sleep(0.01)
+        until(log, 20)
         made[0].todo.stop.ask()
 
     thread = threading.Thread(target=interrupt)
@@ -368,11 +366,11 @@ def test_a_worker_that_hears_nobody_begins_no_further_call(tmp_path, crew, mock_
     async def deaf(self, orders):
         report = await real(self, orders)
         if len(counts) < 1:
-            counts.append(len(log.read_text().split()))
+            counts.append(asked(log).total())
             await asyncio.sleep(1.0)  # longer than DEAD_AFTER / 2
-            counts.append(len(log.read_text().split()))
+            counts.append(asked(log).total())
             await asyncio.sleep(0.5)
-            counts.append(len(log.read_text().split()))
+            counts.append(asked(log).total())
         return report
 
     with pytest.MonkeyPatch.context() as patch:
@@ -423,3 +421,30 @@ def test_many_workers_measure_relaxed_perplexity_as_one_process_does(tmp_path, w
     assert many["score"] == pytest.approx(alone["score"], rel=1e-6)
     one, other = (list(read_jsonl(run.path / "trials.jsonl")) for run in found.values())
     assert [trial["drawn"] for trial in one] == [trial["drawn"] for trial in other]
+
+
+def test_before_each_call_it_is_made_sure_that_nobody_took_the_work_over():
+    doubt, stop, began = [True], [False], time.monotonic()
+
+    async def check():
+        asyncio.get_running_loop().call_later(0.15, doubt.clear)
+        await until_sure(lambda: bool(doubt), lambda: stop[0])
+        assert time.monotonic() - began > 0.1
+        doubt.append(True)
+        stop[0] = True
+        with pytest.raises(Permanent, match="may have taken this work over"):
+            await until_sure(lambda: bool(doubt), lambda: stop[0])
+
+    asyncio.run(check())
+
+
+def test_failures_that_were_counted_twice_are_accepted_but_not_what_was_never_asked(tmp_path):
+    """A unit that failed before its worker was lost fails again elsewhere: the count is more than the units."""
+    run = medassay.run(
+        workspace(tmp_path, makers.many_items(3), makers.fake(reply="A")), secrets={}
+    )
+    refuse = stages.refuse_incomplete
+    refuse(run, "trials have no answer", 2, Tally(failed=4), True)
+    for left, tally in ((5, Tally(failed=4)), (2, Tally(failed=4, over_budget=True))):
+        with pytest.raises(IncompleteError):
+            refuse(run, "trials have no answer", left, tally, True)

@@ -1,7 +1,8 @@
 """Many workers on a run in an object store: nothing counts before it is there."""
 
 from tests import makers
-from tests.runner.engine.test_coordinator import asked, sealed, workspace
+from tests.driving import asked
+from tests.runner.engine.test_coordinator import sealed, workspace
 
 import medassay
 from medassay.runner.again import rescore

@@ -10,7 +10,8 @@ from collections import Counter
 import pytest
 from tests import makers
 from tests.conftest import absent
-from tests.runner.engine.test_coordinator import asked, keys_of, sealed, workspace
+from tests.driving import asked, drive, ended, until
+from tests.runner.engine.test_coordinator import keys_of, sealed, workspace
 
 import medassay
 from medassay.core.model import ModelSpec
@@ -37,34 +38,8 @@ def cluster():
         yield found
 
 
-def drive(cluster, plan, *options):
-    command = [
-        sys.executable,
-        "-m",
-        "medassay",
-        "run",
-        str(plan),
-        "--quiet",
-        *map(str, options),
-    ]
-    return subprocess.Popen(
-        command,
-        env=cluster.env | {"NO_COLOR": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def ended(process):
-    out, errors = process.communicate(timeout=120)
-    return process.returncode, out, errors
-
-
-def until(log, n, process):
-    while not (log.exists() and len(log.read_text().split()) >= n):
-        time.sleep(0.05)
-        assert process.poll() is None, process.stderr.read()
+def drive_run(cluster, plan, *options):
+    return drive("run", plan, "--quiet", *options, env=cluster.env)
 
 
 def test_ray_seals_what_one_process_seals_judges_and_all(cluster, tmp_path):
@@ -79,7 +54,7 @@ def test_ray_seals_what_one_process_seals_judges_and_all(cluster, tmp_path):
         if name == "local":
             found[name] = medassay.run(plan, secrets={}).path
         else:
-            code, _, errors = ended(drive(cluster, plan, "--engine", "ray"))
+            code, _, errors = ended(drive_run(cluster, plan, "--engine", "ray"))
             assert code == 0, errors
             [found[name]] = (tmp_path / name / "runs").iterdir()
     names = ("items.jsonl", "trials.jsonl", "verdicts.jsonl", "scores.jsonl", "statistics.json")
@@ -95,14 +70,14 @@ def test_killed_nodes_and_drivers_lose_nothing_and_no_journalled_answer_is_asked
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "15"), concurrency=24)
     items = makers.many_items(n)
     plan = workspace(tmp_path / "many", items, model, engine={"shard": 200, "workers": 2})
-    first = drive(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
+    first = drive_run(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
     until(log, 800, first)
     cluster.kill(cluster.nodes.pop())  # a node with its worker, as a power cut does
     until(log, 2500, first)
     first.send_signal(signal.SIGKILL)
     first.communicate()
     cluster.nodes.append(cluster.add())
-    second = drive(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
+    second = drive_run(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
     code, _, errors = ended(second)
     assert code == 0, errors
     events = (tmp_path / "events").read_text()
@@ -137,16 +112,16 @@ def test_ctrl_c_ends_all_workers_and_the_local_engine_goes_on(cluster, tmp_path,
     model = makers.endpoint(mock_server("--log", log, "--delay-ms", "20"), concurrency=8)
     items = makers.many_items(4000)
     plan = workspace(tmp_path / "many", items, model, engine={"shard": 100, "workers": 2})
-    process = drive(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
+    process = drive_run(cluster, plan, "--engine", "ray", "--log", tmp_path / "events")
     until(log, 300, process)
     process.send_signal(signal.SIGINT)
     code, _, errors = ended(process)
-    before = len(log.read_text().split())
+    before = asked(log).total()
     assert code == 130, (errors, before, (tmp_path / "events").read_text())
     assert "the same command resumes" in errors
     assert before < 4000
     time.sleep(1)
-    assert len(log.read_text().split()) == before
+    assert asked(log).total() == before
     run = medassay.run(plan, secrets={})
     assert max(asked(log).values()) == 1
     assert sum(asked(log).values()) == 4000
@@ -161,7 +136,7 @@ def test_a_secret_reaches_the_workers_and_nothing_else(cluster, tmp_path, mock_s
     env = cluster.env
     try:
         cluster.env = env | {"SCALE_TEST_KEY": key}
-        code, out, errors = ended(drive(cluster, plan, "--engine", "ray", "--log", log))
+        code, out, errors = ended(drive_run(cluster, plan, "--engine", "ray", "--log", log))
     finally:
         cluster.env = env
     assert code == 0, errors
@@ -193,7 +168,7 @@ def test_replicas_of_weights_tell_the_likelihoods_that_one_process_tells(
         )
         plan.write_text(plan.read_text() + "[engine.replicas]\nm = 2\n")
         options = ["--engine", "ray", "--log", tmp_path / "events"] if name == "ray" else []
-        code, _, errors = ended(drive(cluster, plan, *options))
+        code, _, errors = ended(drive_run(cluster, plan, *options))
         assert code == 0, errors
         [run] = (tmp_path / name / "runs").iterdir()
         found[name] = trials(run)
@@ -229,6 +204,10 @@ def test_weights_get_replicas_with_their_devices_and_endpoints_the_processors_le
     assert pool.workers == 4
     [pool] = engine.parted({"big": specs["big"]}, {"big": 9}, rules, {"CPU": 4.0})
     assert pool.gpus == 0
+    # What cannot do without a device waits for one, where a cluster grows on demand.
+    for needy in (spec("v", "vllm"), spec("v", "transformers", device="cuda")):
+        [pool] = engine.parted({"v": needy}, {"v": 9}, rules, {"CPU": 4.0})
+        assert pool.gpus == 1
 
 
 def test_without_ray_one_line_says_what_to_install(monkeypatch):
@@ -242,7 +221,7 @@ def test_an_address_where_nobody_answers_is_told_in_one_line(tmp_path, cluster):
     env = cluster.env
     try:
         cluster.env = env | {"RAY_ADDRESS": "127.0.0.1:1"}
-        code, _, errors = ended(drive(cluster, plan, "--engine", "ray"))
+        code, _, errors = ended(drive_run(cluster, plan, "--engine", "ray"))
     finally:
         cluster.env = env
     assert code == 3

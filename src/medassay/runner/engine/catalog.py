@@ -29,6 +29,7 @@ def engine_of(
     Parameters
     ----------
     responses : the folder of stored replies
+    secrets : those that the entries and tools at work name: workers get theirs by calls alone, no process inherits them
     """
     if name not in ENGINES:
         raise InputError(f"engine '{name}': expected {' or '.join(sorted(ENGINES))}")

@@ -28,6 +28,7 @@ from medassay.storage.journal import Journal, NumberOf
 
 _FEWEST = 16  # units of a shard near the end
 _MOST_DEATHS = 20
+_SILENT = 3  # deaths of a lease, after which a worker that says nothing is lost
 _TELL_EVERY = 30.0  # seconds
 NOBODY_CAME = 900.0  # seconds: clusters that grow by themselves take minutes
 
@@ -113,7 +114,7 @@ class Coordinator:
         self._next = 0
         self._broken: Exception | None = None
         self._cpu: dict[str, float] = {}
-        self._deaths = 0  # since something was last journalled
+        self._fruitful: set[str] = set()  # workers of which something was journalled
 
     async def run(self, crew: Crew) -> None:
         """Lease until every unit is done, failed or out of budget, or until a stop is asked for."""
@@ -163,6 +164,7 @@ class Coordinator:
 
     async def _lead(self, hand: Hand, crew: Crew) -> None:
         """Lead one worker, and whoever takes its place, to the end."""
+        deaths = 0  # in a row, of workers that did nothing
         while True:
             try:
                 if not await self._until_over(hand.ready()):
@@ -183,10 +185,10 @@ class Coordinator:
                 await self._lost(hand)
                 if self._over.is_set():
                     return
-                self._deaths += 1
-                if self._deaths > _MOST_DEATHS:
+                deaths = 0 if hand.name in self._fruitful else deaths + 1
+                if deaths > _MOST_DEATHS:
                     raise IncompleteError(
-                        f"{self._deaths} workers were lost one after the other without an answer (last: {error}); "
+                        f"{deaths} workers were lost one after the other without an answer (last: {error}); "
                         "their logs are Ray's; the same command resumes"
                     ) from None
                 hand = crew.replace(hand)
@@ -208,9 +210,10 @@ class Coordinator:
         while not self._over.is_set() and not self._is_needless(hand):
             orders = self._orders(hand)
             try:
-                report = await asyncio.wait_for(hand.beat(orders), DEAD_AFTER * 3)
+                report = await asyncio.wait_for(hand.beat(orders), DEAD_AFTER * _SILENT)
             except TimeoutError:
-                raise LostError(f"{hand.name}: no word for {DEAD_AFTER * 3:.0f} s") from None
+                told = f"{hand.name}: no word for {DEAD_AFTER * _SILENT:.0f} s"
+                raise LostError(told) from None
             self._till.heard(hand.name, orders.cap, report.booked)
             self._hear(hand, report)
             if self._is_over():
@@ -280,7 +283,7 @@ class Coordinator:
         state = self._states[hand.name]
         for noted in report.noted:
             self._journal.note(noted)
-            self._deaths = 0
+            self._fruitful.add(hand.name)
             state.read_to = noted.offsets[-1] + noted.lengths[-1]
         for (model, domain, outcome), times in report.advanced.items():
             self._progress.advance(model, domain, outcome, times)
@@ -326,5 +329,7 @@ class Coordinator:
                 if not all(map(self._journal.is_done, self._stage.records(unit))):
                     self._again[shard.model].append(unit)
                     again += 1
+                else:
+                    self._unfinished[shard.model] -= 1
         del self._states[hand.name]  # not before: while it holds shards the pass is not over
         log.tell("shards_taken_back", worker=hand.name, units=again)

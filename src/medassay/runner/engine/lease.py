@@ -70,8 +70,6 @@ class Lease:
         with self._turn:
             self._given_up = True
             self._path.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                self._path.parent.rmdir()
             if self._mirror is not None:
                 self._mirror.remove(self._mirror.name(self._path))
 
@@ -121,6 +119,13 @@ class Lookout:
             await asyncio.sleep(DEAD_AFTER / 50)
 
 
+def _called(folder: Path) -> str:
+    """Return what a run, or a site in an object store, is called."""
+    mirror = mirror_of(folder)
+    site = mirror is not None and mirror.folder == folder
+    return mirror.address if mirror is not None and site else f"run {folder.name}"
+
+
 def await_dead(run: Path, tell: Callable[[str], None]) -> None:
     """Wait until nobody holds work of a run: who was cut off may still be asking for some seconds.
 
@@ -140,14 +145,14 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
     while found := lookout.alive():
         if time.monotonic() - began > 4 * DEAD_AFTER:
             raise InputError(
-                f"run {run.name}: another process is working on it (lease '{found[0]}'); wait for it"
+                f"{_called(run)}: another process is working on it (lease '{found[0]}'); wait for it"
             )
         time.sleep(DEAD_AFTER / 50)
 
 
 @contextlib.contextmanager
 def held(run: Path) -> Iterator[Callable[[], bool]]:
-    """Hold a lease on a run in an object store, where no lock of a file keeps a second machine away.
+    """Hold a lease on a run or a site in an object store, where no lock of a file keeps a second machine away.
 
     Yields what tells whether the lease is in doubt, so that no further call may begin.
 
@@ -167,7 +172,7 @@ def held(run: Path) -> Iterator[Callable[[], bool]]:
     ]:
         lease.give_up()
         raise InputError(
-            f"run {run.name}: another process is working on it (lease '{others[0]}'); wait for it"
+            f"{_called(run)}: another process is working on it (lease '{others[0]}'); wait for it"
         )
 
     def keep() -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from medassay.core.model import ModelSpec
+from medassay.runner.asking import until_sure
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.stage import Pass, R, Stage, T
 from medassay.storage.journal import Journal, Writing
@@ -20,6 +21,7 @@ class Local:
 
     def work(self, todo: Pass) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
+        todo.asker.sure = lambda: until_sure(todo.in_doubt, lambda: todo.stop.soon)
         run_async(lambda: todo.asker.during(_work(todo)), todo.stop.ask)
 
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:

@@ -37,7 +37,7 @@ from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.orders import Orders, Report
 from medassay.runner.engine.stage import Pass, R, T
 from medassay.runner.engine.worker import Job, Worker
-from medassay.runner.providing import named_secrets
+from medassay.runner.providing import all_named_secrets
 
 
 class Ray:
@@ -50,21 +50,15 @@ class Ray:
 
     def work(self, todo: Pass) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
-        named = self._named(todo)
-        ray = connect(hidden=named)
+        named = all_named_secrets(
+            todo.stage.specs.values(), self._secrets, todo.portable.secret_names
+        )
+        ray = connect(hidden=self._secrets)
         run_async(lambda: self._lead(ray, todo, named), todo.stop.ask)
-
-    def _named(self, todo: Pass) -> dict[str, str]:
-        """Return the secrets that the entries and tools of a pass name."""
-        named: dict[str, str] = {}
-        for spec in todo.stage.specs.values():
-            named |= named_secrets(spec, self._secrets)
-        names = todo.portable.secret_names
-        return named | {name: self._secrets[name] for name in names if name in self._secrets}
 
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
         """Yield what a task makes of each part, in order; a part whose worker is lost is done again."""
-        ray = connect()
+        ray = connect(hidden=self._secrets)
         kept = ray.put(task)
         do = ray.remote(max_retries=3)(_do)
         most = 2 * max(1, self._rules.workers or int(ray.cluster_resources().get("CPU", 1)))
@@ -186,7 +180,7 @@ def _hush() -> None:
 def _knock(address: str) -> None:
     """Refuse an address where nobody listens: Ray would end this whole process after half a minute."""
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():  # "auto", or an address of Ray's client: Ray knows
+    if "://" in address or not host or not port.isdigit():  # "auto", Ray's client: Ray knows
         return
     try:
         socket.create_connection((host, int(port)), timeout=10).close()
@@ -227,8 +221,10 @@ def parted(
     pools, there = [], resources.get("GPU", 0.0)
     for name, spec in wanted.items():
         if spec.in_process:
-            gpus = spec.gpus if spec.device != "cpu" and there else 0
-            if gpus > there:
+            # "auto" takes what is there; what cannot do without is waited for, where a cluster grows on demand.
+            content = spec.device == "auto" and spec.provider != "vllm" and not there
+            gpus = 0 if spec.device == "cpu" or content else spec.gpus
+            if gpus > there > 0:
                 raise InputError(
                     f"model '{name}' wants {gpus:g} GPUs a replica, the cluster has {there:g}; lower 'gpus' in its entry"
                 )

@@ -14,12 +14,11 @@ from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.trial import Prompt
 from medassay.errors import InputError, MedassayError
-from medassay.runner.asking import Asker, Tally
+from medassay.runner.asking import Asker, Tally, until_sure
 from medassay.runner.budget import Amount, Purse, most_of
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
 from medassay.runner.engine.orders import Orders, Report, Shard
 from medassay.runner.engine.stage import Pass, Portable, Stage
-from medassay.runner.gate import Share
 from medassay.runner.providing import make_chats
 from medassay.storage.journal import Noted, Segment
 from medassay.storage.mirror import Mirror, mirror_of
@@ -76,14 +75,13 @@ class Allotment(Purse):
 
     def __init__(self) -> None:
         super().__init__(Budget())
-        self._cap: Amount | None = None
         self._spent = False
         self._told = asyncio.Event()
         self.need: Amount | None = None
 
     def allow(self, cap: Amount | None, *, spent: bool) -> None:
         """Take over up to what may be booked from now on."""
-        self._cap, self._spent = cap, spent
+        self._spent = spent
         if cap is not None:
             self._bounded = True
             self._budget = Budget(calls=cap.calls, tokens=cap.tokens, money=cap.money)
@@ -135,10 +133,10 @@ class Pages:
         """Return how many bytes were written."""
         return self._segment.end
 
-    def new(self, safe: int | None = None) -> tuple[Noted, ...]:
+    def new(self, safe: int) -> tuple[Noted, ...]:
         """Return what was written since the last time; only lines that end within the first `safe` bytes."""
         found, at = self._new, len(self._new.numbers)
-        while safe is not None and at and found.offsets[at - 1] + found.lengths[at - 1] > safe:
+        while at and found.offsets[at - 1] + found.lengths[at - 1] > safe:
             at -= 1
         numbers, offsets, lengths = found.numbers, found.offsets, found.lengths
         self._new = Noted(found.segment, numbers[at:], offsets[at:], lengths[at:])
@@ -219,6 +217,8 @@ class Worker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Event()
         self._mirror: Mirror | None = None
+        self._safe = 0  # bytes of the segment that are on the disk, in an object store: in it
+        self._leaving = False
 
     async def start(self, secrets: Mapping[str, str]) -> None:
         """Open everything; from here on the worker holds a lease."""
@@ -227,7 +227,7 @@ class Worker:
         self._run, responses = await asyncio.to_thread(self._arrive)
         self._lease = Lease(self._run, self._name)
         await asyncio.to_thread(self._lease.renew)
-        self._spawn(self._lease.keep())
+        self._keeping = self._spawn(self._lease.keep())
         (self._run / job.journal).mkdir(exist_ok=True)
         self._pages = Pages(self._run / job.journal, self._name)
         beside = self._mirror is not None or job.host == this_host()
@@ -244,6 +244,7 @@ class Worker:
             fresh=job.fresh,
             purse=self._purse,
         )
+        self._asker.sure = lambda: until_sure(self._in_doubt, lambda: self._stop)
         self._chats = chats
         self._stage: Stage = job.portable.open(
             self._run, self._asker, self._pages, self._counting, secrets
@@ -269,10 +270,11 @@ class Worker:
             )
         return run, responses
 
-    def _spawn(self, work: Any) -> None:
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Let no task die unheard."""
@@ -305,7 +307,7 @@ class Worker:
         for feed in self._feeds.values():
             feed.end()
         for gate in self._asker.gates.values():
-            gate.steer(Share(most=max(1, int(gate.limit))))
+            gate.loosen()
         self._purse.end()
 
     def _take(self, shard: Shard) -> None:
@@ -326,8 +328,8 @@ class Worker:
         done = 0
         while (found := await feed.next()) is not None:
             shard, unit = found
-            if self._in_doubt():
-                await self._sure()
+            while self._in_doubt() and not self._stop:
+                await asyncio.sleep(0.1)
             if self._stop or self._asker.tally.over_budget:
                 return
             self._busy += 1
@@ -351,12 +353,8 @@ class Worker:
 
     def _in_doubt(self) -> bool:
         """Return whether nobody is heard, or the lease may be held for dead: others may have taken this work over."""
-        return self._lease.doubtful or time.monotonic() - self._heard_at > DEAD_AFTER / 2
-
-    async def _sure(self) -> None:
-        """Wait until this worker is heard and hears again."""
-        while not self._stop and self._in_doubt():
-            await asyncio.sleep(0.1)
+        deaf = time.monotonic() - self._heard_at > DEAD_AFTER / 2
+        return self._lease.doubtful or (deaf and not self._leaving)
 
     async def _sync(self) -> None:
         while True:
@@ -365,18 +363,20 @@ class Worker:
 
     def _keep_safe(self) -> None:
         """Bring what was written to the disk; to an object store replies first, then what is said of them."""
+        end = self._pages.end
         self._pages.sync()
+        self._safe = end
         if self._mirror is not None:
             self._mirror.flush()
+            self._safe = self._mirror.carried(self._pages.path)
 
     def _report(self) -> Report:
         tally, self._asker.tally = self._asker.tally, Tally(dead=self._asker.tally.dead)
         self._asker.tally.over_budget = tally.over_budget
-        safe = None if self._mirror is None else self._mirror.carried(self._pages.path)
         return Report(
-            noted=self._pages.new(safe),
+            noted=self._pages.new(self._safe),
             advanced=self._counting.new(),
-            finished=tuple(self._finished_by(safe)),
+            finished=tuple(self._finished_by(self._safe)),
             left={model: len(feed) for model, feed in self._feeds.items()},
             busy=self._busy,
             tally=tally,
@@ -387,29 +387,30 @@ class Worker:
             broken=self._broken,
         )
 
-    def _finished_by(self, safe: int | None) -> list[int]:
+    def _finished_by(self, safe: int) -> list[int]:
         """Return the shards that are finished, all records of which are safe."""
-        found = [number for end, number in self._finished if safe is None or end <= safe]
+        found = [number for end, number in self._finished if end <= safe]
         self._finished = [one for one in self._finished if one[1] not in found]
         return found
 
     async def leave(self) -> Report:
         """Finish what is under way, bring everything to the disk, free everything, and report once more."""
+        self._leaving = True
         self._halt()
         while self._busy:
             await asyncio.sleep(0.01)
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await _cancelled(self._tasks - {self._keeping})
         try:
             await self._stage.close()
             for chat in self._chats.values():
                 await chat.close()
+            await asyncio.to_thread(self._keep_safe)
             self._pages.close()
             await asyncio.to_thread(self._bring_home)
         except (OSError, MedassayError) as error:
             self._broken = self._broken or error
         report = self._report()
+        await _cancelled({self._keeping})  # not before: carrying replies over may take minutes
         await asyncio.to_thread(self._lease.give_up)
         return report
 
@@ -423,3 +424,9 @@ class Worker:
             self._mirror.push_new(str(self._job.responses))
             if active is not None:
                 self._mirror.settle(active)
+
+
+async def _cancelled(tasks: set[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,43 @@
+"""Commands in processes of their own, and the log in which a mock server writes what it was asked."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+
+def drive(*arguments, env=None):
+    """Start a command of medassay; its output is read when it has ended (`ended`)."""
+
+    # A test run in the background may have been told to ignore Ctrl-C; its child must hear it.
+    def hear():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    return subprocess.Popen(
+        [sys.executable, "-m", "medassay", *map(str, arguments)],
+        env=(env or os.environ) | {"NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear,  # noqa: PLW1509 -- it calls one function before exec
+    )
+
+
+def ended(process):
+    """Return exit code, output and errors of a command."""
+    out, errors = process.communicate(timeout=120)
+    return process.returncode, out, errors
+
+
+def asked(log):
+    """Return how often the mock server was asked each thing."""
+    return Counter(log.read_text().split()) if log.exists() else Counter()
+
+
+def until(log, n, process=None):
+    """Wait until the mock server was asked so often."""
+    while asked(log).total() < n:
+        time.sleep(0.02)
+        assert process is None or process.poll() is None, process.stderr.read()
