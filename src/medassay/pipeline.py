@@ -25,7 +25,7 @@ from medassay.model.spec import load_models
 from medassay.runner.answering import PortableAnswers
 from medassay.runner.asking import Asker
 from medassay.runner.context import Contexts, embedding_entry
-from medassay.runner.engine.catalog import engine_of
+from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.fresh import compare_with_stored, stored_run
 from medassay.runner.judging import Bench, seat
@@ -140,6 +140,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     """
     base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
     wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
+    refuse_unknown(engine)
     workspace = open_workspace(workspace or base, wanted.hash)
     schedule, banks, bench = prepare(wanted, base, workspace)
     gauges = gauges_of(wanted.metrics, schedule.task)
@@ -195,9 +196,12 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
                 raise ModelError(
                     f"run {found.id}: no model answers: {'; '.join(asker.tally.dead.values())}"
                 )
-            left = schedule.n_trials - journal.done
             refuse_incomplete(
-                found, "trials have no answer", left, asker.tally, accept_failures
+                found,
+                "trials have no answer",
+                schedule.n_trials - journal.done,
+                asker.tally,
+                accept_failures,
             )
             from medassay.runner.finish import finish, write_trials
 

@@ -12,7 +12,7 @@ from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker
-from medassay.runner.engine.catalog import engine_of
+from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.judging import RULE, Answers, Bench, seat
 from medassay.runner.manifest import bench_entry, judging, scorer_ids, surroundings
@@ -73,6 +73,7 @@ def judge_run(
     InputError, IncompleteError, Interrupted
         As `run` does.
     """
+    refuse_unknown(engine)
     source = _sealed(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
@@ -182,6 +183,7 @@ def rescore(
     workspace : folder of runs/; default: that of the run
     engine : "local", or "ray" for several processes or machines
     """
+    refuse_unknown(engine)
     source = _sealed(run, "scored")
     if contradiction_penalty is not None and not 0 <= contradiction_penalty <= 1:
         raise InputError(f"contradiction penalty {contradiction_penalty:g}; expected 0 to 1")

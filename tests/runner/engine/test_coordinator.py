@@ -398,6 +398,7 @@ def test_the_plan_says_how_it_is_spread_and_is_the_same_plan(tmp_path):
         medassay.run(
             workspace(tmp_path, items, makers.fake(reply="A")), secrets={}, engine="dask"
         )
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.local_model

@@ -31,6 +31,11 @@ def engine_of(
     responses : the folder of stored replies
     secrets : those that the entries and tools at work name: workers get theirs by calls alone, no process inherits them
     """
+    refuse_unknown(name)
+    return ENGINES[name](rules, responses, secrets)
+
+
+def refuse_unknown(name: str) -> None:
+    """Refuse a name that is no engine's."""
     if name not in ENGINES:
         raise InputError(f"engine '{name}': expected {' or '.join(sorted(ENGINES))}")
-    return ENGINES[name](rules, responses, secrets)
