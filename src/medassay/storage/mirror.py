@@ -26,9 +26,8 @@ from medassay.errors import InputError, UnavailableError
 from medassay.storage.run import JOURNALS, LEASES, LOCK
 
 PATIENCE = 600.0  # seconds in which a store that does not answer is asked again
-_refusing: dict[
-    str, float
-] = {}  # address → since when its store has answered with errors alone, this process's clock
+# Address → since when its store has answered with errors alone, by this process's clock.
+_refusing: dict[str, float] = {}
 _GROWING = ("measures/", "retrieved/")
 _SEGMENT = ".jsonl.zst"  # of replies, named by its content
 _MARK = ".address"

@@ -439,6 +439,27 @@ def test_before_each_call_it_is_made_sure_that_nobody_took_the_work_over():
     asyncio.run(check())
 
 
+@pytest.mark.parametrize(
+    ("engine", "module"), [("local", "engine.local"), ("crew", "engine.worker")]
+)
+def test_nobody_is_called_where_that_is_not_sure(
+    tmp_path, crew, mock_server, monkeypatch, engine, module
+):
+    log = tmp_path / "asked"
+    crew()
+    plan = workspace(tmp_path, makers.many_items(8), makers.endpoint(mock_server("--log", log)))
+
+    async def unsure(in_doubt, stopped):
+        raise Permanent("not asked")
+
+    monkeypatch.setattr(f"medassay.runner.{module}.until_sure", unsure)
+    with pytest.raises(IncompleteError, match=r"8 failed .*not asked"):
+        medassay.run(plan, secrets={}, engine=engine)
+    assert not asked(log)
+    monkeypatch.undo()
+    assert medassay.run(plan, secrets={}).sealed
+
+
 def test_failures_that_were_counted_twice_are_accepted_but_not_what_was_never_asked(tmp_path):
     """A unit that failed before its worker was lost fails again elsewhere: the count is more than the units."""
     run = medassay.run(
