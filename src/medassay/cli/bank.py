@@ -10,6 +10,7 @@ import typer
 
 from medassay.cli import bank_export, decisions, duplicates, flaws, synthesis
 from medassay.cli.output import out
+from medassay.cli.place import ENGINE, WORKSPACE
 from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -178,15 +179,25 @@ def silver(
         "--accept-failures",
         help="Write the bank although reports got no usable record; they stay without one.",
     ),
+    workspace: str = WORKSPACE,
+    engine: str = ENGINE,
 ) -> None:
     """Have a named strong model write the health records of reports that have none."""
     from medassay.cli.run import watch
+    from medassay.storage.remote import using_stores
     from medassay.study.silver import Commission, write_silver
 
     wanted = Commission(maker=maker, models_file=models, to=to, accept_failures=accept_failures)
-    made = write_silver(
-        load(bank), wanted, secrets=os.environ, workspace=Path.cwd(), watch=watch
-    )
+    reports = load(bank)
+    with using_stores(workspace) as folder:
+        made = write_silver(
+            reports,
+            wanted,
+            secrets=os.environ,
+            workspace=folder,
+            engine=engine,
+            watch=watch,
+        )
     if out.json:
         document = {"path": str(to), "version": made.version, "written": made.written}
         out.document({**document, "kept": made.kept, "failed": dict(made.failed)})

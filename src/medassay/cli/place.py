@@ -13,6 +13,10 @@ ENGINE = typer.Option(
     "local", help="local: this process; ray: the workers of a Ray cluster, extra [ray]."
 )
 
+WORKSPACE = typer.Option(
+    ".", help="Folder of responses/ and measures/, or an address as s3://bucket/work."
+)
+
 
 def read(place: str) -> Path:
     """Return where a run, a publication or a site can be read on this machine; from an address it is fetched."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out
-from medassay.cli.place import ENGINE
+from medassay.cli.place import ENGINE, WORKSPACE
 from medassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -24,15 +24,26 @@ app = typer.Typer(
 def injection(
     judge: str = typer.Option(..., help="The judge, an entry of the models file."),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
-    workspace: Path = typer.Option(Path(), help="Folder of responses/."),
+    workspace: str = WORKSPACE,
+    engine: str = ENGINE,
 ) -> None:
     """Ask a judge about honest answers with and without hostile texts; count what moved."""
+    from medassay.cli.run import watch
     from medassay.pipeline import find_bank
+    from medassay.storage.remote import using_stores
     from medassay.study.injection import injection_study
 
-    bank = find_bank("demo", workspace, workspace / "banks.lock")
-    items = [item for item in bank.items if item.form == "open"]
-    found = injection_study(judge, models, items, secrets=os.environ, workspace=workspace)
+    with using_stores(workspace) as folder:
+        bank = find_bank("demo", folder, folder / "banks.lock")
+        found = injection_study(
+            judge,
+            models,
+            [item for item in bank.items if item.form == "open"],
+            secrets=os.environ,
+            workspace=folder,
+            engine=engine,
+            watch=watch,
+        )
     if out.json:
         out.document(found)
         return
@@ -134,7 +145,7 @@ _METRIC = typer.Option(
 
 @app.command("metrics")
 def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    table: Path = typer.Argument(
+    table: str = typer.Argument(
         ...,
         help="A CSV with answers and references, or a run whose answers are compared with references.",
     ),
@@ -155,14 +166,18 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         None, help="New folder for page, figures, Markdown, CSV, JSON."
     ),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
-    workspace: Path = typer.Option(Path(), help="Folder of responses/ and measures/."),
+    workspace: str = WORKSPACE,
     engine: str = ENGINE,
 ) -> None:
     """Check metrics on your own data: which say the same, which break under rephrasing, which agree with people."""
     from medassay.cli.bank import read_columns
+    from medassay.cli.place import read
+    from medassay.cli.run import watch
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.core.plan import EngineRules
     from medassay.runner.engine.catalog import engine_of
+    from medassay.runner.providing import named_secrets
+    from medassay.storage.remote import using_stores
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named
     from medassay.study.checkup import checkup, checkup_sheet, read_answers
@@ -171,28 +186,38 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 
     if to is not None:
         new_folder(to)
-    if table.is_dir():
+    place = read(table)
+    if place.is_dir():
         if columns or people or labels:
             raise UsageError("--columns, --people and --labels are for a CSV")
-        answers = answers_of(open_run(table))
+        answers = answers_of(open_run(place))
     else:
-        answers = read_answers(table, read_columns(columns), _listed(people), labels)
+        answers = read_answers(place, read_columns(columns), _listed(people), labels)
     gauges = gauges_named(_listed(metric))
-    spread = engine_of(engine, EngineRules(), workspace / "responses", {})
-    steady = None
-    if rephraser:
-        model = Rephraser(rephraser, models, secrets=os.environ, workspace=workspace)
-        if table.is_dir():
-            model.refuse(open_run(table))
-        steady = resilience_study(answers, model, gauges, workspace, engine=spread)
-    tell_sheet(
-        checkup_sheet(checkup(answers, gauges, workspace, resilience=steady, engine=spread)), to
-    )
+    with using_stores(workspace) as folder:
+        model = steady = None
+        if rephraser:
+            model = Rephraser(
+                rephraser,
+                models,
+                secrets=os.environ,
+                workspace=folder,
+                engine=engine,
+                watch=watch,
+            )
+            if place.is_dir():
+                model.refuse(open_run(place))
+        named = {} if model is None else named_secrets(model.spec, os.environ)
+        spread = engine_of(engine, EngineRules(), folder / "responses", named)
+        if model is not None:
+            steady = resilience_study(answers, model, gauges, folder, engine=spread)
+        found = checkup(answers, gauges, folder, resilience=steady, engine=spread)
+    tell_sheet(checkup_sheet(found), to)
 
 
 @app.command("resilience")
 def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    run: Path = typer.Argument(..., help="A run whose answers are compared with references."),
+    run: str = typer.Argument(..., help="A run whose answers are compared with references."),
     rephraser: str = typer.Option(
         ..., help="The model that rephrases, an entry of the models file."
     ),
@@ -204,13 +229,17 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         None, help="New folder for page, figure, Markdown, CSV, JSON."
     ),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
-    workspace: Path = typer.Option(Path(), help="Folder of responses/ and measures/."),
+    workspace: str = WORKSPACE,
     engine: str = ENGINE,
 ) -> None:
     """Tell how far each metric moves when answers are said in other words, six times each."""
+    from medassay.cli.place import read
+    from medassay.cli.run import watch
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.core.plan import EngineRules
     from medassay.runner.engine.catalog import engine_of
+    from medassay.runner.providing import named_secrets
+    from medassay.storage.remote import using_stores
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named, some
     from medassay.study.rephrase import Rephraser
@@ -218,15 +247,23 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 
     if to is not None:
         new_folder(to)
-    found = open_run(run)
-    model = Rephraser(rephraser, models, secrets=os.environ, workspace=workspace)
-    model.refuse(found)
+    found = open_run(read(run))
     answers = some(answers_of(found), sample)
     gauges = gauges_named(_listed(metric))
-    spread = engine_of(engine, EngineRules(), workspace / "responses", {})
-    tell_sheet(
-        resilience_sheet(resilience_study(answers, model, gauges, workspace, engine=spread)), to
-    )
+    with using_stores(workspace) as folder:
+        model = Rephraser(
+            rephraser,
+            models,
+            secrets=os.environ,
+            workspace=folder,
+            engine=engine,
+            watch=watch,
+        )
+        model.refuse(found)
+        named = named_secrets(model.spec, os.environ)
+        spread = engine_of(engine, EngineRules(), folder / "responses", named)
+        study = resilience_study(answers, model, gauges, folder, engine=spread)
+    tell_sheet(resilience_sheet(study), to)
 
 
 @app.command("consistency")
@@ -393,22 +430,24 @@ def steps(
         False, "--no-path", help="For g_eval_no_path, where no reasoning path is shown."
     ),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
-    workspace: Path = typer.Option(Path(), help="Folder of responses/."),
+    workspace: str = WORKSPACE,
 ) -> None:
     """Have a judge write the evaluation steps of G-Eval, once; a person reviews them, a plan names them."""
+    from medassay.storage.remote import using_stores
     from medassay.storage.run import write_new
     from medassay.study.steps import write_steps
 
     if to.exists():
         raise UsageError(f"--to: {to} exists already; steps are written once")
-    found = write_steps(
-        judge,
-        models,
-        [language.strip() for language in languages.split(",") if language.strip()],
-        with_path=not no_path,
-        secrets=os.environ,
-        workspace=workspace,
-    )
+    with using_stores(workspace) as folder:
+        found = write_steps(
+            judge,
+            models,
+            _listed(languages),
+            with_path=not no_path,
+            secrets=os.environ,
+            workspace=folder,
+        )
     to.parent.mkdir(parents=True, exist_ok=True)
     write_new(to, found.to_toml().encode())
     if out.json:

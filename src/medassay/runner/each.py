@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from medassay.core.model import ModelSpec
@@ -10,8 +9,8 @@ from medassay.errors import Interrupted, ModelError
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.local import asking
-from medassay.runner.progress import Silent, Stop
-from medassay.runner.stages import Watch
+from medassay.runner.progress import Stop
+from medassay.runner.stages import Watch, watching
 
 
 def ask_each(
@@ -64,7 +63,7 @@ def ask_each(
             if close is not None:
                 await close()
 
-    with watch(what, sizes, Counter()) if watch else nullcontext(Silent()) as progress:
+    with watching(watch, what, sizes, Counter()) as progress:
         run_async(lambda: asker.during(all_of(progress.advance)), stop.ask)
     if stop.soon and done < len(subjects):
         raise Interrupted(

@@ -90,19 +90,19 @@ def answer(
         done[cell.model, cell.domain] += sum(map(journal.is_done, numbers))
     toolbox = open_toolbox(schedule, portable.models_file, secrets)
     looking = None if toolbox is None else Looking(toolbox, asker)
-    with _watching(means.watch, "trials", sizes, done) as progress, closing(journal):
+    with watching(means.watch, "trials", sizes, done) as progress, closing(journal):
         stage = Answering(schedule, asker, journal, progress, looking=looking)
         todo = means.todo(run, stage, portable, journal, progress, schedule.number_of)
         with ThreadPoolExecutor(max_workers=1) as aside:
             items = aside.submit(_keep_items, run, schedule)
             if means.engine.elsewhere:
                 items.result()
-            _work(run, "trials", means, todo)
-    _hear(todo.stop, "trials are answered", journal.done, schedule.n_trials)
+            work(run, "trials", means, todo)
+    hear(todo.stop, "trials are answered", journal.done, schedule.n_trials)
     return items.result()
 
 
-def _work(run: Run, what: str, means: Means, todo: Pass) -> None:
+def work(run: Run, what: str, means: Means, todo: Pass) -> None:
     """Let the engine do a pass, and tell whoever operates the run how it went."""
     began, cpu, before = time.monotonic(), time.process_time(), todo.journal.done
     tally = means.asker.tally
@@ -164,29 +164,31 @@ def _give(docket: Docket, means: Means) -> Journal:
     journal.resume(docket.place_of)
     sizes, done = docket.sizes(journal)
     before = asker.tally.failed
-    with _watching(means.watch, docket.name, sizes, done) as progress, closing(journal):
+    with watching(means.watch, docket.name, sizes, done) as progress, closing(journal):
         stage = Judging(docket, asker, journal, progress)
         portable = PortableVerdicts.of(docket)
         todo = means.todo(run, stage, portable, journal, progress, docket.place_of)
-        _work(run, docket.name, means, todo)
+        work(run, docket.name, means, todo)
     total = sizes.total()
-    _hear(todo.stop, "verdicts are there", journal.done, total)
+    hear(todo.stop, "verdicts are there", journal.done, total)
     asker.tally.failed -= before
     left = total - journal.done
     refuse_incomplete(run, "verdicts are missing", left, asker.tally, means.accept_failures)
     return journal
 
 
-def _watching(
+def watching(
     watch: Watch | None,
     what: str,
     sizes: Counter[tuple[str, str]],
     done: Counter[tuple[str, str]],
 ) -> AbstractContextManager[Progress]:
+    """Return what is told of a pass: to `watch`, or nobody."""
     return watch(what, sizes, done) if watch else nullcontext(Silent())
 
 
-def _hear(stop: Stop, what: str, done: int, total: int) -> None:
+def hear(stop: Stop, what: str, done: int, total: int) -> None:
+    """Raise `Interrupted` where the user stopped a pass before its end."""
     if stop.soon and done < total:
         raise Interrupted(
             f"stopped: {done} of {total} {what} and kept; the same command resumes"

@@ -77,23 +77,42 @@ def carry_home(run: Path) -> None:
     mirror = mirror_of(run)
     if mirror is None:
         return
+    _carry_stores(mirror)
+    if (mirror.folder / "banks.lock").is_file():
+        mirror.push(mirror.folder / "banks.lock")
+    mirror.push_new(mirror.name(run), last=(SUMS, SEAL))
+    for name in (*JOURNALS, LEASES):
+        mirror.remove(f"{mirror.name(run)}/{name}", wanted=lambda one: "/driver-" not in one)
+
+
+def _carry_stores(mirror: Mirror) -> None:
+    """Carry over what was added to the stores."""
     # Pieces of whoever was cut off are taken over into a segment before they are removed; later ones stay.
     pieces = {name for name in mirror.listed("responses") if "@" in name}
     mirror.pull("responses")
     ResponseStore(mirror.folder / "responses").close()
     for name in STORES:
         mirror.push_new(name)
-    if (mirror.folder / "banks.lock").is_file():
-        mirror.push(mirror.folder / "banks.lock")
-    mirror.push_new(mirror.name(run), last=(SUMS, SEAL))
-    for name in (*JOURNALS, LEASES):
-        mirror.remove(f"{mirror.name(run)}/{name}", wanted=lambda one: "/driver-" not in one)
     mirror.remove(
         "responses",
         wanted=lambda name: (
             name in pieces and not (mirror.folder / name.partition("@")[0]).exists()
         ),
     )
+
+
+@contextmanager
+def using_stores(workspace: str | Path) -> Iterator[Path]:
+    """Yield the folder of a workspace for a study; from an address its stores are fetched, and what is new carried over."""
+    if not is_address(workspace):
+        yield Path(workspace)
+        return
+    mirror = Mirror(str(workspace))
+    fetch_stores(mirror.folder)
+    try:
+        yield mirror.folder
+    finally:
+        _carry_stores(mirror)
 
 
 def here(place: str | Path) -> Path:

@@ -1,22 +1,17 @@
 """Answers said in other words by a model: what metrics should not care about."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from medassay.core.item import Item
 from medassay.core.model import ModelSpec
-from medassay.core.plan import Budget
 from medassay.core.reading import strip_thoughts
-from medassay.errors import IncompleteError, ModelError
+from medassay.errors import IncompleteError
 from medassay.model.spec import load_models, named
 from medassay.prompt.render import load_template, render
-from medassay.runner.asking import Asker
-from medassay.runner.bridge import run_async
-from medassay.runner.providing import provide
-from medassay.runner.stages import refuse_leaving
-from medassay.storage.response import ResponseStore
+from medassay.runner.inquiry import Ask, inquire
+from medassay.runner.stages import Watch, refuse_leaving
 from medassay.storage.run import Run
 
 REPHRASINGS = 6
@@ -29,6 +24,7 @@ class Rephraser:
     Parameters
     ----------
     name : an entry of the models file
+    engine : "local", or "ray" for several processes or machines
 
     Raises
     ------
@@ -37,11 +33,19 @@ class Rephraser:
     """
 
     def __init__(
-        self, name: str, models_file: Path, *, secrets: Mapping[str, str], workspace: Path
+        self,
+        name: str,
+        models_file: Path,
+        *,
+        secrets: Mapping[str, str],
+        workspace: Path,
+        engine: str = "local",
+        watch: Watch | None = None,
     ) -> None:
         spec = named(load_models(models_file), name, "--rephraser:", models_file)
         self.spec: ModelSpec = replace(spec, temperature=spec.temperature or _TEMPERATURE)
         self._secrets, self._workspace = secrets, workspace
+        self._engine, self._watch = engine, watch
 
     @property
     def id(self) -> str:
@@ -60,37 +64,46 @@ class Rephraser:
         IncompleteError
             When the model did not answer; what it said is kept, the same call goes on.
         """
-        name = self.spec.id
         wanted = sorted(set(texts))
-        made: dict[str, list[str]] = {text: [] for text in wanted}
-        with ResponseStore(self._workspace / "responses") as store:
-            chats = {name: provide(self.spec, self._secrets)}
-            asker = Asker({name: self.spec}, chats, store, Budget(), seed=seed)
+        findings = inquire(
+            "rephrasings",
+            _Texts(tuple(wanted)),
+            self.spec,
+            secrets=self._secrets,
+            workspace=self._workspace,
+            engine=self._engine,
+            seed=seed,
+            watch=self._watch,
+        )
+        if lost := [one.problem for one in findings if one.unanswered]:
+            raise IncompleteError(
+                f"rephraser '{self.spec.id}': {lost[0]}; what it said is kept, the same command goes on"
+            )
+        said = zip(wanted, (tuple(one.value) for one in findings), strict=True)
+        return {text: found for text, found in said if len(found) == REPHRASINGS}
 
-            async def one(text: str, number: int, gate: asyncio.Semaphore) -> None:
-                item = Item(
-                    id=f"rephrasing-{number}", domain="study", question=text, form="text"
-                )
-                prompt = render(load_template("rephrase"), item)
-                async with gate:
-                    for repeat in range(REPHRASINGS):
-                        reply = await asker.ask(
-                            self.spec, prompt, {"study": "rephrase"}, repeat=repeat
-                        )
-                        if reply is not None:
-                            said = strip_thoughts(reply.completion.text)[0].strip()
-                            made[text] += [said] if said else []
 
-            async def everything() -> None:
-                gate = asyncio.Semaphore(self.spec.concurrency)
-                async with asyncio.TaskGroup() as group:
-                    for number, text in enumerate(wanted):
-                        group.create_task(one(text, number, gate))
+@dataclass(frozen=True)
+class _Texts:
+    """Texts that shall be said in other words."""
 
-            try:
-                run_async(lambda: asker.during(everything()))
-            except* ModelError as errors:
-                raise IncompleteError(
-                    f"rephraser '{name}': {errors.exceptions[0]}; what it said is kept, the same command goes on"
-                ) from None
-        return {text: tuple(found) for text, found in made.items() if len(found) == REPHRASINGS}
+    texts: tuple[str, ...]
+    study = "rephrase"
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def length(self, subject: int) -> int:
+        """Return the length of a text."""
+        return len(self.texts[subject])
+
+    async def about(self, subject: int, ask: Ask) -> list[str]:
+        """Return the rephrasings of one text that are not blank."""
+        text = self.texts[subject]
+        item = Item(id=f"rephrasing-{subject}", domain="study", question=text, form="text")
+        prompt = render(load_template("rephrase"), item)
+        made = []
+        for repeat in range(REPHRASINGS):
+            reply = await ask(prompt, repeat=repeat)
+            made.append(strip_thoughts(reply.text)[0].strip())
+        return [one for one in made if one]

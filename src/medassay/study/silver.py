@@ -4,9 +4,7 @@ What such a reference is worth is what its maker is worth: every score against i
 """
 
 import datetime as dt
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,19 +16,13 @@ from medassay.core.health_record import RECORD, THINKING, Origin, record_from
 from medassay.core.item import Bank, Item
 from medassay.core.json_reply import read_json_reply
 from medassay.core.model import ModelSpec
-from medassay.core.plan import Budget
 from medassay.core.trial import Prompt
-from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
+from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
 from medassay.prompt import load_template, render
-from medassay.runner.asking import Asker
-from medassay.runner.bridge import run_async
-from medassay.runner.engine.local import asking
+from medassay.runner.inquiry import Ask, inquire
 from medassay.runner.manifest import bank_entry
-from medassay.runner.progress import Silent, Stop
-from medassay.runner.providing import provide
 from medassay.runner.stages import Watch, refuse_leaving
-from medassay.storage.response import ResponseStore
 
 ASKED = 3  # times at most, for each report
 
@@ -65,6 +57,7 @@ def write_silver(
     *,
     secrets: Mapping[str, str],
     workspace: Path,
+    engine: str = "local",
     watch: Watch | None = None,
 ) -> Silver:
     """Write a new version of a bank in which a model has written the records of reports that had none.
@@ -87,10 +80,18 @@ def write_silver(
             f"bank '{bank.name}': every report has its reference already; nothing to write"
         )
     refuse_leaving([bank_entry(bank)], [spec])
-    with ResponseStore(workspace / "responses") as store:
-        chats = {spec.id: provide(spec, secrets)}
-        asker = Asker({spec.id: spec}, chats, store, Budget(), seed=0)
-        made, failed = _ask_all(reports, spec, asker, watch)
+    findings = inquire(
+        "references",
+        _References(tuple(reports), spec),
+        spec,
+        secrets=secrets,
+        workspace=workspace,
+        engine=engine,
+        watch=watch,
+    )
+    told = list(zip((item.id for item in reports), findings, strict=True))
+    made = {name: one.value for name, one in told if one.value is not None}
+    failed = {name: one.problem for name, one in told if one.value is None}
     if failed and not wanted.accept_failures:
         name, why = next(iter(failed.items()))
         raise IncompleteError(
@@ -102,8 +103,8 @@ def write_silver(
     card = {**bank.card, "question_bank_version": version, "created": today}
     card.pop("content_sha256", None)
     before = str(card.get("limits", "")).replace(WITHOUT, "").strip()
-    told = f"{len(made)} references are silver, written by the model {spec.id}."
-    card["limits"] = f"{before} {told}".strip()
+    says = f"{len(made)} references are silver, written by the model {spec.id}."
+    card["limits"] = f"{before} {says}".strip()
     write_bank(wanted.to, card, _records(bank, made))
     return Silver(
         folder=wanted.to,
@@ -130,66 +131,47 @@ def _records(bank: Bank, made: Mapping[str, dict[str, Any]]) -> Iterator[dict[st
         yield kept | made[item.id] | {"revision": item.revision + 1}
 
 
-def _ask_all(
-    reports: Sequence[Item], spec: ModelSpec, asker: Asker, watch: Watch | None
-) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Return (report → record and origin, report → why there is none), asked with the entry's concurrency."""
-    made: dict[str, dict[str, Any]] = {}
-    failed: dict[str, str] = {}
-    waiting = iter(reports)
-    sizes = Counter((spec.id, item.domain) for item in reports)
+@dataclass(frozen=True)
+class _References:
+    """Reports, and who writes the record of each."""
 
-    async def work(advance: Any) -> None:
-        for item in waiting:
-            if stop.soon:
-                return
+    reports: tuple[Item, ...]
+    spec: ModelSpec
+    study = "silver"
+
+    def __len__(self) -> int:
+        return len(self.reports)
+
+    def length(self, subject: int) -> int:
+        """Return the length of a report."""
+        return len(self.reports[subject].question)
+
+    async def about(self, subject: int, ask: Ask) -> dict[str, Any]:
+        """Return record and origin of one report; asked again with what was wrong, at most three times in all."""
+        spec, template = self.spec, load_template(THINKING)
+        first = render(
+            template,
+            self.reports[subject],
+            system=spec.system_line,
+            system_role=spec.system_role,
+        )
+        prompt, problem = first, ""
+        for _ in range(ASKED):
+            text = (await ask(prompt)).text
             try:
-                made[item.id] = await _reference(item, spec, asker)
-                advance(spec.id, item.domain, "answered")
-            except (ModelError, ValueError) as error:
-                failed[item.id] = str(error)
-                advance(spec.id, item.domain, "failed")
-
-    async def all_of(advance: Any) -> None:
-        async with asking() as group:
-            for _ in range(spec.concurrency):
-                group.create_task(work(advance))
-
-    stop = Stop()
-    with watch("references", sizes, Counter()) if watch else nullcontext(Silent()) as progress:
-        run_async(lambda: asker.during(all_of(progress.advance)), stop.ask)
-    if stop.soon and len(made) + len(failed) < len(reports):
-        raise Interrupted(
-            f"stopped: {len(made)} of {len(reports)} references are written and their replies kept; the same "
-            "command resumes"
-        )
-    order = {item.id: at for at, item in enumerate(reports)}
-    return made, dict(sorted(failed.items(), key=lambda one: order[one[0]]))
-
-
-async def _reference(item: Item, spec: ModelSpec, asker: Asker) -> dict[str, Any]:
-    """Return record and origin of one report; asked again with what was wrong, at most three times in all."""
-    first = render(
-        load_template(THINKING), item, system=spec.system_line, system_role=spec.system_role
-    )
-    prompt, problem = first, ""
-    for _ in range(ASKED):
-        reply = await asker.ask(spec, prompt, {"item": item.id, "study": "silver"})
-        text = reply.completion.text if reply else ""
-        try:
-            record = _read(text)
-        except ValueError as error:
-            problem = str(error)
-            prompt = _again(first, text, problem)
-            continue
-        origin = Origin(
-            standing="silver",
-            maker=spec.id,
-            family=spec.family,
-            prompt_sha256=sha256_hex(first.encoded),
-        )
-        return {"record": record, "origin": origin.to_dict()}
-    raise ValueError(problem)
+                record = _read(text)
+            except ValueError as error:
+                problem = str(error)
+                prompt = _again(first, text, problem)
+                continue
+            origin = Origin(
+                standing="silver",
+                maker=spec.id,
+                family=spec.family,
+                prompt_sha256=sha256_hex(first.encoded),
+            )
+            return {"record": record, "origin": origin.to_dict()}
+        raise ValueError(problem)
 
 
 def _read(text: str) -> dict[str, Any]:

@@ -128,6 +128,27 @@ def test_ctrl_c_ends_all_workers_and_the_local_engine_goes_on(cluster, tmp_path,
     assert sealed(run)["trials.jsonl"].count(b"\n") == 4000
 
 
+def test_a_study_is_asked_by_workers_and_finds_what_one_process_finds(
+    cluster, tmp_path, mock_server
+):
+    log = tmp_path / "asked"
+    found = {}
+    for name in ("local", "ray"):
+        (tmp_path / name).mkdir()
+        makers.write_models(
+            tmp_path / name, makers.endpoint(mock_server("--log", log), "judge", family="x")
+        )
+        options = ["--workspace", tmp_path / name, "--models", tmp_path / name / "models.json"]
+        options += ["--engine", name, "--log", tmp_path / f"events-{name}"]
+        command = ("--json", "--quiet", "study", "injection", "--judge", "judge")
+        code, found[name], errors = ended(drive(*command, *options, env=cluster.env))
+        assert code == 0, errors
+    assert found["local"] == found["ray"]
+    assert '"worker_left"' in (tmp_path / "events-ray").read_text()
+    assert not any(times % 2 for times in asked(log).values())
+    assert not (tmp_path / "ray" / "studies").exists()
+
+
 def test_a_secret_reaches_the_workers_and_nothing_else(cluster, tmp_path, mock_server):
     key = "sk-" + "a1" * 20
     model = makers.endpoint(mock_server(), api_key_env="SCALE_TEST_KEY")

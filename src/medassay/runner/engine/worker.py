@@ -263,7 +263,7 @@ class Worker:
             self._mirror.pull(str(run), wanted=lambda name: not name.startswith(journals))
             self._mirror.pull(str(responses))
             run, responses = self._mirror.folder / run, self._mirror.folder / responses
-        if not (run / "items.jsonl").is_file():
+        if not (run / "manifest.json").is_file():
             raise InputError(
                 f"worker {self._name} sees no run at {run}: every machine must see the same workspace at the same place; "
                 "put it on a shared folder, or give an object store by --workspace"
