@@ -19,7 +19,7 @@ check: $(VENV)/.vendors $(VENV)/.web $(VENV)/.scale
 	$(BIN)/lint-imports
 
 test: check docs examples $(VENV)/.web $(VENV)/.scale $(VENV)/.local $(INTEROP)/.ready $(LEGACY)/.ready
-	$(BIN)/pytest -n 2 -q
+	$(BIN)/pytest -n 3 -q
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m pytest -q tests/docs
