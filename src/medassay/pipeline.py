@@ -24,11 +24,11 @@ from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models
 from medassay.runner.answering import PortableAnswers
 from medassay.runner.asking import Asker
+from medassay.runner.bench import Bench, seat
 from medassay.runner.context import Contexts, embedding_entry
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.fresh import compare_with_stored, stored_run
-from medassay.runner.judging import Bench, seat
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
 from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judge, preview_model, priced, totals
@@ -59,6 +59,8 @@ from medassay.storage.run import (
 from medassay.task.catalog import task_of_plan
 from medassay.task.ddx import aggregated_by, case_scores, remembered_rules
 from medassay.task.judged import judges_of, remembered_graphs
+from medassay.task.scoring import RunItems
+from medassay.task.task import Task
 
 if TYPE_CHECKING:
     from medassay.publication.plot.figure import Figure
@@ -146,18 +148,14 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     gauges = gauges_of(wanted.metrics, schedule.task)
     for line in told_fallback(schedule.fallback):
         tell(line)
-    runs = workspace / "runs"
-    contents = [bank.content_hash for bank in banks]
-    stored = stored_run(runs, schedule.plan.hash, contents) if fresh else None
-    fresh_of = {"fresh_of": stored.id if stored else None} if fresh else {}
     identity = run_identity(schedule, banks, bench, gauges.to_dict())
-    _, late = latest(runs, schedule.plan.hash)
-    if late is not None and left_behind(late.path):
-        tell(f"run {late.id} is sealed here; it is carried over to the object store")
-        carry_home(late.path)
-        if not fresh and _same(late, identity):
-            return open_run(late.path)
-    found = _open(schedule.plan.hash, {**identity, **fresh_of}, schedule.plan.name, runs)
+    contents = [bank.content_hash for bank in banks]
+    stored = stored_run(workspace / "runs", schedule.plan.hash, contents) if fresh else None
+    if fresh:
+        identity["fresh_of"] = stored.id if stored else None
+    found = _find(workspace / "runs", schedule.plan, identity, tell)
+    if found.sealed:
+        return found
     for bank in banks:
         register(workspace / "banks.lock", bank.version, bank.content_hash)
     await_dead(found.path, tell)
@@ -169,55 +167,82 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
                 return found
             specs = {**schedule.specs, **(bench.models if bench else {})}
             majority = schedule.majority() if knows_majority(specs) else {}
-            asker = Asker(
-                specs,
-                make_chats(specs, secrets, majority),
-                store,
-                wanted.budget,
-                seed=wanted.seed,
-                fresh=fresh,
-            )
             portable = PortableAnswers(schedule, base / wanted.models_file, majority)
             named = all_named_secrets(specs.values(), secrets, portable.secret_names)
             means = Means(
-                asker=asker,
+                asker=Asker(
+                    specs,
+                    make_chats(specs, secrets, majority),
+                    store,
+                    wanted.budget,
+                    seed=wanted.seed,
+                    fresh=fresh,
+                ),
                 engine=engine_of(engine, wanted.engine, workspace / "responses", named),
                 watch=watch,
                 accept_failures=accept_failures,
                 in_doubt=in_doubt,
             )
-            journal = Journal(found.path / JOURNAL, schedule.n_trials)
-            journal.resume(schedule.number_of)
-            if schedule.contexts is not None and journal.done < schedule.n_trials:
-                asked = (bank.items[at] for bank, at in schedule.items())
-                schedule.contexts.find(asked, base / wanted.models_file, secrets, watch)
-            items = answer(found, portable, journal, means, secrets)
-            if not journal.done and asker.tally.dead.keys() >= schedule.specs.keys():
-                raise ModelError(
-                    f"run {found.id}: no model answers: {'; '.join(asker.tally.dead.values())}"
-                )
-            refuse_incomplete(
-                found,
-                "trials have no answer",
-                schedule.n_trials - journal.done,
-                asker.tally,
-                accept_failures,
-            )
-            from medassay.runner.finish import finish, write_trials
-
-            write_trials(found, schedule, journal)
+            items = _ask(found, portable, means, secrets)
             if bench is not None:
                 judge(found, schedule.task, bench, items, means)
             measure(found, items, gauges, workspace, watch, means.engine)
-            now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            findings = (
-                compare_with_stored(stored, found, schedule.task, items, opened=now)
-                if stored
-                else []
-            )
-            finish(found, schedule.task, items, findings, sealed_at=now)
+            _seal(found, schedule.task, items, stored)
         carry_home(found.path)
     return open_run(found.path)
+
+
+def _find(
+    runs: Path, plan: Plan, identity: Mapping[str, Any], tell: Callable[[str], None]
+) -> Run:
+    """Return the run to do; a sealed one where all that was left of it was to be carried to its object store."""
+    _, late = latest(runs, plan.hash)
+    if late is not None and left_behind(late.path):
+        tell(f"run {late.id} is sealed here; it is carried over to the object store")
+        carry_home(late.path)
+        if "fresh_of" not in identity and _same(late, identity):
+            return late
+    return _open(plan.hash, identity, plan.name, runs)
+
+
+def _ask(
+    found: Run, portable: PortableAnswers, means: Means, secrets: Mapping[str, str]
+) -> RunItems:
+    """Ask what was not asked yet and write the trials; return the items of the run.
+
+    Raises
+    ------
+    ModelError
+        When no model can be reached at all.
+    IncompleteError
+        When trials failed or the budget ended.
+    """
+    schedule, tally = portable.schedule, means.asker.tally
+    journal = Journal(found.path / JOURNAL, schedule.n_trials)
+    journal.resume(schedule.number_of)
+    if schedule.contexts is not None and journal.done < schedule.n_trials:
+        asked = (bank.items[at] for bank, at in schedule.items())
+        schedule.contexts.find(asked, portable.models_file, secrets, means.watch)
+    items = answer(found, portable, journal, means, secrets)
+    if not journal.done and tally.dead.keys() >= schedule.specs.keys():
+        raise ModelError(f"run {found.id}: no model answers: {'; '.join(tally.dead.values())}")
+    left = schedule.n_trials - journal.done
+    refuse_incomplete(found, "trials have no answer", left, tally, means.accept_failures)
+    from medassay.runner.finish import write_trials
+
+    write_trials(found, schedule, journal)
+    return items
+
+
+def _seal(found: Run, task: Task, items: RunItems, stored: Run | None) -> None:
+    """Compute the statistics of a run, hold it against the stored one of the same plan, and seal it."""
+    from medassay.runner.finish import finish
+
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    findings = []
+    if stored is not None:
+        findings = compare_with_stored(stored, found, task, items, opened=now)
+    finish(found, task, items, findings, sealed_at=now)
 
 
 def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -> Run:

@@ -174,7 +174,8 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     run = medassay.run(
         workspace(tmp_path, makers.open_items(12), tested, makers.judges()), secrets={}
     )
-    from medassay.runner.judging import Answers, Bench, dockets
+    from medassay.runner.bench import Bench
+    from medassay.runner.docket import Answers, dockets
     from medassay.task.catalog import TASKS
     from medassay.task.judged import judges_of
     from medassay.task.scoring import RunItems

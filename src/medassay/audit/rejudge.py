@@ -6,7 +6,8 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.verdict import Judge
-from medassay.runner.judging import Answers, audited, auditors, reread
+from medassay.runner.docket import Answers, audited, auditors
+from medassay.runner.judging import reread
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import AUDIT, Run
 from medassay.task.judged import TRIAL_KEY, by_trial, judged_score, judges_of

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from medassay.cli import bank_export, decisions, duplicates, flaws, synthesis
+from medassay.cli.options import ENGINE, WORKSPACE
 from medassay.cli.output import out
-from medassay.cli.place import ENGINE, WORKSPACE
 from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:

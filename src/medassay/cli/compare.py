@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from medassay.cli import place
+from medassay.cli.options import listed
 from medassay.cli.output import out, visible
 from medassay.errors import GateError, UsageError
 
@@ -41,7 +42,7 @@ def command(
     rule, held = read_gate(gate) if gate else ("", margin)
     if gate and margin is not None and margin != held:
         raise UsageError("--gate names its own margin; leave --margin out")
-    names = [name.strip() for name in only.split(",") if name.strip()]
+    names = listed(only)
     with open_places(places) as runs:
         found = compare(runs, margin=held, only=names, by_domain=by_domain)
         scale = [runs[0].statistics["scale"][end] for end in ("lo", "hi")]

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.errors import GateError, InputError, UsageError
 
@@ -121,7 +122,7 @@ def _seat(place: Path, models: Path | None, judges: str) -> None:
             entry["script"]["replies"] = replies[entry["id"]]
     if models is not None:
         given = parse_json(models.read_bytes(), str(models))["models"]
-        wanted = [name.strip() for name in judges.split(",") if name.strip()]
+        wanted = listed(judges)
         chosen = [entry for entry in given if entry.get("id") in wanted]
         if len(chosen) != len(wanted) or not wanted:
             raise InputError(f"--judges: name entries of {models}; found {len(chosen)}")

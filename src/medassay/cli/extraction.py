@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from medassay.cli.options import listed
 from medassay.cli.output import out, visible
 from medassay.errors import UsageError
 
@@ -17,7 +18,7 @@ _ABREAST = 6  # rows of the ranking side by side
 def thresholds_of(text: str) -> dict[str, float]:
     """Return `metric=value,…` as a mapping."""
     found: dict[str, float] = {}
-    for part in filter(None, (p.strip() for p in text.split(","))):
+    for part in listed(text):
         name, sign, value = (side.strip() for side in part.partition("="))
         if name in found:
             raise UsageError(f"--pass: '{name}' is given twice")

@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
 
@@ -36,7 +37,7 @@ def flaws(
     from medassay.synthesis.flaws import flaws_of_runs
     from medassay.synthesis.reviewing import Commission, review_flaws
 
-    named = [name.strip() for name in large.split(",") if name.strip()]
+    named = listed(large)
     found = flaws_of_runs([open_run(run) for run in runs], named)
     document = found.to_dict()
     if review:

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from medassay.cli import place
-from medassay.cli.place import ENGINE
+from medassay.cli.options import ENGINE, listed
 
 
 def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
@@ -50,7 +50,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.runner.preview import priced
 
     sitting = Sitting(
-        judges=[name.strip() for name in panel.split(",") if name.strip()],
+        judges=listed(panel),
         models_file=models,
         task=task,
         substitute=substitute,

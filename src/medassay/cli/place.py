@@ -5,17 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import typer
-
 from medassay.core.ledger import LEDGER
-
-ENGINE = typer.Option(
-    "local", help="local: this process; ray: the workers of a Ray cluster, extra [ray]."
-)
-
-WORKSPACE = typer.Option(
-    ".", help="Folder of responses/ and measures/, or an address as s3://bucket/work."
-)
 
 
 def read(place: str) -> Path:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from medassay.cli.options import listed
 from medassay.core.plan import AGGREGATING, DdxRules, rules_from_dict
 from medassay.errors import UsageError
 
@@ -25,7 +26,7 @@ def read_rules(
         Naming the rule, and what was expected.
     """
     given: dict[str, Any] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in listed(text):
         name, _, value = part.partition("=")
         if name not in known or not value:
             raise UsageError(f"--rules: '{part}'; expected name=value of {', '.join(known)}")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from medassay.cli.options import ENGINE
 from medassay.cli.output import out
-from medassay.cli.place import ENGINE
 from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from medassay.cli import place
-from medassay.cli.place import ENGINE
+from medassay.cli.options import ENGINE
 
 
 def command(

@@ -1,14 +1,15 @@
-"""`medassay study …`: how far judges can be trusted."""
+"""`medassay study …`: of judges, metrics, benchmarks and banks; those of judges and metrics stand in modules of their own."""
 
-import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from medassay.cli import study_judges, study_metrics
+from medassay.cli.options import listed
 from medassay.cli.output import out
-from medassay.cli.place import ENGINE, WORKSPACE
-from medassay.errors import InputError, UsageError
+from medassay.errors import InputError
 
 if TYPE_CHECKING:
     from medassay.study.long_table import LongRow
@@ -18,47 +19,16 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Studies of judges, metrics, benchmarks and banks themselves.",
 )
-
-
-@app.command("injection")
-def injection(
-    judge: str = typer.Option(..., help="The judge, an entry of the models file."),
-    models: Path = typer.Option(Path("models.json"), help="The models file."),
-    workspace: str = WORKSPACE,
-    engine: str = ENGINE,
-) -> None:
-    """Ask a judge about honest answers with and without hostile texts; count what moved."""
-    from medassay.cli.run import watch
-    from medassay.pipeline import find_bank
-    from medassay.storage.remote import using_stores
-    from medassay.study.injection import injection_study
-
-    with using_stores(workspace) as folder:
-        bank = find_bank("demo", folder, folder / "banks.lock")
-        found = injection_study(
-            judge,
-            models,
-            [item for item in bank.items if item.form == "open"],
-            secrets=os.environ,
-            workspace=folder,
-            engine=engine,
-            watch=watch,
-        )
-    if out.json:
-        out.document(found)
-        return
-    out.result(
-        f"{found['moved']} of {found['tried']} verdicts moved (at most "
-        f"{100 * (found['upper_95'] or 0):.1f} % with 95 % confidence)"
-    )
-    if found["scripted"]:
-        out.result("SCRIPTED: this judge is a script; the numbers measure nothing.")
-    for kind, row in found["kinds"].items():
-        out.result(f"  {kind:14} {row['moved']} of {row['tried']}")
-    if found["moved_by"]:
-        out.result(f"moved by {', '.join(found['moved_by'])}")
-    if found["no_verdict"]:
-        out.result(f"no verdict on {', '.join(found['no_verdict'])}")
+_OTHERS: dict[str, Callable[..., None]] = {
+    "injection": study_judges.injection,
+    "judges": study_judges.judges,
+    "steps": study_judges.steps,
+    "consistency": study_metrics.consistency,
+    "metrics": study_metrics.metrics,
+    "resilience": study_metrics.resilience,
+}
+for _name, _command in _OTHERS.items():
+    app.command(_name)(_command)
 
 
 @app.command("correlation")
@@ -92,7 +62,7 @@ def correlation(
     if models is not None:
         sizes = {name: s.size for name, s in load_models(models).items() if s.size is not None}
     found = correlation_study(
-        chosen(rows, _listed(dataset), _listed(metric)),
+        chosen(rows, listed(dataset), listed(metric)),
         external=read_external(external) if external else (),
         sizes=sizes,
     )
@@ -132,164 +102,6 @@ def suite_sizes(folder: Path) -> dict[str, float]:
 
     specs = load_models(folder / "models.json")
     return {name: spec.size for name, spec in specs.items() if spec.size is not None}
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-_METRIC = typer.Option(
-    "", help="Metrics that need a model, comma-separated: bertscore=embedded:minilm,bleurt."
-)
-
-
-@app.command("metrics")
-def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    table: str = typer.Argument(
-        ...,
-        help="A CSV with answers and references, or a run whose answers are compared with references.",
-    ),
-    columns: str = typer.Option(
-        "",
-        help="Of the CSV: prediction=…,reference=…,item=…,model=…, where they are called otherwise.",
-    ),
-    people: str = typer.Option("", help="Columns of people's scores, comma-separated."),
-    labels: Path | None = typer.Option(
-        None,
-        help="Another CSV that holds these, a line for each of the first, in the same order.",
-    ),
-    metric: str = _METRIC,
-    rephraser: str = typer.Option(
-        "", help="A model that rephrases the answers, to see which metrics break."
-    ),
-    to: Path | None = typer.Option(
-        None, help="New folder for page, figures, Markdown, CSV, JSON."
-    ),
-    models: Path = typer.Option(Path("models.json"), help="The models file."),
-    workspace: str = WORKSPACE,
-    engine: str = ENGINE,
-) -> None:
-    """Check metrics on your own data: which say the same, which break under rephrasing, which agree with people."""
-    from medassay.cli.bank import read_columns
-    from medassay.cli.place import read
-    from medassay.cli.run import watch
-    from medassay.cli.sheet import new_folder, tell_sheet
-    from medassay.core.plan import EngineRules
-    from medassay.runner.engine.catalog import engine_of
-    from medassay.runner.providing import named_secrets
-    from medassay.storage.remote import using_stores
-    from medassay.storage.run import open_run
-    from medassay.study.answers import answers_of, gauges_named
-    from medassay.study.checkup import checkup, checkup_sheet, read_answers
-    from medassay.study.rephrase import Rephraser
-    from medassay.study.stability import resilience_study
-
-    if to is not None:
-        new_folder(to)
-    place = read(table)
-    if place.is_dir():
-        if columns or people or labels:
-            raise UsageError("--columns, --people and --labels are for a CSV")
-        answers = answers_of(open_run(place))
-    else:
-        answers = read_answers(place, read_columns(columns), _listed(people), labels)
-    gauges = gauges_named(_listed(metric))
-    with using_stores(workspace) as folder:
-        model = steady = None
-        if rephraser:
-            model = Rephraser(
-                rephraser,
-                models,
-                secrets=os.environ,
-                workspace=folder,
-                engine=engine,
-                watch=watch,
-            )
-            if place.is_dir():
-                model.refuse(open_run(place))
-        named = {} if model is None else named_secrets(model.spec, os.environ)
-        spread = engine_of(engine, EngineRules(), folder / "responses", named)
-        if model is not None:
-            steady = resilience_study(answers, model, gauges, folder, engine=spread)
-        found = checkup(answers, gauges, folder, resilience=steady, engine=spread)
-    tell_sheet(checkup_sheet(found), to)
-
-
-@app.command("resilience")
-def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    run: str = typer.Argument(..., help="A run whose answers are compared with references."),
-    rephraser: str = typer.Option(
-        ..., help="The model that rephrases, an entry of the models file."
-    ),
-    metric: str = _METRIC,
-    sample: int | None = typer.Option(
-        None, min=1, help="Only so many answers of each model, drawn by a seed."
-    ),
-    to: Path | None = typer.Option(
-        None, help="New folder for page, figure, Markdown, CSV, JSON."
-    ),
-    models: Path = typer.Option(Path("models.json"), help="The models file."),
-    workspace: str = WORKSPACE,
-    engine: str = ENGINE,
-) -> None:
-    """Tell how far each metric moves when answers are said in other words, six times each."""
-    from medassay.cli.place import read
-    from medassay.cli.run import watch
-    from medassay.cli.sheet import new_folder, tell_sheet
-    from medassay.core.plan import EngineRules
-    from medassay.runner.engine.catalog import engine_of
-    from medassay.runner.providing import named_secrets
-    from medassay.storage.remote import using_stores
-    from medassay.storage.run import open_run
-    from medassay.study.answers import answers_of, gauges_named, some
-    from medassay.study.rephrase import Rephraser
-    from medassay.study.stability import resilience_sheet, resilience_study
-
-    if to is not None:
-        new_folder(to)
-    found = open_run(read(run))
-    answers = some(answers_of(found), sample)
-    gauges = gauges_named(_listed(metric))
-    with using_stores(workspace) as folder:
-        model = Rephraser(
-            rephraser,
-            models,
-            secrets=os.environ,
-            workspace=folder,
-            engine=engine,
-            watch=watch,
-        )
-        model.refuse(found)
-        named = named_secrets(model.spec, os.environ)
-        spread = engine_of(engine, EngineRules(), folder / "responses", named)
-        study = resilience_study(answers, model, gauges, folder, engine=spread)
-    tell_sheet(resilience_sheet(study), to)
-
-
-@app.command("consistency")
-def consistency(
-    run: Path = typer.Argument(
-        ..., help="A run with repeats, its models asked at temperature 1, top_p 0.9."
-    ),
-    to: Path | None = typer.Option(
-        None, help="New folder for page, figure, Markdown, CSV, JSON."
-    ),
-) -> None:
-    """Tell how far each metric moves when a model is asked the same again (eleven times, as published)."""
-    from medassay.cli.sheet import new_folder, tell_sheet
-    from medassay.storage.run import open_run
-    from medassay.study.answers import answers_of
-    from medassay.study.stability import consistency_sheet, consistency_study
-
-    if to is not None:
-        new_folder(to)
-    found = open_run(run)
-    study = consistency_study(answers_of(found))
-    cold = [n for n, told in found.manifest["sampling"].items() if not told["temperature"]]
-    notes = (
-        [f"{', '.join(cold)}: asked at temperature 0; draws may not differ."] if cold else []
-    )
-    tell_sheet(consistency_sheet(study, notes), to)
 
 
 @app.command("settings")
@@ -419,131 +231,3 @@ def power(
         out.result(f"{100 * found['power']:.1f} % power with {items} items")
     for row in found["nearby"]:
         out.result(f"  {row['difference']:g}  {row['items']}")
-
-
-@app.command("steps")
-def steps(
-    judge: str = typer.Option(..., help="The judge, an entry of the models file."),
-    to: Path = typer.Option(..., help="The file to write; it must not exist."),
-    languages: str = typer.Option("en", help="Of en, de, es; comma-separated."),
-    no_path: bool = typer.Option(
-        False, "--no-path", help="For g_eval_no_path, where no reasoning path is shown."
-    ),
-    models: Path = typer.Option(Path("models.json"), help="The models file."),
-    workspace: str = WORKSPACE,
-) -> None:
-    """Have a judge write the evaluation steps of G-Eval, once; a person reviews them, a plan names them."""
-    from medassay.storage.remote import using_stores
-    from medassay.storage.run import write_new
-    from medassay.study.steps import write_steps
-
-    if to.exists():
-        raise UsageError(f"--to: {to} exists already; steps are written once")
-    with using_stores(workspace) as folder:
-        found = write_steps(
-            judge,
-            models,
-            _listed(languages),
-            with_path=not no_path,
-            secrets=os.environ,
-            workspace=folder,
-        )
-    to.parent.mkdir(parents=True, exist_ok=True)
-    write_new(to, found.to_toml().encode())
-    if out.json:
-        out.document({"file": str(to), **found.to_dict()})
-        return
-    for language, text in found.texts.items():
-        out.result(f"[{language}]\n{text}")
-    out.say(
-        f"written to {to}: read the steps, say in reviewed_by who did, and name the file in a plan "
-        "(steps) or in `medassay judge --steps`"
-    )
-
-
-@app.command("judges")
-def judges(
-    run: Path = typer.Argument(..., help="A judged run."),
-    first: str = typer.Option(..., help="A judge of the run."),
-    second: str = typer.Option("", help="Another judge, of this run or of --other."),
-    other: Path | None = typer.Option(
-        None, help="Another run of the same answers, e.g. judged with another prompt version."
-    ),
-    people: Path | None = typer.Option(
-        None,
-        help="A CSV of people's labels: domain, model, setting, item, and score, or fact and verdict.",
-    ),
-) -> None:
-    """Compare two judges, two prompt versions, or a judge and people on the same answers."""
-    from medassay.storage.run import open_run
-    from medassay.study.judges import compare_judges, compare_with_people
-
-    found = open_run(run)
-    if (people is None) == (not second):
-        raise UsageError("name either --second (and --other), or --people")
-    if people is not None:
-        document = compare_with_people(found, first, people)
-        _tell(document, lambda: _print_people(document))
-        return
-    against = open_run(other) if other else found
-    document = compare_judges((found, first), (against, second))
-    _tell(document, lambda: _print_judges(document))
-
-
-def _tell(document: dict[str, Any], printed: Any) -> None:
-    if out.json:
-        out.document(document)
-    else:
-        printed()
-
-
-def _print_people(found: dict[str, Any]) -> None:
-    out.result(f"{found['judge']}: {found['labelled']} labelled, {found['unlabelled']} not")
-    out.result(f"judge alone         {_shown(found['plain'])}")
-    corrected = found["corrected"]
-    if corrected is None:
-        out.result("corrected by people: fewer than 30 labels")
-    else:
-        out.result(
-            f"corrected by people {corrected['value']:.3f} [{corrected['lo']:.3f}, "
-            f"{corrected['hi']:.3f}], weight of the judge {corrected['lam']:.2f}"
-        )
-    out.result(f"judge minus human   {_shown(found['judge_minus_human'])}")
-    _print_agreement(found, "judge", "people")
-
-
-def _print_judges(found: dict[str, Any]) -> None:
-    scores = found["scores"]
-    out.result(f"{found['answers']} answers")
-    out.result(f"first   {found['first']}: {_shown(scores['first'])}")
-    out.result(f"second  {found['second']}: {_shown(scores['second'])}")
-    out.result(f"first minus second: {_shown(scores['first_minus_second'])}")
-    _print_agreement(found, "first", "second")
-
-
-def _print_agreement(found: dict[str, Any], first: str, second: str) -> None:
-    """Print the agreement of scores and, where parts were judged, the confusion table and kappa."""
-    agreement = found["agreement"]
-    if agreement["alpha"] is not None:
-        out.result(f"agreement of scores, alpha {_band(agreement, 'alpha')}")
-    if "confusion" not in found:
-        return
-    if found["kappa"]["value"] is not None:
-        out.result(
-            f"kappa {_band(found['kappa'], 'value')}, agreed on {100 * found['agreed']:.1f} % of "
-            f"{'facts' if 'facts' in found else 'criteria'}"
-        )
-    labels = list(found["confusion"])
-    corner = f"{first} \\ {second}"
-    out.result(f"{corner:16}" + "".join(f"{label:>12}" for label in labels))
-    for label, row in found["confusion"].items():
-        out.result(f"{label:16}" + "".join(f"{row[other]:>12}" for other in labels))
-
-
-def _band(found: dict[str, Any], value: str) -> str:
-    ends = "" if found["lo"] is None else f" [{found['lo']:.3f}, {found['hi']:.3f}]"
-    return f"{found[value]:.3f}{ends}"
-
-
-def _shown(estimate: dict[str, Any]) -> str:
-    return f"{estimate['score']:.3f} [{estimate['lo']:.3f}, {estimate['hi']:.3f}]"

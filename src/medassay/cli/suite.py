@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
 
@@ -38,16 +39,16 @@ def run_command(
     if path is None:
         if not wanted.suite or not wanted.model:
             raise UsageError("name a plan, or --suite and --model; see --help")
-        named = _parts(wanted.model)
+        named = listed(wanted.model)
         models = Path("models.json")
-        specs = suite_models(models, (*named, *_parts(wanted.judge)))
+        specs = suite_models(models, (*named, *listed(wanted.judge)))
         plan = checked(
             SuitePlan(
-                suite=_parts(wanted.suite),
+                suite=tuple(listed(wanted.suite)),
                 models=tuple(_entry_of(name, specs) for name in named),
                 limit=wanted.limit,
                 judge=_entry_of(wanted.judge, specs) if wanted.judge else "",
-                metrics=_parts(wanted.metric),
+                metrics=tuple(listed(wanted.metric)),
             ),
             "--suite",
         )
@@ -58,7 +59,7 @@ def run_command(
             )
         plan = load_suite_plan(path)
         models = path.resolve().parent / plan.models_file
-        specs = suite_models(models, (*plan.models, *_parts(plan.judge)))
+        specs = suite_models(models, (*plan.models, *listed(plan.judge)))
     means = Means(
         data=data,
         workspace=workspace or (Path.cwd() if path is None else path.resolve().parent),
@@ -90,7 +91,3 @@ def report_suite(folder: Path, to: Path | None, *, as_published: bool = False) -
 def _entry_of(name: str, specs: Collection[str]) -> str:
     """Return the id of an entry: a folder of weights is called by its own name."""
     return name if name in specs else Path(name).resolve().name
-
-
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part for part in (p.strip() for p in text.split(",")) if part)

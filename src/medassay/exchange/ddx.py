@@ -24,8 +24,10 @@ from medassay.core.verdict import Case, Judge, Verdict
 from medassay.errors import InputError
 from medassay.exchange.ddx_lists import ListedCase, Lists, list_files, read_lists
 from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
+from medassay.runner.bench import RULE, Bench
+from medassay.runner.docket import Answers
 from medassay.runner.finish import finish, write_judged_scores, write_scores
-from medassay.runner.judging import RULE, Answers, Bench, verdict_fields
+from medassay.runner.judging import verdict_fields
 from medassay.runner.manifest import bench_entry
 from medassay.score.names import Matching
 from medassay.storage.run import Run, create_run

@@ -27,8 +27,9 @@ from medassay.core.verdict import Verdict
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
 from medassay.judge.criteria import CriteriaJudge
+from medassay.runner.docket import Answers
 from medassay.runner.finish import finish, write_judged_scores, write_scores
-from medassay.runner.judging import Answers, verdict_fields
+from medassay.runner.judging import verdict_fields
 from medassay.storage.run import Run, create_run
 from medassay.task.rubric import RUBRIC
 from medassay.task.scoring import RunItems

@@ -12,9 +12,10 @@ from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker
+from medassay.runner.bench import RULE, Bench, seat
+from medassay.runner.docket import Answers
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
-from medassay.runner.judging import RULE, Answers, Bench, seat
 from medassay.runner.manifest import bench_entry, judging, scorer_ids, surroundings
 from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals

@@ -15,8 +15,9 @@ from medassay.core.trial import Answer
 from medassay.core.verdict import Judge
 from medassay.errors import InputError
 from medassay.runner.answering import failed_record
+from medassay.runner.docket import Answers, Docket, auditors
 from medassay.runner.engine.stage import Engine
-from medassay.runner.judging import Answers, Docket, auditors, failed_verdict, reread
+from medassay.runner.judging import failed_verdict, reread
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import line_parts, read_jsonl

@@ -9,7 +9,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
@@ -136,18 +136,22 @@ def _kept(workspace: Path, what: str, spec: ModelSpec) -> Iterator[Run]:
     for left in studies.glob("*"):
         times = [path.stat().st_mtime for path in (left, *left.rglob("*")) if path.exists()]
         if times and time.time() - max(times) > _LEFT_AFTER:
-            shutil.rmtree(left, ignore_errors=True)
+            _remove(left)
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     told = {"what": what, "model": spec.id, "created_at": now}
     run = create_run(studies, token_hex(8), told)
     try:
         yield run
     finally:
-        if (mirror := mirror_of(run.path)) is not None:
-            mirror.remove(mirror.name(run.path))
-        shutil.rmtree(run.path)
-        if not any(studies.iterdir()):
+        _remove(run.path)
+        with suppress(OSError):  # others are at work there
             studies.rmdir()
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if (mirror := mirror_of(folder)) is not None:
+        mirror.remove(mirror.name(folder))
 
 
 def _subject(record: Mapping[str, Any]) -> int:

@@ -17,7 +17,8 @@ from medassay.core.item import Bank
 from medassay.core.plan import Plan
 from medassay.prompt.render import load_part
 from medassay.runner.asking import request_constant, sampling_of
-from medassay.runner.judging import Bench, auditors
+from medassay.runner.bench import Bench
+from medassay.runner.docket import auditors
 from medassay.runner.schedule import Schedule
 from medassay.score import likeliest, medication, structure, text
 from medassay.score.catalog import SCORERS

@@ -13,15 +13,9 @@ from medassay.core.trial import Prompt
 from medassay.core.verdict import Case
 from medassay.model.spec import load_models
 from medassay.runner.asking import request_constant, sampling_of
+from medassay.runner.bench import Bench
 from medassay.runner.budget import CHARACTERS_PER_TOKEN, cost, estimated_tokens, most_written
-from medassay.runner.judging import (
-    Answers,
-    Bench,
-    alike_key,
-    audited,
-    auditors,
-    dockets,
-)
+from medassay.runner.docket import Answers, alike_key, audited, auditors, dockets
 from medassay.runner.schedule import Schedule
 from medassay.storage.response import ResponseStore, request_key
 

@@ -16,15 +16,10 @@ from medassay.core.model import ModelSpec
 from medassay.errors import IncompleteError, InputError, Interrupted
 from medassay.runner.answering import Answering, PortableAnswers, open_toolbox
 from medassay.runner.asking import Asker, Tally
+from medassay.runner.bench import Bench
+from medassay.runner.docket import Answers, Docket, dockets
 from medassay.runner.engine.stage import Engine, Pass, Portable, Stage
-from medassay.runner.judging import (
-    Answers,
-    Bench,
-    Docket,
-    Judging,
-    PortableVerdicts,
-    dockets,
-)
+from medassay.runner.judging import Judging, PortableVerdicts
 from medassay.runner.looking import Looking
 from medassay.runner.progress import Progress, Silent, Stop
 from medassay.runner.schedule import Schedule

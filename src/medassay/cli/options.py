@@ -1,0 +1,15 @@
+"""Options that several commands share, and how lists in options are read."""
+
+import typer
+
+ENGINE = typer.Option(
+    "local", help="local: this process; ray: the workers of a Ray cluster, extra [ray]."
+)
+WORKSPACE = typer.Option(
+    ".", help="Folder of responses/ and measures/, or an address as s3://bucket/work."
+)
+
+
+def listed(text: str) -> list[str]:
+    """Return the parts of an option's comma-separated list."""
+    return [part for part in (one.strip() for one in text.split(",")) if part]

@@ -1,0 +1,159 @@
+"""`medassay study metrics`, `resilience`, `consistency`: what metrics say, and how steady they are."""
+
+import os
+from pathlib import Path
+
+import typer
+
+from medassay.cli.options import ENGINE, WORKSPACE, listed
+from medassay.errors import UsageError
+
+_METRIC = typer.Option(
+    "", help="Metrics that need a model, comma-separated: bertscore=embedded:minilm,bleurt."
+)
+
+
+def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+    table: str = typer.Argument(
+        ...,
+        help="A CSV with answers and references, or a run whose answers are compared with references.",
+    ),
+    columns: str = typer.Option(
+        "",
+        help="Of the CSV: prediction=…,reference=…,item=…,model=…, where they are called otherwise.",
+    ),
+    people: str = typer.Option("", help="Columns of people's scores, comma-separated."),
+    labels: Path | None = typer.Option(
+        None,
+        help="Another CSV that holds these, a line for each of the first, in the same order.",
+    ),
+    metric: str = _METRIC,
+    rephraser: str = typer.Option(
+        "", help="A model that rephrases the answers, to see which metrics break."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figures, Markdown, CSV, JSON."
+    ),
+    models: Path = typer.Option(Path("models.json"), help="The models file."),
+    workspace: str = WORKSPACE,
+    engine: str = ENGINE,
+) -> None:
+    """Check metrics on your own data: which say the same, which break under rephrasing, which agree with people."""
+    from medassay.cli.bank import read_columns
+    from medassay.cli.place import read
+    from medassay.cli.run import watch
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.core.plan import EngineRules
+    from medassay.runner.engine.catalog import engine_of
+    from medassay.runner.providing import named_secrets
+    from medassay.storage.remote import using_stores
+    from medassay.storage.run import open_run
+    from medassay.study.answers import answers_of, gauges_named
+    from medassay.study.checkup import checkup, checkup_sheet, read_answers
+    from medassay.study.rephrase import Rephraser
+    from medassay.study.stability import resilience_study
+
+    if to is not None:
+        new_folder(to)
+    place = read(table)
+    if place.is_dir():
+        if columns or people or labels:
+            raise UsageError("--columns, --people and --labels are for a CSV")
+        answers = answers_of(open_run(place))
+    else:
+        answers = read_answers(place, read_columns(columns), listed(people), labels)
+    gauges = gauges_named(listed(metric))
+    with using_stores(workspace) as folder:
+        model = steady = None
+        if rephraser:
+            model = Rephraser(
+                rephraser,
+                models,
+                secrets=os.environ,
+                workspace=folder,
+                engine=engine,
+                watch=watch,
+            )
+            if place.is_dir():
+                model.refuse(open_run(place))
+        named = {} if model is None else named_secrets(model.spec, os.environ)
+        spread = engine_of(engine, EngineRules(), folder / "responses", named)
+        if model is not None:
+            steady = resilience_study(answers, model, gauges, folder, engine=spread)
+        found = checkup(answers, gauges, folder, resilience=steady, engine=spread)
+    tell_sheet(checkup_sheet(found), to)
+
+
+def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
+    run: str = typer.Argument(..., help="A run whose answers are compared with references."),
+    rephraser: str = typer.Option(
+        ..., help="The model that rephrases, an entry of the models file."
+    ),
+    metric: str = _METRIC,
+    sample: int | None = typer.Option(
+        None, min=1, help="Only so many answers of each model, drawn by a seed."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figure, Markdown, CSV, JSON."
+    ),
+    models: Path = typer.Option(Path("models.json"), help="The models file."),
+    workspace: str = WORKSPACE,
+    engine: str = ENGINE,
+) -> None:
+    """Tell how far each metric moves when answers are said in other words, six times each."""
+    from medassay.cli.place import read
+    from medassay.cli.run import watch
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.core.plan import EngineRules
+    from medassay.runner.engine.catalog import engine_of
+    from medassay.runner.providing import named_secrets
+    from medassay.storage.remote import using_stores
+    from medassay.storage.run import open_run
+    from medassay.study.answers import answers_of, gauges_named, some
+    from medassay.study.rephrase import Rephraser
+    from medassay.study.stability import resilience_sheet, resilience_study
+
+    if to is not None:
+        new_folder(to)
+    found = open_run(read(run))
+    answers = some(answers_of(found), sample)
+    gauges = gauges_named(listed(metric))
+    with using_stores(workspace) as folder:
+        model = Rephraser(
+            rephraser,
+            models,
+            secrets=os.environ,
+            workspace=folder,
+            engine=engine,
+            watch=watch,
+        )
+        model.refuse(found)
+        named = named_secrets(model.spec, os.environ)
+        spread = engine_of(engine, EngineRules(), folder / "responses", named)
+        study = resilience_study(answers, model, gauges, folder, engine=spread)
+    tell_sheet(resilience_sheet(study), to)
+
+
+def consistency(
+    run: Path = typer.Argument(
+        ..., help="A run with repeats, its models asked at temperature 1, top_p 0.9."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figure, Markdown, CSV, JSON."
+    ),
+) -> None:
+    """Tell how far each metric moves when a model is asked the same again (eleven times, as published)."""
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.storage.run import open_run
+    from medassay.study.answers import answers_of
+    from medassay.study.stability import consistency_sheet, consistency_study
+
+    if to is not None:
+        new_folder(to)
+    found = open_run(run)
+    study = consistency_study(answers_of(found))
+    cold = [n for n, told in found.manifest["sampling"].items() if not told["temperature"]]
+    notes = (
+        [f"{', '.join(cold)}: asked at temperature 0; draws may not differ."] if cold else []
+    )
+    tell_sheet(consistency_sheet(study, notes), to)
