@@ -212,6 +212,26 @@ def test_a_worker_without_further_models_leaves_its_place_to_others(
     assert [len(hand.models) for hand in made[0].hands] == [1, 1]
 
 
+def test_a_worker_that_freezes_when_it_is_to_leave_is_given_up(tmp_path, crew, monkeypatch):
+    made, frozen = crew(workers=2), []
+    real_leave = Hand.leave
+
+    async def leave(self):
+        if frozen:
+            return await real_leave(self)
+        frozen.append(self.name)
+        await self.die()  # its process is stopped, say: no lease is renewed, no word is said
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Hand, "leave", leave)
+    plan = workspace(tmp_path, makers.many_items(60), makers.fake(letters="hash"))
+    run = medassay.run(plan, secrets={}, engine="crew")
+    assert frozen
+    assert len(made[0].hands) == 2
+    alone = workspace(tmp_path / "alone", makers.many_items(60), makers.fake(letters="hash"))
+    assert sealed(run) == sealed(medassay.run(alone, secrets={}))
+
+
 def test_a_worker_whose_lease_is_refused_is_heard_and_ends_the_run(tmp_path, crew, monkeypatch):
     from medassay.runner.engine.lease import Lease
 

@@ -173,7 +173,7 @@ class Coordinator:
                 self._states[hand.name] = _State()
                 log.tell("worker_ready", worker=hand.name, models=sorted(hand.models))
                 await self._beats(hand)
-                report = await hand.leave()
+                report = await self._farewell(hand)
                 self._till.left(hand.name, report.booked)
                 self._hear(hand, report)
                 log.tell("worker_left", worker=hand.name, cpu=round(self._cpu[hand.name], 3))
@@ -218,6 +218,21 @@ class Coordinator:
             self._hear(hand, report)
             if self._is_over():
                 self._over.set()
+
+    async def _farewell(self, hand: Hand) -> Report:
+        """Return the last report of a worker, however long it carries replies over: meanwhile it keeps its lease."""
+        leaving = asyncio.ensure_future(hand.leave())
+        gone = asyncio.create_task(self._leases.gone(hand.name))
+        try:
+            await asyncio.wait({leaving, gone}, return_when=asyncio.FIRST_COMPLETED)
+            # Who gives the lease up reports at once.
+            return await asyncio.wait_for(leaving, DEAD_AFTER * _SILENT)
+        except TimeoutError:
+            raise LostError(f"{hand.name}: no word when it was to leave") from None
+        finally:
+            gone.cancel()
+            leaving.cancel()
+            await asyncio.gather(gone, leaving, return_exceptions=True)
 
     def _is_needless(self, hand: Hand) -> bool:
         """Return whether no unit of a worker's models is left, so that others may have its processor or device."""
