@@ -9,9 +9,10 @@ import pytest
 from tests import makers
 
 import medassay
+from medassay import pipeline
 from medassay.bank import load_bank, release
 from medassay.errors import GateError, InputError
-from medassay.storage.run import Run, lock_run
+from medassay.storage.run import lock_run
 
 
 class Killed(BaseException):
@@ -55,12 +56,18 @@ def test_a_run_cut_while_sealing_is_finished_by_the_same_command(tmp_path, momen
 
 
 def test_a_run_sealed_by_another_process_meanwhile_is_taken_as_it_is(tmp_path, monkeypatch):
-    plan = law(tmp_path)
-    first = medassay.run(plan, secrets={})
-    before = {p.name: p.read_bytes() for p in first.path.iterdir()}
-    monkeypatch.setattr("medassay.pipeline._open", lambda *a, **k: Run(first.path))
-    assert medassay.run(plan, secrets={}).id == first.id
-    assert {p.name: p.read_bytes() for p in first.path.iterdir()} == before
+    plan, real, sealed = law(tmp_path), pipeline.await_dead, {}
+
+    def meanwhile(path, tell):
+        monkeypatch.setattr(pipeline, "await_dead", real)
+        other = medassay.run(plan, secrets={})
+        assert other.path == path
+        sealed.update({p.name: p.read_bytes() for p in path.iterdir()})
+
+    monkeypatch.setattr(pipeline, "await_dead", meanwhile)
+    found = medassay.run(plan, secrets={})
+    assert sealed
+    assert {p.name: p.read_bytes() for p in found.path.iterdir()} == sealed
 
 
 @pytest.mark.parametrize("moment", range(12))

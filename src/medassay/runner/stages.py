@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from medassay.bank.folder import bank_record
@@ -100,7 +100,7 @@ def answer(
 def work(run: Run, what: str, means: Means, todo: Pass) -> None:
     """Let the engine do a pass, and tell whoever operates the run how it went."""
     began, cpu, before = time.monotonic(), time.process_time(), todo.journal.done
-    tally = means.asker.tally
+    tally, earlier = means.asker.tally, replace(means.asker.tally)
     log.tell("stage_began", run=run.id, stage=what, done=before)
     try:
         mirror = mirror_of(run.path)
@@ -118,9 +118,9 @@ def work(run: Run, what: str, means: Means, todo: Pass) -> None:
             stage=what,
             done=todo.journal.done,
             new=todo.journal.done - before,
-            called=tally.called,
-            replayed=tally.replayed,
-            failed=tally.failed,
+            called=tally.called - earlier.called,
+            replayed=tally.replayed - earlier.replayed,
+            failed=tally.failed - earlier.failed,
             over_budget=tally.over_budget,
             seconds=round(time.monotonic() - began, 3),
             cpu=round(time.process_time() - cpu, 3),
