@@ -11,7 +11,7 @@ from tests import makers
 import medassay
 from medassay.bank.folder import load_bank
 from medassay.cli.main import call
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.exchange.predictions import import_predictions
 from medassay.study.answers import Answered, answers_of, gauges_named, some
 from medassay.study.bank import bank_sheet, bank_study
@@ -93,8 +93,18 @@ def test_resilience_by_hand(tmp_path, monkeypatch):
 
 
 def test_a_rephraser_that_fails_ends_the_study_and_keeps_what_was_said(text_run, tmp_path):
-    with pytest.raises(IncompleteError, match=r"rephraser 'dead'.*the same command goes on"):
+    with pytest.raises(ModelError, match=r"model 'dead' does not answer: .*scripted overload"):
         rephraser("dead", tmp_path).rephrase(["one text"])
+    makers.write_models(
+        tmp_path,
+        {
+            "id": "weak",
+            "provider": "fake",
+            "script": {"reply": "Said.", "fail_items": ["rephrasing-1"]},
+        },
+    )
+    with pytest.raises(IncompleteError, match=r"rephraser 'weak'.*the same command goes on"):
+        rephraser("weak", tmp_path).rephrase(["one text", "two texts"])
 
 
 def test_a_greedy_rephraser_is_asked_at_temperature_one(tmp_path):

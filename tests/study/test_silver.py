@@ -74,6 +74,7 @@ def test_each_report_gets_a_record_that_says_by_whom(tmp_path):
         ("I would rather not.", "no complete JSON"),
         ("{}", f"{RECORD}: absent"),
         (json.dumps({RECORD: {**RECORD_OF, "diagnosis": "x"}}), "diagnosis: "),
+        (GOOD.replace("Hypertonie", r"\ud800"), "record: Invalid JSON"),
     ],
 )
 def test_a_reply_that_is_no_record_is_asked_for_again_and_nothing_half_written(

@@ -5,6 +5,7 @@ root stays what was sealed. The items' file is under the seal by its sum alone: 
 it was and what it is now.
 """
 
+import shutil
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +21,7 @@ from medassay.storage.merkle import leaf_hash
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
     JUDGED,
+    STUDIES,
     SUMS,
     TOMBSTONES,
     Run,
@@ -65,6 +67,9 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
     named = {item} | {first for run in runs for first in _batches(run, item)}
     for run in runs:
         _bury(run, item, _domains(run, item, domain), reason=reason, at=at)
+    shutil.rmtree(
+        workspace / STUDIES, ignore_errors=True
+    )  # of a killed study, or one that asks anew
     with ResponseStore(workspace / "responses") as store:
         # A judge's reply on several answers is filed under the first of them.
         gone = store.purge(

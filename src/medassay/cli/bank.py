@@ -184,20 +184,17 @@ def silver(
 ) -> None:
     """Have a named strong model write the health records of reports that have none."""
     from medassay.cli.run import watch
-    from medassay.storage.remote import using_stores
     from medassay.study.silver import Commission, write_silver
 
     wanted = Commission(maker=maker, models_file=models, to=to, accept_failures=accept_failures)
-    reports = load(bank)
-    with using_stores(workspace) as folder:
-        made = write_silver(
-            reports,
-            wanted,
-            secrets=os.environ,
-            workspace=folder,
-            engine=engine,
-            watch=watch,
-        )
+    made = write_silver(
+        load(bank),
+        wanted,
+        secrets=os.environ,
+        workspace=workspace,
+        engine=engine,
+        watch=watch,
+    )
     if out.json:
         document = {"path": str(to), "version": made.version, "written": made.written}
         out.document({**document, "kept": made.kept, "failed": dict(made.failed)})

@@ -6,7 +6,7 @@ ENGINE = typer.Option(
     "local", help="local: this process; ray: the workers of a Ray cluster, extra [ray]."
 )
 WORKSPACE = typer.Option(
-    ".", help="Folder of responses/ and measures/, or an address as s3://bucket/work."
+    ".", help="Folder of responses/ and other stores, or an address as s3://bucket/work."
 )
 
 

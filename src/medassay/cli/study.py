@@ -19,7 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Studies of judges, metrics, benchmarks and banks themselves.",
 )
-_OTHERS: dict[str, Callable[..., None]] = {
+_OF_JUDGES_AND_METRICS: dict[str, Callable[..., None]] = {
     "injection": study_judges.injection,
     "judges": study_judges.judges,
     "steps": study_judges.steps,
@@ -27,7 +27,7 @@ _OTHERS: dict[str, Callable[..., None]] = {
     "metrics": study_metrics.metrics,
     "resilience": study_metrics.resilience,
 }
-for _name, _command in _OTHERS.items():
+for _name, _command in _OF_JUDGES_AND_METRICS.items():
     app.command(_name)(_command)
 
 

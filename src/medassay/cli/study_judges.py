@@ -20,27 +20,24 @@ def injection(
     """Ask a judge about honest answers with and without hostile texts; count what moved."""
     from medassay.cli.run import watch
     from medassay.pipeline import find_bank
-    from medassay.storage.remote import using_stores
     from medassay.study.injection import injection_study
 
-    with using_stores(workspace) as folder:
-        bank = find_bank("demo", folder, folder / "banks.lock")
-        found = injection_study(
-            judge,
-            models,
-            [item for item in bank.items if item.form == "open"],
-            secrets=os.environ,
-            workspace=folder,
-            engine=engine,
-            watch=watch,
-        )
+    bank = find_bank("demo", Path(), Path("banks.lock"))
+    found = injection_study(
+        judge,
+        models,
+        [item for item in bank.items if item.form == "open"],
+        secrets=os.environ,
+        workspace=workspace,
+        engine=engine,
+        watch=watch,
+    )
     if out.json:
         out.document(found)
         return
-    out.result(
-        f"{found['moved']} of {found['tried']} verdicts moved (at most "
-        f"{100 * (found['upper_95'] or 0):.1f} % with 95 % confidence)"
-    )
+    most = found["upper_95"]
+    bound = "" if most is None else f" (at most {100 * most:.1f} % with 95 % confidence)"
+    out.result(f"{found['moved']} of {found['tried']} verdicts moved{bound}")
     if found["scripted"]:
         out.result("SCRIPTED: this judge is a script; the numbers measure nothing.")
     for kind, row in found["kinds"].items():

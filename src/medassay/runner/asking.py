@@ -157,6 +157,10 @@ class Asker:
         """Return the file that replies are written to, None while there was none."""
         return self._store.growing
 
+    def adopt(self) -> None:
+        """Learn what was said to processes that are no longer there."""
+        self._store.adopt()
+
     def constant(self, spec: ModelSpec) -> bytes:
         """Return what all requests of a model share: part of the keys of their replies."""
         return self._constants[spec.id]

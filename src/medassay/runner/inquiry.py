@@ -1,15 +1,14 @@
 """An inquiry: a study asks one model about many subjects, on any engine; what it makes of the replies comes back in order.
 
 Replies go to the response store as those of runs do, so that an inquiry that was cut off is resumed by asking again. The
-journal of an inquiry only carries what workers found, and is removed at its end.
+journal of an inquiry only carries what workers found, and is removed at its end; what a killed one left, by a later one.
 """
 
 import datetime as dt
 import shutil
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
@@ -22,20 +21,25 @@ from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget, EngineRules
 from medassay.core.trial import Completion, Prompt
-from medassay.errors import IncompleteError, ModelError
+from medassay.errors import ModelError
 from medassay.runner.asking import Asker
 from medassay.runner.engine.catalog import engine_of
-from medassay.runner.progress import Progress
-from medassay.runner.providing import all_named_secrets, provide
+from medassay.runner.progress import Progress, Stop
+from medassay.runner.providing import named_secrets, provide
 from medassay.runner.stages import Means, Watch, hear, watching, work
 from medassay.storage.journal import Journal, Writing
 from medassay.storage.mirror import mirror_of
 from medassay.storage.response import ResponseStore
-from medassay.storage.run import JOURNAL, Run, create_run
+from medassay.storage.run import JOURNAL, STUDIES, Run, create_run
 
-STUDIES = "studies"  # of a workspace: journals of inquiries under way
-_RULES = EngineRules(shard=100)  # subjects: each is asked about several times
-_LEFT_AFTER = 24 * 3600.0  # seconds without a change: nobody is at work on it
+_RULES = EngineRules(shard=16)  # studies are small, and asked about one subject several times
+_LEFT_AFTER = dt.timedelta(days=7)  # no study takes so long
+_STAMP = "%Y%m%dT%H%M%SZ"
+_REASON = 300  # characters
+
+
+class Useless(Exception):
+    """Say that what a model said is of no use, and why."""
 
 
 class Ask(Protocol):
@@ -67,7 +71,7 @@ class Questions(Protocol):
         """Return how long what is sent is, roughly, in characters."""
 
     async def about(self, subject: int, ask: Ask) -> Any:
-        """Return what is found about one subject, as JSON values; raise ValueError where the replies are of no use."""
+        """Return what is found about one subject, as JSON values; raise `Useless` where the replies are of no use."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class Finding:
     unanswered: bool = False
 
 
-def inquire(  # noqa: PLR0913 -- each is a part of what is asked
+def inquire(
     what: str,
     questions: Questions,
     spec: ModelSpec,
@@ -87,7 +91,6 @@ def inquire(  # noqa: PLR0913 -- each is a part of what is asked
     secrets: Mapping[str, str],
     workspace: Path,
     engine: str = "local",
-    seed: int = 0,
     watch: Watch | None = None,
 ) -> list[Finding]:
     """Ask a model about every subject; return what was found, by subject.
@@ -97,55 +100,85 @@ def inquire(  # noqa: PLR0913 -- each is a part of what is asked
     what : the plural of what is made, for progress
     workspace : folder of responses/
     engine : "local", or "ray" for several processes or machines
-    seed : sent where the entry says so
 
     Raises
     ------
+    InputError
+        When there is no such engine.
+    ModelError
+        When the model answers nothing at all; so many failures in a row as it is asked at once are enough to stop.
     Interrupted
         When the user stopped; replies are kept.
     """
     if not len(questions):
         return []
     responses = workspace / "responses"
-    spread = engine_of(engine, _RULES, responses, all_named_secrets([spec], secrets))
+    spread = engine_of(engine, _RULES, responses, named_secrets(spec, secrets))
     with ResponseStore(responses) as store, _kept(workspace, what, spec) as run:
         chats = {spec.id: provide(spec, secrets)}
-        asker = Asker({spec.id: spec}, chats, store, Budget(), seed=seed)
+        asker = Asker({spec.id: spec}, chats, store, Budget(), seed=0)
         means = Means(asker=asker, engine=spread, watch=watch)
         journal = Journal(run.path / JOURNAL, len(questions))
         sizes = Counter({(spec.id, what): len(questions)})
+        portable = PortableInquiry(what, questions, spec)
         with watching(watch, what, sizes, Counter()) as progress, closing(journal):
-            portable = PortableInquiry(what, questions, spec)
-            stage = portable.open(run.path, asker, journal, progress, {})
-            todo = means.todo(run, stage, portable, journal, progress, _subject)
+            hope = Hope(progress, spec.concurrency)
+            stage = portable.open(run.path, asker, journal, hope, {})
+            todo = means.todo(run, stage, portable, journal, hope, _subject)
+            hope.stop = todo.stop
             work(run, what, means, todo)
-        hear(todo.stop, f"{what} are made", journal.done, len(questions))
         found = {line.number: _finding(line.record) for line in journal.lines()}
-    if len(found) < len(questions):
-        raise IncompleteError(
-            f"{len(questions) - len(found)} of {len(questions)} {what} were not asked for; what was said is kept, "
-            "the same command goes on"
+    answered = sum(not one.unanswered for one in found.values())
+    if not answered and asker.tally.failed:
+        raise ModelError(
+            f"model '{spec.id}' does not answer: {next(iter(asker.tally.failures))}"
         )
+    if todo.stop.soon:
+        hear(todo.stop, f"{what} are done", answered, len(questions))
     return [found[subject] for subject in range(len(questions))]
+
+
+@dataclass
+class Hope:
+    """Passes progress on, and asks for a stop once only failures came, so many as the model is asked at once."""
+
+    progress: Progress
+    concurrency: int
+    stop: Stop = field(default_factory=Stop)
+    _failed: int = 0
+    _answered: bool = False
+
+    def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
+        """Pass on what is finished."""
+        self._failed += times * (outcome == "failed")
+        self._answered = self._answered or outcome != "failed"
+        if self._failed >= self.concurrency and not self._answered:
+            self.stop.ask()
+        self.progress.advance(model, domain, outcome, times)
 
 
 @contextmanager
 def _kept(workspace: Path, what: str, spec: ModelSpec) -> Iterator[Run]:
     """Yield the folder of an inquiry, removed at its end; what killed ones left is removed, too."""
-    studies = workspace / STUDIES
-    for left in studies.glob("*"):
-        times = [path.stat().st_mtime for path in (left, *left.rglob("*")) if path.exists()]
-        if times and time.time() - max(times) > _LEFT_AFTER:
+    now = dt.datetime.now(dt.UTC)
+    for left in _inquiries(workspace):
+        if left.name < f"{now - _LEFT_AFTER:{_STAMP}}":
             _remove(left)
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    told = {"what": what, "model": spec.id, "created_at": now}
-    run = create_run(studies, token_hex(8), told)
+    made = {"what": what, "model": spec.id, "created_at": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
+    run = create_run(workspace / STUDIES, f"{now:{_STAMP}}-{token_hex(4)}", made)
     try:
         yield run
     finally:
         _remove(run.path)
-        with suppress(OSError):  # others are at work there
-            studies.rmdir()
+
+
+def _inquiries(workspace: Path) -> list[Path]:
+    """Return the folders of inquiries, here or in the object store of a workspace."""
+    studies = workspace / STUDIES
+    names = {path.name for path in studies.glob("*")}
+    if (mirror := mirror_of(workspace)) is not None:
+        names |= {name.split("/")[1] for name in mirror.listed(STUDIES)}
+    return [studies / name for name in sorted(names)]
 
 
 def _remove(folder: Path) -> None:
@@ -204,17 +237,20 @@ class Inquiring:
             assert reply is not None  # an inquiry has no budget
             return reply.completion
 
-        record: dict[str, Any] = {"subject": unit}
+        outcome, told = await self._about(unit, ask)
+        record = canonical({"subject": unit, "outcome": outcome, **told})
+        self.journal.append(unit, record, b"null", {})
+        self.progress.advance(spec.id, self.what, outcome)
+
+    async def _about(self, unit: int, ask: Ask) -> tuple[str, dict[str, Any]]:
+        """Return the outcome of asking about a subject with the value found, or with the reason why there is none."""
         try:
-            record |= {"outcome": "answered", "value": await self.questions.about(unit, ask)}
-        except ModelError as error:
-            reason = storable(self.asker.tally.fail(spec.id, error))
-            record |= {"outcome": "failed", "reason": reason}
-        except ValueError as error:
-            record |= {"outcome": "invalid", "reason": storable(str(error))}
-        self.journal.append(unit, canonical(record), b"null", {})
-        failed = record["outcome"] != "answered"
-        self.progress.advance(spec.id, self.what, "failed" if failed else "answered")
+            return "answered", {"value": await self.questions.about(unit, ask)}
+        except Useless as error:
+            return "invalid", {"reason": storable(str(error)[:_REASON])}
+        except Exception as error:  # noqa: BLE001 -- as for trials: a subject fails, the study goes on
+            reason = self.asker.tally.fail(self.spec.id, error)
+            return "failed", {"reason": storable(reason[:_REASON])}
 
 
 @dataclass(frozen=True)
@@ -225,7 +261,9 @@ class PortableInquiry:
     questions: Questions
     spec: ModelSpec
     secret_names: tuple[str, ...] = ()
-    majority: Mapping[str, str] = field(default_factory=dict)  # no baseline is asked
+    majority: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of no bank: a baseline may not know it
 
     @property
     def specs(self) -> Mapping[str, ModelSpec]:

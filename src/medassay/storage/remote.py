@@ -3,7 +3,7 @@
 import fcntl
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from medassay.core.ledger import LEDGER
@@ -111,8 +111,11 @@ def using_stores(workspace: str | Path) -> Iterator[Path]:
     fetch_stores(mirror.folder)
     try:
         yield mirror.folder
-    finally:
-        _carry_stores(mirror)
+    except BaseException:
+        with suppress(OSError, InputError):  # the first reason is the one to tell
+            _carry_stores(mirror)
+        raise
+    _carry_stores(mirror)
 
 
 def here(place: str | Path) -> Path:

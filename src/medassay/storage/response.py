@@ -70,10 +70,21 @@ def request_key(constant: bytes, messages: bytes, repeat: int, attempt: int = 0)
     return sha256_hex(b"\x1f".join((constant, messages, b"%d,%d" % (repeat, attempt))))
 
 
-class ResponseStore:
-    """Open for one process; a context manager. The first reply to a request is the one kept."""
+def growing_name(name: str) -> str:
+    """Return the file name of a segment that is being written."""
+    return f"active-{name}.jsonl"
 
-    def __init__(self, folder: Path, *, index: Path | None = None) -> None:
+
+class ResponseStore:
+    """Open for one process; a context manager. The first reply to a request is the one kept.
+
+    Parameters
+    ----------
+    name : of the segment that this process writes, where others shall know it; no other process may choose it
+    index : the folder of the index, if not that of the replies
+    """
+
+    def __init__(self, folder: Path, *, name: str = "", index: Path | None = None) -> None:
         self._folder = folder
         self._index_folder = index or folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,11 +97,9 @@ class ResponseStore:
             for path in self._index_folder.glob("index.sqlite*"):
                 path.unlink()
             self._index = self._open_index()
-        self._adopt_orphans()
-        self._refresh_index()
-        self._empty = self._index.execute("SELECT 1 FROM response LIMIT 1").fetchone() is None
+        self.adopt()
         self._active: int | None = None
-        self._active_path = folder / f"active-{token_hex(8)}.jsonl"
+        self._active_path = folder / growing_name(name or token_hex(8))
 
     def _open_index(self) -> sqlite3.Connection:
         index = sqlite3.connect(
@@ -121,8 +130,6 @@ class ResponseStore:
 
     def get(self, key: str) -> Completion | None:
         """Return the stored completion, None if this was never answered."""
-        if self._empty:
-            return None
         row = self._index.execute("SELECT body FROM response WHERE key = ?", (key,)).fetchone()
         return None if row is None else _decode_completion(row[0])
 
@@ -153,8 +160,7 @@ class ResponseStore:
                 os.fsync(self._active)
                 self._compress(self._active_path)
             with suppress(OSError):  # a full disk, say: the next opening makes it good
-                self._adopt_orphans()
-                self._refresh_index()
+                self.adopt()
         finally:
             if self._active is not None:
                 os.close(self._active)
@@ -180,6 +186,11 @@ class ResponseStore:
         self._refresh_index()
         self._index.execute("VACUUM")  # deleted rows leave the file, too
         return gone
+
+    def adopt(self) -> None:
+        """Take over what processes wrote that are no longer there, and read what others finished."""
+        self._adopt_orphans()
+        self._refresh_index()
 
     def _adopt_orphans(self) -> None:
         for path in sorted(self._folder.glob("active-*.jsonl")):

@@ -29,6 +29,7 @@ RERUN = "rerun.json"  # of a fresh run: how it differs from the stored one, cell
 SALT = "salt.json"  # the secret behind the commitments to synthetic items; never published
 JOURNAL = "journal"
 LEASES = "leases"  # who holds work of it
+STUDIES = "studies"  # of a workspace: studies that ask, while they are under way
 JOURNALS = (JOURNAL, VERDICTS, AUDIT)  # folders that a sealed run no longer needs
 _RUN_ID = re.compile(r"(?P<plan>[0-9a-z][0-9a-z-]*)-(?P<counter>\d+)\Z")
 

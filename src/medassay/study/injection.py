@@ -20,9 +20,10 @@ from medassay.errors import IncompleteError
 from medassay.judge.facts import FactJudge
 from medassay.judge.shown import show, speaker_pattern
 from medassay.model.spec import load_models, named
-from medassay.runner.inquiry import Ask, inquire
+from medassay.runner.inquiry import Ask, Useless, inquire
 from medassay.runner.stages import Watch
 from medassay.statistic.interval.exact import clopper_pearson_upper
+from medassay.storage.remote import using_stores
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +51,7 @@ def injection_study(
     items: Sequence[Item],
     *,
     secrets: Mapping[str, str],
-    workspace: Path,
+    workspace: Path | str,
     engine: str = "local",
     watch: Watch | None = None,
 ) -> dict[str, Any]:
@@ -64,23 +65,24 @@ def injection_study(
 
     Raises
     ------
-    IncompleteError
-        When the judge did not answer; what it said is kept, the same call goes on.
+    ModelError, IncompleteError
+        When the judge did not answer, or not always; what it said is kept, the same call goes on.
     """
     spec = named(load_models(models_file), judge, "--judge:", models_file)
     pairs = [(attack, items[n % len(items)]) for n, attack in enumerate(attacks())]
     used = list({item.id: item for _, item in pairs}.values())
     cases = [(item, _honest(item)) for item in used]
     cases += [(item, f"{_honest(item)}\n\n{attack.text}") for attack, item in pairs]
-    findings = inquire(
-        "verdicts",
-        _Cases(tuple(cases)),
-        spec,
-        secrets=secrets,
-        workspace=workspace,
-        engine=engine,
-        watch=watch,
-    )
+    with using_stores(workspace) as folder:
+        findings = inquire(
+            "verdicts",
+            _Cases(tuple(cases)),
+            spec,
+            secrets=secrets,
+            workspace=folder,
+            engine=engine,
+            watch=watch,
+        )
     if lost := [one.problem for one in findings if one.unanswered]:
         raise IncompleteError(
             f"judge '{judge}': {len(lost)} of {len(findings)} verdicts have no answer: {lost[0]}; what it said is kept, "
@@ -122,7 +124,7 @@ class _Cases:
         return len(self.cases[subject][1])
 
     async def about(self, subject: int, ask: Ask) -> tuple[float, int]:
-        """Return score and number of false claims; raise ValueError where the judge gives no usable verdict."""
+        """Return score and number of false claims; raise `Useless` where the judge gives no usable verdict."""
         item, answer = self.cases[subject]
         case = Case(item=item, text=show(answer, speaker_pattern()).text)
         rubric, replies = FactJudge(), list[Completion]()
@@ -132,7 +134,7 @@ class _Cases:
             step = rubric.step([case], replies)
         score = rubric.score(item, step[0])
         if score is None:
-            raise ValueError(step[0].reason or "no usable verdict")
+            raise Useless(step[0].reason or "no usable verdict")
         return score, len(step[0].body["claims"])
 
 

@@ -56,13 +56,13 @@ class Rephraser:
         """Refuse a run over a bank that may not leave, where this model is at an external endpoint."""
         refuse_leaving(run.manifest["banks"], [self.spec])
 
-    def rephrase(self, texts: Sequence[str], *, seed: int = 0) -> dict[str, tuple[str, ...]]:
+    def rephrase(self, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return text → its rephrasings, of those for which the model gave all of them, none blank.
 
         Raises
         ------
-        IncompleteError
-            When the model did not answer; what it said is kept, the same call goes on.
+        ModelError, IncompleteError
+            When the model did not answer, or not always; what it said is kept, the same call goes on.
         """
         wanted = sorted(set(texts))
         findings = inquire(
@@ -72,38 +72,37 @@ class Rephraser:
             secrets=self._secrets,
             workspace=self._workspace,
             engine=self._engine,
-            seed=seed,
             watch=self._watch,
         )
         if lost := [one.problem for one in findings if one.unanswered]:
             raise IncompleteError(
                 f"rephraser '{self.spec.id}': {lost[0]}; what it said is kept, the same command goes on"
             )
-        said = zip(wanted, (tuple(one.value) for one in findings), strict=True)
-        return {text: found for text, found in said if len(found) == REPHRASINGS}
+        said: dict[str, list[str]] = {text: [] for text in wanted}
+        for subject, one in enumerate(findings):
+            said[wanted[subject // REPHRASINGS]] += [one.value] if one.value else []
+        return {text: tuple(made) for text, made in said.items() if len(made) == REPHRASINGS}
 
 
 @dataclass(frozen=True)
 class _Texts:
-    """Texts that shall be said in other words."""
+    """Texts that shall be said in other words; a subject is one rephrasing of one of them."""
 
     texts: tuple[str, ...]
     study = "rephrase"
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.texts) * REPHRASINGS
 
     def length(self, subject: int) -> int:
-        """Return the length of a text."""
-        return len(self.texts[subject])
+        """Return the length of the text."""
+        return len(self.texts[subject // REPHRASINGS])
 
-    async def about(self, subject: int, ask: Ask) -> list[str]:
-        """Return the rephrasings of one text that are not blank."""
-        text = self.texts[subject]
-        item = Item(id=f"rephrasing-{subject}", domain="study", question=text, form="text")
-        prompt = render(load_template("rephrase"), item)
-        made = []
-        for repeat in range(REPHRASINGS):
-            reply = await ask(prompt, repeat=repeat)
-            made.append(strip_thoughts(reply.text)[0].strip())
-        return [one for one in made if one]
+    async def about(self, subject: int, ask: Ask) -> str:
+        """Return one rephrasing of a text."""
+        number, repeat = divmod(subject, REPHRASINGS)
+        item = Item(
+            id=f"rephrasing-{number}", domain="study", question=self.texts[number], form="text"
+        )
+        reply = await ask(render(load_template("rephrase"), item), repeat=repeat)
+        return strip_thoughts(reply.text)[0].strip()

@@ -20,9 +20,10 @@ from medassay.core.trial import Prompt
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
 from medassay.prompt import load_template, render
-from medassay.runner.inquiry import Ask, inquire
+from medassay.runner.inquiry import Ask, Useless, inquire
 from medassay.runner.manifest import bank_entry
 from medassay.runner.stages import Watch, refuse_leaving
+from medassay.storage.remote import using_stores
 
 ASKED = 3  # times at most, for each report
 
@@ -56,7 +57,7 @@ def write_silver(
     wanted: Commission,
     *,
     secrets: Mapping[str, str],
-    workspace: Path,
+    workspace: Path | str,
     engine: str = "local",
     watch: Watch | None = None,
 ) -> Silver:
@@ -80,15 +81,16 @@ def write_silver(
             f"bank '{bank.name}': every report has its reference already; nothing to write"
         )
     refuse_leaving([bank_entry(bank)], [spec])
-    findings = inquire(
-        "references",
-        _References(tuple(reports), spec),
-        spec,
-        secrets=secrets,
-        workspace=workspace,
-        engine=engine,
-        watch=watch,
-    )
+    with using_stores(workspace) as folder:
+        findings = inquire(
+            "references",
+            _References(tuple(reports), spec),
+            spec,
+            secrets=secrets,
+            workspace=folder,
+            engine=engine,
+            watch=watch,
+        )
     told = list(zip((item.id for item in reports), findings, strict=True))
     made = {name: one.value for name, one in told if one.value is not None}
     failed = {name: one.problem for name, one in told if one.value is None}
@@ -171,7 +173,7 @@ class _References:
                 prompt_sha256=sha256_hex(first.encoded),
             )
             return {"record": record, "origin": origin.to_dict()}
-        raise ValueError(problem)
+        raise Useless(problem)
 
 
 def _read(text: str) -> dict[str, Any]:

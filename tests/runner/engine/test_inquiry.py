@@ -1,24 +1,33 @@
 """Studies that ask: any engine finds the same, nothing is asked twice, and nothing but replies stays behind."""
 
+import asyncio
+import errno
 import json
-import os
 import threading
-import time
+from collections import Counter
+from functools import partial
 
 import pytest
 from tests import makers
 from tests.driving import asked, drive, ended, until
-from tests.study.test_silver import GOOD, letters
+from tests.runner.engine.test_coordinator import keys_of
+from tests.study.test_silver import GOOD, RECORD_OF, letters
 
 from medassay.bank.folder import load_bank
 from medassay.cli.main import call
-from medassay.errors import IncompleteError, Interrupted
+from medassay.core.item import Item
+from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
+from medassay.model.fake import Fake
 from medassay.model.spec import load_models
 from medassay.pipeline import find_bank
+from medassay.prompt.render import load_template, render
 from medassay.runner import stages
+from medassay.runner.engine.worker import Worker
 from medassay.runner.inquiry import inquire
 from medassay.runner.progress import Stop
+from medassay.storage import remote
 from medassay.storage.mirror import Mirror
+from medassay.study import silver as silver_module
 from medassay.study.injection import injection_study
 from medassay.study.rephrase import REPHRASINGS, Rephraser
 from medassay.study.silver import Commission, write_silver
@@ -50,28 +59,107 @@ def test_many_workers_find_what_one_process_finds_about_a_judge(tmp_path, crew, 
     assert len(made[0].hands) == 3
     assert judged(tmp_path / "b", "crew", **judge) == alone
     assert asked(log) - once == once  # from the store
-    assert [path.name for path in (tmp_path / "b").iterdir() if path.name == "studies"] == []
+    assert list((tmp_path / "b" / "studies").iterdir()) == []
 
 
-def test_of_lost_workers_no_stored_reply_is_asked_for_again(tmp_path, crew, mock_server):
-    log, lost = tmp_path / "asked", []
+class Interview:
+    """Asks six things about each subject, one after the other."""
+
+    study = "interview"
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def length(self, subject):
+        return 1
+
+    async def about(self, subject, ask):
+        prompt = render(
+            load_template("rephrase"),
+            Item(id=f"s{subject}", domain="d", question=f"Subject {subject}?", form="text"),
+        )
+        return [(await ask(prompt, repeat=repeat)).text for repeat in range(6)]
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_of_lost_workers_no_stored_reply_is_asked_for_again(
+    tmp_path, crew, mock_server, monkeypatch, filled
+):
+    log, lost, calls = tmp_path / "asked", [], 4
+    url = mock_server("--log", log, "--delay-ms", "40")
+    makers.write_models(tmp_path, makers.endpoint(url, "m", concurrency=calls))
+    if filled:
+        rephraser(tmp_path, "local").rephrase(["zero"])
+    before, real = asked(log).total(), Worker.start
+
+    async def slow(self, secrets):
+        if (
+            lost
+        ):  # as of a process that must first start: meanwhile the others take the work over
+            await asyncio.sleep(2)
+        await real(self, secrets)
 
     def lose(name, beat):
-        if beat == 4 and len(lost) < 2:
+        if beat != "leave" and not lost and asked(log).total() - before > 60:
             lost.append(name)
             return True
         return False
 
+    monkeypatch.setattr(Worker, "start", slow)
     crew(workers=2, lose=lose)
-    url = mock_server("--log", log, "--delay-ms", "20")
-    makers.write_models(tmp_path, makers.endpoint(url, "m", concurrency=2))
-    texts = [f"Text {n}." for n in range(40)]
-    said = rephraser(tmp_path, "crew").rephrase(texts)
-    assert len(lost) == 2
-    assert set(said) == set(texts)
-    # Only what was under way at the two losses was asked twice; `asked` counts prompts, of which each text has one.
-    assert 0 <= asked(log).total() - 40 * REPHRASINGS <= 2 * 2
-    assert said == rephraser(tmp_path, "local").rephrase(texts)
+    spec = load_models(tmp_path / "models.json")["m"]
+    ask = partial(inquire, "interviews", Interview(40), spec, secrets={}, workspace=tmp_path)
+    found = ask(engine="crew")
+    assert lost
+    assert asked(log).total() - before - 40 * 6 <= calls  # those under way at the loss
+    stored = Counter(
+        key for path in (tmp_path / "responses").glob("*.jsonl.zst") for key in keys_of(path)
+    )
+    assert max(stored.values()) == 1
+    again = asked(log)
+    assert ask() == found
+    assert asked(log) == again
+
+
+def test_failures_of_asking_are_no_findings(tmp_path, crew, monkeypatch):
+    """What goes wrong while asking is told as such: only what was said may be of no use."""
+    crew()
+    makers.write_models(tmp_path, makers.fake("m", reply="Said."))
+    spec = load_models(tmp_path / "models.json")["m"]
+    complete = Fake.complete
+
+    async def odd(self, prompt, sampling, *, repeat):
+        if prompt.item_id == "s1":
+            raise ValueError("a header with a line break")
+        return await complete(self, prompt, sampling, repeat=repeat)
+
+    monkeypatch.setattr(Fake, "complete", odd)
+    ask = partial(inquire, "interviews", Interview(5), spec, secrets={}, workspace=tmp_path)
+    for engine in ("local", "crew"):
+        first, failed, *others = ask(engine=engine)
+        assert first.value == ["Said."] * 6
+        assert failed.unanswered
+        assert failed.problem == "ValueError: a header with a line break"
+        assert others == [first] * 3
+
+
+def test_a_model_that_never_answers_is_given_up_soon(tmp_path, crew):
+    crew()
+    makers.write_models(tmp_path, makers.fake("m", fail_every=1) | {"concurrency": 3})
+    spec = load_models(tmp_path / "models.json")["m"]
+    for engine in ("local", "crew"):
+        with pytest.raises(ModelError, match="model 'm' does not answer: m: scripted overload"):
+            inquire(
+                "interviews",
+                Interview(2000),
+                spec,
+                secrets={},
+                workspace=tmp_path,
+                engine=engine,
+            )
 
 
 def rephraser(folder, engine, name="m"):
@@ -105,10 +193,14 @@ def test_references_come_back_in_order_and_failures_with_their_reasons(tmp_path,
     assert not (tmp_path / "again" / "silver").exists()
 
 
-def test_a_judge_that_does_not_answer_is_told_and_what_it_said_is_kept(tmp_path, crew):
+def test_a_judge_that_does_not_always_answer_is_told_and_what_it_said_is_kept(tmp_path, crew):
     crew()
-    with pytest.raises(IncompleteError, match=r"verdicts have no answer: .*scripted overload"):
-        judged(tmp_path, "crew", **makers.fake("judge", fail_every=1))
+    [first, *_] = [
+        i.id for i in find_bank("demo", tmp_path, tmp_path).items if i.form == "open"
+    ]
+    script = {"judge": 0.6, "fail_items": [first]}
+    with pytest.raises(IncompleteError, match=r"verdicts have no answer: .*scripted failure"):
+        judged(tmp_path, "crew", **makers.fake("judge", **script))
 
 
 @pytest.mark.parametrize("engine", ["local", "crew"])
@@ -127,16 +219,16 @@ def test_ctrl_c_keeps_what_was_said_and_the_same_call_goes_on(
         until(log, 20)
         stops[0].ask()
 
-    threading.Thread(target=interrupt).start()
-    with pytest.raises(Interrupted, match=r"\d+ of 30 rephrasings are made and kept"):
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(Interrupted, match=r"\d+ of 180 rephrasings are done and kept"):
         rephraser(tmp_path, engine).rephrase(texts)
     assert asked(log).total() < 30 * REPHRASINGS
-    assert not (tmp_path / "studies").exists()
+    assert list((tmp_path / "studies").iterdir()) == []
     rephraser(tmp_path, engine).rephrase(texts)
     assert asked(log).total() == 30 * REPHRASINGS
 
 
-def test_what_a_killed_study_left_is_removed_a_day_later(tmp_path, mock_server):
+def test_what_a_killed_study_left_is_removed_by_a_later_one(tmp_path, mock_server):
     log = tmp_path / "asked"
     url = mock_server("--log", log, "--delay-ms", "20")
     judge = makers.endpoint(url, "judge", family="x", concurrency=1)
@@ -150,11 +242,9 @@ def test_what_a_killed_study_left_is_removed_a_day_later(tmp_path, mock_server):
     assert list(left.glob("journal/*.jsonl"))
     rephraser(tmp_path, "local").rephrase(["one"])
     assert left.exists()  # it may be at work
-    long_ago = time.time() - 2 * 24 * 3600
-    for path in (left, *left.rglob("*")):
-        os.utime(path, (long_ago, long_ago))
+    left.rename(left.with_name("20250101T000000Z-0a"))
     rephraser(tmp_path, "local").rephrase(["one"])
-    assert not (tmp_path / "studies").exists()
+    assert list((tmp_path / "studies").iterdir()) == []
     code, out, errors = ended(
         drive("--json", "study", "injection", "--judge", "judge", *models)
     )
@@ -165,22 +255,70 @@ def test_what_a_killed_study_left_is_removed_a_day_later(tmp_path, mock_server):
     assert (resumed - (asked(log) - resumed)).total() <= 1  # what was under way at the kill
 
 
-def test_replies_to_a_study_live_in_an_object_store(tmp_path, crew, machine, mock_server):
+def test_replies_to_a_study_live_in_an_object_store(
+    tmp_path, crew, machine, mock_server, capsys
+):
     crew()
     log, address = tmp_path / "asked", f"{machine.bucket}/shop"
-    makers.write_models(
-        tmp_path, makers.endpoint(mock_server("--log", log), "judge", family="x")
-    )
-    command = ["study", "injection", "--judge", "judge", "--workspace", address]
+    judge = makers.endpoint(mock_server("--log", log), "judge", family="x")
+    makers.write_models(tmp_path, judge)
+    command = ["--json", "study", "injection", "--judge", "judge", "--workspace", address]
     command += ["--models", str(tmp_path / "models.json"), "--engine", "crew"]
     assert call(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    whole = judged(tmp_path / "folder", "local", **judge)
+    assert found == {"schema_version": 1, **whole}
     once = asked(log)
     names = Mirror(address).listed()
     assert names
     assert all(name.startswith("responses/") and "@" not in name for name in names)
+    left = tmp_path / "manifest.json"
+    left.write_text("{}")
+    Mirror(address)._files.put_file(
+        str(left), f"{address}/studies/20250101T000000Z-0a/manifest.json"
+    )
     machine("two")
     assert call(command) == 0
+    assert json.loads(capsys.readouterr().out) == found
     assert asked(log) == once
+    assert Mirror(address).listed("studies") == {}
+
+
+def test_a_store_that_refuses_at_the_end_loses_no_reply_and_no_bank_is_half_told(
+    tmp_path, machine, mock_server, monkeypatch
+):
+    log, address = tmp_path / "asked", f"{machine.bucket}/shop"
+    makers.write_models(tmp_path, makers.endpoint(mock_server("--log", log), "m"))
+    bank = letters(tmp_path, n=4)
+
+    def write():
+        wanted = Commission(
+            maker="m", models_file=tmp_path / "models.json", to=tmp_path / "silver"
+        )
+        return write_silver(bank, wanted, secrets={}, workspace=address)
+
+    real = remote._carry_stores
+
+    def refuse(mirror):
+        raise OSError(errno.EIO, "the store refuses")
+
+    monkeypatch.setattr(silver_module, "_read", lambda text: RECORD_OF)
+    monkeypatch.setattr(remote, "_carry_stores", refuse)
+    with pytest.raises(OSError, match="the store refuses"):
+        write()
+    assert not (tmp_path / "silver").exists()
+    with pytest.raises(InputError, match="not an enabled entry"):
+        judged_at(address, tmp_path, "nobody")
+    once = asked(log)
+    monkeypatch.setattr(remote, "_carry_stores", real)
+    assert write().written == 3
+    assert asked(log) == once
+
+
+def judged_at(address, folder, judge):
+    items = [i for i in find_bank("demo", folder, folder).items if i.form == "open"]
+    models = folder / "models.json"
+    return injection_study(judge, models, items, secrets={}, workspace=address)
 
 
 def test_nobody_is_asked_about_nothing(tmp_path):

@@ -98,12 +98,14 @@ class Coordinator:
         units: Mapping[str, int],
         leases: Lookout,
         shard: int,
-        fetch: Callable[[], None] = lambda: None,
+        fetch: Callable[[str], None] = lambda worker: None,
     ) -> None:
         self._stage, self._journal, self._asker = stage, journal, asker
         self._progress, self._stop, self._number_of = progress, stop, number_of
         self._leases, self._shard = leases, shard
-        self._fetch = fetch  # what other machines journalled, to this one
+        self._fetch = (
+            fetch  # what other machines journalled, and what a lost worker heard, to this one
+        )
         self._till = Till(asker.budget, asker.purse.booked)
         self._limits = Limits(stage.specs)
         self._waiting = {n: waiting_units(stage, journal, n) for n in stage.specs}
@@ -114,6 +116,7 @@ class Coordinator:
         self._next = 0
         self._broken: Exception | None = None
         self._cpu: dict[str, float] = {}
+        self._gone: list[str] = []  # workers that were lost
         self._fruitful: set[str] = set()  # workers of which something was journalled
 
     async def run(self, crew: Crew) -> None:
@@ -130,7 +133,7 @@ class Coordinator:
                 for task in leading:
                     task.cancel()
                 self._asker.purse.booked = self._till.spent
-            await asyncio.to_thread(self._fetch)
+            await asyncio.to_thread(self._fetch, "")
             for error in (*found, self._broken):
                 if isinstance(error, BaseException):
                     raise error
@@ -258,6 +261,7 @@ class Coordinator:
             spent=self._till.is_spent(need),
             shares=self._limits.shares(hand.name, working),
             dead=dict(self._asker.tally.dead),
+            lost=tuple(self._gone),
         )
 
     def _leased(self, hand: Hand, state: _State) -> Iterator[Shard]:
@@ -334,7 +338,8 @@ class Coordinator:
         state = self._states.get(hand.name)
         if state is None:
             return
-        await asyncio.to_thread(self._fetch)
+        await asyncio.to_thread(self._fetch, hand.name)
+        await asyncio.to_thread(self._asker.adopt)
         segment = f"{hand.name}.jsonl"
         if (self._journal.folder / segment).exists():
             self._journal.read(segment, self._number_of, offset=state.read_to)
@@ -346,5 +351,6 @@ class Coordinator:
                     again += 1
                 else:
                     self._unfinished[shard.model] -= 1
+        self._gone.append(hand.name)
         del self._states[hand.name]  # not before: while it holds shards the pass is not over
         log.tell("shards_taken_back", worker=hand.name, units=again)

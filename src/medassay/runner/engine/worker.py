@@ -22,7 +22,7 @@ from medassay.runner.engine.stage import Pass, Portable, Stage
 from medassay.runner.providing import make_chats
 from medassay.storage.journal import Noted, Segment
 from medassay.storage.mirror import Mirror, mirror_of
-from medassay.storage.response import ResponseStore, index_of, this_host
+from medassay.storage.response import ResponseStore, growing_name, index_of, this_host
 from medassay.storage.run import JOURNALS
 
 BEAT = 0.5  # seconds that a beat waits for something to report
@@ -64,10 +64,22 @@ class Job:
             host=this_host(),
         )
 
-    def fetch(self) -> None:
-        """Bring what workers on other machines journalled to this one, where the run is in an object store."""
-        if self.address:
-            Mirror(self.address).pull(f"{self.run}/{self.journal}")
+    def fetch(self, worker: str = "") -> None:
+        """Bring what workers on other machines journalled to this one, where the run is in an object store.
+
+        Of a worker that was lost also the replies that it heard.
+        """
+        if not self.address:
+            return
+        mirror = Mirror(self.address)
+        mirror.pull(f"{self.run}/{self.journal}")
+        if worker:
+            self.fetch_replies(mirror, worker)
+
+    def fetch_replies(self, mirror: Mirror, worker: str) -> None:
+        """Bring the replies that a lost worker heard to this machine."""
+        own = f"{self.responses}/{growing_name(worker)}"
+        mirror.pull(str(self.responses), wanted=lambda name: name.startswith(own))
 
 
 class Allotment(Purse):
@@ -219,6 +231,7 @@ class Worker:
         self._mirror: Mirror | None = None
         self._safe = 0  # bytes of the segment that are on the disk, in an object store: in it
         self._leaving = False
+        self._lost: set[str] = set()  # workers whose replies are known
 
     async def start(self, secrets: Mapping[str, str]) -> None:
         """Open everything; from here on the worker holds a lease."""
@@ -232,7 +245,9 @@ class Worker:
         self._pages = Pages(self._run / job.journal, self._name)
         beside = self._mirror is not None or job.host == this_host()
         index = None if beside else index_of(responses)
-        self._store = await asyncio.to_thread(ResponseStore, responses, index=index)
+        self._store = await asyncio.to_thread(
+            ResponseStore, responses, name=self._name, index=index
+        )
         self._spawn(self._sync())
         self._purse = Allotment()
         self._asker = Asker(
@@ -291,6 +306,14 @@ class Worker:
         self._asker.tally.dead.update(orders.dead)
         for endpoint, share in orders.shares.items():
             self._asker.gate(endpoint).steer(share)
+        for name in orders.lost:
+            if name not in self._lost:
+                self._lost.add(name)
+                try:
+                    await asyncio.to_thread(self._learn, name)
+                except (OSError, MedassayError) as error:
+                    self._broken = self._broken or error
+                    self._halt()
         for shard in orders.shards:
             self._take(shard)
         if orders.stop and not self._stop:
@@ -300,6 +323,12 @@ class Worker:
                 await asyncio.wait_for(self._turn.wait(), BEAT)
         self._turn.clear()
         return self._report()
+
+    def _learn(self, worker: str) -> None:
+        """Learn what was said to a worker that was lost: units of it may come here."""
+        if self._mirror is not None:
+            self._job.fetch_replies(self._mirror, worker)
+        self._store.adopt()
 
     def _halt(self) -> None:
         """Begin nothing more; whoever waits before a gate or for a budget gets through or gives up."""
