@@ -86,6 +86,12 @@ def prepare(
     banks = [find_bank(name, base, workspace / "banks.lock") for name in plan.banks]
     specs = load_models(base / plan.models_file)
     schedule = Schedule(plan, banks, specs, task_of_plan(plan))
+    for name in plan.engine.replicas:
+        if not specs[name].in_process:
+            raise InputError(
+                f"plan: 'engine.replicas' names '{name}', whose weights are not loaded here (provider "
+                f"'{specs[name].provider}'); leave it out"
+            )
     entries = [bank_entry(bank) for bank in banks]
     rules: dict[str, Any] = {}
     if plan.steps:

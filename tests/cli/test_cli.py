@@ -3,10 +3,12 @@ import json
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from tests import makers
 
+from medassay.cli.doctor import _EXTRAS
 from medassay.cli.main import COMMANDS, GROUPS
 
 
@@ -198,6 +200,25 @@ def test_doctor_says_what_is_missing(cli, tmp_path):
     assert "NO_KEY is not set" in text
     assert "down: does not answer" in text
     assert cli("doctor", "--models", "none.json")[0] == 0
+
+
+def test_doctor_knows_every_extra_of_the_package():
+    with open("pyproject.toml", "rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    assert _EXTRAS.keys() == extras.keys() - {"dev", "interop", "interop-test"}
+
+
+def test_who_declines_is_not_told_that_something_was_stopped(cli, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    code, _, errors = cli("forget", "X", "--reason", "r")
+    assert code == 130
+    assert "declined; nothing was changed" in errors
+
+
+def test_an_engine_that_does_not_exist_is_a_wrong_command_line(cli):
+    for command in (["run", "p.toml"], ["study", "injection", "--judge", "nobody"]):
+        code, _, errors = cli(*command, "--engine", "rey")
+        assert (code, "expected local or ray" in errors) == (2, True)
 
 
 def test_terminal_escapes_in_replies_are_shown_not_obeyed(cli, law, tmp_path):

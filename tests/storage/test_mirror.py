@@ -105,6 +105,7 @@ def test_a_site_in_an_object_store_is_published_read_and_corrected_from_any_mach
     assert out.strip() == f"board {address}/p/{run.id}/index.html"
     machine("two")
     assert cli("verify", address)[0] == 0
+    assert cli("verify", f"{address}/p/{run.id}")[0] == 0
     code, _, errors = cli("status", address, run.id, "retracted", "--reason", "a test")
     assert code == 0, errors
     machine("three")
@@ -531,9 +532,27 @@ def test_an_address_that_is_wrong_is_told_in_one_line(tmp_path, machine, cli):
         ("s3://no-such-bucket-here/x", "check the address"),
         ("s3://", "names no bucket"),
         ("nowhere://x/y", "not an address that can be opened"),
+        ("s3:/bucket/x", "an address has two slashes"),
     ):
         code, _, errors = cli("run", plan, "--workspace", place)
         assert (code, told in errors, errors.count("\n")) == (3, True, 1), errors
     code, _, errors = cli("report", f"{machine.bucket}/runs/none")
     assert code == 3
     assert "nothing is there" in errors
+    code, _, errors = cli(
+        "forget", "nobody", "--workspace", machine.bucket, "--reason", "r", "--yes"
+    )
+    assert (code, errors) == (3, f"error: {machine.bucket}: no run with item 'nobody'\n")
+
+
+def test_missing_keys_are_told_with_the_names_of_the_variables(
+    tmp_path, machine, cli, monkeypatch
+):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    code, _, errors = cli("report", f"{machine.bucket}/runs/none")
+    assert code == 3
+    assert "set AWS_ACCESS_KEY_ID" in errors
+    assert errors.count("\n") == 1

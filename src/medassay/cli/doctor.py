@@ -11,13 +11,23 @@ import typer
 
 from medassay.cli.output import out
 
+# Extra → a module that comes with it and with no other.
 _EXTRAS = {
-    "local": "transformers",
+    "anthropic": "anthropic",
     "data": "huggingface_hub",
-    "figures": "altair",
+    "figures": "vl_convert",
+    "google": "google.genai",
+    "local": "gguf",
+    "metrics": "ot",
+    "mistral": "mistralai",
+    "objects": "s3fs",
+    "pdf": "pypdfium2",
+    "postgres": "psycopg",
     "rag": "bm25s",
+    "ray": "ray",
     "tools": "trafilatura",
-    "torch": "torch",
+    "vllm": "vllm",
+    "web": "fastapi",
 }
 
 
@@ -26,7 +36,7 @@ def command(
     ask: bool = typer.Option(True, help="Send one short question to each enabled model."),
 ) -> None:
     """Print what is installed, which keys are missing and which models answer; exit 1 if one does not."""
-    installed = {name: find_spec(module) is not None for name, module in _EXTRAS.items()}
+    installed = {name: _is_there(module) for name, module in _EXTRAS.items()}
     rows = _models(models, ask=ask) if models.exists() else []
     report: dict[str, Any] = {
         "version": metadata.version("medassay"),
@@ -47,6 +57,13 @@ def command(
             out.result(f"  {row['model']}: {row['state']}")
     if any(not row["ok"] for row in rows):
         raise typer.Exit(1)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # what it lies in is not there either
+        return False
 
 
 def _models(path: Path, *, ask: bool) -> list[dict[str, Any]]:

@@ -139,7 +139,7 @@ def query(
         finally:
             await index.close()
 
-    found = run_async(work, lambda: None)
+    found = run_async(work)
     if out.json:
         out.document({"index": index.id, "chunks": [one.to_dict() for one in found]})
         return

@@ -2,7 +2,9 @@
 
 import io
 import os
+import signal
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +37,7 @@ from medassay.cli import (
 )
 from medassay.cli.output import out, visible
 from medassay.core.log import log
-from medassay.errors import IntegrityError, MedassayError, UsageError
+from medassay.errors import IntegrityError, Interrupted, MedassayError, UsageError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "compare": compare.command,
@@ -137,6 +139,9 @@ def main(arguments: list[str] | None = None) -> None:
             stream.reconfigure(
                 errors="backslashreplace"
             )  # any text, whatever the terminal takes
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # as Ctrl-C: what was done is kept
     sys.exit(call(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -146,19 +151,25 @@ def call(arguments: list[str]) -> int:
         kept = take_global_flags(arguments)
         result = app(args=kept, prog_name="medassay", standalone_mode=False)
         sys.stdout.flush()  # a full disk or a closed pipe is heard here, not at exit
-        return int(result or 0)
+        return _stopped() if result == Interrupted.exit_code else int(result or 0)
     except typer.Exit as error:
         return error.exit_code
     except _ClickError as error:
         return _usage(error)
-    except (KeyboardInterrupt, typer.Abort):
-        return _failed(
-            "Interrupted", "stopped; everything answered is kept, the same command resumes", 130
-        )
-    except Exception as error:
+    except KeyboardInterrupt:
+        return _stopped()
+    except typer.Abort:
+        return _failed("Interrupted", "declined; nothing was changed", Interrupted.exit_code)
+    except Exception as error:  # noqa: BLE001 -- of each, one line is told
         if out.debug:
-            raise
+            traceback.print_exc()
         return _told(error)
+
+
+def _stopped() -> int:
+    """Say that the user stopped a command, which typer only tells by its exit code."""
+    said = "stopped; everything answered is kept, the same command resumes"
+    return _failed("Interrupted", said, Interrupted.exit_code)
 
 
 def _told(error: Exception) -> int:
@@ -191,6 +202,8 @@ def _usage(error: Any) -> int:
 
 
 def _failed(kind: str, message: str, code: int) -> int:
+    if (mirror := sys.modules.get("medassay.storage.mirror")) is not None:
+        message = mirror.spoken(message)
     if out.json:
         out.document({"error": {"kind": kind, "message": message, "exit": code}})
     else:

@@ -2,8 +2,23 @@
 
 import typer
 
+from medassay.errors import InputError, UsageError
+
+
+def _known_engine(name: str) -> str:
+    from medassay.runner.engine.catalog import refuse_unknown
+
+    try:
+        refuse_unknown(name)
+    except InputError as error:
+        raise UsageError(f"--engine: {error}") from None
+    return name
+
+
 ENGINE = typer.Option(
-    "local", help="local: this process; ray: the workers of a Ray cluster, extra [ray]."
+    "local",
+    callback=_known_engine,
+    help="local: this process; ray: the workers of a Ray cluster, extra [ray].",
 )
 WORKSPACE = typer.Option(
     ".", help="Folder of responses/ and other stores, or an address as s3://bucket/work."

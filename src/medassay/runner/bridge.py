@@ -1,23 +1,33 @@
 """The one bridge from sync to async: runs a coroutine's loop in a thread of its own.
 
-So it works where a loop is already running (notebooks), and the main thread stays free to hear
-Ctrl-C.
+So it works where a loop is already running (notebooks), and the main thread stays free to hear Ctrl-C and the signal
+by which systems end a process.
 """
 
 import asyncio
+import signal
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_async(
-    make: Callable[[], Coroutine[Any, Any, T]], on_interrupt: Callable[[], None] = lambda: None
+    make: Callable[[], Coroutine[Any, Any, T]],
+    on_interrupt: Callable[[], None] | None = None,
 ) -> T:
     """Return the coroutine's result.
 
-    The first Ctrl-C calls `on_interrupt`, which should let it end soon; the second cancels it.
+    The first Ctrl-C or SIGTERM calls `on_interrupt`, which should let it end soon; the second cancels it, and so does the
+    first where there is no `on_interrupt`.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        When it was cancelled.
     """
     result: list[T] = []
     errors: list[BaseException] = []
@@ -39,21 +49,41 @@ def run_async(
             loop.close()
             done.set()
 
-    thread = threading.Thread(target=work, name="medassay-runner", daemon=True)
-    thread.start()
     interrupts = 0
-    while not done.is_set():
-        try:
-            while not done.wait(0.2):
-                pass
-        except KeyboardInterrupt:
-            interrupts += 1
-            if interrupts == 1:
+
+    def hear() -> None:
+        nonlocal interrupts
+        interrupts += 1
+        with suppress(RuntimeError):  # the loop is closed: there is nothing left to stop
+            if interrupts == 1 and on_interrupt is not None:
                 loop.call_soon_threadsafe(on_interrupt)
-            elif task:
-                loop.call_soon_threadsafe(task[0].cancel)
+            else:
+                loop.call_soon_threadsafe(lambda: task[0].cancel())  # noqa: PLW0108 -- made in the other thread
+
+    with _hearing(hear):
+        threading.Thread(target=work, name="medassay-runner", daemon=True).start()
+        done.wait()
     if errors:
         if interrupts and isinstance(errors[0], asyncio.CancelledError):
             raise KeyboardInterrupt from None
         raise errors[0]
     return result[0]
+
+
+@contextmanager
+def _hearing(hear: Callable[[], None]) -> Iterator[None]:
+    """Call a function at each signal to stop, instead of an exception at any place: in a lock's own code, say.
+
+    Only the main thread hears signals; what was told to be ignored stays ignored.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {one: signal.getsignal(one) for one in _STOPPING}
+    heard = [one for one, handler in before.items() if handler not in {signal.SIG_IGN, None}]
+    for one in heard:
+        signal.signal(one, lambda number, frame: hear())
+    try:
+        yield
+    finally:
+        for one in heard:
+            signal.signal(one, before[one])

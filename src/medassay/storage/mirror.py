@@ -9,6 +9,7 @@ again for some minutes; what could not be carried over stays in the folder, and 
 import errno
 import fcntl
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -30,18 +31,34 @@ PATIENCE = 600.0  # seconds in which a store that does not answer is asked again
 _refusing: dict[str, float] = {}
 _GROWING = ("measures/", "retrieved/")
 _SEGMENT = ".jsonl.zst"  # of replies, named by its content
-_MARK = ".address"
-_CARRIED = ".carried"  # names of segments that were in the store once
+_FILES = "files"
+_MARK = "address"
+_CARRIED = "carried"  # names of segments that were in the store once
 _LONGEST_WAIT = 15.0
 _SAY_AFTER = 5.0
+_HINTS = {
+    "EndpointConnectionError": "is AWS_ENDPOINT_URL right?",
+    "NoCredentialsError": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, on Ray's nodes before `ray start`",
+}
+_known: dict[str, str] = {}  # folder → address
 # Of this machine's disk, not of a store: they do not pass by waiting.
 _OWN_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.ENOTDIR, errno.EISDIR)
 _BLOCK = 1 << 23
+_ONE_SLASH = re.compile(r"([a-z][a-z0-9+]+):/(?!/)")
 T = TypeVar("T")
 
 
 def is_address(place: str | Path) -> bool:
-    """Return whether a place is in an object store."""
+    """Return whether a place is in an object store.
+
+    Raises
+    ------
+    InputError
+        When it is written with one slash, as no folder is meant to be called.
+    """
+    found = _ONE_SLASH.match(str(place))
+    if found:
+        raise InputError(f"{place}: an address has two slashes, as {found[1]}://bucket/place")
     return "://" in str(place)
 
 
@@ -56,12 +73,15 @@ class Mirror:
         self._files, self._root = _filesystem(address)
         self.address = address.rstrip("/")
         name = sha256_hex(self.address.encode())[:20]
-        self.folder = platformdirs.user_cache_path("medassay") / "mirrors" / name
+        # What the mirror remembers lies beside the folder: in there is what is at the address, nothing else.
+        self._own = platformdirs.user_cache_path("medassay") / "mirrors" / name
+        self.folder = self._own / _FILES
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not (self.folder / _MARK).exists():  # whole or not at all: others may read it now
-            part = self.folder / f"{_MARK}.{token_hex(4)}"
+        if not (self._own / _MARK).exists():  # whole or not at all: others may read it now
+            part = self._own / f"{_MARK}.{token_hex(4)}"
             part.write_text(self.address, encoding="utf-8")
-            part.replace(self.folder / _MARK)
+            part.replace(self._own / _MARK)
+        _known[str(self.folder)] = self.address
         self._growing: list[Callable[[], Path | None]] = []
         self._carried: dict[Path, int] = {}
         self._flushing = threading.Lock()
@@ -122,13 +142,13 @@ class Mirror:
                 (self.folder / name).unlink()
 
     def _once_there(self) -> set[str]:
-        path = self.folder / _CARRIED
+        path = self._own / _CARRIED
         return set(path.read_text(encoding="utf-8").splitlines()) if path.exists() else set()
 
     def _note_there(self, name: str) -> None:
         """Remember that a segment is in the store, so that one which is there no longer is not carried over again."""
         if name.endswith(_SEGMENT):
-            with (self.folder / _CARRIED).open("a", encoding="utf-8") as file:
+            with (self._own / _CARRIED).open("a", encoding="utf-8") as file:
                 file.write(f"{name}\n")
 
     def _wants(self, name: str, size: int) -> bool:
@@ -299,7 +319,7 @@ class Mirror:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Keep other processes of this machine from fetching the same files meanwhile."""
-        with (self.folder / ".lock").open("ab") as file:
+        with (self._own / "lock").open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
@@ -341,7 +361,7 @@ class Mirror:
                 log.warn("store_waits", doing=what, waited=round(waited, 1), why=_told(error))
                 if waited > _SAY_AFTER:
                     log.say(
-                        f"{self.address}: cannot {what} ({_told(error)[:120]}); waiting, {PATIENCE / 60:.0f} minutes at most"
+                        f"{self.address}: cannot {what} ({_told(error)}); waiting, {PATIENCE / 60:.0f} minutes at most"
                     )
                 time.sleep(wait)
                 wait = min(_LONGEST_WAIT, wait * 2)
@@ -350,8 +370,8 @@ class Mirror:
 def mirror_of(path: Path) -> Mirror | None:
     """Return the mirror that a path lies in, None for a folder that is itself the truth."""
     for folder in (path, *path.parents):
-        mark = folder / _MARK
-        if mark.is_file():
+        mark = folder.parent / _MARK
+        if folder.name == _FILES and mark.is_file():
             return Mirror(mark.read_text(encoding="utf-8"))
     return None
 
@@ -375,7 +395,11 @@ def _filesystem(address: str) -> tuple[Any, str]:
         ) from None
     try:
         files, root = fsspec.core.url_to_fs(address)
-    except (ImportError, ValueError) as error:
+    except ImportError as error:
+        raise UnavailableError(
+            f"{address}: {error}; for s3:// the extra [objects] has it: pip install 'medassay[objects]'"
+        ) from None
+    except ValueError as error:
         raise InputError(f"{address}: not an address that can be opened: {error}") from None
     if not str(root).strip("/"):
         raise InputError(f"{address}: names no bucket; expected s3://bucket/place")
@@ -422,4 +446,13 @@ def _passes(error: Exception) -> bool:
 
 
 def _told(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    kind = type(error).__name__
+    hint = f"; {_HINTS[kind]}" if kind in _HINTS else ""
+    return " ".join(f"{kind}: {error}".split())[:200] + hint
+
+
+def spoken(message: str) -> str:
+    """Return a message with addresses in place of the folders that stand for them."""
+    for folder, address in _known.items():
+        message = message.replace(folder, address)
+    return message

@@ -60,7 +60,7 @@ def write_steps(
                         f"times: {problem}"
                     )
 
-        run_async(lambda: asker.during(ask_all()), lambda: None)
+        run_async(lambda: asker.during(ask_all()))
     return Steps(
         judge=judge,
         with_path=with_path,

@@ -411,6 +411,8 @@ def test_the_plan_says_how_it_is_spread_and_is_the_same_plan(tmp_path):
     other = medassay.load_plan(path)
     assert one.hash == other.hash
     assert other.engine.replicas == {"m": 2}
+    with pytest.raises(InputError, match=r"'engine.replicas' names 'm', whose weights are not"):
+        medassay.run(path, secrets={})
     path.write_text(path.read_text().replace("= 7", "= 0"))
     with pytest.raises(InputError, match=r"'engine.shard' is 0; 1 to"):
         medassay.load_plan(path)

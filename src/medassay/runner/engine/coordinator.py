@@ -159,6 +159,9 @@ class Coordinator:
             elif time.monotonic() - told > _TELL_EVERY:
                 told = time.monotonic()
                 log.warn("waiting_for_workers", seconds=round(told - began))
+                log.say(
+                    "no worker is ready yet; each takes one processor (`ray status` shows them)"
+                )
             if time.monotonic() - began > NOBODY_CAME:
                 raise IncompleteError(
                     f"no worker was ready within {NOBODY_CAME:.0f} s: each takes one processor, a replica its gpus too; "

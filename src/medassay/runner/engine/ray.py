@@ -12,7 +12,9 @@ import logging
 import math
 import os
 import secrets as random_names
+import signal
 import socket
+import threading
 from collections import deque
 from collections.abc import (
     Awaitable,
@@ -144,6 +146,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
     _knock(address)
     here = {} if address else {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     kept = {name: os.environ.pop(name) for name in hidden if name in os.environ}
+    ending = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(
             address=address or "local",
@@ -160,11 +163,15 @@ def connect(hidden: Collection[str] = ()) -> Any:
     ) as error:
         reason = " ".join(str(error).split())[:300]
         what = (
-            f"no cluster answers at RAY_ADDRESS {address}" if address else "Ray does not start"
+            f"no cluster answers at RAY_ADDRESS {address} (is RAY_AUTH_TOKEN that of the cluster?)"
+            if address
+            else "Ray does not start"
         )
         raise InputError(f"engine 'ray': {what}: {reason}") from None
     finally:
         os.environ |= kept
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, ending)  # Ray's own prints a stack and ends the process
     _hush()
     return ray
 
