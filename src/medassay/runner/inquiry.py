@@ -35,6 +35,7 @@ from medassay.storage.run import JOURNAL, STUDIES, Run, create_run
 _RULES = EngineRules(shard=16)  # studies are small, and asked about one subject several times
 _LEFT_AFTER = dt.timedelta(days=7)  # no study takes so long
 _STAMP = "%Y%m%dT%H%M%SZ"
+_HOPELESS = 20  # failures and nothing else: fewer may be the first subjects' own fault
 _REASON = 300  # characters
 
 
@@ -106,7 +107,7 @@ def inquire(
     InputError
         When there is no such engine.
     ModelError
-        When the model answers nothing at all; so many failures in a row as it is asked at once are enough to stop.
+        When the model answers nothing at all; twenty failures are enough to stop, or as many as are under way at once.
     Interrupted
         When the user stopped; replies are kept.
     """
@@ -122,37 +123,37 @@ def inquire(
         sizes = Counter({(spec.id, what): len(questions)})
         portable = PortableInquiry(what, questions, spec)
         with watching(watch, what, sizes, Counter()) as progress, closing(journal):
-            hope = Hope(progress, spec.concurrency)
+            hope = Hope(progress, max(spec.concurrency, _HOPELESS))
             stage = portable.open(run.path, asker, journal, hope, {})
             todo = means.todo(run, stage, portable, journal, hope, _subject)
             hope.stop = todo.stop
             work(run, what, means, todo)
         found = {line.number: _finding(line.record) for line in journal.lines()}
     answered = sum(not one.unanswered for one in found.values())
-    if not answered and asker.tally.failed:
-        raise ModelError(
-            f"model '{spec.id}' does not answer: {next(iter(asker.tally.failures))}"
-        )
-    if todo.stop.soon:
-        hear(todo.stop, f"{what} are done", answered, len(questions))
+    if hope.lost or (asker.tally.failed and not answered):
+        reason = next(iter(asker.tally.failures))
+        raise ModelError(f"model '{spec.id}' does not answer: {reason}")
+    hear(todo.stop, f"{what} are done", answered, len(questions))
     return [found[subject] for subject in range(len(questions))]
 
 
 @dataclass
 class Hope:
-    """Passes progress on, and asks for a stop once only failures came, so many as the model is asked at once."""
+    """Passes progress on, and asks for a stop once nothing but failures came, and `most` of them."""
 
     progress: Progress
-    concurrency: int
+    most: int
     stop: Stop = field(default_factory=Stop)
+    lost: bool = False
     _failed: int = 0
-    _answered: bool = False
+    _answered: int = 0
 
     def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
         """Pass on what is finished."""
         self._failed += times * (outcome == "failed")
-        self._answered = self._answered or outcome != "failed"
-        if self._failed >= self.concurrency and not self._answered:
+        self._answered += times * (outcome != "failed")
+        if self._failed >= self.most and not self._answered:
+            self.lost = True
             self.stop.ask()
         self.progress.advance(model, domain, outcome, times)
 
@@ -261,9 +262,7 @@ class PortableInquiry:
     questions: Questions
     spec: ModelSpec
     secret_names: tuple[str, ...] = ()
-    majority: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of no bank: a baseline may not know it
+    majority: Mapping[str, str] = field(default_factory=dict)  # there is no bank
 
     @property
     def specs(self) -> Mapping[str, ModelSpec]:

@@ -148,7 +148,7 @@ def test_failures_of_asking_are_no_findings(tmp_path, crew, monkeypatch):
 
 def test_a_model_that_never_answers_is_given_up_soon(tmp_path, crew):
     crew()
-    makers.write_models(tmp_path, makers.fake("m", fail_every=1) | {"concurrency": 3})
+    makers.write_models(tmp_path, makers.fake("m", fail_every=1) | {"concurrency": 25})
     spec = load_models(tmp_path / "models.json")["m"]
     for engine in ("local", "crew"):
         with pytest.raises(ModelError, match="model 'm' does not answer: m: scripted overload"):

@@ -1,5 +1,6 @@
 """Real Ray nodes on this machine, started by `ray start` as an operator does; nodes and drivers die by kill -9."""
 
+import json
 import os
 import signal
 import subprocess
@@ -126,6 +127,31 @@ def test_ctrl_c_ends_all_workers_and_the_local_engine_goes_on(cluster, tmp_path,
     assert max(asked(log).values()) == 1
     assert sum(asked(log).values()) == 4000
     assert sealed(run)["trials.jsonl"].count(b"\n") == 4000
+
+
+def test_what_ray_says_of_a_lost_node_does_not_stand_where_the_result_belongs(
+    cluster, tmp_path, mock_server
+):
+    import psutil
+
+    log, events = tmp_path / "asked", tmp_path / "events"
+    model = makers.endpoint(mock_server("--log", log, "--delay-ms", "50"), concurrency=4)
+    plan = workspace(tmp_path / "many", makers.many_items(6000), model, engine={"shard": 50})
+    process = drive_run(cluster, plan, "--engine", "ray", "--log", events, "--json")
+    until(log, 50, process)
+    node = cluster.nodes.pop()
+    [raylet] = [p for p in psutil.Process(node.pid).children() if p.name() == "raylet"]
+    raylet.kill()  # the processes beside it tell everybody why, on up to forty lines
+    while '"worker_lost"' not in events.read_text():
+        time.sleep(0.1)
+    time.sleep(5)
+    cluster.kill(node)
+    process.send_signal(signal.SIGINT)
+    code, out, errors = ended(process)
+    cluster.nodes.append(cluster.add())
+    assert code == 130, errors
+    assert json.loads(out)["error"]["kind"] == "Interrupted"
+    assert errors == ""
 
 
 def test_a_study_is_asked_by_workers_and_finds_what_one_process_finds(

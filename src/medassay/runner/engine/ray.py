@@ -6,7 +6,6 @@ happens get replicas of their own, each with its devices.
 """
 
 import asyncio
-import contextlib
 import gc
 import logging
 import math
@@ -135,6 +134,8 @@ def connect(hidden: Collection[str] = ()) -> Any:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         os.environ.setdefault("RAY_AUTH_TOKEN", random_names.token_hex(32))
+    # What Ray says of lost nodes would go to standard output, which belongs to the result; events tell of them.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "(?s).*")
     try:
         import ray
     except ImportError:
@@ -172,16 +173,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
         os.environ |= kept
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, ending)  # Ray's own prints a stack and ends the process
-    _hush()
     return ray
-
-
-def _hush() -> None:
-    """Keep what Ray says of lost nodes off the standard output, which belongs to the result; events tell of them."""
-    with contextlib.suppress(ImportError, AttributeError, KeyError):
-        from ray._private.ray_logging import global_worker_stdstream_dispatcher
-
-        global_worker_stdstream_dispatcher.handlers.clear()
 
 
 def _knock(address: str) -> None:
