@@ -184,32 +184,44 @@ class Feed:
     """The units of one model that wait in a worker; askers wait here for more."""
 
     def __init__(self) -> None:
-        self._units: deque[tuple[Shard, int]] = deque()
+        # Shards as they came: a tuple for each unit would be looked at by every collection of garbage.
+        self._shards: deque[tuple[Shard, Sequence[int]]] = deque()
+        self._at = 0  # in the first one
+        self._waiting = 0
         self._more = asyncio.Event()
         self._ended = False
 
     def __len__(self) -> int:
-        return len(self._units)
+        return self._waiting
 
-    def put(self, shard: Shard, units: list[int]) -> None:
-        """Add the units of a shard, in this order."""
-        self._units.extend((shard, unit) for unit in units)
+    def put(self, shard: Shard, units: Sequence[int]) -> None:
+        """Add the units of a shard, in this order; there is at least one."""
+        self._shards.append((shard, units))
+        self._waiting += len(units)
         self._more.set()
 
     def end(self) -> None:
         """Give out nothing more."""
-        self._units.clear()
+        self._shards.clear()
+        self._waiting = 0
         self._ended = True
         self._more.set()
 
     async def next(self) -> tuple[Shard, int] | None:
         """Return the next unit, None when there will be no more."""
-        while not self._units:
+        while not self._waiting:
             if self._ended:
                 return None
             self._more.clear()
             await self._more.wait()
-        return self._units.popleft()
+        shard, units = self._shards[0]
+        unit = units[self._at]
+        self._at += 1
+        self._waiting -= 1
+        if self._at == len(units):
+            self._shards.popleft()
+            self._at = 0
+        return shard, unit
 
 
 class Worker:
@@ -347,9 +359,9 @@ class Worker:
             feed = self._feeds[shard.model] = Feed()
             for _ in range(spec.concurrency):
                 self._spawn(self._ask(spec, feed))
-        units = list(shard.units)
+        units: Sequence[int] = shard.units
         if spec.in_process:  # like lengths share a batch, so little is spent on padding
-            units.sort(key=self._stage.length, reverse=True)
+            units = sorted(units, key=self._stage.length, reverse=True)
         self._left[shard.number] = len(units)
         self._feeds[shard.model].put(shard, units)
 
