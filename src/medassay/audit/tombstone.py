@@ -67,9 +67,8 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
     named = {item} | {first for run in runs for first in _batches(run, item)}
     for run in runs:
         _bury(run, item, _domains(run, item, domain), reason=reason, at=at)
-    shutil.rmtree(
-        workspace / STUDIES, ignore_errors=True
-    )  # of a killed study, or one that asks anew
+    # What a killed study left; one that is at work loses its journal, and goes on from the replies that stay.
+    shutil.rmtree(workspace / STUDIES, ignore_errors=True)
     with ResponseStore(workspace / "responses") as store:
         # A judge's reply on several answers is filed under the first of them.
         gone = store.purge(

@@ -139,9 +139,8 @@ def main(arguments: list[str] | None = None) -> None:
             stream.reconfigure(
                 errors="backslashreplace"
             )  # any text, whatever the terminal takes
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # as Ctrl-C: what was done is kept
+    # As Ctrl-C: what was done is kept.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(call(sys.argv[1:] if arguments is None else arguments))
 
 

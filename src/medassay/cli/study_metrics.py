@@ -2,11 +2,15 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from medassay.cli.options import ENGINE, WORKSPACE, listed
 from medassay.errors import UsageError
+
+if TYPE_CHECKING:
+    from medassay.study.rephrase import Rephraser
 
 _METRIC = typer.Option(
     "", help="Metrics that need a model, comma-separated: bertscore=embedded:minilm,bleurt."
@@ -41,7 +45,6 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     """Check metrics on your own data: which say the same, which break under rephrasing, which agree with people."""
     from medassay.cli.bank import read_columns
     from medassay.cli.place import read
-    from medassay.cli.run import watch
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.core.plan import EngineRules
     from medassay.runner.engine.catalog import engine_of
@@ -50,7 +53,6 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named
     from medassay.study.checkup import checkup, checkup_sheet, read_answers
-    from medassay.study.rephrase import Rephraser
     from medassay.study.stability import resilience_study
 
     if to is not None:
@@ -66,14 +68,7 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     with using_stores(workspace) as folder:
         model = steady = None
         if rephraser:
-            model = Rephraser(
-                rephraser,
-                models,
-                secrets=os.environ,
-                workspace=folder,
-                engine=engine,
-                watch=watch,
-            )
+            model = _rephraser(rephraser, models, folder, engine)
             if place.is_dir():
                 model.refuse(open_run(place))
         named = {} if model is None else named_secrets(model.spec, os.environ)
@@ -102,7 +97,6 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 ) -> None:
     """Tell how far each metric moves when answers are said in other words, six times each."""
     from medassay.cli.place import read
-    from medassay.cli.run import watch
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.core.plan import EngineRules
     from medassay.runner.engine.catalog import engine_of
@@ -110,7 +104,6 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.storage.remote import using_stores
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named, some
-    from medassay.study.rephrase import Rephraser
     from medassay.study.stability import resilience_sheet, resilience_study
 
     if to is not None:
@@ -119,19 +112,21 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     answers = some(answers_of(found), sample)
     gauges = gauges_named(listed(metric))
     with using_stores(workspace) as folder:
-        model = Rephraser(
-            rephraser,
-            models,
-            secrets=os.environ,
-            workspace=folder,
-            engine=engine,
-            watch=watch,
-        )
+        model = _rephraser(rephraser, models, folder, engine)
         model.refuse(found)
         named = named_secrets(model.spec, os.environ)
         spread = engine_of(engine, EngineRules(), folder / "responses", named)
         study = resilience_study(answers, model, gauges, folder, engine=spread)
     tell_sheet(resilience_sheet(study), to)
+
+
+def _rephraser(name: str, models: Path, workspace: Path, engine: str) -> "Rephraser":
+    from medassay.cli.run import watch
+    from medassay.study.rephrase import Rephraser
+
+    return Rephraser(
+        name, models, secrets=os.environ, workspace=workspace, engine=engine, watch=watch
+    )
 
 
 def consistency(

@@ -103,9 +103,8 @@ class Coordinator:
         self._stage, self._journal, self._asker = stage, journal, asker
         self._progress, self._stop, self._number_of = progress, stop, number_of
         self._leases, self._shard = leases, shard
-        self._fetch = (
-            fetch  # what other machines journalled, and what a lost worker heard, to this one
-        )
+        # What other machines journalled, and what a lost worker heard, to this one.
+        self._fetch = fetch
         self._till = Till(asker.budget, asker.purse.booked)
         self._limits = Limits(stage.specs)
         self._waiting = {n: waiting_units(stage, journal, n) for n in stage.specs}

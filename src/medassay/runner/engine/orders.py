@@ -25,8 +25,8 @@ class Orders:
     """What a worker shall do until the next beat.
 
     `cap` is what it may book in all since it began, None where nothing is bounded; `spent` says that no more will come.
-    `shares` are its parts of what endpoints bear, by endpoint; `dead` are models that cannot answer, with the reason; `lost` are all workers that were given up:
-    what was said to them is learnt before their work is taken over.
+    `shares` are its parts of what endpoints bear, by endpoint; `dead` are models that cannot answer, with the reason; `lost`
+    are all workers that were given up: what was said to them is learnt before their work is taken over.
     """
 
     shards: tuple[Shard, ...] = ()
