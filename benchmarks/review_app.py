@@ -200,7 +200,7 @@ def pages(database, address, *, items=1000):
             with database.read() as db:
                 open_ = db.get(Study, name).closed_at is None
             if open_:
-                signed_in(server.url, database, "coco").post(f"/s/{name}/close")
+                signed_in(server.url, database, "coco").post(f"/s/{name}/close", confirm=name)
         client = signed_in(server.url, database, _SIGNED_IN_AS.get(page, "coco"))
         times = []
         for _ in range(6):

@@ -6,12 +6,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Tests beside each other: threads of each for every core would wait for one another.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# No example is timed: machines are loaded.
+settings.register_profile("medassay", deadline=None)
+settings.load_profile("medassay")
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = Path(__file__).parent / "golden"

@@ -62,9 +62,9 @@ def write_bank(folder, items, *, name="law", domains=("law",), **card):
     return folder
 
 
-def write_models(folder, *models):
+def write_models(folder, *models, **more):
     (folder / "models.json").write_text(
-        json.dumps({"schema_version": 1, "models": list(models)})
+        json.dumps({"schema_version": 1, "models": list(models), **more})
     )
 
 

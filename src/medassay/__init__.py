@@ -36,6 +36,7 @@ _WHERE = {
     "paired_difference": "statistic.test.paired",
     "publish": "audit.publish",
     "rank": "statistic.ranking.shared",
+    "read": "answer.read",
     "verify": "audit.verify",
 }
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "paired_difference",
     "publish",
     "rank",
+    "read",
     "run",
     "verify",
 ]

@@ -10,6 +10,8 @@
     ├── ModelError                 5   a provider did not answer
     │   ├── Transient              5   may pass: asked again a bounded number of times
     │   └── Permanent              5   will not pass: never repeated
+    │       ├── Moderated          5   the endpoint's moderation refused what was asked; kept as a refusal
+    │       └── NotAsked           5   no request was sent: a stop was asked for, or the model is given up
     ├── ToolError                  5   what a model looked up could not be had
     ├── IncompleteError            4   trials failed or were not reached; the same command resumes
     ├── IntegrityError             6   stored bytes are not what they were
@@ -66,14 +68,28 @@ class ModelError(MedassayError):
 
 
 class Transient(ModelError):
-    """Say that the call may succeed later; `retry_after` holds the seconds the server asked for."""
+    """Say that the call may succeed later; `retry_after` holds the seconds the server asked for.
+
+    `overload` says that the server is there and has too much to do, `unconnected` that nobody took the connection.
+    """
 
     def __init__(
-        self, message: str, *, retry_after: float | None = None, overload: bool = False
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        overload: bool = False,
+        unconnected: bool = False,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.overload = overload
+        self.unconnected = unconnected
+
+    @property
+    def patient(self) -> bool:
+        """Return whether the server itself asks for patience: it is too busy, or still loading."""
+        return self.overload or self.retry_after is not None
 
 
 class Permanent(ModelError):
@@ -82,6 +98,14 @@ class Permanent(ModelError):
     def __init__(self, message: str, *, endpoint_wide: bool = False) -> None:
         super().__init__(message)
         self.endpoint_wide = endpoint_wide
+
+
+class Moderated(Permanent):
+    """Say that the endpoint's moderation refused this request; others may pass."""
+
+
+class NotAsked(Permanent):
+    """Say that a request was never sent, and why; nothing is known of its item."""
 
 
 class ToolError(MedassayError):

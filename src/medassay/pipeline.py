@@ -19,7 +19,7 @@ from medassay.core.item import Bank
 from medassay.core.leaderboard import Leaderboard, told_fallback
 from medassay.core.lookup import CONTEXTS
 from medassay.core.plan import DdxRules, Plan, load_plan
-from medassay.errors import IncompleteError, InputError, ModelError
+from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models
 from medassay.runner.answering import PortableAnswers
@@ -33,12 +33,14 @@ from medassay.runner.manifest import bank_entry, run_identity, surroundings
 from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judge, preview_model, priced, totals
 from medassay.runner.providing import all_named_secrets, knows_majority, make_chats
+from medassay.runner.reply_room import room_of, told_room
 from medassay.runner.schedule import Schedule
 from medassay.runner.stages import (
     Means,
     Watch,
     answer,
     judge,
+    refuse_given_up,
     refuse_incomplete,
     refuse_leaving,
 )
@@ -92,6 +94,7 @@ def prepare(
                 f"plan: 'engine.replicas' names '{name}', whose weights are not loaded here (provider "
                 f"'{specs[name].provider}'); leave it out"
             )
+    schedule.room = room_of(schedule)
     entries = [bank_entry(bank) for bank in banks]
     rules: dict[str, Any] = {}
     if plan.steps:
@@ -142,7 +145,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     IncompleteError
         When trials or verdicts failed or the budget ended: the run stays unsealed and resumes.
     ModelError
-        When no model can be reached at all.
+        When every model, or every judge, is given up.
     Interrupted
         After Ctrl-C; everything answered is kept.
     """
@@ -152,7 +155,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     workspace = open_workspace(workspace or base, wanted.hash)
     schedule, banks, bench = prepare(wanted, base, workspace)
     gauges = gauges_of(wanted.metrics, schedule.task)
-    for line in told_fallback(schedule.fallback):
+    for line in (*told_fallback(schedule.fallback), *told_room(schedule)):
         tell(line)
     identity = run_identity(schedule, banks, bench, gauges.to_dict())
     contents = [bank.content_hash for bank in banks]
@@ -182,6 +185,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
                     store,
                     wanted.budget,
                     seed=wanted.seed,
+                    rules=wanted.engine,
                     fresh=fresh,
                 ),
                 engine=engine_of(engine, wanted.engine, workspace / "responses", named),
@@ -219,7 +223,7 @@ def _ask(
     Raises
     ------
     ModelError
-        When no model can be reached at all.
+        When every model is given up.
     IncompleteError
         When trials failed or the budget ended.
     """
@@ -230,9 +234,10 @@ def _ask(
         asked = (bank.items[at] for bank, at in schedule.items())
         schedule.contexts.find(asked, portable.models_file, secrets, means.watch)
     items = answer(found, portable, journal, means, secrets)
-    if not journal.done and tally.dead.keys() >= schedule.specs.keys():
-        raise ModelError(f"run {found.id}: no model answers: {'; '.join(tally.dead.values())}")
     left = schedule.n_trials - journal.done
+    if not (means.accept_failures and journal.done):
+        models = {name for name, spec in schedule.specs.items() if not spec.is_baseline}
+        refuse_given_up(found, "model", left, models, tally)
     refuse_incomplete(found, "trials have no answer", left, tally, means.accept_failures)
     from medassay.runner.finish import write_trials
 
@@ -262,7 +267,8 @@ def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -
             return run
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = f"{plan_hash}-{counter + 1}"
-    manifest = {**identity, "name": title, "created_at": created, **surroundings()}
+    around = surroundings(identity["models"])
+    manifest = {**identity, "name": title, "created_at": created, **around}
     return create_run(runs, name, manifest)
 
 
@@ -375,7 +381,8 @@ def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> 
     if bench is not None:
         rows += [preview_judge(schedule, bench, spec) for spec in bench.models.values()]
     fallback = {"fallback": schedule.fallback} if schedule.fallback else {}
-    return {"trials": schedule.n_trials, **totals(rows), "models": rows, **fallback}
+    limits = {"limits": told} if (told := list(told_room(schedule))) else {}
+    return {"trials": schedule.n_trials, **totals(rows), "models": rows, **fallback, **limits}
 
 
 def has_prices(plan: Path) -> bool:

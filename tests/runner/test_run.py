@@ -186,6 +186,7 @@ def test_faults_of_twenty_percent_are_survived_by_retries(tmp_path, mock_server)
 def test_what_still_fails_is_counted_never_scored_and_resumable(tmp_path, mock_server):
     url = mock_server("--fail", 1.0)
     plan = workspace(tmp_path, makers.law_items(), makers.endpoint(url, concurrency=10))
+    makers.write_plan(tmp_path, engine={"give_up_after": 1000})
     with pytest.raises(IncompleteError, match="10 trials have no answer: 10 failed"):
         medassay.run(plan, secrets={})
     assert not list((tmp_path / "runs").glob("*/seal.json"))

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp.abc import AbstractResolver
 
-from medassay.solver.tools.address import is_public
+from medassay.core.address import is_public
 from medassay.solver.tools.fetch import Fetcher
 
 

@@ -13,9 +13,9 @@ import pytest
 from tests.conftest import absent
 from tests.solver.loopback import LoopbackResolver, Site, loopback_fetcher, moved, reply
 
+from medassay.core.address import is_public
 from medassay.errors import GateError, MedassayError, ToolError
 from medassay.solver.tools import fetch, url_fetch
-from medassay.solver.tools.address import is_public
 from medassay.solver.tools.fetch import Fetcher
 
 CONNECTED = []

@@ -104,7 +104,8 @@ def test_a_site_in_an_object_store_is_published_read_and_corrected_from_any_mach
     assert code == 0, errors
     assert out.strip() == f"board {address}/p/{run.id}/index.html"
     machine("two")
-    assert cli("verify", address)[0] == 0
+    code, _, errors = cli("verify", address)
+    assert code == 0, errors
     assert cli("verify", f"{address}/p/{run.id}")[0] == 0
     code, _, errors = cli("status", address, run.id, "retracted", "--reason", "a test")
     assert code == 0, errors
@@ -173,7 +174,8 @@ def test_a_site_that_somebody_publishes_to_is_left_alone(tmp_path, machine, cli,
     # Its upload was cut off: nobody holds the site, and the ledger knows nothing of it.
     assert cli("publish", run.path, "--to", address)[0] == 0
     assert "p/theirs/page" not in Mirror(address).listed()
-    assert cli("verify", address)[0] == 0
+    code, _, errors = cli("verify", address)
+    assert code == 0, errors
 
 
 def test_a_run_killed_on_one_machine_is_finished_on_another_and_asks_nothing_twice(
@@ -495,7 +497,8 @@ def test_a_publication_that_was_cut_off_on_its_way_is_published_by_the_same_comm
     code, _, errors = cli("publish", run.path, "--to", address)
     assert code == 0, errors
     machine("two")
-    assert cli("verify", address)[0] == 0
+    code, _, errors = cli("verify", address)
+    assert code == 0, errors
     # A file that is gone from the store is missed on the machine that has seen it, too.
     gone = f"{address}/p/{run.id}/data/run/trials.jsonl"
     Mirror(address)._files.rm(gone)

@@ -241,7 +241,7 @@ def test_what_the_authors_left_unread_is_an_outcome_not_a_loss(data, tmp_path):
     trials = list(read_jsonl(run.path / "trials.jsonl"))
     assert len(trials) == 6300
     outcomes = Counter(t["outcome"] for t in trials)
-    assert set(outcomes) <= {"answered", "unparsed", "truncated"}
+    assert set(outcomes) <= {"answered", "unparsed", "truncated", "refused"}
     keys = Counter(item["expected"] for item in read_jsonl(run.path / "items.jsonl"))
     assert keys["E"] / 300 > 0.5  # the position bias that the card warns of
 

@@ -12,7 +12,7 @@ from medassay.core.trial import Prompt, pictures_in, said_in
 from medassay.errors import InputError
 from medassay.model.fake import Fake
 from medassay.synthesis.items import present_items
-from medassay.synthesis.page_order import reading_order
+from medassay.synthesis.page_order import Page, Piece, reading_order
 from medassay.synthesis.source import clean_text, read_source, share_from, source_files
 from medassay.synthesis.synthesize import synthesize
 from medassay.synthesis.workshop import read_workshop
@@ -52,7 +52,7 @@ def test_words_that_are_not_in_the_source_are_counted():
 
 def column(left, top, lines, width=30):
     return [
-        (left, top + 12 * n, left + 5 * len(line), top + 12 * n + 11, line)
+        Piece(left, top + 12 * n, left + 5 * len(line), top + 12 * n + 11, line)
         for n, line in enumerate(lines)
     ]
 
@@ -60,20 +60,20 @@ def column(left, top, lines, width=30):
 def test_columns_are_read_one_after_the_other_and_tables_by_row():
     left = [f"left column, its line number {n}" for n in range(8)]
     right = [f"right column, line number {n} of it" for n in range(8)]
-    head = [(40, 20, 300, 31, "A title across the whole page of two columns")]
+    head = [Piece(40, 20, 310, 31, "A title across the whole page of two columns")]
     table = [
-        (40 + 100 * c, 200 + 20 * r, 90 + 100 * c, 211 + 20 * r, f"cell {r}{c}")
+        Piece(40 + 100 * c, 200 + 20 * r, 90 + 100 * c, 211 + 20 * r, f"cell {r}{c}")
         for r in range(3)
         for c in range(3)
     ]
     pieces = [*head, *column(40, 50, left), *column(300, 50, right), *table]
     expected = [
-        head[0][4],
+        head[0].text,
         *left,
         *right,
         *(f"cell {r}0  cell {r}1  cell {r}2" for r in range(3)),
     ]
-    assert reading_order([pieces]) == "\n".join(expected)
+    assert reading_order([Page(pieces)]) == "\n".join(expected)
 
 
 def test_headers_footers_and_page_numbers_are_left_out():
@@ -87,7 +87,7 @@ def test_headers_footers_and_page_numbers_are_left_out():
                 *column(40, 300, [f"Page {n + 1} of 3"]),
             ]
         )
-    text = reading_order(pages)
+    text = reading_order([Page(page) for page in pages])
     assert "Journal" not in text
     assert "Page" not in text
     assert len(text.splitlines()) == 24

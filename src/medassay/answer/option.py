@@ -31,6 +31,13 @@ _WEAK = (
     + _LINKS
     + _CHOSEN
 )
+_STATEMENT = (
+    r"(?i:\b(?:answer|antwort|respuesta|réponse)(?:\s+(?:is|ist|es|lautet|est))?\s*[:=]\s*)"
+)
+_CHINESE = (
+    r"(?:答案|(?<![不别勿])应?选择?|正确选项)(?:应该?)?(?:是|为|选)?\s*[::]?\s*[\(\[]?([{upper}])(?![A-Za-z0-9])"
+    r"(?![\)\]]?\s*(?:项)?(?:不|错|有误))"
+)
 _IS_CORRECT = (
     r"(?:^|(?<=[\s(\[]))[\(\[]?([{upper}])[\)\]]?\s+(?i:is\s+(?:the\s+)?(?:correct|right|best)"
     r"|ist\s+(?:die\s+)?(?:richtig|korrekt)|es\s+(?:la\s+)?(?:correcta|respuesta))"
@@ -50,7 +57,20 @@ _MARKS = re.compile(r"\\[()\[\]]|\$|\*\*|__|`")
 _EMPHASIS = re.compile(r"(?<!\w)([*_])(?=\S)([^*_\n]+?)(?<=\S)\1(?!\w)")
 _LINE_START = re.compile(r"^(?:[#>\-•*]\s*)+", re.MULTILINE)
 _SPACES = re.compile(r"\s+")
+# A letter that the reply goes on behind without a blank: "CThe context …", "eExplanation: …", "E(Note: …". The word behind it
+# is whole and capitalised, so that abbreviations and cell types are none ("CT", "EECG", "A1c", "cTnI"); those that are
+# written like it are named.
+_GLUED_WORD = (
+    r"(?!(?:Fib|Flutter|Diff|Dimers?|Cells?|Peptides?|Section|Coli|Strep|Line|Reactive|Max|Min|Type|Vitamin|Pap|Wave|Waves|Scan|Fast|"
+    r"Mycin|Hep|Phos)(?![a-z]))"
+    r"(?:[A-Z][a-z]{2,}|To|In|It|As|An|By|If|No|Or|We|He|At|On|Is|Of|So|My|La|El|Es|Le|Il|De|Da|Im)(?![A-Za-z0-9])"
+)
+_GLUED_BRACKET = r"[\(\[]\s*[A-Za-z][a-z'’]+(?![A-Za-z0-9])"
+# "d The patient …": behind a small letter, which may be an article, only words that no article precedes.
+_REASON_WORD = r"(?:The|This|These|Explanation|Reason(?:ing)?|Rationale|Because|Note|Given|Here|Based|Since|Justification)(?![a-z])"
 _QUOTES = " \t\r\n\"'“”„‘’«»‚"
+
+_LONGEST = 200_000  # characters of a reply that are read
 
 Found = tuple[str | None, str | None]
 
@@ -78,6 +98,11 @@ class _Rules:
         self.one_of_two = rule(
             r"^([{upper}])(?=\s)"
         )  # "A and C": S5 without the article's exception
+        self.glued = rule(
+            rf"^([{{both}}])(?:[.):]?(?={_GLUED_WORD})|(?={_GLUED_BRACKET}))|^([{{lower}}])[ \t]+(?={_REASON_WORD})"
+        )
+        self.glued_statement = rule(rf"{_STATEMENT}([{{both}}])(?={_GLUED_WORD})")
+        self.chinese = rule(_CHINESE)
         self.s6 = rule(r"(?<!\w)\(([{both}])\)(?!\w)|(?<![\w(])([{upper}])\)(?!\w)")
         self.s7 = rule(r"(?:^|[\s:.,(\[])([{upper}])[\)\].]*$")
         self.paper = (
@@ -135,6 +160,8 @@ def extract_option(
     if mode == "paper":
         return _paper(text, rules)
     text, _ = strip_thoughts(unicodedata.normalize("NFKC", text))
+    if len(text) > _LONGEST:  # a letter is said at the beginning or at the end
+        text = f"{text[: _LONGEST // 2]}\n{text[-_LONGEST // 2 :]}"
     content, rest = boxed(text)
     if content is not None:
         letter, rule = _standard(_clean(content), rules, letters, options)
@@ -188,12 +215,16 @@ def _standard(
 
 
 def _stated(text: str, rules: _Rules) -> Found | None:
-    """Apply S2: explicit statements, strong before weak, negated ones dropped."""
+    """Apply S2: explicit statements, strong before weak, negated ones dropped; between them S9, a letter glued to what follows."""
     strong = [*_kept(text, rules.strong), *_kept(text, rules.is_correct)]
+    strong += _kept(text, rules.glued_statement)
+    strong += rules.chinese.finditer(text)
     if strong:
         last = max(strong, key=lambda match: match.end())
         tail = text[_letter_end(last) :][:40]
         return (None, "S2:ambiguous") if rules.another.match(tail) else (_first(last), "S2")
+    if glued := rules.glued.match(text):
+        return _first(glued), "S9"
     weak = {_first(match) for match in _kept(text, rules.weak)}
     if weak:
         return (weak.pop(), "S2w") if len(weak) == 1 else (None, "S2w:ambiguous")

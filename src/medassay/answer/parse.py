@@ -1,18 +1,43 @@
 """Completion → `Answer`: one parser for each form of item."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from medassay.answer.number import extract_number
 from medassay.answer.option import extract_option
+from medassay.answer.reading import Reading
 from medassay.core.item import Item
 from medassay.core.likelihood import likeliest, likelihoods_of
 from medassay.core.reading import strip_thoughts
+from medassay.core.refusal import SAID, declines, only_declines
 from medassay.core.trial import Answer, Completion, Prompt
 
 BLANK_LINE = "\n\n"
 Extraction = Literal["standard", "paper"]
-Parser = Callable[[Item, Prompt, str, Extraction], tuple[str | None, str]]
+ReadOne = Callable[[Item, Prompt, str, Extraction], tuple[str | None, str]]
+
+
+_DECLINED = {"refusal": "provider", "moderation": "moderation"}  # finish → reason
+
+
+class Parser(Protocol):
+    """Reads one reply; `cut` says that it ended by its token limit."""
+
+    def __call__(
+        self, item: Item, prompt: Prompt, text: str, mode: Extraction, *, cut: bool = False
+    ) -> Reading:
+        """Return what was read."""
+
+
+def whichever_end(read: ReadOne) -> Parser:
+    """Return the parser that reads a reply in the same way whether it was cut off or not."""
+
+    def parser(
+        item: Item, prompt: Prompt, text: str, mode: Extraction, *, cut: bool = False
+    ) -> Reading:
+        return Reading(*read(item, prompt, text, mode))
+
+    return parser
 
 
 def read_choice(
@@ -39,13 +64,25 @@ def read_number(
 def read_text(
     item: Item, prompt: Prompt, text: str, mode: Extraction
 ) -> tuple[str | None, str]:
-    """Return the reply without thoughts and outer blanks."""
-    kept = strip_thoughts(text)[0].strip()
-    return (kept, "text") if kept else (None, "blank")
+    """Return the reply without thoughts and outer blanks; what only declines is no answer."""
+    return _unless_declined(item, strip_thoughts(text)[0].strip(), "text")
 
 
-def paragraph(least: int = 1) -> Parser:
-    """Return the parser that takes what stands before the first blank line; fewer than `least` characters are no answer.
+def _unless_declined(item: Item, kept: str, form: str) -> tuple[str | None, str]:
+    """Return a text, unless it does nothing but decline; where criteria say what a good reply does, declining may be it."""
+    if not kept:
+        return None, "blank"
+    if item.form not in _DECLINING_COUNTS and only_declines(kept):
+        return None, SAID
+    return kept, form
+
+
+# Forms whose target may ask for just that: a criterion, a pattern.
+_DECLINING_COUNTS = ("rubric", "regex")
+
+
+def paragraph(least: int = 1) -> ReadOne:
+    """Return the reader that takes what stands before the first blank line; fewer than `least` characters are no answer.
 
     Models that end there are told to; of others the rest is left out, so that all are compared on the same.
     """
@@ -57,9 +94,9 @@ def paragraph(least: int = 1) -> Parser:
         if kept != text:  # what separates thoughts from the answer does not end it
             kept = kept.lstrip()
         kept = kept.partition(BLANK_LINE)[0].strip()
-        if not kept:
-            return None, "blank"
-        return (kept, "paragraph") if len(kept) >= least else (None, "short")
+        if 0 < len(kept) < least:
+            return None, "short"
+        return _unless_declined(item, kept, "paragraph")
 
     return read_paragraph
 
@@ -73,25 +110,31 @@ def read_answer(
 ) -> Answer:
     """Return the answer in a completion, with exactly one outcome.
 
-    `refused` is what the provider says; `truncated` is a reply cut off before an answer could be
-    read in it; everything else that cannot be read is `unparsed`, with the reason. Likelihoods need no reading: an item with
-    options is answered by its likeliest one, the first of equals.
+    `refused` is what the provider says (reason "provider", or "moderation" where the endpoint's own refused the question), or a
+    reply that declines in words (reason "said") and in which nothing else was found; `truncated` is a reply that ended by its token limit before its answer did; everything else that cannot be read
+    is `unparsed`, with the reason. Likelihoods need no reading: an item with options is answered by its likeliest one, the
+    first of equals.
     """
     if completion.likelihoods is not None or completion.drawn is not None:
         return _read_likelihoods(item, prompt, completion)
-    text = completion.text
-    if completion.finish == "refusal":
-        return Answer(item_id=item.id, outcome="refused", value=None, reason="provider")
+    text, cut = completion.text, completion.finish == "length"
+    if completion.finish in _DECLINED:
+        reason = _DECLINED[completion.finish]
+        return Answer(item_id=item.id, outcome="refused", value=None, reason=reason)
     if not text.strip():
-        cut = completion.finish == "length"
         outcome: Literal["truncated", "unparsed"] = "truncated" if cut else "unparsed"
         return Answer(item_id=item.id, outcome=outcome, value=None, reason="blank")
-    value, reason = parser(item, prompt, text, mode)
-    if value is not None:
-        return Answer(item_id=item.id, outcome="answered", value=value, reason=reason)
-    if completion.finish == "length" or strip_thoughts(text)[1]:
-        return Answer(item_id=item.id, outcome="truncated", value=None, reason=reason)
-    return Answer(item_id=item.id, outcome="unparsed", value=None, reason=reason)
+    reading = parser(item, prompt, text, mode, cut=cut)
+    if reading.value is not None:
+        return Answer(
+            item_id=item.id, outcome=reading.outcome, value=reading.value, reason=reading.reason
+        )
+    said, unfinished = strip_thoughts(text)
+    if reading.reason == SAID or declines(said):
+        return Answer(item_id=item.id, outcome="refused", value=None, reason=SAID)
+    ended = cut or unfinished or reading.outcome == "truncated"
+    outcome = "truncated" if ended else "unparsed"
+    return Answer(item_id=item.id, outcome=outcome, value=None, reason=reading.reason)
 
 
 def _read_likelihoods(item: Item, prompt: Prompt, completion: Completion) -> Answer:

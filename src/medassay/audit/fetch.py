@@ -6,7 +6,8 @@ server is followed to.
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
@@ -21,10 +22,19 @@ if TYPE_CHECKING:
     import aiohttp
 
 _AT_ONCE = 16
-_LONGEST = 8 * 2**30  # bytes of one file
 _LONGEST_LIST = 64 * 2**20  # bytes of a list that is read whole
 _SECONDS = 60  # without a byte
+_TELL_EVERY = 5.0  # seconds
 _MISSING = (403, 404, 410)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """How much of a server is read at most: seconds and bytes in all, and files."""
+
+    seconds: float = 1800.0
+    bytes: int = 20 * 2**30
+    files: int = 1_000_000
 
 
 def is_address(place: str | Path) -> bool:
@@ -38,17 +48,26 @@ def is_address(place: str | Path) -> bool:
     return bool(re.match("https?://", str(place), re.IGNORECASE))
 
 
-def fetch_site(address: str, folder: Path) -> Path:
+def fetch_site(
+    address: str,
+    folder: Path,
+    bounds: Bounds,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Path:
     """Return a folder with every file that the ledger, or a publication, lists at an address.
+
+    Parameters
+    ----------
+    tell : called every five seconds with how far it is
 
     Raises
     ------
     InputError
         When the address holds neither a site nor a publication.
     Transient
-        When the server cannot be reached or breaks off.
+        When the server cannot be reached, breaks off, or takes longer than the bound.
     IntegrityError
-        When a list names a file outside of the site.
+        When a list names a file outside of the site, or there is more than the bounds allow.
     """
     try:
         parts = urlsplit(address)
@@ -58,7 +77,7 @@ def fetch_site(address: str, folder: Path) -> Path:
     if not known or parts.query or parts.fragment or parts.username or not parts.hostname:
         raise InputError(f"{address}: expected http(s)://host/path/ of a site or a publication")
     base = re.sub(r"index\.html$", "", address).rstrip("/") + "/"
-    return run_async(lambda: _Copy(base, folder).whole())
+    return run_async(lambda: _Copy(base, folder, bounds, tell).within())
 
 
 def listed_names(sums: bytes) -> list[str]:
@@ -93,14 +112,44 @@ class _Copy:
 
     _session: "aiohttp.ClientSession"
 
-    def __init__(self, base: str, folder: Path) -> None:
+    def __init__(
+        self, base: str, folder: Path, bounds: Bounds, tell: Callable[[str], None]
+    ) -> None:
         self._base, self._folder = base, folder
+        self._bounds, self._tell = bounds, tell
+        self._bytes = self._files = 0
 
-    async def whole(self) -> Path:
+    async def within(self) -> Path:
+        """Return the copy, within the bound of time."""
+        telling = asyncio.create_task(self._progress())
+        try:
+            async with asyncio.timeout(self._bounds.seconds):
+                return await self._whole()
+        except TimeoutError:
+            raise Transient(
+                f"{self._base}: not read within {self._bounds.seconds:g} s ({self._done()}); nothing was checked: "
+                "allow more by --most-seconds, or verify a copy in a folder"
+            ) from None
+        finally:
+            telling.cancel()
+
+    def _done(self) -> str:
+        return f"{self._files:,} files, {self._bytes / 1e6:,.1f} MB so far"
+
+    async def _progress(self) -> None:
+        while True:
+            await asyncio.sleep(_TELL_EVERY)
+            self._tell(f"{self._base}: {self._done()}")
+
+    async def _whole(self) -> Path:
         import aiohttp
 
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=20, sock_read=_SECONDS)
-        async with aiohttp.ClientSession(timeout=timeout) as self._session:
+        # As the files are: what is packed could unpack to more than any bound.
+        plain = {"Accept-Encoding": "identity"}
+        async with aiohttp.ClientSession(
+            timeout=timeout, headers=plain, auto_decompress=False
+        ) as self._session:
             if await self._fetch(LEDGER):
                 await self._site()
                 return self._folder
@@ -149,6 +198,11 @@ class _Copy:
 
         url = self._base + quote(name)
         target = self._folder / name
+        self._files += 1
+        if self._files > self._bounds.files:
+            raise IntegrityError(
+                f"{self._base}: lists more than {self._bounds.files:,} files; nothing was checked: allow more by --most-files"
+            )
         try:
             async with self._session.get(url, allow_redirects=False) as reply:
                 if reply.status in _MISSING:
@@ -157,14 +211,22 @@ class _Copy:
                     where = reply.headers.get("Location", "")
                     more = f" to {where}; give that address" if where else ""
                     raise Transient(f"{url}: the server answers {reply.status}{more}")
+                if reply.headers.get("Content-Encoding", "identity") != "identity":
+                    raise Transient(f"{url}: comes packed, though it was asked for as it is")
                 target.parent.mkdir(parents=True, exist_ok=True)
-                left = _LONGEST_LIST if name == LEDGER or name.endswith(SUMS) else _LONGEST
-                most = left
+                listing = name == LEDGER or name.endswith(SUMS)
+                left = _LONGEST_LIST if listing else self._bounds.bytes
                 with target.open("wb") as file:
                     async for block in reply.content.iter_chunked(1 << 18):
                         left -= len(block)
+                        self._bytes += len(block)
                         if left < 0:
-                            raise IntegrityError(f"{url}: longer than {most} bytes")
+                            raise IntegrityError(f"{url}: a list longer than any")
+                        if self._bytes > self._bounds.bytes:
+                            raise IntegrityError(
+                                f"{self._base}: more than {self._bounds.bytes:,} bytes; nothing was checked: allow more "
+                                "by --most-bytes"
+                            )
                         file.write(block)
         except (aiohttp.ClientError, TimeoutError) as error:
             said = str(error)

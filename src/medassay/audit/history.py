@@ -19,6 +19,7 @@ from medassay.core.ledger import (
     is_publication,
     status_of,
 )
+from medassay.core.private import open_to_all
 from medassay.errors import GateError, InputError
 from medassay.publication.board import OVERALL, Board
 from medassay.publication.page.ranking import ranking
@@ -150,8 +151,10 @@ def site_sums(site: Path, entries: Sequence[Entry]) -> bytes:
 
 def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    open_to_all(path.parent)
     part = path.with_name(path.name + ".part")
     part.write_bytes(content)
+    part.chmod(0o644)
     part.replace(path)
 
 

@@ -18,6 +18,7 @@ from medassay.audit.trend import write_trend
 from medassay.audit.verify import DATA
 from medassay.audit.withhold import secrets_of, write_public
 from medassay.core.lookup import MOST_UNAVAILABLE
+from medassay.core.private import open_to_all
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.publication.board import VALIDATION, Board
 from medassay.publication.page.catalog import PAGES
@@ -120,11 +121,16 @@ def publish(
             draft.rename(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        for path in place.rglob("*"):
-            if path.is_file():
-                path.chmod(0o444)
+        _open_to_all(place)
         record_publication(site, board, place, signer)
     return place / "index.html"
+
+
+def _open_to_all(publication: Path) -> None:
+    """Let everybody read a publication, whatever the umask of whoever published it; nobody shall change it."""
+    open_to_all(publication.parent)
+    for path in (publication, *publication.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o444)
 
 
 def _copy_documents(folder: Path, documents: Path | None) -> None:

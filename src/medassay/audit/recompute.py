@@ -22,6 +22,7 @@ from medassay.audit.redaction import PART_FIELDS, PUBLIC_FIELDS, SCORE_FIELDS, T
 from medassay.audit.rejudge import Mismatch, Rejudging
 from medassay.audit.report import Report
 from medassay.audit.tombstone import read_tombstones
+from medassay.audit.tree import files_in
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.jsontext import parse_record
@@ -115,12 +116,11 @@ def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
     if of_run:
         own |= {SEAL, TOMBSTONES}
     amended = read_tombstones(folder)["files"] if of_run else {}
-    present = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - own
-    if (
-        of_run
-    ):  # what a kill just behind the seal leaves is no part of the run; `run` removes it
-        left = tuple(f"{name}/" for name in (*JOURNALS, LEASES))
-        present = {n for n in present if n != LOCK and not n.startswith(left)}
+    # What a kill just behind the seal leaves is no part of the run; `run` removes it.
+    work = (*JOURNALS, LEASES) if of_run else ()
+    present = files_in(folder, may_be_empty=work) - own
+    left = tuple(f"{name}/" for name in work)
+    present = {n for n in present if not (of_run and n == LOCK) and not n.startswith(left)}
     for name in sorted(listed.keys() | present):
         if name not in present:
             raise Mismatch(f"{name}: missing")

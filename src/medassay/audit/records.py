@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from medassay.core.health_record import MONOLOGUE, RECORD, record_from
-from medassay.core.json_reply import read_json_reply
+from medassay.core.record_reply import record_value
 from medassay.score.health_record import section_of
 from medassay.score.medication import medication_state
 from medassay.score.structure import json_similarity
@@ -15,7 +15,7 @@ def shown_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str,
     reference = item.get("record")
     if not reference or "text" not in trial:
         return None
-    reply = read_json_reply(trial["value"] or "").value
+    reply = record_value(trial["value"], trial["outcome"])
     found = json_similarity({RECORD: reference}, reply, exclude=(MONOLOGUE,))
     state = medication_state(reference["medications"], section_of(reply, "medications"))
     missing = frozenset(found.missing)

@@ -26,6 +26,7 @@ PART_FIELDS = (
     *(
         "reference",
         "read",
+        "as_published",
         "similarity",
         "sections",
         "fields",

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from medassay.audit.board import board_of
-from medassay.audit.fetch import fetch_site, is_address
+from medassay.audit.fetch import Bounds, fetch_site, is_address
 from medassay.audit.history import front_page, recorded, site_sums
 from medassay.audit.recompute import check_sums, verify_run
 from medassay.audit.rejudge import Mismatch
 from medassay.audit.report import Report
+from medassay.audit.tree import files_in, of_the_host, refuse_unlisted
 from medassay.audit.trend import TREND, extended, nothing, read_trend
 from medassay.core.canonical import canonical
 from medassay.core.jsontext import parse_record
@@ -20,13 +21,16 @@ from medassay.publication.site import site_files, status_document
 from medassay.runner.manifest import code_of_today
 from medassay.storage.ledger import head_of, read_ledger
 from medassay.storage.merkle import consistency_proof, extends
-from medassay.storage.run import SEAL, SUMS, Run, file_sha256
+from medassay.storage.mirror import mirror_of
+from medassay.storage.run import JOURNALS, LEASES, SEAL, SUMS, Run, file_sha256
 
 DATA = Path("data/run")
 OUTSIDE = (
     "hashes show that nothing changed since publication, not that scores are right; excluding a "
     "rewritten history needs an outside copy of the log (--since)"
 )
+
+UNSEEN = "of a web server only the files that its lists name were seen: verify the folder itself to find others beside them"
 
 
 def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Report:
@@ -45,9 +49,19 @@ def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Report
     """
     if is_address(place):
         with tempfile.TemporaryDirectory(prefix="medassay-") as scratch:
-            copy = fetch_site(str(place), Path(scratch))
+            copy = fetch_site(str(place), Path(scratch), Bounds())
             return verify(copy, since=since, signed_by=signed_by)
-    folder = Path(place)
+    folder = Path(place).resolve()  # the place itself may be reached by a link
+    if not folder.is_dir():
+        raise InputError(
+            f"{place}: no folder; expected a run, a publication or a site, or an http(s) address"
+        )
+    report = Report()
+    try:
+        files_in(folder, may_be_empty=_may_be_empty(folder))
+    except Mismatch as error:  # nothing is opened then: it may hang, or lie elsewhere
+        report.add("files", str(error), ok=False)
+        return report
     if (folder / "p").is_dir() or (folder / LEDGER).exists():
         return _verify_site(folder, since, signed_by)
     if since or signed_by:
@@ -61,13 +75,16 @@ def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Report
     )
 
 
+def _may_be_empty(folder: Path) -> tuple[str, ...]:
+    """Return the folders that work leaves: in a run that was killed just behind its seal, in the stand-in of an object store."""
+    if (folder / SEAL).is_file():
+        return (*JOURNALS, LEASES)
+    return () if mirror_of(folder) is None else (LEASES,)
+
+
 def _verify_site(folder: Path, since: str, signed_by: str) -> Report:
     report = Report()
-    strange = [
-        p
-        for p in folder.glob("p/*")
-        if not p.is_dir() or (p.name[0] == "." and p.suffix != ".part")
-    ]
+    strange = [p for p in folder.glob("p/*") if not p.is_dir() or p.name[0] == "."]
     places = [p for p in sorted(folder.glob("p/*/")) if not p.name.startswith(".")]
     if not places and not (folder / LEDGER).exists():
         raise InputError(f"{folder}: a site without publications; nothing to verify")
@@ -84,7 +101,9 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> Report:
     if kept is not None:
         steps.append(("history", lambda: _check_history(read_ledger(folder), kept)))
     if strange:
-        report.add("log", f"p/{strange[0].name}: no publication", ok=False)
+        left = strange[0].suffix == ".part"
+        why = "; a publication that was cut off left it: remove it" if left else ""
+        report.add("log", f"p/{strange[0].name}: no publication{why}", ok=False)
     elif all(report.check(name, step) for name, step in steps):
         for place in places:
             report.merge(_verify_publication(place), place.name)
@@ -180,11 +199,11 @@ def _check_pages(folder: Path) -> str:
         name = changed.decode().partition("  ")[2] or SITE_SUMS
         raise Mismatch(f"{name}: its bytes are not those listed in {SITE_SUMS}")
     listed_names = {line.partition("  ")[2] for line in expected.decode().splitlines()}
-    for place in ("log", "status"):
-        for path in sorted((folder / place).rglob("*")):
-            name = path.relative_to(folder).as_posix()
-            if path.is_file() and name not in listed_names and name != SITE_SUMS:
-                raise Mismatch(f"{name}: not among the files of {SITE_SUMS}")
+    present = files_in(folder, may_be_empty=_may_be_empty(folder))
+    # Who publishes to an object store holds a lease beside the site; nobody is served that folder.
+    others = ("p/", f"{LEASES}/") if mirror_of(folder) is not None else ("p/",)
+    beside = {n for n in present if not n.startswith(others) and not of_the_host(n)}
+    refuse_unlisted(beside, listed_names | {SITE_SUMS}, SITE_SUMS)
     # Sums vouch for themselves only: where this code made the pages, they are made once more.
     if entries[-1].record.get("code") != code_of_today():
         return f"{len(listed_names)} files, not made anew: other code"

@@ -1,6 +1,8 @@
 """One's own questions from a spreadsheet: CSV or XLSX, columns named by the user."""
 
+import zipfile
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,12 @@ from medassay.core.item import LETTERS, Bank
 from medassay.core.jsontext import parse_json
 from medassay.errors import InputError
 
+# Of a spreadsheet: bytes of all its parts, rows (what Excel itself can hold), cells, and how much a part may swell.
+_MOST_BYTES = 128 * 2**20
+_MOST_ROWS = 2**20
+_MOST_CELLS = 5_000_000
+_MOST_RATIO = 200
+_SMALL = 2**20  # bytes of a part that may swell as it likes
 _LISTS = ("options", "diagnoses")
 _TAKEN = ITEM_KEYS - {
     *_LISTS,
@@ -134,20 +142,66 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     if path.suffix.lower() != ".xlsx":
         yield from enumerate(read_csv(path), 2)
         return
+    yield from _read_sheet(path)
+
+
+def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         import openpyxl
     except ImportError:
         raise InputError(
             "reading .xlsx needs the extra [data]: pip install 'medassay[data]'"
         ) from None
+    _refuse_bombs(path)
+    unreadable = f"{path.name}: not readable as a spreadsheet: "
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        rows = book.worksheets[0].iter_rows(values_only=True)
     except Exception as error:  # noqa: BLE001 -- openpyxl raises whatever zip and XML raise
+        raise InputError(f"{unreadable}{error}") from None
+    header: list[str] = []
+    n_cells = 0
+    try:
+        for row in count(1):
+            try:
+                cells = next(rows)
+            except StopIteration:
+                return
+            except Exception as error:  # noqa: BLE001 -- as above
+                raise InputError(f"{unreadable}row {row}: {error}") from None
+            n_cells += len(cells)
+            if row > _MOST_ROWS or n_cells > _MOST_CELLS:
+                raise InputError(
+                    f"{path.name}: more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells; split it, or save it as CSV"
+                )
+            texts = ["" if cell is None else str(cell).strip() for cell in cells]
+            if row == 1:
+                header = texts
+            elif any(texts):
+                yield row, dict(zip(header, texts, strict=False))
+    finally:
+        book.close()
+
+
+def _refuse_bombs(path: Path) -> None:
+    """Refuse a spreadsheet by what its parts say that they unpack to, before anything is unpacked.
+
+    A part cannot unpack to more than it says: zipfile reads no further.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+    except (zipfile.BadZipFile, OSError) as error:
         raise InputError(f"{path.name}: not readable as a spreadsheet: {error}") from None
-    sheet = book.worksheets[0].iter_rows(values_only=True)
-    header = [str(cell or "").strip() for cell in next(sheet, ())]
-    for row, cells in enumerate(sheet, 2):
-        texts = ["" if cell is None else str(cell).strip() for cell in cells]
-        if any(texts):
-            yield row, dict(zip(header, texts, strict=False))
-    book.close()
+    unpacked = sum(part.file_size for part in parts)
+    if unpacked > _MOST_BYTES:
+        raise InputError(
+            f"{path.name}: unpacks to {unpacked / 2**20:,.0f} MiB, more than {_MOST_BYTES >> 20} MiB; split it, or save it as CSV"
+        )
+    for part in parts:
+        ratio = part.file_size / max(1, part.compress_size)
+        if part.file_size > _SMALL and ratio > _MOST_RATIO:
+            raise InputError(
+                f"{path.name}: its part '{part.filename[:80]}' unpacks to {ratio:,.0f} times its size, as no table of "
+                "questions does; save it as CSV"
+            )

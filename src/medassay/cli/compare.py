@@ -10,6 +10,7 @@ import typer
 from medassay.cli import place
 from medassay.cli.options import listed
 from medassay.cli.output import out, visible
+from medassay.core.leaderboard import UNREAD_WARNING
 from medassay.errors import GateError, UsageError
 
 _RULES = ("noninferior", "equivalent")
@@ -100,7 +101,17 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
             title_justify="left",
         )
         held = some[0]["margin"] is not None
-        for heading in ("first", "second", "difference", "", "n", "p", "p (Holm)", "reading"):
+        for heading in (
+            "first",
+            "second",
+            "difference",
+            "",
+            "unread",
+            "n",
+            "p",
+            "p (Holm)",
+            "reading",
+        ):
             table.add_column(heading, no_wrap=heading in ("difference", ""))
         for pair in some:
             ends = f"{_units(pair['diff'], scale)} [{_units(pair['lo'], scale)}, {_units(pair['hi'], scale)}]"
@@ -109,6 +120,7 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
                 pair["b"],
                 ends,
                 forest_line(pair["lo"], pair["diff"], pair["hi"], widest),
+                " / ".join(f"{100 * share:.1f} %" for share in pair["unread"]),
                 str(pair["n"]),
                 f"{pair['p']:.3f} {pair['test']}",
                 f"{pair['p_holm']:.3f}",
@@ -137,6 +149,8 @@ def reading(pair: dict[str, Any], *, held: bool) -> str:
             says.append("first not worse by the margin")
         else:
             says.append("nothing shown within the margin")
+    if pair.get("unread_outweighs"):
+        says.append(f"⚠ {UNREAD_WARNING}")
     if not pair["different"] and (needed := pair["items_to_separate"]) is not None:
         many = ">100×" if needed > 100 * pair["n"] else str(needed)
         says.append(f"{many} items would tell")

@@ -36,12 +36,17 @@ def command(
     ask: bool = typer.Option(True, help="Send one short question to each enabled model."),
 ) -> None:
     """Print what is installed, which keys are missing and which models answer; exit 1 if one does not."""
+    from medassay.model.connection import proxies_set
+    from medassay.model.embedded import packaged_weights
+
     installed = {name: _is_there(module) for name, module in _EXTRAS.items()}
     rows = _models(models, ask=ask) if models.exists() else []
     report: dict[str, Any] = {
         "version": metadata.version("medassay"),
         "python": platform.python_version(),
         "installed": installed,
+        "weights": packaged_weights(),
+        "proxies": proxies_set(),
         "models_file": str(models) if models.exists() else None,
         "models": rows,
     }
@@ -51,6 +56,10 @@ def command(
         out.result(f"medassay {report['version']}, Python {report['python']}")
         for name, present in installed.items():
             out.result(f"  {name}: {'installed' if present else 'not installed'}")
+        for name, digest in report["weights"].items():
+            out.result(f"  {name}: weights with SHA-256 {digest}")
+        for name in report["proxies"]:
+            out.result(f"  {name} is set; models are asked directly, never through a proxy")
         if not models.exists():
             out.result(f"  {models}: not here; `medassay init` writes one")
         for row in rows:
@@ -92,6 +101,7 @@ def _asked(spec: Any) -> dict[str, Any]:
     from dataclasses import replace
 
     from medassay.core.canonical import canonical
+    from medassay.core.secret import secrets as known
     from medassay.core.trial import Prompt
     from medassay.errors import MedassayError
     from medassay.model.catalog import PROVIDERS
@@ -123,4 +133,4 @@ def _asked(spec: Any) -> dict[str, Any]:
         text = run_async(once)
     except MedassayError as error:
         return {"model": spec.id, "ok": False, "state": f"does not answer: {error}"}
-    return {"model": spec.id, "ok": True, "state": f"answers {text[:40]!r}"}
+    return {"model": spec.id, "ok": True, "state": f"answers {known.told(text, 40)!r}"}

@@ -170,9 +170,13 @@ def healthbranches(
     to: Path | None = typer.Option(
         None, help="The run's folder; default: runs/import-<hash>-<n>."
     ),
+    extraction: str = typer.Option(
+        "standard",
+        help="standard: our rules for letters; paper: the published ones, to compare with published accuracies.",
+    ),
 ) -> None:
     """Import raw quiz predictions of HealthBranches: read by our parser, zero_shot and rag side by side."""
     from medassay.cli.report import tell_run
     from medassay.exchange.healthbranches import import_healthbranches
 
-    tell_run(import_healthbranches(folder, to=to))
+    tell_run(import_healthbranches(folder, to=to, extraction=extraction))

@@ -37,6 +37,8 @@ from medassay.cli import (
 )
 from medassay.cli.output import out, visible
 from medassay.core.log import log
+from medassay.core.private import access
+from medassay.core.secret import secrets
 from medassay.errors import IntegrityError, Interrupted, MedassayError, UsageError
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -81,7 +83,8 @@ app = typer.Typer(
     help="medassay evaluates language models for medicine: banks, runs, honest intervals, shared "
     "ranks, boards that anyone can check.",
     epilog="Everywhere: --json (one JSON document), --quiet, --no-color, --debug (tracebacks), "
-    "--log FILE (events as JSON lines; - for standard error). "
+    "--log FILE (events as JSON lines; - for standard error), --shared (runs, replies, logs and databases for one's group, not "
+    "for their owner alone). "
     "Exit codes: 0 done, 1 a check failed, 2 usage, 3 invalid input, 4 unfinished (resumable), "
     "5 provider, 6 integrity, 130 interrupted (resumable).",
 )
@@ -109,7 +112,7 @@ def take_global_flags(arguments: list[str]) -> list[str]:
     """Return the arguments without the flags that every command takes, which set `out`."""
     kept: list[str] = []
     place = os.environ.get("MEDASSAY_LOG", "")
-    out.json = out.quiet = out.debug = False
+    out.json = out.quiet = out.debug = access.shared = False
     out.color = "NO_COLOR" not in os.environ
     left = iter(arguments)
     for argument in left:
@@ -123,6 +126,8 @@ def take_global_flags(arguments: list[str]) -> list[str]:
             setattr(out, _FLAGS[argument], True)
         elif argument == "--no-color":
             out.color = False
+        elif argument == "--shared":
+            access.shared = True
         else:
             kept.append(argument)
     log.close()
@@ -139,8 +144,10 @@ def main(arguments: list[str] | None = None) -> None:
             stream.reconfigure(
                 errors="backslashreplace"
             )  # any text, whatever the terminal takes
-    # As Ctrl-C: what was done is kept.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # As Ctrl-C: what was done is kept. Whoever started this with `nohup` wants no end when the terminal closes.
+    for stopping in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(stopping) is not signal.SIG_IGN:
+            signal.signal(stopping, signal.default_int_handler)
     sys.exit(call(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -161,7 +168,7 @@ def call(arguments: list[str]) -> int:
         return _failed("Interrupted", "declined; nothing was changed", Interrupted.exit_code)
     except Exception as error:  # noqa: BLE001 -- of each, one line is told
         if out.debug:
-            traceback.print_exc()
+            sys.stderr.write(visible(secrets.redact(traceback.format_exc())))
         return _told(error)
 
 
@@ -203,6 +210,7 @@ def _usage(error: Any) -> int:
 def _failed(kind: str, message: str, code: int) -> int:
     if (mirror := sys.modules.get("medassay.storage.mirror")) is not None:
         message = mirror.spoken(message)
+    message = secrets.redact(message)
     if out.json:
         out.document({"error": {"kind": kind, "message": message, "exit": code}})
     else:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,7 +16,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Metrics of texts: which are here, how others come.",
 )
-_TORCH = "torch==2.13.0"
 
 
 @app.command("list")
@@ -48,6 +48,7 @@ def install(
 ) -> None:
     """Make the environment of metrics whose libraries cannot live beside ours: 1.6 GB, in the user's data folder."""
     from medassay.score.legacy.client import legacy_folder
+    from medassay.score.legacy.install_torch import install_torch
 
     if what != "legacy":
         raise UsageError(f"metrics install: '{what}' is unknown; known is legacy")
@@ -56,26 +57,26 @@ def install(
         out.result(f"{folder}: is there already")
         return
     lock = Path(str(files("medassay.score.legacy") / "requirements.txt"))
-    pip = [
-        str(folder / "bin" / "python"),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]
-    steps = (
+    own = str(folder / "bin" / "python")
+    pip = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+
+    def run(*command: str) -> bool:
+        return subprocess.run(command, check=False, stdout=sys.stderr).returncode == 0
+
+    steps: tuple[tuple[str, Callable[[], bool]], ...] = (
         (
             "making an environment",
-            [python or sys.executable, "-m", "venv", "--clear", str(folder)],
+            lambda: run(python or sys.executable, "-m", "venv", "--clear", str(folder)),
         ),
-        ("installing torch", [*pip, _TORCH]),
-        ("installing the metrics", [*pip, "--require-hashes", "--no-deps", "-r", str(lock)]),
+        ("installing torch", lambda: install_torch(own, out.say)),
+        (
+            "installing the metrics",
+            lambda: run(*pip, "--require-hashes", "--no-deps", "-r", str(lock)),
+        ),
     )
-    for said, command in steps:
+    for said, do in steps:
         out.say(f"{said} …")
-        done = subprocess.run(command, check=False, stdout=sys.stderr)
-        if done.returncode:
+        if not do():
             raise UsageError(
                 f"metrics install: {said} failed, see above; the same command tries again"
             )

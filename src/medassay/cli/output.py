@@ -5,6 +5,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from medassay.core.secret import secrets
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -30,7 +32,7 @@ class Output:
     def say(self, text: str) -> None:
         """Print a message for people, unless --quiet."""
         if not self.quiet:
-            sys.stderr.write(visible(text) + "\n")
+            sys.stderr.write(visible(secrets.redact(text)) + "\n")
 
     def console(self) -> "Console":
         """Return a console for tables on standard output."""

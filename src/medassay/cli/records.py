@@ -23,7 +23,7 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
         table.add_column(heading, overflow="fold")
     for heading in (*graphs, "JSON similarity", "drugs in the right list"):
         table.add_column(heading.replace("_", " "), overflow="fold")
-    for heading in ("stopped as current", "lost", "invented", "with JSON"):
+    for heading in ("stopped as current", "lost", "invented", "with JSON", "cut off"):
         table.add_column(heading, justify="right")
     for row in rows:
         record, counted = row["record"], row["record"]["counted"]
@@ -35,6 +35,7 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
             f"{share_text(record['medication'])} {counted['correct']} of {counted['total']}",
             *(str(counted[name]) for name in ("stopped_as_current", "lost", "invented")),
             share_text(record["read"]),
+            f"{row['outcomes']['truncated']} of {sum(row['outcomes'].values())}",
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)

@@ -169,7 +169,13 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.leaderboard import scale_text, told_fallback, units
+    from medassay.core.leaderboard import (
+        UNREAD_WARNING,
+        scale_text,
+        told_fallback,
+        units,
+        unread_share,
+    )
 
     rows = board.domains[domain]
     unit = scale_text(rows[0]["scale"], run.statistics["scale"]["better"])
@@ -185,7 +191,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         "score",
         "second interval",
         "coverage",
-        "unparsed",
+        "unread",
         *(("agreement", "false claims") if judged else ()),
         "notes",
     ):
@@ -210,7 +216,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
             score,
             band,
             f"{row['coverage']:.2f}",
-            f"{100 * row['unparsed_rate']:.1f} %",
+            f"{100 * unread_share(row['outcomes']):.1f} %",
             *(_judging(row) if judged else ()),
             notes,
         ]
@@ -226,6 +232,11 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         print_texts(rows, run.statistics["text"])
     for line in told_fallback(run.manifest.get("fallback", {})):
         out.result(line)
+    if warned := _unread_pairs(run, domain):
+        out.result(
+            f"⚠ {UNREAD_WARNING} in {len(warned)} pair{'s' if len(warned) > 1 else ''}: {'; '.join(warned[:3])}"
+            f"{' and others' if len(warned) > 3 else ''}. `medassay study reading` shows the replies."
+        )
     if any("scripted" in row["flags"] for row in rows):
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
     relations = next(iter(run.statistics["fields"].values()))[domain]
@@ -233,6 +244,16 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         f"{relations['n_common']} of {relations['n_items']} items common to the ranked models. "
         "“=” shares a rank: the data cannot tell these models apart; in brackets the range of the rank."
     )
+
+
+def _unread_pairs(run: "Run", domain: str) -> list[str]:
+    """Return the pairs of ranked rows whose unread shares differ by more than their scores."""
+    return [
+        f"{', '.join(pair['first'])} ({100 * pair['unread'][0]:.1f} % unread) and {', '.join(pair['second'])} ({100 * pair['unread'][1]:.1f} %)"
+        for fields in run.statistics["fields"].values()
+        for pair in fields[domain]["pairs"]
+        if pair.get("unread_outweighs")
+    ]
 
 
 def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:

@@ -71,8 +71,6 @@ def close(
     with opened_database(database) as opened:
         from medassay.review.store import frozen, studies
 
-        if not yes and not typer.confirm(f"Close '{name}' for good?"):
-            raise typer.Exit(1)
         with opened.read() as db:
             studies.refuse_closed(named_study(db, name))
         if not yes and (out.json or not sys.stdin.isatty()):

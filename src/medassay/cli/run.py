@@ -140,7 +140,7 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
     from medassay.core.leaderboard import told_fallback
 
     tell = out.say if to_stderr else out.result
-    for line in told_fallback(cost.get("fallback", {})):
+    for line in (*told_fallback(cost.get("fallback", {})), *cost.get("limits", ())):
         tell(line)
     for row in cost["models"]:
         tell(

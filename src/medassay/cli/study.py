@@ -177,6 +177,32 @@ def contexts(
     tell_sheet(contexts_sheet(contexts_study([open_run(run) for run in runs])), to)
 
 
+@app.command("reading")
+def reading(
+    runs: list[Path] = typer.Argument(..., help="Sealed runs, imports among them."),
+    labels: Path | None = typer.Option(
+        None,
+        help="A CSV in which a person said of replies whether they were read rightly (to-label.csv, filled).",
+    ),
+    sample: int = typer.Option(
+        100, min=1, help="How many replies are drawn for people, into to-label.csv."
+    ),
+    to: Path | None = typer.Option(
+        None, help="New folder for page, figures, Markdown, CSV, JSON, and to-label.csv."
+    ),
+) -> None:
+    """Tell how replies were read: rules, unread ones, where a second parser disagrees, and the parser's error rate."""
+    from medassay.cli.sheet import new_folder, tell_sheet
+    from medassay.storage.run import open_run
+    from medassay.study.reading import LABELS, labels_csv, reading_study
+    from medassay.study.reading_sheet import reading_sheet
+
+    if to is not None:
+        new_folder(to)
+    found, drawn = reading_study([open_run(run) for run in runs], labels=labels, sample=sample)
+    tell_sheet(reading_sheet(found), to, {LABELS: labels_csv(drawn).encode()})
+
+
 @app.command("bank")
 def bank(
     banks: list[Path] = typer.Argument(

@@ -24,14 +24,25 @@ def command(
     signed_by: str = typer.Option(
         "", help="The public key that must have signed the log's last line."
     ),
+    most_seconds: float = typer.Option(
+        1800, min=0, help="Of an address: seconds in all, after which reading ends."
+    ),
+    most_bytes: int = typer.Option(
+        20 * 2**30, min=0, help="Of an address: bytes in all, more than which are not read."
+    ),
+    most_files: int = typer.Option(
+        1_000_000, min=0, help="Of an address: files, more than which are not read."
+    ),
 ) -> None:
     """Recompute hashes, scores, intervals and ranks; exit 6 names the first record that differs."""
-    from medassay.audit.fetch import fetch_site, is_address
+    from medassay.audit.fetch import Bounds, fetch_site, is_address
     from medassay.audit.proof import prove
-    from medassay.audit.verify import OUTSIDE, verify
+    from medassay.audit.verify import OUTSIDE, UNSEEN, verify
 
     with tempfile.TemporaryDirectory(prefix="medassay-") as folder:
-        here = fetch_site(place, Path(folder)) if is_address(place) else read(place)
+        bounds = Bounds(seconds=most_seconds, bytes=most_bytes, files=most_files)
+        copied = is_address(place)
+        here = fetch_site(place, Path(folder), bounds, out.say) if copied else read(place)
         try:
             report = verify(here, since=since, signed_by=signed_by)
         except InputError as error:  # of a copy, name the address
@@ -40,8 +51,9 @@ def command(
         if answer and report.ok:
             found, proof = prove(here, answer)
             report.merge(found, "proof")
+    note = f"{OUTSIDE}; {UNSEEN}" if copied else OUTSIDE
     if out.json:
-        out.document({**report.to_dict(), "note": OUTSIDE, "proof": proof})
+        out.document({**report.to_dict(), "note": note, "proof": proof})
         if not report.ok:
             raise typer.Exit(IntegrityError.exit_code)
         return
@@ -54,4 +66,4 @@ def command(
         out.result("\n".join(["hashes beside it, from leaf to root", *proof["path"]]))
     if not report.ok:
         raise IntegrityError(f"{place}: {report.first_mismatch}")
-    out.say(OUTSIDE)
+    out.say(note)

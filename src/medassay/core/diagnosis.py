@@ -93,6 +93,8 @@ _SPELLINGS = (
 )
 _SPELLING = re.compile("|".join(british for british, _ in _SPELLINGS))
 _AMERICAN = dict(_SPELLINGS)
+_POSSESSIVE = re.compile(r"['’`´]s\b")
+_NO_WORD = re.compile(r"[^\w+]|_")
 _SHORT = re.compile(r"\(([A-Z][A-Za-z0-9./-]{1,9})\)")
 _TYPE = re.compile(r"\btype (viii|vii|vi|iv|ix|iii|ii|i|v|x)\b")
 _ROMAN = {
@@ -114,16 +116,25 @@ def plain_name(name: str) -> str:
     >>> plain_name("Amyotrophic lateral sclerosis (ALS4)") == plain_name("Amyotrophic lateral sclerosis")
     False
     """
-    bare = _SHORT.sub(
-        lambda m: " " if _abbreviates(m[1], name[: m.start()]) else m[0], name, count=3
-    )
-    folded = unicodedata.normalize("NFKD", bare).casefold()
-    split = unicodedata.normalize("NFKD", folded)
-    text = "".join(c for c in split if not unicodedata.combining(c))
-    text = re.sub(r"['’`´]s\b", "", text).replace("&", " and ")
-    text = " ".join(re.sub(r"[^\w+]|_", " ", text.replace("'", "").replace("’", "")).split())
+    bare = name
+    if "(" in name:
+        bare = _SHORT.sub(
+            lambda m: " " if _abbreviates(m[1], name[: m.start()]) else m[0], name, count=3
+        )
+    text = bare.lower() if bare.isascii() else _without_accents(bare)
+    if not text.replace(" ", "").isalnum():
+        text = _POSSESSIVE.sub("", text).replace("&", " and ")
+        text = _NO_WORD.sub(" ", text.replace("'", "").replace("’", ""))
+    text = " ".join(text.split())
     text = _SPELLING.sub(lambda m: _AMERICAN[m[0]], text)
-    return _TYPE.sub(lambda m: f"type {_ROMAN[m[1]]}", text)
+    return _TYPE.sub(lambda m: f"type {_ROMAN[m[1]]}", text) if "type " in text else text
+
+
+def _without_accents(name: str) -> str:
+    """Return a name in small letters without accents, and with letters for their wide and joined forms."""
+    folded = unicodedata.normalize("NFKD", name).casefold()
+    split = unicodedata.normalize("NFKD", folded)
+    return "".join(c for c in split if not unicodedata.combining(c))
 
 
 _SMALL = frozenset(["a", "and", "due", "in", "of", "or", "the", "to", "type", "with"])

@@ -51,6 +51,7 @@ FIELDS = (
 # What a row of a report has besides its sections: likeness, drugs in the right list, replies with JSON, length.
 SIMILARITY, MEDICATION, READ, LENGTH = "similarity", "medication", "read", "characters"
 NUMBERS = (SIMILARITY, MEDICATION, READ, LENGTH)
+AS_PUBLISHED = "as_published"  # likeness of the longest JSON value of a reply, whatever it is
 # Templates that ask for the record: after the six steps, and at once.
 THINKING, DIRECT = "health_record", "health_record_direct"
 Standing = Literal["gold", "silver"]

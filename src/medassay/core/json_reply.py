@@ -19,6 +19,7 @@ MOST_LEVELS = 200  # of nesting
 # What may be read of a reply in all, in characters: more than any that is not made to cost time.
 _MOST_READ = 8  # times its own length
 _SPAN = 100  # characters that a pair of brackets costs besides what it holds
+_MOST_SPANS = 50
 _ALWAYS = 20_000 * _SPAN
 _FENCE = re.compile(r"^[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+[\w+.-]*+[ \t]*+$\n?", re.MULTILINE)
 _OPENING = re.compile(r"[{\[]")
@@ -74,35 +75,37 @@ def read_json_reply(text: str) -> JsonReply:
     >>> read_json_reply('{"a": 1').reason
     'no complete JSON object or array'
     """
+    values = json_values(text)
+    return max(values, key=lambda one: len(one.text))
+
+
+def json_values(text: str) -> list[JsonReply]:
+    """Return the JSON objects and arrays of a reply that no other holds, in their order; where there is none, one that says why.
+
+    Never raises.
+    """
     if len(text) > MOST_CHARACTERS:
-        return JsonReply(None, f"longer than {MOST_CHARACTERS:,} characters")
+        return [JsonReply(None, f"longer than {MOST_CHARACTERS:,} characters")]
     answer, unfinished = strip_thoughts(text)
     read = _read(answer)
-    if read.value is not None or unfinished or answer == text:
+    if read[0].value is not None or unfinished or answer == text:
         return read
     # A reply that begins with its JSON does not begin with a thought: the tag was part of a value.
-    if (
-        read.value is None
-        and not unfinished
-        and _FENCE.sub("", text).lstrip()[:1] in ("{", "[")
-    ):
-        return _read(text)
-    return read
+    return _read(text) if _FENCE.sub("", text).lstrip()[:1] in ("{", "[") else read
 
 
-def _read(text: str) -> JsonReply:
+def _read(text: str) -> list[JsonReply]:
     try:
-        longest = _longest(_FENCE.sub("", text))
+        spans = _spans(_FENCE.sub("", text))
     except _HostileError as error:
-        return JsonReply(None, str(error))
-    if longest is None:
-        return JsonReply(None, "no complete JSON object or array")
-    return _parsed(longest)
+        return [JsonReply(None, str(error))]
+    return list(map(_parsed, spans)) or [JsonReply(None, "no complete JSON object or array")]
 
 
-def _longest(text: str) -> str | None:
-    """Return the text of the longest span that is JSON."""
+def _spans(text: str) -> list[str]:
+    """Return the texts of the outermost spans that are JSON; of very many the longest."""
     brackets = _Brackets(text)
+    spans: list[str] = []
     longest = ""
     position = 0
     while opening := _OPENING.search(text, position):
@@ -117,9 +120,10 @@ def _longest(text: str) -> str | None:
         brackets.spend(len(span) + _SPAN)
         if end - start == 2 or _is_json(span):
             position = end
-            if len(span) > len(longest):
-                longest = span
-    return longest or None
+            longest = max(longest, span, key=len)
+            if len(spans) < _MOST_SPANS:
+                spans.append(span)
+    return spans if not spans or longest in spans else [*spans[:-1], longest]
 
 
 class _Brackets:

@@ -21,6 +21,46 @@ def rank_text(row: dict[str, Any], tied: bool) -> str:
     return f"{row['rank']}{' =' if tied else ''} ({row['rank_lo']}–{row['rank_hi']})"
 
 
+_UNREAD = ("unparsed", "truncated", "refused")  # outcomes in which no answer was read
+
+
+def unread_share(outcomes: Mapping[str, int]) -> float:
+    """Return the share of replies in which no answer was read: unparsed, cut off, or declined; failed calls are no replies.
+
+    Examples
+    --------
+    >>> unread_share({"answered": 90, "unparsed": 6, "truncated": 3, "refused": 1, "failed": 50})
+    0.1
+    """
+    unread = sum(outcomes.get(name, 0) for name in _UNREAD)
+    replies = unread + outcomes.get("answered", 0)
+    return unread / replies if replies else 0.0
+
+
+def unread_outweighs(
+    first: float, second: float, difference: float, scale: Sequence[float | None]
+) -> bool:
+    """Return whether two unread shares differ by more than two scores do: the difference may be one of reading.
+
+    Parameters
+    ----------
+    first, second : unread shares, in [0, 1]
+    difference : of the scores, on their scale; an unread reply scores the worst of it
+
+    Examples
+    --------
+    >>> unread_outweighs(0.43, 0.20, -0.10, [0, 1]), unread_outweighs(0.01, 0.0, -0.10, [0, 1])
+    (True, False)
+    """
+    lo, hi = scale
+    if lo is None or hi is None:  # nothing is the worst there: unread replies are left out
+        return False
+    return abs(first - second) * (hi - lo) > abs(difference) + 1e-12
+
+
+UNREAD_WARNING = "unread replies differ by more than the scores"
+
+
 def told_fallback(fallback: Mapping[str, Any]) -> list[str]:
     """Return a line for each model that was asked for replies where others were asked for likelihoods.
 

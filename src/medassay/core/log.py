@@ -7,7 +7,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TextIO
+
+from medassay.core.private import open_file
+from medassay.core.secret import secrets
 
 _STDERR = "-"
 _SAY_EVERY = 60.0  # seconds
@@ -28,7 +32,8 @@ class Log:
 
         self.close()
         if place != _STDERR:
-            self._file = open(place, "a", encoding="utf-8", buffering=1)  # noqa: SIM115 -- open until the process ends
+            file = open_file(Path(place), os.O_WRONLY | os.O_APPEND)
+            self._file = open(file, "a", encoding="utf-8", buffering=1)  # noqa: SIM115 -- open until the process ends
         self._logger = structlog.wrap_logger(
             structlog.WriteLogger(self._file or sys.stderr),
             processors=[
@@ -48,19 +53,23 @@ class Log:
     def tell(self, event: str, **facts: Any) -> None:
         """Note that something happened."""
         if self._logger is not None:
-            self._logger.info(event, **facts)
+            self._logger.info(event, **_shown(facts))
 
     def say(self, line: str) -> None:
         """Tell whoever waits at a terminal why, at most once a minute the same."""
         now = time.monotonic()
         if now - self._said.get(line, -1e9) > _SAY_EVERY:
             self._said[line] = now
-            self.listener(line)
+            self.listener(secrets.redact(line))
 
     def warn(self, event: str, **facts: Any) -> None:
         """Note that something happened which an operator may want to look at."""
         if self._logger is not None:
-            self._logger.warning(event, **facts)
+            self._logger.warning(event, **_shown(facts))
+
+
+def _shown(facts: dict[str, Any]) -> dict[str, Any]:
+    return {k: secrets.redact(v) if isinstance(v, str) else v for k, v in facts.items()}
 
 
 log = Log()

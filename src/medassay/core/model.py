@@ -1,6 +1,6 @@
 """`ModelSpec`, an entry of models.json, and `Chat`, what a provider offers."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from medassay.core.likelihood import Asks
@@ -28,7 +28,8 @@ class ModelSpec:
     variable; the secret itself is never written anywhere. `batch_tokens` bounds the memory of likelihoods: so many tokens
     are read in one pass, fewer where memory ends. `add_bos` says whether a BOS stands before each context there; None does what
     the tokenizer does. A completion ends before any of the texts in `stop`. `gpus` are the devices of one replica where an engine places
-    several: above 1 the weights are split among them (vllm), a part of 1 shares a device.
+    several: above 1 the weights are split among them (vllm), a part of 1 shares a device. `trusted_hosts` are those of the models
+    file: hosts of this place whose addresses do not look like it; no field of an entry.
     """
 
     id: str
@@ -80,6 +81,14 @@ class ModelSpec:
     add_bos: bool | None = None
     # scripted provider
     script: dict[str, Any] = field(default_factory=dict)
+    # of the whole file
+    trusted_hosts: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain JSON values, as a run remembers it: where it may be reached is not what it is."""
+        plain = asdict(self)
+        plain.pop("trusted_hosts")
+        return plain
 
     @property
     def sent_name(self) -> str:

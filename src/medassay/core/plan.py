@@ -36,6 +36,7 @@ AGGREGATING = (
 _LONGEST_LIST = 40  # as many entries of a list are read
 _MAY_BE_EMPTY = ("templates", "graphs", "metrics")
 _STEEPEST = 100.0  # beyond, the worst case alone counts
+_LONGEST_TIME = 1e6  # minutes or seconds
 _MOST_WORKERS = 10_000
 _LARGEST_SHARD = 100_000
 
@@ -85,10 +86,11 @@ class DdxRules:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineRules:
-    """How a plan is spread where it does not run in one process; no number depends on it.
+    """How a plan is spread over processes, and when asking ends; no number depends on it.
 
     `workers` ask endpoints (0: as many as the cluster has processors to spare), each takes `shard` units at once; `replicas`
-    says how many processes load the weights of a model.
+    says how many processes load the weights of a model. A model is given up for this start once `give_up_after` requests in a row
+    failed, or all for `give_up_minutes`. A stop waits `grace` seconds for the requests under way.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -96,6 +98,9 @@ class EngineRules:
     workers: int = 0
     shard: int = 1000
     replicas: Mapping[str, int] = field(default_factory=dict)
+    give_up_after: int = 20
+    give_up_minutes: float = 10.0
+    grace: float = 8.0
 
     def problem(self) -> str | None:
         """Return what is wrong with the numbers, None if nothing is."""
@@ -103,6 +108,13 @@ class EngineRules:
             return f"'engine.workers' is {self.workers}; 0 to {_MOST_WORKERS} is needed"
         if not 1 <= self.shard <= _LARGEST_SHARD:
             return f"'engine.shard' is {self.shard}; 1 to {_LARGEST_SHARD} units are needed"
+        if self.give_up_after < 1:
+            return (
+                f"'engine.give_up_after' is {self.give_up_after}; at least 1 request is needed"
+            )
+        for name in ("give_up_minutes", "grace"):
+            if not 0 < getattr(self, name) <= _LONGEST_TIME:
+                return f"'engine.{name}' is {getattr(self, name):g}; a number above 0, at most {_LONGEST_TIME:g}, is needed"
         for name, times in self.replicas.items():
             if not 1 <= times <= _MOST_WORKERS:
                 return (

@@ -11,6 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 _TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning|reflection)>", re.IGNORECASE)
+# Thoughts under other marks: those of Magistral and Kimi; gpt-oss writes them into a channel of its own.
+_OTHER_TAGS = (
+    ("[THINK]", "<think>"),
+    ("[/THINK]", "</think>"),
+    ("◁think▷", "<think>"),
+    ("◁/think▷", "</think>"),
+)
+_CHANNEL, _ANALYSIS = "<|channel|>", "<|channel|>analysis"
+_FINAL = re.compile(r"<\|channel\|>\s*final\b[^<]{0,80}<\|message\|>")
+_CONTROL = re.compile(r"<\|(?:end|return|start|im_end)\|>")
 _BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|[{}]")
 
 
@@ -29,8 +39,14 @@ def strip_thoughts(text: str) -> tuple[str, bool]:
     >>> strip_thoughts("<think>still")
     ('', True)
     """
-    if "<" not in text:
+    if "<" not in text and "[" not in text and "◁" not in text:
         return text, False
+    for other, plain_tag in _OTHER_TAGS:
+        text = text.replace(other, plain_tag)
+    if _CHANNEL in text:
+        text, unfinished = _last_channel(text)
+        if unfinished:
+            return "", True
     text = _without_closed_blocks(text)
     opening: int | None = None
     start = 0
@@ -40,6 +56,14 @@ def strip_thoughts(text: str) -> tuple[str, bool]:
         elif opening is None:
             opening = tag.start()
     return text[start:opening], opening is not None
+
+
+def _last_channel(text: str) -> tuple[str, bool]:
+    """Return what stands in the last channel that is meant for the reader, and whether there is none."""
+    found = list(_FINAL.finditer(text))
+    if not found:
+        return text, _ANALYSIS in text
+    return _CONTROL.split(text[found[-1].end() :], maxsplit=1)[0], False
 
 
 def _without_closed_blocks(text: str) -> str:

@@ -1,5 +1,6 @@
 """The answer side of the path: prompt, completion, answer, score, trial."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from medassay.core.likelihood import LogLikelihood, Wanted
 
 Outcome = Literal["answered", "unparsed", "refused", "truncated", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated", "failed")
-Finish = Literal["stop", "length", "refusal", "tool_calls", "other"]
+# "refusal" is the model's or its provider's, of this answer; "moderation" the endpoint's, of the request itself.
+Finish = Literal["stop", "length", "refusal", "moderation", "tool_calls", "other"]
 Setting = Literal["zero_shot", "few_shot", "rag", "topline_path", "topline_text", "topline_all"]
 Mode = Literal["solo", "tools"]
 Likely = tuple[str, float]  # a token and its log-probability
@@ -26,7 +28,8 @@ class Prompt:
     `alternatives` is how many candidates of each token the reply should name, with log-probabilities.
     `likely` asks for no reply at all, but how likely some texts are. `tools` is the canonical JSON of the functions that
     the model may call; empty for none. `retrieved` are the places (document, start) of the passages that are shown, `own_source`
-    whether one is of the item's own source, None where that is not known.
+    whether one is of the item's own source, None where that is not known. `max_tokens` is a shorter limit of the reply than the
+    entry's, for what the prompt leaves of the model's window; 0 where nothing useful is left, so that nobody is asked.
     """
 
     item_id: str
@@ -42,6 +45,7 @@ class Prompt:
     tools: bytes = b""
     retrieved: tuple[tuple[str, int], ...] = ()
     own_source: bool | None = None
+    max_tokens: int | None = None
 
     @property
     def asked(self) -> bytes:
@@ -49,7 +53,8 @@ class Prompt:
         candidates = b"\x1f%d" % self.alternatives if self.alternatives else b""
         likely = b"" if self.likely is None else b"\x1f" + canonical(self.likely.to_dict())
         tools = b"\x1f" + self.tools if self.tools else b""
-        return self.encoded + self.schema + candidates + likely + tools
+        limit = b"" if self.max_tokens is None else b"\x1fmax_tokens=%d" % self.max_tokens
+        return self.encoded + self.schema + candidates + likely + tools + limit
 
 
 def said_in(message: Mapping[str, Any]) -> str:
@@ -119,6 +124,7 @@ class Completion:
 class Answer:
     """What was read from one completion; `value` is None unless the outcome is `answered`.
 
+    A `truncated` list of diagnoses keeps its whole names as `value`, for the reader: it scores as any other missing answer.
     `reason` names the rule that read it, or why nothing could be read (`ambiguous` among them). `likelihoods` (of
     options in the bank's order) and `drawn` are what was asked for instead of a reply.
     """
@@ -129,6 +135,19 @@ class Answer:
     reason: str
     likelihoods: tuple[LogLikelihood, ...] = ()
     drawn: dict[str, Any] | None = None
+
+    @property
+    def codes(self) -> tuple[tuple[str, ...], ...]:
+        """Return, for each diagnosis of a ranked list, the codes that stood behind its name ("ICD-10:Q87.4"); else nothing."""
+        if not (self.value or "").startswith("[{"):
+            return ()
+        try:
+            listed = json.loads(self.value or "")
+        except ValueError:
+            return ()
+        return tuple(
+            tuple(entry.get("codes", ())) for entry in listed if isinstance(entry, dict)
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

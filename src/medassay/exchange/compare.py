@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.leaderboard import scale_text
+from medassay.core.leaderboard import scale_text, unread_outweighs, unread_share
 from medassay.errors import IncompleteError, InputError
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import TIE
@@ -265,9 +265,16 @@ def _of_mode(
     found = []
     for name, members in groups:
         options = Options(pool_seed=seed_of(*roots, OVERALL, mode), scale=task.scale)
-        versus = _Versus(rows, members, options, margin)
+        unread = [_unread(sides[row.side], row, members) for row in rows]
+        versus = _Versus(rows, members, options, margin, unread)
         found += [{"domain": name, "mode": mode, **pair} for pair in versus.pairs()]
     return found
+
+
+def _unread(side: Side, row: _Row, members: Sequence[Stratum]) -> float:
+    """Return the unread share of a row over some domains."""
+    names = [stratum.name for stratum in members]
+    return unread_share(side.table.counted(names, (row.model, row.setting), row.mode))
 
 
 def _stratum(
@@ -315,7 +322,9 @@ class _Versus:
         strata: Sequence[Stratum],
         options: Options,
         margin: float | None,
+        unread: Sequence[float],
     ) -> None:
+        self._unread = unread
         self._rows, self._strata, self._options, self._margin = rows, strata, options, margin
         self._present = [~np.isnan(s.scores) for s in strata]
         common = [np.asarray(p.all(axis=0)) for p in self._present]
@@ -367,6 +376,10 @@ class _Versus:
             "p_holm": pair.p_holm,
             "p_max_t": pair.p_max_t,
             "different": difference.different,
+            "unread": [self._unread[a], self._unread[b]],
+            "unread_outweighs": unread_outweighs(
+                self._unread[a], self._unread[b], difference.value, self._options.scale.ends
+            ),
             "identical": not evidence.differences.any(),
             "mcnemar_p": evidence.mcnemar_p,
             "only_a": discordant[0],

@@ -9,15 +9,15 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from medassay.answer.catalog import PARSERS
-from medassay.answer.parse import read_answer
+from medassay.answer.parse import Extraction, read_answer
 from medassay.bank.check import build_item
 from medassay.bank.draft import need_columns, read_csv
 from medassay.bank.healthbranches import load
 from medassay.bank.record import item_record
-from medassay.core.canonical import canonical
+from medassay.core.canonical import canonical, short_hash
 from medassay.core.item import Item
 from medassay.core.jsontext import parse_json
 from medassay.core.trial import Completion, Prompt
@@ -39,7 +39,11 @@ Key = tuple[str, str, str, str]  # domain, model, setting, item
 
 
 def import_healthbranches(
-    folder: Path, *, runs: Path | None = None, to: Path | None = None
+    folder: Path,
+    *,
+    runs: Path | None = None,
+    to: Path | None = None,
+    extraction: str = "standard",
 ) -> Run:
     """Return the sealed run made from a folder of raw predictions.
 
@@ -48,12 +52,18 @@ def import_healthbranches(
     Parameters
     ----------
     runs : folder for the new run; `to` names the run's own folder instead
+    extraction : "standard" or "paper", the rules by which letters are read
 
     Raises
     ------
     InputError
         Naming the file, the row and what was expected; nothing is left half-written.
     """
+    if extraction not in get_args(Extraction):
+        raise InputError(
+            f"extraction '{extraction}'; expected one of {', '.join(get_args(Extraction))}"
+        )
+    mode: Extraction = "paper" if extraction == "paper" else "standard"
     digests = [file_digest(folder / name) for name in (QUESTIONS, PREDICTIONS)]
     digests += [file_digest(path) for path in _category_files(folder)]
     source = Source(
@@ -64,8 +74,8 @@ def import_healthbranches(
         limits="Imported predictions: how they were asked for is known to their makers. Non-commercial licence.",
     )
     return new_run(
-        digests,
-        lambda place, name: _fill(place, folder, source, name),
+        digests if mode == "standard" else [*digests, mode],
+        lambda place, name: _fill(place, folder, source, name, mode),
         runs=runs or Path("runs"),
         to=to,
     )
@@ -138,7 +148,7 @@ def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Ite
     return found
 
 
-def _fill(place: Path, folder: Path, source: Source, name: str) -> None:
+def _fill(place: Path, folder: Path, source: Source, name: str, mode: Extraction) -> None:
     items, dropped = _items(folder)
     found = _predictions(folder, items)
     kept = sorted({item.id: item for item, _ in found.values()}.values(), key=_place)
@@ -149,7 +159,7 @@ def _fill(place: Path, folder: Path, source: Source, name: str) -> None:
         (place / "trials.jsonl").open("wb") as trials,
         (place / "timings.jsonl").open("wb") as timings,
     ):
-        for trial in _trials(found):
+        for trial in _trials(found, mode):
             trials.write(canonical(trial) + b"\n")
             timings.write(b"{}\n")
     manifest = import_manifest(
@@ -160,6 +170,9 @@ def _fill(place: Path, folder: Path, source: Source, name: str) -> None:
         n_items=len(kept),
         dropped=dropped,
     )
+    if mode != "standard":  # other rules make another series
+        manifest["plan"]["extraction"] = mode
+        manifest["methodology"] = short_hash([manifest["methodology"], mode])
     run = create_run(place.parent, place.name, {**manifest, "run": name})
     run_items = RunItems(run.path, run.manifest["domains"])
     write_scores(run, CLOSED, run_items)
@@ -171,7 +184,9 @@ def _place(item: Item) -> tuple[str, str]:
     return item.domain, item.id
 
 
-def _trials(found: Mapping[Key, tuple[Item, str]]) -> Iterator[dict[str, Any]]:
+def _trials(
+    found: Mapping[Key, tuple[Item, str]], mode: Extraction
+) -> Iterator[dict[str, Any]]:
     for (domain, model, setting, name), (item, text) in sorted(
         found.items(), key=lambda pair: pair[0]
     ):
@@ -183,7 +198,7 @@ def _trials(found: Mapping[Key, tuple[Item, str]]) -> Iterator[dict[str, Any]]:
             letters=item.letters,
             options=item.options,
         )
-        answer = read_answer(item, prompt, Completion(text=text), PARSERS["choice"])
+        answer = read_answer(item, prompt, Completion(text=text), PARSERS["choice"], mode)
         yield {
             "schema_version": 1,
             "domain": domain,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from medassay.core.canonical import canonical
+from medassay.core.jsontext import storable
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, import_manifest, new_run
 from medassay.runner.finish import finish, write_scores
@@ -211,7 +212,7 @@ def _manifest(base: sqlite3.Connection, log: Log) -> dict[str, Any]:
 
 
 def lenient_json(data: bytes, where: str) -> Any:
-    """Return parsed JSON that may hold NaN and infinities, as Python writes them.
+    """Return parsed JSON that may hold NaN and infinities, as Python writes them; lone surrogates become "?".
 
     Raises
     ------
@@ -219,9 +220,20 @@ def lenient_json(data: bytes, where: str) -> Any:
         When it is no JSON.
     """
     try:
-        return json.loads(data)
+        found = json.loads(data)
+        return _storable(found) if b"\\ud" in data.lower() else found
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not valid JSON: {error}") from None
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_storable(inner) for inner in value]
+    if isinstance(value, dict):
+        return {storable(key): _storable(inner) for key, inner in value.items()}
+    return value
 
 
 def number_or_none(value: Any, where: str) -> float | None:

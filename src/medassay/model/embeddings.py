@@ -10,6 +10,7 @@ import stamina.instrumentation
 
 from medassay.core.canonical import canonical
 from medassay.core.model import ModelSpec
+from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Permanent, Transient
 from medassay.model.openai_compatible import OpenAICompatible
 
@@ -60,7 +61,7 @@ class EndpointEmbedder(OpenAICompatible):
             numbered = [row["index"] for row in rows] == list(range(n))
             made = [[_number(value) for value in row["embedding"]] for row in rows]
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-            shown = data[:80].decode("utf-8", "replace")
+            shown = known_secrets.told(data[:4000].decode("utf-8", "replace"), 80)
             raise Permanent(
                 f"{self._spec.id}: not a reply with embeddings: {shown!r}"
             ) from None

@@ -15,9 +15,12 @@ import aiohttp
 from medassay.core.canonical import canonical
 from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec, Sampling
+from medassay.core.secret import secrets as known_secrets
 from medassay.core.trial import Completion, Finish, Likely, Prompt, ToolCall, Usage, said_in
-from medassay.errors import Permanent, Transient
+from medassay.errors import Moderated, Permanent, Transient
+from medassay.model.connection import caused_by, elsewhere, open_session, refuse_redirect
 from medassay.model.echo import UNREADABLE, Echo
+from medassay.model.failure import failure
 
 _FINISH: dict[str, Finish] = {
     "stop": "stop",
@@ -29,9 +32,8 @@ _FINISH: dict[str, Finish] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
 }
-_TRANSIENT = frozenset([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
-_ENDPOINT_WIDE = frozenset([401, 402, 403, 404])
 _MOST_CALLS, _LONGEST_ARGUMENTS = 64, 20_000
+_SHOWN = 4000  # bytes of a body that an error is made of
 _LONGEST_REPLY = 8 * 2**20  # bytes; nothing a judge or a model should say is longer
 
 
@@ -51,7 +53,7 @@ class OpenAICompatible:
         for header, variable in wanted.items():
             prefix = "Bearer " if header == "Authorization" else ""
             self._headers[header] = prefix + secrets.get(variable, "")
-        self._hidden = [value for value in secrets.values() if len(value) >= 6]
+        known_secrets.learn(secrets.values())
         self._session: aiohttp.ClientSession | None = None
         self._echo = Echo(spec, self._post)
 
@@ -101,7 +103,10 @@ class OpenAICompatible:
         self.check_key()
         if prompt.likely is not None:
             return await self._echo.complete(prompt)
-        data, seconds = await self._post(self.body(prompt, sampling, repeat=repeat))
+        try:
+            data, seconds = await self._post(self.body(prompt, sampling, repeat=repeat))
+        except Moderated as error:
+            return Completion(text=str(error), finish="moderation")
         return self._completion(data, seconds)
 
     def check_key(self) -> None:
@@ -116,29 +121,27 @@ class OpenAICompatible:
     async def _post(self, body: bytes) -> tuple[bytes, float]:
         """Return the reply to a request, and the seconds it took."""
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
-                timeout=aiohttp.ClientTimeout(total=self._spec.timeout),
-                headers=self._headers,
-            )
+            self._session = open_session(self._spec, self._headers)
         started = time.perf_counter()
         try:
-            async with self._session.post(self._url, data=body) as response:
+            async with self._session.post(
+                self._url, data=body, allow_redirects=False
+            ) as response:
+                status, headers = response.status, response.headers
+                refuse_redirect(self._spec, status, self._url, headers.get("Location"))
                 data = await response.content.read(_LONGEST_REPLY + 1)
                 while not response.content.at_eof() and len(data) <= _LONGEST_REPLY:
                     data += await response.content.read(_LONGEST_REPLY + 1)
-                status, headers = response.status, response.headers
         except TimeoutError:
             raise Transient(
                 f"{self._spec.id}: no reply within {self._spec.timeout:g} s"
             ) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise Transient(
-                self._safe(f"{self._spec.id}: {type(error).__name__}: {error}")
-            ) from None
+            raise self._unreached(error) from None
         seconds = time.perf_counter() - started
         if status != 200:
-            raise self._refusal(status, data, headers.get("Retry-After"))
+            said = data[:_SHOWN].decode("utf-8", "replace")
+            raise failure(self._spec, status, said, _seconds(headers.get("Retry-After")))
         if len(data) > _LONGEST_REPLY:
             raise Permanent(
                 f"{self._spec.id}: the reply is longer than {_LONGEST_REPLY >> 20} MiB"
@@ -151,21 +154,12 @@ class OpenAICompatible:
             await self._session.close()
             self._session = None
 
-    def _safe(self, text: str) -> str:
-        for secret in self._hidden:
-            text = text.replace(secret, "***")
-        return text[:300]
-
-    def _refusal(
-        self, status: int, data: bytes, retry_after: str | None
-    ) -> Transient | Permanent:
-        detail = data[:200].decode("utf-8", "replace").replace("\n", " ")
-        message = self._safe(f"{self._spec.id}: HTTP {status}: {detail}")
-        if status in _TRANSIENT:
-            return Transient(
-                message, retry_after=_seconds(retry_after), overload=status in (429, 503, 529)
-            )
-        return Permanent(message, endpoint_wide=status in _ENDPOINT_WIDE)
+    def _unreached(self, error: Exception) -> Transient | Permanent:
+        if (found := elsewhere(self._spec, error)) is not None:
+            return found
+        said = known_secrets.told(f"{type(error).__name__}: {error}", 300)
+        refused = caused_by(error, ConnectionRefusedError) is not None
+        return Transient(f"{self._spec.id}: {said}", unconnected=refused)
 
     def _completion(self, data: bytes, seconds: float) -> Completion:
         try:
@@ -187,7 +181,7 @@ class OpenAICompatible:
             logprobs, alternatives = _logprobs(choice.get("logprobs"))
         except UNREADABLE:
             # Malformed once is often a proxy's hiccup; bounded retries decide.
-            shown = self._safe(data[:80].decode("utf-8", "replace"))
+            shown = known_secrets.told(data[:_SHOWN].decode("utf-8", "replace"), 80)
             raise Transient(
                 f"{self._spec.id}: not a reply of this protocol: {shown!r}"
             ) from None
@@ -237,7 +231,7 @@ def _seconds(retry_after: str | None) -> float | None:
         seconds = float(retry_after or "")
     except ValueError:
         return None
-    return min(max(seconds, 0.0), 300.0) if math.isfinite(seconds) else None
+    return seconds if math.isfinite(seconds) else None
 
 
 def _text(value: Any) -> str:

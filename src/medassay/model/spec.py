@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from medassay.errors import InputError
 
 _OURS = ("messages", "model", "prompt", "stream")
 _LIKELY = ("google", "openai_compatible", "transformers")  # may give log-probabilities
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
 _SECRET = re.compile(r"(sk|key|tok|hf|gsk|xai)[-_][A-Za-z0-9_\-]{12,}")
 ModelSpec.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]  # read by TypeAdapter only
 _SPEC = TypeAdapter(ModelSpec)
@@ -37,6 +39,7 @@ def load_models(path: Path) -> dict[str, ModelSpec]:
         raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(document, dict) or not isinstance(document.get("models"), list):
         raise InputError(f'{path.name}: expected {{"schema_version": 1, "models": [ … ]}}')
+    trusted = _trusted_hosts(document, path.name)
     specs: dict[str, ModelSpec] = {}
     for number, entry in enumerate(document["models"]):
         spec = _entry(entry, f"{path.name}: models[{number}]")
@@ -44,7 +47,7 @@ def load_models(path: Path) -> dict[str, ModelSpec]:
             raise InputError(
                 f"{path.name}: models[{number}]: field 'id': '{spec.id}' occurs twice"
             )
-        specs[spec.id] = spec
+        specs[spec.id] = replace(spec, trusted_hosts=trusted)
     return {name: spec for name, spec in specs.items() if spec.enabled}
 
 
@@ -75,10 +78,27 @@ def remembered(entry: dict[str, Any]) -> ModelSpec:
     return _SPEC.validate_json(json.dumps(entry))
 
 
+def _trusted_hosts(document: Mapping[str, Any], file: str) -> tuple[str, ...]:
+    hosts = document.get("trusted_hosts", [])
+    if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
+        raise InputError(f"{file}: 'trusted_hosts': expected a list of host names")
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise InputError(
+                f"{file}: 'trusted_hosts': '{host}'; expected the name or address of a host, as it stands in an entry's 'url', "
+                "without scheme and port"
+            )
+    return tuple(host.casefold().strip("[]") for host in hosts)
+
+
 def _entry(entry: Any, where: str) -> ModelSpec:
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected an object, found {type(entry).__name__}")
     where = f"{where} '{entry.get('id', '?')}'"
+    if "trusted_hosts" in entry:
+        raise InputError(
+            f"{where}: field 'trusted_hosts': stands beside 'models', for all entries of the file"
+        )
     for key, value in entry.items():
         if isinstance(value, str) and _SECRET.search(value):
             raise InputError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec, Sampling
+from medassay.core.secret import secrets as known_secrets
 from medassay.core.trial import (
     Completion,
     Finish,
@@ -23,7 +24,9 @@ from medassay.core.trial import (
     pictures_in,
     said_in,
 )
-from medassay.errors import Permanent, Transient
+from medassay.errors import Moderated, Permanent, Transient
+from medassay.model.connection import caused_by, elsewhere, open_client
+from medassay.model.failure import failure
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -34,12 +37,7 @@ _FINISH: dict[str, Finish] = {
     "content_filter": "refusal",
     "tool_call": "tool_calls",
 }
-_TRANSIENT = frozenset([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
 _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
-_OVERLOAD = frozenset([429, 503, 529])
-_ENDPOINT_WIDE = frozenset([401, 402, 403, 404])
-_CONNECT = 30.0  # seconds
-_LONGEST_WAIT = 300.0  # seconds that a Retry-After may ask for
 
 Close = Callable[[], Any]
 
@@ -50,28 +48,30 @@ def _anthropic(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
     client = AsyncAnthropic(
-        api_key=key, base_url=spec.url or None, max_retries=0, timeout=spec.timeout
+        api_key=key,
+        base_url=spec.url or None,
+        max_retries=0,
+        timeout=spec.timeout,
+        http_client=open_client(spec),
     )
     provider = AnthropicProvider(anthropic_client=client)
     return AnthropicModel(spec.sent_name, provider=provider), client.close
 
 
 def _google(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
-    import httpx2
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
-    http = httpx2.AsyncClient(timeout=httpx2.Timeout(spec.timeout, connect=_CONNECT))
+    http = open_client(spec)
     provider = GoogleProvider(api_key=key, base_url=spec.url or None, http_client=http)
     return GoogleModel(spec.sent_name, provider=provider), http.aclose
 
 
 def _mistral(spec: ModelSpec, key: str) -> "tuple[Model[Any], Close]":
-    import httpx2
     from pydantic_ai.models.mistral import MistralModel
     from pydantic_ai.providers.mistral import MistralProvider
 
-    http = httpx2.AsyncClient(timeout=httpx2.Timeout(spec.timeout, connect=_CONNECT))
+    http = open_client(spec)
     provider = MistralProvider(api_key=key, base_url=spec.url or None, http_client=http)
     return MistralModel(spec.sent_name, provider=provider), http.aclose
 
@@ -89,7 +89,7 @@ class Vendor:
     def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
         self._spec = spec
         self._key = secrets.get(spec.api_key_env, "")
-        self._hidden = [value for value in secrets.values() if len(value) >= 6]
+        known_secrets.learn(secrets.values())
         self._made: tuple[Model[Any], Close] | None = None
 
     def _model(self) -> "Model[Any]":
@@ -114,6 +114,7 @@ class Vendor:
     async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
         """Return the completion of one request; see `Chat.complete`."""
         model = self._model()
+        import httpx2
         from pydantic_ai import exceptions
         from pydantic_ai.direct import model_request
 
@@ -127,16 +128,24 @@ class Vendor:
             )
         except exceptions.ContentFilterError as error:
             seconds = time.perf_counter() - started
-            return Completion(text=self._safe(str(error)), finish="refusal", seconds=seconds)
+            return Completion(text=_told(str(error)), finish="refusal", seconds=seconds)
         except exceptions.ModelHTTPError as error:
-            raise self._refusal(error) from None
+            failed = failure(self._spec, error.status_code, str(error), error.retry_after)
+            if isinstance(failed, Moderated):
+                return Completion(text=str(failed), finish="moderation")
+            raise failed from None
         except (exceptions.ModelAPIError, exceptions.UnexpectedModelBehavior) as error:
-            raise Transient(self._safe(f"{self._spec.id}: {error}")) from None
+            raise self._unreached(error) from None
+        except (
+            httpx2.HTTPError,
+            OSError,
+        ) as error:  # some vendors' libraries pass it on as it is
+            raise self._unreached(error) from None
         except exceptions.UserError as error:
-            raise Permanent(self._safe(f"{self._spec.id}: {error}")) from None
+            raise Permanent(_told(f"{self._spec.id}: {error}")) from None
         except _UNREADABLE as error:  # of the vendor's library, on a reply it did not expect
             said = f"{self._spec.id}: not a reply of this protocol: {error}"
-            raise Transient(self._safe(said)) from None
+            raise Transient(_told(said)) from None
         return _completion(response, time.perf_counter() - started)
 
     async def close(self) -> None:
@@ -181,18 +190,17 @@ class Vendor:
         wanted = OutputObjectDefinition(name="reply", json_schema=json.loads(prompt.schema))
         return ModelRequestParameters(output_mode="native", output_object=wanted)
 
-    def _refusal(self, error: Any) -> Transient | Permanent:
-        status, message = error.status_code, self._safe(f"{self._spec.id}: HTTP {error}")
-        if status not in _TRANSIENT:
-            return Permanent(message, endpoint_wide=status in _ENDPOINT_WIDE)
-        asked = error.retry_after
-        wait = None if asked is None else min(max(float(asked), 0.0), _LONGEST_WAIT)
-        return Transient(message, retry_after=wait, overload=status in _OVERLOAD)
+    def _unreached(self, error: Exception) -> Transient | Permanent:
+        """Return the error of a request without a reply; what the connection itself refused is behind it."""
+        refused = caused_by(error, Permanent) or elsewhere(self._spec, error)
+        if refused is not None:
+            return refused
+        unconnected = caused_by(error, ConnectionRefusedError) is not None
+        return Transient(_told(f"{self._spec.id}: {error}"), unconnected=unconnected)
 
-    def _safe(self, text: str) -> str:
-        for secret in self._hidden:
-            text = text.replace(secret, "***")
-        return " ".join(text.split())[:300]
+
+def _told(text: str) -> str:
+    return known_secrets.told(text, 300)
 
 
 def _tools(schema: bytes) -> list[Any]:

@@ -1,6 +1,7 @@
 """What a publication shows. Nothing here computes: every number arrives with its interval."""
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -76,6 +77,14 @@ class ShownCase:
     def name(self) -> str:
         """Return the id of its item."""
         return str(self.answer.trial["item"])
+
+    @property
+    def kept_names(self) -> Sequence[str]:
+        """Return the whole names of a list that was cut off, which score nothing."""
+        trial = self.answer.trial
+        if trial["outcome"] != "truncated" or not trial.get("value"):
+            return ()
+        return [str(entry["name"]) for entry in json.loads(trial["value"])]
 
 
 @dataclass(frozen=True, kw_only=True)

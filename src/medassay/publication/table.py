@@ -42,6 +42,7 @@ _COLUMNS = [
     "group",
     "unparsed_rate",
     "ambiguous_rate",
+    "unread_rate",
     "agreement",
     "unanimous",
     "hallucination_rate",
@@ -197,6 +198,9 @@ def pairs_csv(board: Board) -> str:
         "separated",
         "ordered",
         "note",
+        "unread_first",
+        "unread_second",
+        "unread_outweighs",
     ]
 
     def rows() -> Iterator[dict[str, Any]]:
@@ -209,6 +213,8 @@ def pairs_csv(board: Board) -> str:
                         "second": pair["second"][0],
                         "second_setting": pair["second"][1],
                     }
+                    if "unread" in pair:
+                        names["unread_first"], names["unread_second"] = pair["unread"]
                     yield {**pair, **names, "domain": domain, "mode": mode}
 
     return _table(columns, rows())

@@ -17,8 +17,9 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec
+from medassay.core.secret import secrets
 from medassay.core.trial import Answer, Prompt
-from medassay.errors import Permanent, Transient
+from medassay.errors import NotAsked, Permanent, Transient
 from medassay.model.spec import load_models
 from medassay.runner.asking import Asker, Reply
 from medassay.runner.context import embedding_entry
@@ -71,16 +72,20 @@ class Answering:
             await self._looking.close()
 
     async def do(self, spec: ModelSpec, unit: int) -> None:
-        """Ask one trial; nothing is left behind where the budget forbids the call."""
+        """Ask one trial; nothing is left behind where it may not be asked."""
         cell, item, repeat = self._schedule.trial(unit)
         try:
             prompt = self._schedule.prompt(cell, item)
+            if prompt.max_tokens == 0:
+                raise Permanent(self._schedule.room.refusal(spec, item, prompt))
             columns = {
                 "bank": self._schedule.bank(cell).version,
                 "item": item.id,
                 "revision": item.revision,
             }
             reply, looked = await self._asked(cell, spec, prompt, columns, repeat)
+        except NotAsked:
+            return
         except Exception as error:  # noqa: BLE001 -- the one place that catches everything: a trial fails, the run goes on
             self._fail(cell, item, repeat, error)
             return
@@ -113,11 +118,12 @@ class Answering:
         return (None, None) if looked is None else (looked.reply, looked)
 
     def _fail(self, cell: Cell, item: Item, repeat: int, error: Exception) -> None:
-        reason = self._asker.tally.fail(cell.model, error)
+        reason = self._asker.tally.fail(error)
         record = failed_record(cell, item.id, repeat, reason)
         timing: dict[str, Any] = {"seconds": 0.0}
         if not isinstance(error, Transient | Permanent):  # our own mistake: keep what shows it
-            timing["traceback"] = storable("".join(traceback.format_exception(error)))
+            shown = secrets.redact("".join(traceback.format_exception(error)))
+            timing["traceback"] = storable(shown)
         self._journal.append(None, canonical(record), b"null", timing)
         self._progress.advance(cell.model, cell.domain, "failed")
 
@@ -221,6 +227,8 @@ def trial_record(
         record["likelihoods"] = list(completion.likelihoods)
     if completion.drawn is not None:
         record["drawn"] = completion.drawn
+    if prompt.max_tokens is not None:
+        record["max_tokens"] = prompt.max_tokens
     if prompt.order is not None:
         record["order"] = list(prompt.order)
     if prompt.retrieved:

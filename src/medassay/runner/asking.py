@@ -6,7 +6,7 @@ for again, an endpoint sees one gate, and a budget is one budget.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,13 @@ import stamina
 import stamina.instrumentation
 
 from medassay.core.canonical import canonical
+from medassay.core.log import log
 from medassay.core.model import Chat, ModelSpec, Sampling
-from medassay.core.plan import Budget
+from medassay.core.plan import Budget, EngineRules
+from medassay.core.secret import secrets
 from medassay.core.trial import Completion, Prompt
-from medassay.errors import Permanent, Transient
+from medassay.errors import NotAsked, Permanent, Transient
+from medassay.runner.breaker import SUCCESS, Breaker, Relay, Row
 from medassay.runner.budget import Purse, estimated_tokens
 from medassay.runner.gate import Gate
 from medassay.storage.response import ResponseStore, request_key
@@ -26,6 +29,8 @@ from medassay.storage.response import ResponseStore, request_key
 stamina.instrumentation.set_on_retry_hooks([])
 
 ATTEMPTS = 6  # the first and five retries
+# Where nobody takes the connection: a server that is not there, or restarts.
+_ATTEMPTS_UNCONNECTED = 3
 
 
 @dataclass
@@ -37,15 +42,14 @@ class Tally:
     failed: int = 0
     over_budget: bool = False
     failures: dict[str, int] = field(default_factory=dict)
-    dead: dict[str, str] = field(default_factory=dict)  # model → why no call to it can succeed
+    given_up: dict[str, str] = field(default_factory=dict)  # model → why it is asked no more
 
-    def fail(self, model: str, error: Exception) -> str:
-        """Count a failure, note a model that cannot answer at all, and return the reason."""
+    def fail(self, error: Exception) -> str:
+        """Count a failure, and return the reason."""
         reason = str(error)
         if not isinstance(error, Transient | Permanent):
             reason = f"{type(error).__name__}: {error}"
-        elif isinstance(error, Permanent) and error.endpoint_wide:
-            self.dead.setdefault(model, reason)
+        reason = secrets.redact(reason)
         self.failed += 1
         self.failures[reason] = self.failures.get(reason, 0) + 1
         return reason
@@ -58,8 +62,8 @@ class Tally:
         self.over_budget = self.over_budget or other.over_budget
         for reason, times in other.failures.items():
             self.failures[reason] = self.failures.get(reason, 0) + times
-        for model, reason in other.dead.items():
-            self.dead.setdefault(model, reason)
+        for model, reason in other.given_up.items():
+            self.given_up.setdefault(model, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ class Reply:
 class Asker:
     """Asks the models of a run."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- each is a part of a run
         self,
         specs: Mapping[str, ModelSpec],
         chats: Mapping[str, Chat],
@@ -82,9 +86,11 @@ class Asker:
         budget: Budget,
         *,
         seed: int,
+        rules: EngineRules | None = None,
         fresh: bool = False,
         purse: Purse | None = None,
     ) -> None:
+        rules = rules or EngineRules()
         self.specs = specs
         self.budget = budget
         self.seed = seed
@@ -95,6 +101,11 @@ class Asker:
         self.purse = purse or Purse(budget)
         self.gates: dict[str, Gate] = {}  # by endpoint
         self.sure: Callable[[], Awaitable[None]] | None = None  # before each call: `until_sure`
+        self.stopping: Callable[[], bool] = lambda: False  # no request may begin any more
+        self.under_way = 0  # requests that were sent and have no reply yet
+        self.grace = rules.grace
+        # A worker has relays here: its coordinator decides for all of them.
+        self.breakers: dict[str, Breaker | Relay] = {name: Breaker(rules) for name in specs}
         self._sampling = {name: sampling_of(spec, seed) for name, spec in specs.items()}
         self._constants = {
             name: canonical(request_constant(spec, self._sampling[name]))
@@ -130,8 +141,12 @@ class Asker:
         ------
         Transient, Permanent
             When there is no reply after the retries.
+        NotAsked
+            When nothing was sent: the model is given up, or a stop was asked for.
         """
         sampling = self._sampling[spec.id]
+        if prompt.max_tokens is not None:
+            sampling = replace(sampling, max_tokens=prompt.max_tokens)
         key = request_key(self._constants[spec.id], prompt.asked, repeat, attempt)
         chat = self._chats[spec.id]
         if spec.is_baseline:  # computed, not asked: no key could name what it depends on
@@ -140,6 +155,7 @@ class Asker:
         if stored is not None and not self.fresh:
             self.tally.replayed += 1
             return Reply(key, stored, True)
+        self._refuse_needless(spec)
         booked = await self.purse.book(spec, prompt)
         if booked is None:
             self.tally.over_budget = True
@@ -178,7 +194,7 @@ class Asker:
         stored = self._store.get(key)
         if stored is not None and not self.fresh:
             return stored.text
-        made = await make()
+        made = secrets.redact_reply(await make())
         if stored is None:
             self._store.put(key, Completion(text=made), dict(columns))
         return made
@@ -191,28 +207,37 @@ class Asker:
         tokens = estimated_tokens(prompt) if spec.tokens_per_minute else 0
 
         async def once() -> Completion:
-            if spec.id in self.tally.dead:
-                raise Permanent(self.tally.dead[spec.id])
             await gate.enter(tokens)
             try:
                 if self.sure is not None:
                     await self.sure()
-                completion = await chat.complete(prompt, sampling, repeat=repeat)
+                self._refuse_needless(spec)
+                self.under_way += 1
+                try:
+                    completion = await chat.complete(prompt, sampling, repeat=repeat)
+                finally:
+                    self.under_way -= 1
             except Transient as error:
                 gate.failed(overload=error.overload, retry_after=error.retry_after)
+                self._note(spec, error)
                 raise
-            except BaseException:
+            except BaseException as error:
                 gate.failed(overload=False, retry_after=None)
+                self._note(spec, error)
                 raise
             gate.succeeded()
-            return completion
+            moderated = completion.finish == "moderation"
+            row = Row(failed=1, last=completion.text) if moderated else SUCCESS
+            self.hear(spec.id, row)
+            return redacted(completion)
 
         try:
             return await once()
         except Transient as error:
-            first = error
-        if first.retry_after is None:
+            last = error
+        if last.retry_after is None:
             await asyncio.sleep(0.2)
+        attempts = 1
         async for attempt in stamina.retry_context(
             on=_backoff,
             attempts=ATTEMPTS - 1,
@@ -222,8 +247,51 @@ class Asker:
             wait_jitter=0.4,
         ):
             with attempt:
-                return await once()
-        raise first  # pragma: no cover -- retry_context returns or raises
+                if last.unconnected and attempts >= _ATTEMPTS_UNCONNECTED:
+                    raise _ended(last)
+                try:
+                    attempts += 1
+                    return await once()
+                except Transient as error:
+                    last = error
+                    raise
+                except NotAsked:  # this one was asked: its own failure is its reason
+                    raise _ended(last) from None
+        raise last  # pragma: no cover -- retry_context returns or raises
+
+    def _refuse_needless(self, spec: ModelSpec) -> None:
+        """Refuse to begin a request to a model that is given up, or once a stop was asked for."""
+        if spec.id in self.tally.given_up:
+            raise NotAsked(f"not asked: {self.tally.given_up[spec.id]}")
+        if self.stopping():
+            raise NotAsked("not asked: stopped before its turn")
+
+    def _note(self, spec: ModelSpec, error: BaseException) -> None:
+        """Note how a request failed, and give up a model that no request can reach."""
+        if isinstance(error, NotAsked) or not isinstance(error, Exception):
+            return
+        said = secrets.redact(str(error))
+        if isinstance(error, Permanent) and error.endpoint_wide:
+            self.give_up(spec.id, said)
+        elif isinstance(error, Transient) and error.patient:
+            self.hear(spec.id, Row(patient=1, last=said))
+        else:
+            self.hear(spec.id, Row(failed=1, last=said))
+
+    def hear(self, model: str, row: Row) -> None:
+        """Take note of how requests of a model ended, and give it up where the rules say so."""
+        if self.specs[model].in_process:
+            return  # weights that are here answer; what fails is the item's
+        why = self.breakers[model].hear(row)
+        if why is not None:
+            self.give_up(model, f"model '{model}' is given up for this start: {why}")
+
+    def give_up(self, model: str, why: str) -> None:
+        """Ask a model no more, and say so."""
+        if model not in self.tally.given_up:
+            self.tally.given_up[model] = why
+            log.warn("model_given_up", model=model, why=why)
+            log.say(why)
 
     def gate(self, endpoint: str) -> Gate:
         """Return the gate before an endpoint of this run."""
@@ -234,17 +302,43 @@ class Asker:
         return self.gates[endpoint]
 
 
+def redacted(completion: Completion) -> Completion:
+    """Return what a model said without the keys that its endpoint may have put there."""
+    clean = secrets.redact_reply
+    calls = tuple(
+        replace(
+            call,
+            id=clean(call.id),
+            name=clean(call.name),
+            arguments=clean(call.arguments),
+            details=clean(call.details),
+        )
+        for call in completion.calls
+    )
+    said = clean(completion.text)
+    named = [token for token, _ in completion.logprobs or ()]
+    named += [token for top in completion.alternatives or () for token, _ in top]
+    listed = "".join(named)
+    spilled = said != completion.text or (bool(listed) and clean(listed) != listed)
+    if not spilled and calls == completion.calls:
+        return completion
+    if not spilled:
+        return replace(completion, calls=calls)
+    # The tokens, put together, hold the key, too.
+    return replace(completion, text=said, calls=calls, logprobs=None, alternatives=None)
+
+
 async def until_sure(in_doubt: Callable[[], bool], stopped: Callable[[], bool]) -> None:
     """Wait while somebody else may have taken this work over.
 
     Raises
     ------
-    Permanent
+    NotAsked
         When a stop is asked for meanwhile: nothing may be asked then.
     """
     while in_doubt():
         if stopped():
-            raise Permanent("not asked: another process may have taken this work over")
+            raise NotAsked("not asked: another process may have taken this work over")
         await asyncio.sleep(0.1)
 
 
@@ -284,6 +378,11 @@ def request_constant(spec: ModelSpec, sampling: Sampling) -> dict[str, Any]:
     if spec.provider == "fake":
         constant["script"] = spec.script
     return constant
+
+
+def _ended(error: Transient) -> Permanent:
+    """Return a failure that is not tried again."""
+    return Permanent(str(error))
 
 
 def _backoff(error: Exception) -> bool | float:

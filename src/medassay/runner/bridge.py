@@ -1,7 +1,7 @@
 """The one bridge from sync to async: runs a coroutine's loop in a thread of its own.
 
-So it works where a loop is already running (notebooks), and the main thread stays free to hear Ctrl-C and the signal
-by which systems end a process.
+So it works where a loop is already running (notebooks), and the main thread stays free to hear Ctrl-C, the signal by which systems
+end a process, and the one that comes when its terminal is closed.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_STOPPING = (signal.SIGINT, signal.SIGTERM)
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_async(
@@ -21,7 +21,7 @@ def run_async(
 ) -> T:
     """Return the coroutine's result.
 
-    The first Ctrl-C or SIGTERM calls `on_interrupt`, which should let it end soon; the second cancels it, and so does the
+    The first Ctrl-C, SIGTERM or SIGHUP calls `on_interrupt`, which should let it end soon; the second cancels it, and so does the
     first where there is no `on_interrupt`.
 
     Raises

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from medassay.core.model import ModelSpec
-from medassay.errors import Interrupted, ModelError
+from medassay.errors import Interrupted, ModelError, NotAsked
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.local import asking
@@ -33,7 +33,7 @@ def ask_each(
     Raises
     ------
     Interrupted
-        When the user stopped; what was begun is finished.
+        When the user stopped; replies that were under way are kept.
     """
     sizes = Counter((spec.id, what) for _ in subjects)
     waiting = iter(subjects)
@@ -50,19 +50,22 @@ def ask_each(
                 await do(subject)
                 advance(spec.id, what, "answered")
             except ModelError as error:
+                if isinstance(error, NotAsked) and stop.soon:
+                    return
                 failed[subject] = str(error)
                 advance(spec.id, what, "failed")
             done += 1
 
     async def all_of(advance: Any) -> None:
         try:
-            async with asking() as group:
+            async with asking(asker) as group:
                 for _ in range(min(spec.concurrency, len(subjects))):
                     group.create_task(work(advance))
         finally:
             if close is not None:
                 await close()
 
+    asker.stopping = lambda: stop.soon
     with watching(watch, what, sizes, Counter()) as progress:
         run_async(lambda: asker.during(all_of(progress.advance)), stop.ask)
     if stop.soon and done < len(subjects):

@@ -31,6 +31,7 @@ from medassay.task.scoring import RunItems, Scoring, answer_of, score_trials
 from medassay.task.standings import Table, leaderboard_document
 from medassay.task.task import Task
 
+NOT_ASKED = "not asked"  # the reason of what was never sent; never that of another item
 _PART = 20_000  # trials that one process scores at once
 
 
@@ -44,19 +45,21 @@ def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
     ):
         done = journal.lines()
         following = next(done, None)
+        whole = journal.done == schedule.n_trials
+        failures = {} if whole else journal.failures(schedule.number_of)
         for number in range(schedule.n_trials):
             if following is not None and following.number == number:
                 line, following = following, next(done, None)
             else:
-                line = _failed(schedule, scoring, number)
+                reason = failures.get(number, NOT_ASKED)
+                line = _failed(schedule, scoring, number, reason)
             trials.write(line.record + b"\n")
             scores.write(line.score + b"\n")
             timings.write(line.timing + b"\n")
 
 
-def _failed(schedule: Schedule, scoring: Scoring, number: int) -> Line:
+def _failed(schedule: Schedule, scoring: Scoring, number: int, reason: str) -> Line:
     cell, item, repeat = schedule.trial(number)
-    reason = "no answer; sealed with --accept-failures"
     trial = failed_record(cell, item.id, repeat, reason)
     answer = Answer(item_id=item.id, outcome="failed", value=None, reason=reason)
     score = scoring.record(item, trial, answer)
@@ -79,6 +82,7 @@ def write_verdicts(docket: Docket, journal: Journal) -> None:
     with _rewrite(docket.file) as verdicts:
         done = journal.lines()
         following = next(done, None)
+        failures = journal.failures(docket.place_of)
         for number in docket.numbers:
             trial = docket.answers.trial(number)
             for seat, spec in enumerate(docket.bench.seats[trial["model"]]):
@@ -86,7 +90,8 @@ def write_verdicts(docket: Docket, journal: Journal) -> None:
                 if following is not None and following.number == place:
                     line, following = following.record, next(done, None)
                 else:
-                    line = canonical(failed_verdict(trial, spec, seat))
+                    reason = failures.get(place, NOT_ASKED)
+                    line = canonical(failed_verdict(trial, spec, seat, reason))
                 verdicts.write(line + b"\n")
 
 

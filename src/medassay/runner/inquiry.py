@@ -21,10 +21,10 @@ from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget, EngineRules
 from medassay.core.trial import Completion, Prompt
-from medassay.errors import ModelError
+from medassay.errors import ModelError, NotAsked
 from medassay.runner.asking import Asker
 from medassay.runner.engine.catalog import engine_of
-from medassay.runner.progress import Progress, Stop
+from medassay.runner.progress import Progress
 from medassay.runner.providing import named_secrets, provide
 from medassay.runner.stages import Means, Watch, hear, watching, work
 from medassay.storage.journal import Journal, Writing
@@ -35,7 +35,6 @@ from medassay.storage.run import JOURNAL, STUDIES, Run, create_run
 _RULES = EngineRules(shard=16)  # studies are small, and asked about one subject several times
 _LEFT_AFTER = dt.timedelta(days=7)  # no study takes so long
 _STAMP = "%Y%m%dT%H%M%SZ"
-_HOPELESS = 20  # failures and nothing else: fewer may be the first subjects' own fault
 _REASON = 300  # characters
 
 
@@ -107,7 +106,7 @@ def inquire(
     InputError
         When there is no such engine.
     ModelError
-        When the model answers nothing at all; twenty failures are enough to stop, or as many as are under way at once.
+        When the model is given up, or answers nothing at all.
     Interrupted
         When the user stopped; replies are kept.
     """
@@ -123,39 +122,16 @@ def inquire(
         sizes = Counter({(spec.id, what): len(questions)})
         portable = PortableInquiry(what, questions, spec)
         with watching(watch, what, sizes, Counter()) as progress, closing(journal):
-            hope = Hope(progress, max(spec.concurrency, _HOPELESS))
-            stage = portable.open(run.path, asker, journal, hope, {})
-            todo = means.todo(run, stage, portable, journal, hope, _subject)
-            hope.stop = todo.stop
+            stage = portable.open(run.path, asker, journal, progress, {})
+            todo = means.todo(run, stage, portable, journal, progress, _subject)
             work(run, what, means, todo)
         found = {line.number: _finding(line.record) for line in journal.lines()}
     answered = sum(not one.unanswered for one in found.values())
-    if hope.lost or (asker.tally.failed and not answered):
-        reason = next(iter(asker.tally.failures))
-        raise ModelError(f"model '{spec.id}' does not answer: {reason}")
+    given_up = [*asker.tally.given_up.values(), *asker.tally.failures]
+    if asker.tally.given_up or (asker.tally.failed and not answered):
+        raise ModelError(f"model '{spec.id}' does not answer: {given_up[0]}")
     hear(todo.stop, f"{what} are done", answered, len(questions))
     return [found[subject] for subject in range(len(questions))]
-
-
-@dataclass
-class Hope:
-    """Passes progress on, and asks for a stop once nothing but failures came, and `most` of them."""
-
-    progress: Progress
-    most: int
-    stop: Stop = field(default_factory=Stop)
-    lost: bool = False
-    _failed: int = 0
-    _answered: int = 0
-
-    def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
-        """Pass on what is finished."""
-        self._failed += times * (outcome == "failed")
-        self._answered += times * (outcome != "failed")
-        if self._failed >= self.most and not self._answered:
-            self.lost = True
-            self.stop.ask()
-        self.progress.advance(model, domain, outcome, times)
 
 
 @contextmanager
@@ -238,7 +214,10 @@ class Inquiring:
             assert reply is not None  # an inquiry has no budget
             return reply.completion
 
-        outcome, told = await self._about(unit, ask)
+        try:
+            outcome, told = await self._about(unit, ask)
+        except NotAsked:
+            return
         record = canonical({"subject": unit, "outcome": outcome, **told})
         self.journal.append(unit, record, b"null", {})
         self.progress.advance(spec.id, self.what, outcome)
@@ -247,10 +226,12 @@ class Inquiring:
         """Return the outcome of asking about a subject with the value found, or with the reason why there is none."""
         try:
             return "answered", {"value": await self.questions.about(unit, ask)}
+        except NotAsked:
+            raise
         except Useless as error:
             return "invalid", {"reason": storable(str(error)[:_REASON])}
         except Exception as error:  # noqa: BLE001 -- as for trials: a subject fails, the study goes on
-            reason = self.asker.tally.fail(self.spec.id, error)
+            reason = self.asker.tally.fail(error)
             return "failed", {"reason": storable(reason[:_REASON])}
 
 

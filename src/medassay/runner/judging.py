@@ -12,6 +12,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.model import ModelSpec
 from medassay.core.trial import Completion, Likely, Prompt
 from medassay.core.verdict import Judge, Verdict
+from medassay.errors import NotAsked
 from medassay.runner.asking import Asker, Reply
 from medassay.runner.bench import Bench
 from medassay.runner.docket import Answers, Docket, auditors
@@ -60,7 +61,7 @@ class Judging:
         """Nothing to close."""
 
     async def do(self, spec: ModelSpec, unit: int) -> None:
-        """Ask a judge about one batch; nothing is left behind where the budget forbids the call."""
+        """Ask a judge about one batch; nothing is left behind where it may not be asked."""
         number, seat = divmod(unit, self._bench.n_seats)
         batch = self._docket.batches[number]
         await self._judge(spec, seat, [self._answers.trial(one) for one in batch], batch)
@@ -84,9 +85,11 @@ class Judging:
                 prompts.append(step)
                 replies.append(reply)
                 step = judge.step(cases, [r.completion for r in replies])
+        except NotAsked:
+            return
         except Exception as error:  # noqa: BLE001 -- as for trials: a verdict fails, the run goes on
             for trial in trials:
-                reason = self._asker.tally.fail(spec.id, error)
+                reason = self._asker.tally.fail(error)
                 record = failed_verdict(trial, spec, seat, reason)
                 self._journal.append(None, canonical(record), b"null", {"seconds": 0.0})
                 self._progress.advance(spec.id, trial["domain"], "failed")
@@ -222,7 +225,7 @@ def failed_verdict(
     trial: Mapping[str, Any],
     spec: ModelSpec,
     seat: int,
-    reason: str = "no verdict; sealed with --accept-failures",
+    reason: str,
 ) -> dict[str, Any]:
     """Return the record of a verdict that never came: the judge's failure, unknown."""
     return _key(trial, spec, seat) | {

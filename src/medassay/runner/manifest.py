@@ -5,16 +5,17 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from medassay.answer import diagnoses, option, parse, record
-from medassay.core import json_reply
+import medassay.answer
+from medassay.core import json_reply, lenient_json, reading, record_reply, refusal
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.item import Bank
 from medassay.core.plan import Plan
+from medassay.model.connection import proxies_set
+from medassay.model.embedded import packaged_weights
 from medassay.prompt.render import load_part
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.bench import Bench
@@ -46,7 +47,7 @@ def run_identity(
     plan = schedule.plan.to_dict()
     for name in ("budget", "engine"):  # a raised budget or another engine resumes the same run
         plan.pop(name, None)
-    models = {name: asdict(spec) for name, spec in sorted(schedule.specs.items())}
+    models = {name: spec.to_dict() for name, spec in sorted(schedule.specs.items())}
     return {
         "kind": "run",
         "plan": plan,
@@ -85,7 +86,7 @@ def looking_up(schedule: Schedule) -> dict[str, Any]:
 def bench_entry(bench: Bench) -> dict[str, Any]:
     """Return who judged whom, and by which rubric, as a run remembers it."""
     return {
-        "judges": [asdict(spec) for _, spec in sorted(bench.models.items())],
+        "judges": [spec.to_dict() for _, spec in sorted(bench.models.items())],
         "bench": {model: [spec.id for spec in seated] for model, seated in bench.seats.items()},
         "rubrics": {domain: judge.id for domain, judge in bench.judges.items()},
         "audited": bool(auditors(bench.judges)),
@@ -162,28 +163,31 @@ def judging(bench: Bench, plan: Plan) -> dict[str, Any]:
 
 
 def parser_ids() -> dict[str, str]:
-    """Return name → hash of the modules that read answers."""
-    found = {
-        "diagnoses": diagnoses,
-        "json_reply": json_reply,
-        "option": option,
-        "parse": parse,
-        "record": record,
+    """Return name → hash of the modules that read answers: all of `answer`, and those of `core` that it stands on."""
+    folder = Path(medassay.answer.__path__[0])
+    files = {
+        file.relative_to(folder).with_suffix("").as_posix().replace("/", "."): file
+        for file in sorted(folder.rglob("*.py"))
     }
-    return {name: _source_hash(module.__file__) for name, module in found.items()}
+    below = (json_reply, lenient_json, reading, record_reply, refusal)
+    files |= {
+        f"core.{module.__name__.split('.')[-1]}": Path(module.__file__ or "")
+        for module in below
+    }
+    return {name: _source_hash(file) for name, file in files.items()}
 
 
 def scorer_ids() -> dict[str, str]:
     """Return name → id of every scorer, and of the modules that scorers stand on."""
     below = {"likeliest": likeliest, "medication": medication, "structure": structure}
-    below |= {"text": text}
+    below |= {"record_reply": record_reply, "text": text}
     return {name: scorer.id for name, scorer in SCORERS.items()} | {
-        name: _source_hash(module.__file__) for name, module in below.items()
+        name: _source_hash(Path(module.__file__ or "")) for name, module in below.items()
     }
 
 
-def _source_hash(path: str | None) -> str:
-    return sha256_hex(Path(path or "").read_bytes())[:12]
+def _source_hash(file: Path) -> str:
+    return sha256_hex(file.read_bytes())[:12]
 
 
 def code_of_today() -> dict[str, str | None]:
@@ -191,15 +195,25 @@ def code_of_today() -> dict[str, str | None]:
     return {"version": metadata.version("medassay"), "commit": _commit()}
 
 
-def surroundings() -> dict[str, Any]:
-    """Return code version and commit, packages, and the machine."""
+def surroundings(models: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """Return code version and commit, packages, and the machine.
+
+    Parameters
+    ----------
+    models : entries that are asked; of those whose weights come as a package, the weights' hash is told
+    """
     packages = {}
     for name in _PACKAGES:
         try:
             packages[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
+    # Through none of them anything is asked; that they were set may explain what could not be reached.
+    proxies = {"proxies": proxies_set()} if proxies_set() else {}
+    packaged = any(m["path"].startswith("embedded:") for m in (models or {}).values())
     return {
+        **proxies,
+        **({"weights": packaged_weights()} if packaged else {}),
         "code": code_of_today(),
         "parsers": parser_ids(),
         "scorers": scorer_ids(),

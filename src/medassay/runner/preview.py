@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.answer.diagnoses import LONGEST_NAME
+from medassay.answer.ranked_list.entry import LONGEST_NAME
 from medassay.core.canonical import canonical
 from medassay.core.lookup import DEAF_TURNS, LONGEST_RESULT, ToolRules
 from medassay.core.model import ModelSpec
@@ -74,6 +74,8 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
     for number in () if spec.is_baseline else schedule.numbers(spec.id):
         cell, item, repeat = schedule.trial(number)
         prompt = schedule.prompt(cell, item)
+        if prompt.max_tokens == 0:  # no room for a reply: nobody is asked
+            continue
         stored = store.get(request_key(constant, prompt.asked, repeat)) is not None
         if cell.mode == "tools" and schedule.plan.tools is not None and not stored:
             asked.add_talk(prompt, schedule.plan.tools)

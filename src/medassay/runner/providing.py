@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from medassay.core.model import Chat, ModelSpec
+from medassay.core.secret import secrets as known
 from medassay.model.baseline import Baseline
 from medassay.model.catalog import PROVIDERS
 
@@ -15,7 +16,9 @@ def provide(spec: ModelSpec, secrets: Mapping[str, str]) -> Chat:
 def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]:
     """Return the secrets that an entry names and that are set."""
     names = [spec.api_key_env, *spec.headers_env.values()]
-    return {name: secrets[name] for name in names if name and secrets.get(name)}
+    found = {name: secrets[name] for name in names if name and secrets.get(name)}
+    known.learn(found.values())
+    return found
 
 
 def all_named_secrets(
@@ -23,6 +26,7 @@ def all_named_secrets(
 ) -> dict[str, str]:
     """Return the secrets that some entries name, and those of `more` names, as far as they are set."""
     found = {name: secrets[name] for name in more if secrets.get(name)}
+    known.learn(found.values())
     for spec in specs:
         found |= named_secrets(spec, secrets)
     return found

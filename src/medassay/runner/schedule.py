@@ -35,6 +35,7 @@ from medassay.prompt.render import (
     shown_order,
 )
 from medassay.runner.context import Contexts
+from medassay.runner.reply_room import ReplyRoom
 from medassay.task.task import GENERATED, Task
 
 
@@ -75,6 +76,7 @@ class Schedule:
             raise InputError(f"task '{task.name}': the banks hold no item that it can score")
         self._check_settings()
         self.contexts: Contexts | None = None  # set where a setting shows texts
+        self.room = ReplyRoom()  # what records need; set where there are any
         self.tools = b""  # the schema of the tools, set where there are any
         self._turns: dict[tuple[str, ...], tuple[dict[str, str], ...]] = {}
         self._index: dict[str, dict[str, int]] = {}  # made when a stored trial is looked up
@@ -319,7 +321,7 @@ class Schedule:
                 prompt, tools=self.tools, template=f"{prompt.template}+{self._part.id}"
             )
         if self.task.asks == "reply" or other or spec.is_baseline:
-            return prompt
+            return self.room.fit(spec, item, prompt)
         return replace(prompt, likely=self._wanted(item, prompt, template))
 
     def _system(self, cell: Cell, item: Item, spec: ModelSpec) -> tuple[str, str]:

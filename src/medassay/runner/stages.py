@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
@@ -13,7 +13,8 @@ from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.core.lookup import ToolRules
 from medassay.core.model import ModelSpec
-from medassay.errors import IncompleteError, InputError, Interrupted
+from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
+from medassay.model.connection import why_elsewhere
 from medassay.runner.answering import Answering, PortableAnswers, open_toolbox
 from medassay.runner.asking import Asker, Tally
 from medassay.runner.bench import Bench
@@ -168,6 +169,9 @@ def _give(docket: Docket, means: Means) -> Journal:
     hear(todo.stop, "verdicts are there", journal.done, total)
     asker.tally.failed -= before
     left = total - journal.done
+    asked = {name for name, _ in sizes}
+    if not (means.accept_failures and journal.done):
+        refuse_given_up(run, "judge", left, asked, asker.tally)
     refuse_incomplete(run, "verdicts are missing", left, asker.tally, means.accept_failures)
     return journal
 
@@ -190,19 +194,32 @@ def hear(stop: Stop, what: str, done: int, total: int) -> None:
         )
 
 
+def refuse_given_up(
+    run: Run, who: str, left: int, asked: Collection[str], tally: Tally
+) -> None:
+    """Raise `ModelError` where something is left to ask and all who could be asked are given up."""
+    if left and asked and tally.given_up.keys() >= set(asked):
+        why = "; ".join(tally.given_up[name] for name in sorted(asked))
+        raise ModelError(f"run {run.id}: no {who} answers: {why}; the same command resumes")
+
+
 def refuse_incomplete(
     run: Run, what: str, left: int, tally: Tally, accept_failures: bool
 ) -> None:
     """Raise `IncompleteError`, saying what is left and why, unless failures are accepted."""
     # A unit that failed before its worker was lost is asked again, so that it may have failed twice.
-    failed = left <= tally.failed and not tally.over_budget
-    if not left or (accept_failures and failed):
+    known = (left <= tally.failed or bool(tally.given_up)) and not tally.over_budget
+    if not left or (accept_failures and known):
         return
-    reasons = sorted(tally.failures.items(), key=lambda pair: -pair[1])
-    shown = "; ".join(f"{count} × {reason}" for reason, count in reasons[:3])
-    why = "the budget is spent" if tally.over_budget else f"{tally.failed} failed ({shown})"
+    whys = list(tally.given_up.values())
+    if tally.over_budget:
+        whys = ["the budget is spent", *whys]
+    if tally.failures:
+        reasons = sorted(tally.failures.items(), key=lambda pair: -pair[1])
+        shown = "; ".join(f"{count} × {reason}" for reason, count in reasons[:3])
+        whys.append(f"{tally.failed} failed ({shown})")
     raise IncompleteError(
-        f"run {run.id}: {left} {what}: {why}; the same command resumes, "
+        f"run {run.id}: {left} {what}: {'; '.join(whys)}; the same command resumes, "
         "--accept-failures seals the run with them null and counted"
     )
 
@@ -212,7 +229,7 @@ def refuse_leaving(
     asked: Iterable[ModelSpec],
     tools: ToolRules | None = None,
 ) -> None:
-    """Refuse to send a bank that may not leave to an external endpoint or into a search, before any call."""
+    """Refuse to send a bank that may not leave to an endpoint elsewhere or into a search, before any call."""
     asked = list(asked)
     looking = [name for name in (tools.use if tools else ()) if name != "doc_retrieval"]
     for bank in banks:
@@ -222,9 +239,15 @@ def refuse_leaving(
                 f"{', '.join(looking)} does; leave these out of 'tools.use', no call was made"
             )
         for spec in asked:
-            if bank["may_leave"] or spec.location != "external" or spec.is_scripted:
+            if bank["may_leave"] or spec.is_scripted:
+                continue
+            if spec.location == "external":
+                why = "is at an external endpoint"
+            elif (elsewhere := why_elsewhere(spec)) is not None:
+                why = f"is marked local, but {elsewhere}, nor is it named in 'trusted_hosts' of the models file"
+            else:
                 continue
             raise InputError(
                 f"bank '{bank['name']}' may not leave this place (may_leave = false), but model "
-                f"'{spec.id}' is at an external endpoint; no call was made"
+                f"'{spec.id}' {why}; no call was made"
             )

@@ -11,7 +11,7 @@ from typing import Any
 
 from medassay.core.health_record import FIELDS, MONOLOGUE, RECORD
 from medassay.core.item import Item
-from medassay.core.json_reply import read_json_reply
+from medassay.core.record_reply import read_record_reply, record_value
 from medassay.core.trial import Answer
 from medassay.score.medication import LISTS, medication_state
 from medassay.score.structure import json_similarity
@@ -43,14 +43,17 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        reference (standing of its origin, of a silver one maker and family), read (whether there was JSON), similarity, sections and fields (name → likeness, of those with anything expected), leaves,
+        reference (standing of its origin, of a silver one maker and family), read (whether the whole reply, or its one fenced block, is a
+        record in JSON), similarity, as_published (similarity of the longest JSON value in the reply, also of one that was cut off), sections and
+        fields (name → likeness, of those with anything expected), leaves,
         missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs expected),
         stopped_as_current, lost and invented (numbers of drugs), characters (of the whole reply); of a report without a
         reference read and characters alone. Names of drugs are no part of a score: they belong
         to the report, and are deleted with it.
     """
-    reply = read_json_reply(answer.value or "").value
-    known = {"read": reply is not None, "characters": len(reply_text)}
+    reply = record_value(answer.value, answer.outcome)
+    alone = reply is not None and read_record_reply(reply_text).alone
+    known = {"read": alone, "characters": len(reply_text)}
     if item.record is None:
         return known
     expected = {RECORD: item.record}
@@ -61,8 +64,10 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
         sections = dict.fromkeys(json_similarity(expected, expected).by_section, 0.0)
     return known | {
         "reference": _reference(item),
-        "read": found.parsed,
         "similarity": found.overall,
+        "as_published": found.overall
+        if alone
+        else json_similarity(expected, reply_text, exclude=(MONOLOGUE,)).overall,
         "sections": sections,
         "fields": _fields(found.leaf_scores),
         "leaves": len(found.leaf_scores),

@@ -40,7 +40,7 @@ class Scorer:
     def _one(self, item: Item, answer: Answer) -> Score:
         if answer.outcome == "failed":
             return Score(item_id=item.id, value=None, because="failed")
-        if answer.value is None:
+        if answer.value is None or answer.outcome != "answered":
             worst = self.scale.worst if self.missing_is_worst else None
             return Score(item_id=item.id, value=worst, because=answer.outcome)
         value, because = self.score_one(item, answer)

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from medassay.core.canonical import canonical
+from medassay.core.private import make_folder, open_file
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import append_line
 
@@ -85,8 +86,7 @@ class Segment:
     def write(self, record: bytes, score: bytes, timing: dict[str, Any]) -> tuple[int, int]:
         """Write one line; return its offset and its length in bytes."""
         if self._file is None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-            self._file = os.open(self.path, flags, 0o644)
+            self._file = open_file(self.path, os.O_WRONLY | os.O_EXCL | os.O_APPEND)
         parts = (_SCORE, score, _TIMING, canonical(timing), _RECORD, record, b"}\n")
         line = b"".join(parts)
         append_line(self._file, line)
@@ -116,7 +116,7 @@ class Journal:
     """Appends lines and remembers where the line of each number lies."""
 
     def __init__(self, folder: Path, n_records: int) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self.folder = folder
         self._segments = sorted(folder.glob("*.jsonl"))
         self._places = {path.name: at for at, path in enumerate(self._segments)}
@@ -160,6 +160,21 @@ class Journal:
             ) from None
         if number is not None and not failed:
             self._note(number, place, offset, len(line))
+
+    def failures(self, number_of: NumberOf) -> dict[int, str]:
+        """Return the reason of the last failure of each record that failed and was never done."""
+        found: dict[int, str] = {}
+        for path in self._segments:
+            with path.open("rb") as file:
+                # A torn last line is redone; most lines are no failures, and are not read.
+                for line in file:
+                    if b'"outcome":"failed"' not in line or not line.endswith(b"\n"):
+                        continue
+                    record = _head_of(line).record
+                    number = number_of(record) if record["outcome"] == "failed" else None
+                    if number is not None and not self.is_done(number):
+                        found[number] = record["reason"]
+        return found
 
     def _note(self, number: int, place: int, offset: int, length: int) -> None:
         if self._at[number] < 0:

@@ -116,6 +116,7 @@ def append_entry(folder: Path, record: dict[str, Any], signer: Signer | None = N
         file.write(before + canonical(line) + b"\n")
         file.flush()
         os.fsync(file.fileno())
+    part.chmod(0o644)
     part.replace(path)
     return Entry(record=record, prev=prev, hash=line_hash, signature=line.get("signature"))
 

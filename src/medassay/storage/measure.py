@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from medassay.core.canonical import canonical, sha256_hex, short_hash
+from medassay.core.private import make_folder, open_file
 from medassay.errors import IntegrityError
 
 Values = tuple[float | None, ...]
@@ -23,7 +24,7 @@ class MeasureStore:
     """The values of one metric in a workspace; keys may come again, the first value stays."""
 
     def __init__(self, folder: Path, metric: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         name = "".join(c if c.isalnum() else "-" for c in metric.partition("@")[0])[:40]
         self._path = folder / f"{name}-{short_hash(metric)}.jsonl"
         self._known: dict[str, Values] = {}
@@ -56,7 +57,7 @@ class MeasureStore:
         """Append values and hand them to the disk before they count."""
         new = {key: tuple(values) for key, values in found.items() if key not in self._known}
         lines = (canonical({"key": key, "values": list(v)}) + b"\n" for key, v in new.items())
-        with self._path.open("ab") as file:
+        with open(open_file(self._path, os.O_WRONLY | os.O_APPEND), "ab") as file:
             file.write(b"".join(lines))
             file.flush()
             os.fsync(file.fileno())

@@ -23,6 +23,8 @@ import platformdirs
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.log import log
+from medassay.core.private import make_folder
+from medassay.core.secret import secrets
 from medassay.errors import InputError, UnavailableError
 from medassay.storage.run import JOURNALS, LEASES, LOCK
 
@@ -66,17 +68,22 @@ class Vanished(InputError):
     """Say that an object is not there, or not any more."""
 
 
+_KEYS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+
+
 class Mirror:
     """One address and the folder that stands for it; several processes of a machine share the folder."""
 
     def __init__(self, address: str) -> None:
+        secrets.learn(os.environ.get(name, "") for name in _KEYS)
         self._files, self._root = _filesystem(address)
         self.address = address.rstrip("/")
         name = sha256_hex(self.address.encode())[:20]
         # What the mirror remembers lies beside the folder: in there is what is at the address, nothing else.
         self._own = platformdirs.user_cache_path("medassay") / "mirrors" / name
         self.folder = self._own / _FILES
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._own)
+        make_folder(self.folder)
         if not (self._own / _MARK).exists():  # whole or not at all: others may read it now
             part = self._own / f"{_MARK}.{token_hex(4)}"
             part.write_text(self.address, encoding="utf-8")

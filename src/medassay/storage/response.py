@@ -23,6 +23,7 @@ import msgspec
 import platformdirs
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.private import close_to_others, make_folder, open_file
 from medassay.core.trial import Completion
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import append_line
@@ -87,8 +88,8 @@ class ResponseStore:
     def __init__(self, folder: Path, *, name: str = "", index: Path | None = None) -> None:
         self._folder = folder
         self._index_folder = index or folder
-        folder.mkdir(parents=True, exist_ok=True)
-        self._index_folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
+        make_folder(self._index_folder)
         try:
             self._index = self._open_index()
         except sqlite3.OperationalError as error:
@@ -102,6 +103,7 @@ class ResponseStore:
         self._active_path = folder / growing_name(name or token_hex(8))
 
     def _open_index(self) -> sqlite3.Connection:
+        close_to_others(self._index_folder / "index.sqlite")  # its -wal and -shm follow it
         index = sqlite3.connect(
             self._index_folder / "index.sqlite", check_same_thread=False, timeout=_PATIENCE
         )
@@ -144,7 +146,7 @@ class ResponseStore:
     def _begin(self) -> int:
         """Return this process's segment, open: locked before it has the name by which others look for those without an owner."""
         made = self._active_path.with_suffix(".new")
-        file = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        file = open_file(made, os.O_WRONLY | os.O_APPEND)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             made.rename(self._active_path)
@@ -177,7 +179,8 @@ class ResponseStore:
             if len(kept) < len(lines):
                 gone += len(lines) - len(kept)
                 active = self._folder / f"active-purge-{token_hex(8)}.jsonl"
-                active.write_bytes(b"".join(kept))
+                with open(open_file(active, os.O_WRONLY), "wb") as file:
+                    file.write(b"".join(kept))
                 self._compress(active)
                 path.unlink()
         with self._index:
@@ -207,7 +210,8 @@ class ResponseStore:
     def _compress(self, path: Path) -> None:
         part = path.with_suffix(".part")
         kept = False
-        with path.open("rb") as file, zstd.open(part, "wb", level=3) as packed:
+        made = open(open_file(part, os.O_WRONLY | os.O_TRUNC), "wb")  # noqa: SIM115 -- closed below
+        with made, path.open("rb") as file, zstd.open(made, "wb", level=3) as packed:
             torn = b""
             while block := file.read(1 << 20):
                 whole, newline, torn = (torn + block).rpartition(b"\n")

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.jsontext import parse_record
+from medassay.core.private import make_folder
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import Leaf, MerkleTree
 
@@ -110,7 +111,7 @@ def latest(runs: Path, plan_hash: str) -> tuple[int, Run | None]:
 def create_run(runs: Path, name: str, manifest: dict[str, Any]) -> Run:
     """Create a run's folder with its manifest; refuse a name in use."""
     folder = runs / name
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     write_new(
         folder / "manifest.json",
         canonical({"schema_version": 1, "run": name, **manifest}) + b"\n",

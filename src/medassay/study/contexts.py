@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from medassay.core.estimate import Estimate
+from medassay.core.leaderboard import unread_outweighs, unread_share
 from medassay.core.trial import Scale, Setting
 from medassay.errors import IncompleteError, InputError
 from medassay.score.metric import UNBOUNDED
@@ -60,6 +61,7 @@ class Column:
     unranked: frozenset[Row] = frozenset()
     baselines: frozenset[Row] = frozenset()
     long: Mapping[Row, tuple[int, int]] = field(default_factory=dict)
+    unread: Mapping[Row, float] = field(default_factory=dict)
 
     @cached_property
     def estimates(self) -> dict[str, dict[Row, Estimate]]:
@@ -93,8 +95,8 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     Returns
     -------
     dict
-        rows (model, setting, category, measure, metric, score, lo, hi, n, rank, few, run), gains (paired, setting minus
-        zero_shot, in points of 100 of the scale), correlations of two measures over models by setting, sources (how often
+        rows (model, setting, category, measure, metric, score, lo, hi, n, rank, few, unread, run), gains (paired, setting minus
+        zero_shot, in points of 100 of the scale; unread shares of both, and whether these differ by more), correlations of two measures over models by setting, sources (how often
         the own source was retrieved), long (open answers beyond 150 characters), scripted (whether any answer or grade is
         a script's), metrics, runs.
 
@@ -138,6 +140,7 @@ def _column(run: Run) -> Column:
     baselines = {(r["model"], r["setting"]) for r in own if "not_ranked:baseline" in r["flags"]}
     items = RunItems(run.path, run.manifest["domains"])
     values, long = _values(run, mode, measure, metric)
+    unread = {(row["model"], row["setting"]): unread_share(row["outcomes"]) for row in own}
     scale = task_of_run(run.manifest).scale if measure != "similarity" else UNBOUNDED
     return Column(
         measure=measure,
@@ -152,6 +155,7 @@ def _column(run: Run) -> Column:
         },
         unranked=frozenset(unranked),
         baselines=frozenset(baselines),
+        unread=unread,
         long=long if f"{_SHORT}@" in run.manifest["template"] else {},
     )
 
@@ -239,6 +243,9 @@ def _rows(column: Column) -> Iterator[dict[str, Any]]:
                     "n": one.n,
                     "rank": ranks.get(model),
                     "few": min(one.n, one.n_clusters) < SMALL_N,
+                    "unread": column.unread.get((model, setting), 0.0)
+                    if category == ALL
+                    else None,
                     "run": column.run.id,
                 }
 
@@ -291,7 +298,17 @@ def _gains(column: Column) -> Iterator[dict[str, Any]]:
             "p": found.p,
             "different": found.different,
             "n": len(shared),
+            **_unread(column, model, setting, factor * found.value),
         }
+
+
+def _unread(column: Column, model: str, setting: str, points: float) -> dict[str, Any]:
+    """Return the unread shares with and without a context, and whether they differ by more than the gain."""
+    shares = [column.unread.get((model, name), 0.0) for name in (setting, BARE)]
+    return {
+        "unread": shares,
+        "unread_outweighs": unread_outweighs(shares[0], shares[1], points, (0, 100)),
+    }
 
 
 def _correlations(columns: Sequence[Column]) -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from medassay.core.leaderboard import UNREAD_WARNING
 from medassay.publication.plot.forest import forest
 from medassay.publication.plot.panels import panels
 from medassay.publication.sheet import Grid, Section, Sheet
@@ -13,7 +14,7 @@ _FACTOR: Mapping[Measure, float] = {"accuracy": 100.0, "judge": 1.0, "similarity
 _DIGITS: Mapping[Measure, int] = {"accuracy": 1, "judge": 2, "similarity": 3}
 _COLUMNS = (
     *("model", "setting", "category", "measure", "metric", "score", "lo", "hi"),
-    *("n", "rank", "few", "run"),
+    *("n", "rank", "few", "unread", "run"),
 )
 
 
@@ -47,6 +48,7 @@ def _notes(study: Mapping[str, Any]) -> Iterator[str]:
     if study["scripted"]:
         yield "SCRIPTED: answers or grades are a script's; these numbers measure nothing."
     yield "1st and 2nd are shared ranks among the models of a setting: equal marks cannot be told apart. Toplines are upper bounds and get none."
+    yield "Unread are replies in which no answer was read (unclear, cut off, declined); they score the worst."
     yield "Intervals are of 95 %, over conditions where items share one; each difference has its own. A difference is told where that excludes 0 and Holm's p over all of them is at most 0.05."
 
 
@@ -61,6 +63,11 @@ def _cell(row: Mapping[str, Any] | None) -> str:
     lo, hi = (f"{factor * row[key]:.{digits}f}" for key in ("lo", "hi"))
     mark = {1: " 1st", 2: " 2nd"}.get(row["rank"] or 0, "")
     return f"{value} [{lo}, {hi}]{mark}{' few' if row['few'] else ''}"
+
+
+def _cells(row: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Return an estimate, and the share of replies in which no answer was read."""
+    return _cell(row), "–" if row is None else f"{100 * row['unread']:.1f} %"
 
 
 def _table(study: Mapping[str, Any]) -> Section:
@@ -82,9 +89,13 @@ def _table(study: Mapping[str, Any]) -> Section:
         figure=("panels", panels(drawn, {name: units[name] for name in measures})),
         grids=[
             Grid(
-                heads=["model", "setting", *measures],
+                heads=[
+                    "model",
+                    "setting",
+                    *(h for m in measures for h in (m, f"unread ({m})")),
+                ],
                 rows=[
-                    [*key, *(_cell(found.get((*key, measure))) for measure in measures)]
+                    [*key, *(c for m in measures for c in _cells(found.get((*key, m))))]
                     for key in keys
                 ],
                 names=2,
@@ -111,17 +122,31 @@ def _gain_sections(study: Mapping[str, Any]) -> Iterator[Section]:
                 one["measure"],
                 f"{one['value']:+.1f} [{one['lo']:+.1f}, {one['hi']:+.1f}]",
                 f"{one['p_holm']:.3f}",
-                "different" if one["different"] else "not separable",
+                _reading_of(one),
+                " / ".join(f"{100 * share:.1f} %" for share in one["unread"]),
                 str(one["n"]),
             ]
             for one in own
         ]
-        heads = ["setting", "measure", "minus zero_shot", "p (Holm)", "reading", "items"]
+        heads = [
+            "setting",
+            "measure",
+            "minus zero_shot",
+            "p (Holm)",
+            "reading",
+            "unread",
+            "items",
+        ]
         yield Section(
             title=f"What each context adds to {model}",
             figure=(f"gains-{number}", forest(points, unit="points of 100 of the scale")),
             grids=[Grid(heads=heads, rows=rows, names=2)],
         )
+
+
+def _reading_of(gain: Mapping[str, Any]) -> str:
+    told = "different" if gain["different"] else "not separable"
+    return f"{told}; ⚠ {UNREAD_WARNING}" if gain["unread_outweighs"] else told
 
 
 def _agreement(study: Mapping[str, Any]) -> Section:
@@ -211,5 +236,10 @@ def reading(study: Mapping[str, Any]) -> str:
         less = sum(one["different"] and one["value"] < 0 for one in own)
         said.append(
             f"{setting} raises {measure} of {more} and lowers it of {less} of {len(own)} models."
+        )
+    if doubtful := sum(one["unread_outweighs"] for one in sure):
+        said.append(
+            f"{doubtful} of these {len(sure)} differ by less than the shares of their unread replies do: see how they were read (`medassay study "
+            "reading`) before saying so."
         )
     return " ".join(said)

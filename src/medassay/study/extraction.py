@@ -18,7 +18,7 @@ import numpy as np
 
 from medassay.core.health_record import SECTIONS
 from medassay.core.item import Item
-from medassay.core.json_reply import read_json_reply
+from medassay.core.record_reply import record_value
 from medassay.errors import IncompleteError, InputError
 from medassay.score.embedding import Embedder
 from medassay.score.health_record import section_of, section_text
@@ -180,7 +180,7 @@ def _answered(
     judged: Mapping[str, Mapping[str, Any]],
     item: Item,
 ) -> Answered:
-    reply = read_json_reply(trial["value"] or "").value if parts["read"] else None
+    reply = record_value(trial["value"], trial["outcome"])
     wanted: Mapping[str, Any] = item.record or {}
     sections = [
         (section_text(section_of(reply, name)), section_text(wanted[name])) for name in SECTIONS

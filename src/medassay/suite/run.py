@@ -376,12 +376,10 @@ def _value(given: Any) -> str:
 
 def _entry(spec: ModelSpec) -> dict[str, Any]:
     """Return an entry as a models file holds it, without what is as by default."""
-    from dataclasses import asdict
-
-    plain = asdict(ModelSpec(id=spec.id, provider=spec.provider))
+    plain = ModelSpec(id=spec.id, provider=spec.provider).to_dict()
     return {
         key: value
-        for key, value in asdict(spec).items()
+        for key, value in spec.to_dict().items()
         if key in ("id", "provider") or value != plain[key]
     }
 

@@ -1,120 +1,489 @@
 """The text of pages in the order in which people read it: columns one after the other, tables row by row.
 
-Pages are cut where nothing stands (recursive XY-cut): a gap from top to bottom between two blocks of prose parts
-columns, any other gap parts lines. Headers, footers and page numbers are what stands again at the edge of other pages.
+A page is parted where a gutter runs: a strip between two blocks of prose that no line crosses. Gutters are sought before gaps
+between paragraphs, since in most layouts these lie level in both columns. What crosses a gutter (a title, a figure, a rule, a table
+over the whole width) ends it: columns above are read to their end before those below. A table with ruled lines is read row by row and
+cell by cell. Running heads and page numbers, which stand
+at the same height of other pages, are left out; footnotes follow the text of their page, where no sentence is torn by them.
 
-Source: Nagy and Seth (1984), "Hierarchical representation of optically scanned documents".
+Source: Nagy and Seth (1984), "Hierarchical representation of optically scanned documents"; Breuel (2002), "Two geometric
+algorithms for layout analysis" (gutters as the largest strips of white).
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
-from medassay.synthesis.pdf_pages import Piece
-
-_PROSE = (
-    20  # characters of a line of prose, at the middle of a block; cells of tables are shorter
-)
+_PROSE = 20  # characters of a line of prose on average; cells of tables are shorter
 _LEAST_LINES = 3  # of a column
-_TALL_GAP = 0.6  # heights of a line, beyond what parts paragraphs
-_EDGE = 3  # lines at the top and the bottom where headers and footers stand
-_MOST_ROWS = 120  # of a page whose columns are sought: the search tries all pairs of them
+_LEAST_GUTTER = 0.5  # heights of a line
+_MOST_GUTTERS = 80  # that are tried on a page
+_TALL = 1.12  # times the height of the text: a heading
+_SMALL = 0.92  # times the height of the text: a footnote
+_FOOT = 0.5  # of the page: footnotes stand below
+_EDGE = 3  # rows at the top and the bottom where running heads and page numbers stand
+_LEVEL = 4.0  # points by which heads of different pages may stand apart
+_THIN = 3.0  # points: a ruled line
+_SHORT_RULE = 8.0  # points
 _CELLS = "  "  # between pieces of one line
+_NOTE = re.compile(r"\s*(?:\(?\d{1,2}\)?|[*†‡§¶]{1,3}|\[\d{1,2}\]|[a-d]\))[.)]?\s*\S")
+_ENDS = re.compile(r"[.!?:;。！？][\"'”’)\]]*\s*(?:\d{1,2}|\[\d{1,2}\])?\s*$")
 
 
-def reading_order(pages: Sequence[Sequence[Piece]]) -> str:
-    """Return the text of pages, a line for each line, headers and footers left out.
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A place on a page, in points from its upper left corner."""
 
-    Parameters
-    ----------
-    pages : the pieces of lines of each page: left, top, right, bottom (from above), text
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def middle(self) -> float:
+        """Return how far below the upper edge of the page its middle is."""
+        return (self.top + self.bottom) / 2
+
+    @property
+    def height(self) -> float:
+        """Return how high it is."""
+        return self.bottom - self.top
+
+    def along(self, axis: int) -> tuple[float, float]:
+        """Return where it begins and ends: across the page for axis 0, down the page for axis 1."""
+        return (self.left, self.right) if axis == 0 else (self.top, self.bottom)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece(Box):
+    """A piece of a line: what stands on it without a wide gap. A table with ruled lines is one piece of several lines."""
+
+    text: str
+
+    @property
+    def is_table(self) -> bool:
+        """Return whether it stands for a table."""
+        return "\n" in self.text
+
+
+@dataclass(frozen=True)
+class Page:
+    """What stands on a page: pieces of lines, and the boxes of drawings and pictures."""
+
+    pieces: Sequence[Piece]
+    drawings: Sequence[Box] = ()
+    height: float = 0.0
+
+
+def reading_order(pages: Sequence[Page]) -> str:
+    """Return the text of pages, a line for each line, running heads and page numbers left out."""
+    lines: list[str] = []
+    waiting: list[str] = []  # footnotes, until a sentence ends
+    for page in _without_heads(pages):
+        body, notes = _without_notes(page)
+        groups = _clusters(page.drawings)
+        body = _with_tables(body, groups)
+        figures = [box for group in groups if (box := _figure(group, body)) is not None]
+        lines += _lines(body, [*figures, *_spanning_headings(body)])
+        for note in notes:
+            waiting += _lines(note, [])
+        if not lines or _ENDS.search(lines[-1]):
+            lines += waiting
+            waiting = []
+    return "\n".join([*lines, *waiting])
+
+
+def _lines(pieces: list[Piece], drawings: Sequence[Box]) -> Iterator[str]:
+    """Yield the lines of a part of a page."""
+    gutter = _gutter(pieces, drawings) if len(pieces) >= 2 * _LEAST_LINES else None
+    if gutter is None:
+        for row in _rows(pieces):
+            yield _CELLS.join(p.text.strip() for p in sorted(row, key=lambda piece: piece.left))
+        return
+    at, top, bottom = gutter
+    top, bottom = _between_tables(pieces, top, bottom)
+    above = [p for p in pieces if p.middle <= top]
+    below = [p for p in pieces if p.middle >= bottom]
+    within = [p for p in pieces if top < p.middle < bottom]
+    yield from _lines(above, drawings)
+    yield from _lines([p for p in within if p.right <= at + 1], drawings)
+    yield from _lines([p for p in within if p.right > at + 1], drawings)
+    yield from _lines(below, drawings)
+
+
+def _between_tables(pieces: Sequence[Piece], top: float, bottom: float) -> tuple[float, float]:
+    """Return where columns begin and end though nothing crosses the gutter: behind a table above them, before one below."""
+    within = [p for p in pieces if top < p.middle < bottom]
+    rows, high = _rows(within), _height(within)
+    for at in range(1, len(rows)):
+        end = max(p.bottom for row in rows[:at] for p in row)
+        start = min(p.top for p in rows[at])
+        if start - end <= high:
+            continue
+        if at > 1 and _is_cells(rows[:at]):
+            top = max(top, (start + end) / 2)
+        elif len(rows) - at > 1 and _is_cells(rows[at:]):
+            return top, min(bottom, (start + end) / 2)
+    return top, bottom
+
+
+def _height(pieces: Sequence[Piece]) -> float:
+    """Return the height of most of the text."""
+    heights = [
+        h for p in pieces if not p.is_table for h in [p.height] * max(1, len(p.text) // 10)
+    ]
+    return median(heights) if heights else 12.0
+
+
+def _gutter(
+    pieces: Sequence[Piece], drawings: Sequence[Box]
+) -> tuple[float, float, float] | None:
+    """Return the gutter with the most lines beside it: its place across, and where it begins and ends; None without columns."""
+    high = _height(pieces)
+    best: tuple[int, float, tuple[float, float, float]] | None = None
+    for at in _places(pieces, high):
+        for top, bottom in _free(pieces, drawings, at, high):
+            found = _columns(pieces, at, top, bottom, high)
+            if found is not None and (best is None or found > best[:2]):
+                best = (*found, (at, top, bottom))
+    return None if best is None else best[2]
+
+
+def _places(pieces: Sequence[Piece], high: float) -> list[float]:
+    """Return where gutters may run: the middles of gaps between a piece and what stands to its right on its line, common ones first."""
+    counted: Counter[float] = Counter()
+    for piece in pieces:
+        right = min(
+            (
+                p.left
+                for p in pieces
+                if p.left >= piece.right and p.top < piece.bottom and piece.top < p.bottom
+            ),
+            default=None,
+        )
+        if right is not None and right - piece.right >= _LEAST_GUTTER * high:
+            # Close to the right side, which is level; the left side is ragged.
+            counted[round(right - min(high / 3, (right - piece.right) / 2))] += 1
+    return [place for place, _ in counted.most_common(_MOST_GUTTERS)]
+
+
+def _free(
+    pieces: Sequence[Piece], drawings: Sequence[Box], at: float, high: float
+) -> Iterator[tuple[float, float]]:
+    """Yield the ranges from above to below in which nothing crosses a place."""
+    crossing = [
+        (box.top, box.bottom)
+        for box in (*pieces, *drawings)
+        if box.left < at - 1 and box.right > at + 1
+    ]
+    start = float("-inf")
+    for top, bottom in sorted(crossing):
+        if top > start:
+            yield start, (top + min(bottom, top + high)) / 2
+        start = max(start, bottom - min(high, bottom - top) / 2)
+    yield start, float("inf")
+
+
+def _spanning_headings(pieces: Sequence[Piece]) -> list[Box]:
+    """Return the places of headings that are meant for all columns though too short to cross a gutter.
+
+    Such a heading is larger than the text, and the column beside it has a gap there, with text above and below. Seen on the whole
+    page, before it is parted: a part may end with the heading.
     """
-    return "\n".join(_without_edges([[*_lines(list(page))] for page in pages]))
-
-
-def _lines(pieces: list[Piece]) -> Iterator[str]:
-    parts = _blocks(pieces) or _columns(pieces) or _around_columns(pieces) or _cut(pieces, 1)
-    if len(parts) > 1:
-        for part in parts:
-            yield from _lines(part)
-    elif pieces:
-        ordered = sorted(pieces, key=lambda piece: piece[0])
-        yield _CELLS.join(piece[4].strip() for piece in ordered)
-
-
-def _blocks(pieces: list[Piece]) -> list[list[Piece]]:
-    """Return what a gap across the whole width parts that is taller than a line, none where there is no such gap."""
     if not pieces:
         return []
-    parts = _cut(pieces, 1, least=_TALL_GAP * median(p[3] - p[1] for p in pieces))
-    return parts if len(parts) > 1 else []
+    high, page = _height(pieces), _hull(pieces)
+    tall = [p for p in pieces if p.height >= _TALL * high and not p.is_table]
+    return [
+        Box(page.left, heading.top, page.right, heading.bottom)
+        for heading in tall
+        if any(_is_alone(heading, pieces, at) for at in _places(pieces, high))
+    ]
 
 
-def _columns(pieces: list[Piece]) -> list[list[Piece]]:
-    """Return blocks of prose beside each other, none where there are not at least two."""
-    parts = _cut(pieces, 0)
-    if len(parts) < 2 or not all(map(_is_prose, parts)):
-        return []
-    return parts
+def _is_alone(heading: Piece, pieces: Sequence[Piece], at: float) -> bool:
+    """Return whether a heading stands left of a gutter, with nothing beside it but text above and below there."""
+    if heading.right > at:
+        return False
+    beside = [p for p in pieces if p.left >= at]
+    level = any(p.top < heading.bottom + 2 and heading.top - 2 < p.bottom for p in beside)
+    above = any(p.bottom <= heading.top for p in beside)
+    below = any(p.top >= heading.bottom for p in beside)
+    return above and below and not level
 
 
-def _is_prose(pieces: Sequence[Piece]) -> bool:
-    return len(pieces) >= _LEAST_LINES and median(len(p[4]) for p in pieces) >= _PROSE
+def _columns(
+    pieces: Sequence[Piece], at: float, top: float, bottom: float, high: float
+) -> tuple[int, float] | None:
+    """Return how many lines stand on the shorter side of a gutter, and its width; None where one side is no column of prose."""
+    within = [p for p in pieces if top < p.middle < bottom]
+    left, right = ([p for p in within if (p.right <= at + 1) is side] for side in (True, False))
+    if not left or not right:
+        return None
+    width = min(p.left for p in right) - max(p.right for p in left)
+    if width < _LEAST_GUTTER * high:
+        return None
+    lines = [_prose_lines(side) for side in (left, right)]
+    return (min(lines), width) if all(lines) else None
 
 
-def _around_columns(pieces: list[Piece]) -> list[list[Piece]]:
-    """Return head, columns and foot of a page that has columns between lines that cross them.
+def _prose_lines(pieces: Sequence[Piece]) -> int:
+    """Return the number of lines, 0 where they are too few or too short for prose."""
+    rows = _rows(pieces)
+    lengths = [sum(len(p.text.strip()) for p in row) for row in rows]
+    if len(rows) < _LEAST_LINES or sum(lengths) < _PROSE * len(rows):
+        return 0
+    return 0 if _is_cells(rows) else len(rows)
 
-    The rows are taken together from the first on, as many as stand in columns: cutting each line apart would read across.
+
+def _is_cells(rows: Sequence[list[Piece]]) -> bool:
+    """Return whether lines are cells beside each other: their gaps stand below each other, and no cell is a line of prose.
+
+    Justified text has wide gaps, too, but each line elsewhere.
     """
-    rows = _cut(pieces, 1)
-    if len(rows) > _MOST_ROWS:
-        return []
-    for start in range(len(rows)):
-        for end in range(len(rows), start + _LEAST_LINES - 1, -1):
-            if end - start == len(rows):
+    places: Counter[int] = Counter()
+    for row in rows:
+        ordered = sorted(row, key=lambda p: p.left)
+        if len(row) > 1 and max(len(p.text) for p in row) < _PROSE:
+            places.update({round(piece.left / _LEVEL) for piece in ordered[1:]})
+    return bool(places) and 2 * max(places.values()) > len(rows)
+
+
+def _rows(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """Return the pieces of each line from above to below: those whose middles stand within each other's height."""
+    rows: list[list[Piece]] = []
+    for piece in sorted(pieces, key=lambda p: (p.middle, p.left)):
+        if rows:
+            last = max(rows[-1], key=lambda p: p.height)
+            if last.top <= piece.middle <= last.bottom and _overlap(last, piece) > 0.5:
+                rows[-1].append(piece)
                 continue
-            block = [piece for row in rows[start:end] for piece in row]
-            if _columns(block):
-                head = [piece for row in rows[:start] for piece in row]
-                foot = [piece for row in rows[end:] for piece in row]
-                return [part for part in (head, block, foot) if part]
-    return []
+        rows.append([piece])
+    return rows
 
 
-def _cut(pieces: list[Piece], axis: int, *, least: float | None = None) -> list[list[Piece]]:
-    """Return the groups between which nothing stands, along an axis: 0 across, 1 down; gaps from `least` on."""
-    parts: list[list[Piece]] = []
-    end = float("-inf")
-    for piece in sorted(pieces, key=lambda p: (p[axis], p[1 - axis])):
-        box = piece[:4]
-        # Boxes of neighbouring lines touch: what overlaps by less than a third of its height is another line.
-        gap = least if least is not None else -(piece[3] - piece[1]) / 3 if axis == 1 else 0.0
-        if box[axis] - end >= gap:
-            parts.append([])
-        parts[-1].append(piece)
-        end = max(end, box[axis + 2])
-    return parts
+def _overlap(one: Piece, other: Piece) -> float:
+    """Return how much of the lower of two pieces stands on the line of the other, 0 to 1."""
+    shared = min(one.bottom, other.bottom) - max(one.top, other.top)
+    return shared / max(0.1, min(one.bottom - one.top, other.bottom - other.top))
 
 
-def _without_edges(pages: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of all pages but those that stand at the same edge of other pages, numbers aside."""
-    marks = [{_mark(line) for line in (*page[:_EDGE], *page[-_EDGE:])} for page in pages]
-    counted = Counter(mark for found in marks for mark in found)
-    for page in pages:
-        for at, line in enumerate(page):
-            at_edge = at < _EDGE or at >= len(page) - _EDGE
-            again = counted[_mark(line)] > 1 and 2 * counted[_mark(line)] >= len(pages)
-            if not (at_edge and (again or _PAGE_NUMBER.fullmatch(line.strip()))):
-                yield line
+def _clusters(drawings: Sequence[Box]) -> list[list[Box]]:
+    """Return the drawings in groups that touch."""
+    groups: list[tuple[Box, list[Box]]] = []
+    for box in sorted(drawings, key=lambda b: (b.left, b.top)):
+        around, members = box, [box]
+        apart = []
+        for other, own in groups:
+            if _touch(around, other):
+                around, members = _hull([around, other]), members + own
+            else:
+                apart.append((other, own))
+        groups = [*apart, (around, members)]
+    return [members for _, members in groups]
+
+
+def _figure(group: Sequence[Box], pieces: Sequence[Piece]) -> Box | None:
+    """Return the box of a figure; None for what lies behind text: a shade, a frame."""
+    box = _hull(group)
+    text = [p for p in _inside(box, pieces) if len(p.text) >= _PROSE]
+    return box if len(text) < _LEAST_LINES else None
+
+
+def _with_tables(pieces: list[Piece], groups: Sequence[Sequence[Box]]) -> list[Piece]:
+    """Return pieces with each table that has ruled lines as one piece, its text in the order in which it is read."""
+    for group in groups:
+        box = _hull(group)
+        inside = _inside(box, pieces)
+        across = _rules(group, 0, inside)
+        if len(inside) < 2 or not across:
+            continue
+        down = _rules(group, 1, inside)
+        lines = []
+        for row in _parted(inside, 1, down):
+            cells = [[*_lines(cell, [])] for cell in _parted(row, 0, across)]
+            if all(len(cell) <= 1 for cell in cells):
+                lines.append(_CELLS.join(cell[0] for cell in cells if cell))
+            else:
+                lines += [line for cell in cells for line in cell]
+        known = {id(p) for p in inside}
+        text = "\n".join([*lines, ""])
+        pieces = [
+            *(p for p in pieces if id(p) not in known),
+            Piece(box.left, box.top, box.right, box.bottom, text),
+        ]
+    return pieces
+
+
+def _rules(group: Sequence[Box], axis: int, pieces: Sequence[Piece]) -> list[float]:
+    """Return the places of ruled lines with text on both sides: 0 lines that run down, 1 lines that run across."""
+    thin = [b for b in group if _length(b, axis) < _THIN and _length(b, 1 - axis) > _SHORT_RULE]
+    places: list[float] = []
+    for place in sorted(sum(b.along(axis)) / 2 for b in thin):
+        before = any(p.along(axis)[1] <= place + 2 for p in pieces)
+        behind = any(p.along(axis)[0] >= place - 2 for p in pieces)
+        if before and behind and (not places or place - places[-1] > _LEVEL):
+            places.append(place)
+    if axis == 0:  # a line that runs through words parts no cells
+        return [
+            x for x in places if not any(p.left < x - 2 and p.right > x + 2 for p in pieces)
+        ]
+    return places
+
+
+def _length(box: Box, axis: int) -> float:
+    start, end = box.along(axis)
+    return end - start
+
+
+def _parted(
+    pieces: Sequence[Piece], axis: int, places: Sequence[float]
+) -> Iterator[list[Piece]]:
+    """Yield the pieces between places."""
+    ends = [float("-inf"), *places, float("inf")]
+    for start, end in pairwise(ends):
+        part = [p for p in pieces if start < sum(p.along(axis)) / 2 <= end]
+        if part:
+            yield part
+
+
+def _inside(box: Box, pieces: Sequence[Piece]) -> list[Piece]:
+    return [
+        p
+        for p in pieces
+        if box.left - 2 <= p.left
+        and p.right <= box.right + 2
+        and box.top <= p.middle <= box.bottom
+    ]
+
+
+def _hull(boxes: Sequence[Box]) -> Box:
+    """Return the box around some boxes."""
+    return Box(
+        min(box.left for box in boxes),
+        min(box.top for box in boxes),
+        max(box.right for box in boxes),
+        max(box.bottom for box in boxes),
+    )
+
+
+def _touch(one: Box, other: Box) -> bool:
+    near = 6.0  # points
+    return (
+        one.left <= other.right + near
+        and other.left <= one.right + near
+        and one.top <= other.bottom + near
+        and other.top <= one.bottom + near
+    )
+
+
+def _without_notes(page: Page) -> tuple[list[Piece], list[list[Piece]]]:
+    """Return the text of a page and its footnotes: small print at the foot of a column that begins with a mark."""
+    pieces = list(page.pieces)
+    if len(pieces) < _LEAST_LINES:
+        return pieces, []
+    high, foot = _height(pieces), _FOOT * (page.height or max(p.bottom for p in pieces))
+    small = [p for p in pieces if p.height <= _SMALL * high and p.top > foot]
+    starts = [p for p in small if _NOTE.match(p.text) and _first_of_line(p, pieces)]
+    notes: list[list[Piece]] = []
+    gone: set[int] = set()
+    for start in sorted(starts, key=lambda p: (round(p.left / high), p.top)):
+        own = [
+            p
+            for p in small
+            if id(p) not in gone
+            and p.top >= start.top - 2
+            and start.left - high < p.left < _end(start, small) + high
+        ]
+        ends = max((p.bottom for p in own), default=start.bottom)
+        # Text of the usual height below it in its column: it was none.
+        if any(
+            p.top >= ends - 2
+            and p.left < start.right
+            and start.left < p.right
+            and p not in small
+            for p in pieces
+        ):
+            continue
+        gone |= {id(p) for p in own}
+        notes += [own] if own else []
+    return [p for p in pieces if id(p) not in gone], notes
+
+
+def _end(start: Piece, small: Sequence[Piece]) -> float:
+    """Return where the column of a note ends: its longest line."""
+    return max(
+        p.right
+        for p in small
+        if abs(p.left - start.left) < start.bottom - start.top or p is start
+    )
+
+
+def _first_of_line(piece: Piece, pieces: Sequence[Piece]) -> bool:
+    return not any(
+        p.right <= piece.left and piece.left - p.right < 12 and abs(p.middle - piece.middle) < 3
+        for p in pieces
+    )
+
+
+def _without_heads(pages: Sequence[Page]) -> Iterator[Page]:
+    """Yield pages without running heads, feet and page numbers."""
+    rows = [_rows(page.pieces) for page in pages]
+    places: Counter[tuple[str, int]] = Counter()
+    for page_rows in rows:
+        places.update({(_mark(row), round(row[0].top / _LEVEL)) for row in _edges(page_rows)})
+    heads = {
+        place
+        for place, n in places.items()
+        if max(n, places[place[0], place[1] - 1], places[place[0], place[1] + 1]) > 1
+        and 3 * n >= len(pages)
+    }
+    levels = {level for _, level in heads}
+    for page, page_rows in zip(pages, rows, strict=True):
+        gone = [row for row in _edges(page_rows) if _is_head(row, page_rows, heads, levels)]
+        kept = [p for row in page_rows if row not in gone for p in row]
+        yield Page(kept, page.drawings, page.height)
+
+
+def _edges(rows: Sequence[list[Piece]]) -> list[list[Piece]]:
+    return [*rows[:_EDGE], *rows[max(_EDGE, len(rows) - _EDGE) :]]
+
+
+def _is_head(
+    row: list[Piece],
+    rows: Sequence[list[Piece]],
+    heads: set[tuple[str, int]],
+    levels: set[int],
+) -> bool:
+    text = _text(row)
+    level = round(row[0].top / _LEVEL)
+    if (_mark(row), level) in heads or _PAGE_NUMBER.fullmatch(text):
+        return True
+    # A head of which there is one only, of a chapter say, at the height of those of other pages and apart from the text.
+    at = rows.index(row)
+    outermost = at in (0, len(rows) - 1)
+    alone = outermost and len(rows) > 1 and _gap(rows, at) > row[0].height
+    return alone and level in levels and len(text) <= 80
+
+
+def _gap(rows: Sequence[list[Piece]], at: int) -> float:
+    if at == 0:
+        return rows[1][0].top - rows[0][0].bottom
+    return rows[at][0].top - max(p.bottom for p in rows[at - 1])
 
 
 _PAGE_NUMBER = re.compile(
-    r"(?:page\s+|p\.\s*|seite\s+|página\s+)?\d{1,4}(?:\s*(?:of|/|von|de)\s*\d{1,4})?",
+    r"(?:page\s+|p\.\s*|seite\s+|página\s+|[-–]\s*)?(?:\d{1,4}|[ivxl]{1,6})(?:\s*(?:of|/|von|de|sur)\s*\d{1,4})?(?:\s*[-–])?",
     re.IGNORECASE,
 )
 
 
-def _mark(line: str) -> str:
-    return re.sub(r"\d+", "#", " ".join(line.casefold().split()))
+def _text(row: list[Piece]) -> str:
+    return " ".join(p.text.strip() for p in sorted(row, key=lambda piece: piece.left)).strip()
+
+
+def _mark(row: list[Piece]) -> str:
+    return re.sub(r"\d+", "#", " ".join(_text(row).casefold().split()))

@@ -1,14 +1,15 @@
 """The pages of a PDF, read in a process of its own: `python -m medassay.synthesis.pdf_pages FILE FOLDER >pages`.
 
 Files are hostile, and a reader written in C can hang, crash or eat all memory; a process can be ended, is bounded, and
-holds no secrets. One JSON line a page: size, and the pieces of its lines with their places; its picture is written to
-the folder. A first line holds what the file says of itself.
+holds no secrets. One JSON line a page: size, the pieces of its lines and the boxes of its drawings with their places; its picture is
+written to the folder. A first line holds what the file says of itself.
 """
 
 import json
 import resource
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ MEMORY, SECONDS = 4 * 2**30, 120
 MOST_PAGES = 200
 _PIXELS = 1600  # of a picture's longer side: small print stays legible for a model
 _MOST_CHARACTERS = 60_000  # of a page
+_MOST_DRAWINGS = 2_000  # of a page
 _WIDE_GAP = (
     1.1  # times the height of the text: a gap between columns or cells, not between words
 )
@@ -44,7 +46,8 @@ def main() -> None:
             folder / f"page-{number + 1:03}.png"
         )
         pieces = [*_pieces(page.get_textpage(), height)]
-        _say({"width": width, "height": height, "pieces": pieces})
+        drawings = [*_drawings(page, height)]
+        _say({"width": width, "height": height, "pieces": pieces, "drawings": drawings})
 
 
 def _say(value: Any) -> None:
@@ -87,6 +90,16 @@ def _pieces(text: Any, height: float) -> Iterator[Piece]:
             ]
     if said:
         yield (box[0], box[1], box[2], box[3], "".join(said))
+
+
+def _drawings(page: Any, height: float) -> Iterator[tuple[float, float, float, float]]:
+    """Yield the boxes of pictures and drawn lines, from above; at most some thousands."""
+    from pypdfium2 import raw
+
+    kinds = (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING)
+    for drawing in islice(page.get_objects(filter=kinds, max_depth=4), _MOST_DRAWINGS):
+        left, bottom, right, top = drawing.get_bounds()
+        yield (left, height - top, right, height - bottom)
 
 
 def _goes_on(box: list[float], here: list[float]) -> bool:

@@ -121,7 +121,7 @@ def read_source(path: Path, pictures: Path) -> Source:
 def _pdf(path: Path, pictures: Path) -> tuple[str, tuple[Path, ...], str]:
     from importlib.util import find_spec
 
-    from medassay.synthesis.page_order import reading_order
+    from medassay.synthesis.page_order import Box, Page, Piece, reading_order
 
     if find_spec("pypdfium2") is None or find_spec("PIL") is None:
         raise UnavailableError("reading PDF needs the extra: pip install 'medassay[pdf]'")
@@ -134,7 +134,14 @@ def _pdf(path: Path, pictures: Path) -> tuple[str, tuple[Path, ...], str]:
     head: dict[str, Any] = next(rows)
     if "problem" in head:
         raise InputError(f"{path}: not readable as PDF: {head['problem']}")
-    pages = [[tuple(piece) for piece in row["pieces"]] for row in rows]
+    pages = [
+        Page(
+            [Piece(*piece) for piece in row["pieces"]],
+            [Box(*box) for box in row["drawings"]],
+            row["height"],
+        )
+        for row in rows
+    ]
     if not pages or len(pages) < head["pages"]:
         raise InputError(
             f"{path}: {len(pages)} of {head['pages']} pages could be read; split or repair the document"

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.jsontext import parse_record
+from medassay.core.private import make_folder, open_file
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.storage.ledger import START, chained
 
@@ -242,8 +243,8 @@ def open_workshop(folder: Path) -> Iterator[Workshop]:
         raise InputError(
             f"{folder}: holds other files and no {JOURNAL}; expected a new folder or a workshop"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    file = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT, 0o644)
+    make_folder(folder)
+    file = open_file(folder / JOURNAL, os.O_RDWR)
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

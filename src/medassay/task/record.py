@@ -14,13 +14,13 @@ RECORD = Task(
     template="health_record",
     readers={"record": ("record", "record"), "report": ("record", "unreferenced")},
 )
-# Any reply is judged, also one without JSON: the graph itself says what a damaged form is worth.
+# Any whole reply is judged, also one without JSON: the graph itself says what a damaged form is worth.
 RECORD_GRAPH = Task(
     name="record_graph",
     metric="graph_score",
     split="test",
     template="health_record",
-    readers={"record": ("text", None)},
+    readers={"record": ("record_text", None)},
     judges={"record": "graph"},
     n_judges=1,
     graphs=("medical_extraction_quality", "record_correctness"),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from medassay.core.health_record import (
+    AS_PUBLISHED,
     FIELDS,
     LENGTH,
     MEDICATION,
@@ -62,6 +63,7 @@ class RecordScores:
         self._graphs = {g["name"]: tuple(g["roots"]) for g in manifest.get("graphs", [])}
         self._numbers = (
             *NUMBERS,
+            AS_PUBLISHED,
             *SECTIONS,
             *map(_field, FIELDS),
             *(
@@ -103,7 +105,7 @@ class RecordScores:
             for reference in self._references.get((domain, *row, mode), {}).values()
         ]
         record = {
-            **{name: found.get(name) for name in NUMBERS},
+            **{name: found.get(name) for name in (*NUMBERS, AS_PUBLISHED)},
             "sections": {name: found[name] for name in SECTIONS if name in found},
             "fields": {name: found[_field(name)] for name in FIELDS if _field(name) in found},
             "graphs": {
@@ -226,6 +228,7 @@ def _values(
     if "similarity" not in parts:
         return
     yield SIMILARITY, parts["similarity"]
+    yield AS_PUBLISHED, parts.get(AS_PUBLISHED)
     yield MEDICATION, parts["correct"] / parts["total"] if parts["total"] else None
     yield from parts["sections"].items()
     yield from ((_field(name), value) for name, value in parts["fields"].items())

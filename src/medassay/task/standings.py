@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from medassay.core.item import Item
+from medassay.core.leaderboard import unread_outweighs, unread_share
 from medassay.core.trial import OUTCOMES
 from medassay.errors import StatisticError
 from medassay.score.rubric import lowest_points
@@ -224,7 +225,8 @@ def _ranking(
     document = [_row(s, field, table, members, mode, task) for s in field.standings]
     document.sort(key=lambda row: _place(row, task))
     used = {standing.row: standing.used for standing in field.standings}
-    return document, _relations(field), used
+    unread = {(row["model"], row["setting"]): row["unread_rate"] for row in document}
+    return document, _relations(field, unread, task), used
 
 
 def _strata(
@@ -329,6 +331,7 @@ def _row(
         "simultaneous": None if ranges is None else list(ranges),
         "unparsed_rate": unparsed,
         "ambiguous_rate": counted["ambiguous"] / trials if trials else 0.0,
+        "unread_rate": unread_share(counted),
         "outcomes": {name: counted[name] for name in OUTCOMES},
         "harm": harm,
         "flags": flags,
@@ -410,7 +413,7 @@ def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
     return {**document, "domains": rows, "fields": fields}
 
 
-def _relations(field: Field) -> dict[str, Any]:
+def _relations(field: Field, unread: Mapping[Row, float], task: Task) -> dict[str, Any]:
     best = field.oracle
     return {
         "n_items": field.n_items,
@@ -419,7 +422,7 @@ def _relations(field: Field) -> dict[str, Any]:
         "not_common": field.not_common,
         "leader_changes_with_nulls": field.leader_changes_with_nulls,
         "c": field.c,
-        "pairs": [_pair(pair) for pair in field.pairs],
+        "pairs": [_pair(pair) | _unread(pair, unread, task) for pair in field.pairs],
         "oracle": None
         if best is None
         else {
@@ -435,6 +438,13 @@ def _relations(field: Field) -> dict[str, Any]:
             ],
         },
     }
+
+
+def _unread(pair: Pair, unread: Mapping[Row, float], task: Task) -> dict[str, Any]:
+    """Return the unread shares of both rows, and whether these differ by more than the scores."""
+    shares = [unread[pair.first], unread[pair.second]]
+    outweighs = unread_outweighs(shares[0], shares[1], pair.difference.value, task.scale.ends)
+    return {"unread": shares, "unread_outweighs": outweighs}
 
 
 def _pair(pair: Pair) -> dict[str, Any]:

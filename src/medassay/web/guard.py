@@ -70,6 +70,16 @@ class Guard:
         if not secure and not is_loopback((scope.get("client") or ("", 0))[0]):
             says = "Plain HTTP is served on this machine only: use HTTPS.\n"
             return PlainTextResponse(says, 403)
+        # Another name for this machine is another site's, whose pages would then be of one origin with ours.
+        if (
+            not self._origin
+            and not secure
+            and not is_loopback(_host_of(headers.get(b"host", "")))
+        ):
+            says = (
+                "Open it as localhost, or start it with the address that people use: --url.\n"
+            )
+            return PlainTextResponse(says, 403)
         length = headers.get(b"content-length", "0")
         if not length.isdigit() or int(length) > MOST_BYTES:
             return PlainTextResponse("The request is too long.\n", 413)
@@ -111,6 +121,14 @@ def _origin_of(address: str) -> str:
     except ValueError:
         return ""
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+
+
+def _host_of(given: str) -> str:
+    """Return the host of a Host header, without its port; "" for what is none."""
+    try:
+        return urlsplit(f"//{given}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def is_loopback(host: str) -> bool:

@@ -1,8 +1,11 @@
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,53 +21,89 @@ def _free_port():
         return one.getsockname()[1]
 
 
-@pytest.fixture(scope="session")
-def postgres():
-    """Start a real PostgreSQL of its own; returns a function that makes a new database and gives its address."""
-    places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
-    found = next((str(p) for p in places if (p / "initdb").exists()), None)
-    found = found or (
-        str(Path(shutil.which("initdb")).parent) if shutil.which("initdb") else None
-    )
-    if found is None:
-        absent("no PostgreSQL: install Debian's postgresql")
-    folder = Path(tempfile.mkdtemp(prefix="medassay-pg-"))
-    port = _free_port()
-    # PostgreSQL refuses root: there the account that Debian's package makes runs it.
-    asroot = os.getuid() == 0
-    if asroot:
-        shutil.chown(folder, "postgres", "postgres")
+def _runs(number):
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
 
-    def run(*command):
-        words = ["runuser", "-u", "postgres", "--", *command] if asroot else command
+
+class Postgres:
+    """A real PostgreSQL in a folder of its own."""
+
+    def __init__(self):
+        places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
+        found = next((str(p) for p in places if (p / "initdb").exists()), None)
+        found = found or (
+            str(Path(shutil.which("initdb")).parent) if shutil.which("initdb") else None
+        )
+        if found is None:
+            absent("no PostgreSQL: install Debian's postgresql")
+        self.programs = found
+        self.folder = Path(tempfile.mkdtemp(prefix="medassay-pg-"))
+        self.port = _free_port()
+        self.made = 0
+        # PostgreSQL refuses root: there the account that Debian's package makes runs it.
+        self.as_root = os.getuid() == 0
+        if self.as_root:
+            shutil.chown(self.folder, "postgres", "postgres")
+        data = ("-D", f"{self.folder}/data")
+        self.run("initdb", *data, "-U", "medassay", "-A", "trust", "-E", "UTF8", "--no-sync")
+        self.start()
+
+    def run(self, program, *options):
+        command = [f"{self.programs}/{program}", *options]
+        words = ["runuser", "-u", "postgres", "--", *command] if self.as_root else command
         subprocess.run(words, check=True, cwd="/", stdout=subprocess.DEVNULL)
 
-    data = str(folder / "data")
-    run(
-        f"{found}/initdb",
-        "-D",
-        data,
-        "-U",
-        "medassay",
-        "-A",
-        "trust",
-        "-E",
-        "UTF8",
-        "--no-sync",
-    )
-    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c max_connections=200"
-    run(f"{found}/pg_ctl", "-D", data, "-o", options, "-l", f"{folder}/log", "-w", "start")
-    made = []
+    def control(self, *options):
+        self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", *options)
 
-    def database():
-        name = f"review{len(made)}"
-        made.append(name)
-        run(f"{found}/createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "medassay", name)
-        return f"postgresql://medassay@127.0.0.1:{port}/{name}"
+    def start(self):
+        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c max_connections=200"
+        self.control("-o", options, "-l", f"{self.folder}/log", "start")
 
-    yield database
-    run(f"{found}/pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
-    shutil.rmtree(folder, ignore_errors=True)
+    def kill(self):
+        """End the whole server by kill -9, as a machine that loses its power does."""
+        first = (self.folder / "data" / "postmaster.pid").read_text().split()[0]
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        for number in (first, *children):
+            with suppress(ProcessLookupError):
+                os.kill(int(number), signal.SIGKILL)
+        # What they share is free only once all are gone.
+        while any(_runs(number) for number in (first, *children)):
+            time.sleep(0.05)
+        # Where nobody collects the dead, their numbers still look taken; after a loss of power they would not.
+        (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
+        (self.folder / f".s.PGSQL.{self.port}.lock").unlink(missing_ok=True)
+
+    def database(self):
+        """Make a new database and return its address."""
+        name = f"review{self.made}"
+        self.made += 1
+        self.run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "medassay", name)
+        return f"postgresql://medassay@127.0.0.1:{self.port}/{name}"
+
+    def end(self):
+        self.control("-m", "immediate", "stop")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """Start a PostgreSQL for all tests; returns a function that makes a new database and gives its address."""
+    server = Postgres()
+    yield server.database
+    server.end()
+
+
+@pytest.fixture
+def own_postgres():
+    """Start a PostgreSQL for one test, which may kill it."""
+    server = Postgres()
+    yield server
+    server.end()
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

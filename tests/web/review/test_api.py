@@ -111,7 +111,7 @@ def test_a_script_drafts_and_submits(desk):
     assert {one["done"] for one in coco.get(f"/api/s/{study}/progress").json} == {0, 1}
     assert coco.get(f"/api/s/{study}/agreement").json[0]["alpha"] is None
     coco.get(f"/s/{study}/close")
-    coco.post(f"/s/{study}/close")
+    coco.post(f"/s/{study}/close", confirm=study)
     assert coco.get(f"/api/s/{study}/export").json["frozen"]["study"]["name"] == study
     assert (
         ada.ask(

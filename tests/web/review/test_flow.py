@@ -197,9 +197,9 @@ def test_a_disabled_account_is_out_at_once(desk):
     gone, root = desk.client("gone"), desk.client("root")
     assert gone.get(f"/s/{study}/").status == 200
     root.get("/admin/users")
-    root.post("/admin/users", do="disable", email="gone@example.org")
+    root.post("/admin/users", do="disable", confirm="yes", email="gone@example.org")
     assert gone.get(f"/s/{study}/").status == 303
-    last = root.post("/admin/users", do="disable", email="root@example.org")
+    last = root.post("/admin/users", do="disable", confirm="yes", email="root@example.org")
     assert last.status == 422
     assert "last admin" in last.text
 
@@ -723,8 +723,8 @@ def test_closing_freezes_and_the_hash_of_the_export_is_in_the_trail(desk):
     page = ada.get(f"/s/{study}/i/2")
     assert coco.get(f"/s/{study}/export.json").status == 403
     coco.get(f"/s/{study}/close")
-    assert coco.post(f"/s/{study}/close").status == 303
-    assert coco.post(f"/s/{study}/close").status == 409
+    assert coco.post(f"/s/{study}/close", confirm=study).status == 303
+    assert coco.post(f"/s/{study}/close", confirm=study).status == 409
     late = ada.post(
         f"/s/{study}/i/2", version=page.version, do="submit", **GOOD, comment="too late"
     )
@@ -785,7 +785,7 @@ def test_a_changed_review_is_noticed_at_the_export(desk):
     review(desk.client("ada"), study, 1, **GOOD)
     coco = desk.client("coco")
     coco.get(f"/s/{study}/close")
-    coco.post(f"/s/{study}/close")
+    coco.post(f"/s/{study}/close", confirm=study)
     with desk.database.write() as db:
         one = db.scalar(select(Review).join(Assignment).where(Assignment.study_id == study))
         one.content = {**one.content, "comment": "put in later"}
@@ -798,7 +798,7 @@ def test_an_account_that_changes_later_does_not_change_what_was_frozen(desk):
     study = desk.study(n=1, people={"ada": "reviewer", "coco": "coordinator"})
     coco = desk.client("coco")
     coco.get(f"/s/{study}/close")
-    coco.post(f"/s/{study}/close")
+    coco.post(f"/s/{study}/close", confirm=study)
     with desk.database.write() as db:
         db.execute(update(Account).where(Account.email == "ada@example.org").values(years=44))
     assert coco.get(f"/s/{study}/export.json").status == 200
@@ -1241,3 +1241,32 @@ def test_letters_are_drawn_anew_for_every_item_so_that_nobody_learns_who_is_a(de
         text = judy.get(f"/s/{study}/adjudicate/{number}").text
         firsts.add(re.search(r'data-review="A".*?said by (\w+)', text, re.DOTALL)[1])
     assert len(firsts) > 1  # all twelve the same by chance: once in 200,000 draws
+
+
+def test_closing_and_taking_ask_once_more(desk):
+    study = desk.study(n=1)
+    coco, root = desk.client("coco"), desk.client("root")
+    page = coco.get(f"/s/{study}/close")
+    assert "Type the name of the study" in page.text
+    for wrong in ({}, {"confirm": ""}, {"confirm": "yes"}, {"confirm": f"{study}x"}):
+        reply = coco.post(f"/s/{study}/close", **wrong)
+        assert reply.status == 422
+        assert "nothing was closed" in reply.text
+    with desk.database.read() as db:
+        assert db.get_one(Study, study).closed_at is None
+    assert coco.post(f"/s/{study}/close", confirm=study).status == 303
+    taken = {"email": "ada@example.org", "study": study, "role": "reviewer"}
+    root.get("/admin/users")
+    for do, said in (("revoke", "no longer be reviewer"), ("disable", "signed out at once")):
+        reply = root.post("/admin/users", do=do, **taken)
+        assert said in reply.text
+        assert 'name="confirm" value="yes"' in reply.text
+    with desk.database.read() as db:
+        account = accounts.account_of(db, "ada@example.org")
+        assert not account.disabled
+    assert (
+        "The role was taken."
+        in root.post("/admin/users", do="revoke", confirm="yes", **taken).text
+    )
+    said = root.post("/admin/users", do="disable", confirm="yes", **taken).text
+    assert "The account is disabled" in said

@@ -76,6 +76,12 @@ def saved(page, state="saved"):
     page.wait_for_selector(f'[role=status][data-save="{state}"]:not(:empty)')
 
 
+def choose(page, name, value):
+    """Score one aspect by its label: Playwright waits until that stands still, where a forced click may miss."""
+    page.click(f'label:has(input[name="{name}"][value="{value}"])')
+    assert page.is_checked(f'input[name="{name}"][value="{value}"]')
+
+
 def test_an_item_is_completed_with_keys_only(desk, visit):
     study = desk.study(n=2)
     page = visit()
@@ -95,10 +101,7 @@ def test_an_item_is_completed_with_keys_only(desk, visit):
         page.keyboard.press(key)
     assert page.inner_text(".total") == "Total 5 of 15 · flagged: below 9"
     page.keyboard.press("Control+Enter")
-    page.wait_for_selector(".problems")
-    assert page.evaluate(
-        "document.activeElement.classList.contains('problems')"
-    )  # the summary takes focus
+    page.wait_for_selector(".problems:focus")  # the summary takes focus
     assert "A score is below 3: say what is wrong." in page.inner_text(".problems")
     page.keyboard.press("c")
     page.keyboard.type("212 jk: the key is wrong")  # in a text field no key scores
@@ -216,7 +219,7 @@ def test_drafts_are_saved_by_themselves_and_come_back(desk, visit):
     saved(page, "failed")
     assert "Changed elsewhere" in page.inner_text("[data-save]")
     for key in GOOD:
-        page.check(f'input[name="{key}"][value="5"]', force=True)
+        choose(page, key, 5)
     page.click("button.main")
     page.wait_for_selector(".theirs")
     assert "from the other tab" in page.inner_text(".theirs")
@@ -259,7 +262,7 @@ def test_a_wrong_token_is_refused_with_the_text_in_its_place(desk, visit):
     page = visit("ada")
     page.goto(f"{desk.url}/s/{study}/i/1")
     for key in GOOD:
-        page.check(f'input[name="{key}"][value="4"]', force=True)
+        choose(page, key, 4)
     page.fill("#comment", "precious")
     page.evaluate("document.querySelector('[data-form] [name=csrf]').value = 'no'")
     page.click("button.main")
@@ -293,7 +296,7 @@ def test_without_scripts_a_study_is_reviewed_to_its_end(desk, visit):
     page.click("text=Continue")
     for number in (1, 2):
         for name, value in (("question", 2), ("answer", 1), ("path", 2)):
-            page.check(f'input[name="{name}"][value="{value}"]', force=True)
+            choose(page, name, value)
         page.fill("#comment", "wrong")
         page.select_option("#option", "B")
         page.click('button[value="submit"]')
@@ -308,7 +311,7 @@ def test_without_scripts_a_study_is_reviewed_to_its_end(desk, visit):
     page.click(".problems a >> nth=0")
     assert page.url.endswith("#question")
     for name in GOOD:
-        page.check(f'input[name="{name}"][value="0"]', force=True)
+        choose(page, name, 0)
         page.fill(f"#why-{name}", "not my field")
     page.click('button[value="submit"]')
     assert page.inner_text("h1") == "Thank you"
@@ -402,7 +405,7 @@ def test_hostile_text_runs_nowhere(desk, visit):
     assert "U+202E" in ada.inner_text(".content")
     ada.fill("#comment", evil)
     for name in GOOD:
-        ada.check(f'input[name="{name}"][value="3"]', force=True)
+        choose(ada, name, 3)
     ada.click("button.main")
     ada.wait_for_url("**/done")
     for who, path in (("judy", "adjudicate/1"), ("aud", "items/1")):
@@ -434,7 +437,7 @@ def test_a_bank_page_is_rewritten_on_the_page_of_an_adjudicator(desk, visit, rev
     page = visit("judy")
     page.goto(f"{desk.url}/s/{reviewed}/adjudicate/")
     page.click('main a[href$="adjudicate/1"]')
-    page.check('input[value="rewrite"]', force=True)
+    page.click('label:has(input[value="rewrite"])')
     page.click("summary >> text=Rewrite")
     page.fill("#question", "A better question?")
     page.fill("#reason", "It was unclear.")
@@ -454,7 +457,7 @@ def test_another_ones_review_is_out_of_reach_by_page_address_and_export(desk, vi
     for number in (1, 2):
         ada.goto(f"{desk.url}/s/{study}/i/{number}")
         for name in GOOD:
-            ada.check(f'input[name="{name}"][value="3"]', force=True)
+            choose(ada, name, 3)
         ada.fill("#comment", "only mine to read")
         ada.click("button.main")
     ada.wait_for_url("**/done")
@@ -522,11 +525,11 @@ def test_a_revision_keeps_the_earlier_version_and_closing_freezes_both(desk, vis
     ada, coco = visit("ada"), visit("coco")
     ada.goto(f"{desk.url}/s/{study}/i/1")
     for name in GOOD:
-        ada.check(f'input[name="{name}"][value="5"]', force=True)
+        choose(ada, name, 5)
     ada.click("button.main")
     ada.wait_for_url("**/done")
     ada.goto(f"{desk.url}/s/{study}/i/1")
-    ada.check('input[name="answer"][value="4"]', force=True)
+    choose(ada, "answer", 4)
     ada.click("button.main")
     assert "Say why you change your review." in ada.inner_text(".problems")
     ada.fill("#reason", "I looked it up")
@@ -538,6 +541,7 @@ def test_a_revision_keeps_the_earlier_version_and_closing_freezes_both(desk, vis
     assert "I looked it up" in ada.inner_text(".history")
     coco.goto(f"{desk.url}/s/{study}/progress")
     coco.click("text=Close the study")
+    coco.fill("#confirm", study)
     coco.click("text=Close for good")
     shown = coco.inner_text(".notice code")
     with coco.expect_download() as download:

@@ -93,6 +93,7 @@ ONLY_FOR_US = (
     "the server cannot store anything now",
     "HTTP",
     "served on this machine",
+    "Open it as localhost",
     "nobody administers",
     "on the server; nothing of yours",
 )

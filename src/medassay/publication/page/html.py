@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from medassay.core.leaderboard import honest_ends, rank_text, units
+from medassay.core.leaderboard import honest_ends, rank_text, units, unread_share
 from medassay.publication.board import Board
 
 # Controls and format marks, among them all that turn the direction of text.
@@ -102,6 +102,7 @@ def environment() -> jinja2.Environment:
         signed=signed,
         units=units,
         honest=honest_ends,
+        unread=unread_share,
     )
     made.globals.update(rank_text=rank_text)
     return made

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -12,6 +12,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.orm import Session
 
+from medassay.core.private import close_to_others
+from medassay.core.secret import secrets
 from medassay.errors import InputError, UnavailableError
 
 DEFAULT = "review.sqlite"
@@ -87,9 +89,12 @@ def _engine(address: str) -> Engine:
         path = Path(address)
         if not path.absolute().parent.is_dir():
             raise InputError(f"database {path}: its folder does not exist; make it first")
+        with suppress(OSError):  # SQLite tells what is wrong with it
+            close_to_others(path)
         return _sqlite(path)
     try:
         url = make_url(address)
+        secrets.learn([url.password or ""])
         if url.get_backend_name() != "postgresql":
             raise InputError(
                 f"database: {url.get_backend_name()} is not known; expected postgresql://… or a path"

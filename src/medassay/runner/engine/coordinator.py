@@ -262,7 +262,7 @@ class Coordinator:
             cap=self._till.cap(hand.name, need, len(self._states)),
             spent=self._till.is_spent(need),
             shares=self._limits.shares(hand.name, working),
-            dead=dict(self._asker.tally.dead),
+            given_up=dict(self._asker.tally.given_up),
             lost=tuple(self._gone),
         )
 
@@ -317,6 +317,8 @@ class Coordinator:
             state.did[model] += times
         self._cpu[hand.name] = report.cpu
         self._limits.hear(report.heard)
+        for model, row in report.rows.items():
+            self._asker.hear(model, row)
         self._asker.tally.add(report.tally)
 
     def _is_over(self) -> bool:

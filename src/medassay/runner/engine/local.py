@@ -2,16 +2,19 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from medassay.core.model import ModelSpec
-from medassay.runner.asking import until_sure
+from medassay.runner.asking import Asker, until_sure
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.stage import Pass, R, Stage, T
 from medassay.storage.journal import Journal, Writing
 
 _SYNC_EVERY = 1.0  # seconds
+_LOOK_EVERY = 0.1  # seconds
 
 
 class Local:
@@ -22,6 +25,7 @@ class Local:
     def work(self, todo: Pass) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
         todo.asker.sure = lambda: until_sure(todo.in_doubt, lambda: todo.stop.soon)
+        todo.asker.stopping = lambda: todo.stop.soon
         run_async(lambda: todo.asker.during(_work(todo)), todo.stop.ask)
 
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
@@ -32,7 +36,7 @@ class Local:
 async def _work(todo: Pass) -> None:
     stage, journal = todo.stage, todo.journal
     try:
-        async with asking(journal) as group:
+        async with asking(todo.asker, journal) as group:
             for name, spec in stage.specs.items():
                 waiting = waiting_units(stage, journal, name)
                 for _ in range(spec.concurrency):
@@ -60,19 +64,52 @@ def waiting_units(stage: Stage, journal: Journal, model: str) -> Iterator[int]:
             yield unit
 
 
+class Group:
+    """Tasks that ask; once a stop is asked for, each ends with its request, at the latest when the time of grace is over."""
+
+    def __init__(self, asker: Asker, group: asyncio.TaskGroup) -> None:
+        self._asker, self._group = asker, group
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def create_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin a task."""
+        self._tasks.append(self._group.create_task(work))
+
+    async def end_on_stop(self) -> None:
+        """Wait for a stop, then for the requests under way; then end whoever still waits for a turn, a pause or a reply."""
+        while not self._asker.stopping():
+            await asyncio.sleep(_LOOK_EVERY)
+        await out_of_grace(self._asker)
+        for task in self._tasks:
+            task.cancel()
+
+
+async def out_of_grace(asker: Asker) -> None:
+    """Return once no request is under way, or the time of grace is over; replies that came in are kept by then."""
+    end = time.monotonic() + asker.grace
+    while asker.under_way and time.monotonic() < end:
+        await asyncio.sleep(_LOOK_EVERY)
+    await asyncio.sleep(_LOOK_EVERY)  # whoever has the last replies writes them down
+
+
 @asynccontextmanager
-async def asking(*journals: Writing) -> AsyncIterator[asyncio.TaskGroup]:
-    """Yield a group for the askers of a stage; journals reach the disk every second and at the end."""
+async def asking(asker: Asker, *journals: Writing) -> AsyncIterator[Group]:
+    """Yield a group for the tasks of a stage; journals reach the disk every second and at the end."""
     syncing = asyncio.create_task(_sync(journals))
     gc.freeze()  # what is loaded by now stays; the collector need not look at it again
+    ending: asyncio.Task[None] | None = None
     try:
-        async with asyncio.TaskGroup() as group:
+        async with asyncio.TaskGroup() as tasks:
+            group = Group(asker, tasks)
+            ending = asyncio.create_task(group.end_on_stop())
             yield group
     except BaseExceptionGroup as many:  # every asker meets the same full disk
         raise many.exceptions[0] from None
     finally:
         gc.unfreeze()
         syncing.cancel()
+        if ending is not None:
+            ending.cancel()
         for journal in journals:
             journal.sync()
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from medassay.runner.asking import Tally
+from medassay.runner.breaker import Row
 from medassay.runner.budget import Amount
 from medassay.runner.gate import Heard, Share
 from medassay.storage.journal import Noted
@@ -25,7 +26,7 @@ class Orders:
     """What a worker shall do until the next beat.
 
     `cap` is what it may book in all since it began, None where nothing is bounded; `spent` says that no more will come.
-    `shares` are its parts of what endpoints bear, by endpoint; `dead` are models that cannot answer, with the reason; `lost`
+    `shares` are its parts of what endpoints bear, by endpoint; `given_up` are models that are asked no more, with the reason; `lost`
     are all workers that were given up: what was said to them is learnt before their work is taken over.
     """
 
@@ -34,7 +35,7 @@ class Orders:
     cap: Amount | None = None
     spent: bool = False
     shares: Mapping[str, Share] = field(default_factory=dict)
-    dead: Mapping[str, str] = field(default_factory=dict)
+    given_up: Mapping[str, str] = field(default_factory=dict)
     lost: tuple[str, ...] = ()
 
 
@@ -44,7 +45,7 @@ class Report:
 
     `noted` are the records that are safe where the run is kept; `finished` the shards of which every unit was done or
     failed; `left` the units of each model that are not begun; `busy` the units under way. `booked` is counted from its
-    beginning, `need` is a call that waits for more. `cpu` are its seconds of processor time, from its beginning.
+    beginning, `need` is a call that waits for more. `rows` say of each model how its requests ended. `cpu` are its seconds of processor time, from its beginning.
     """
 
     noted: tuple[Noted, ...]
@@ -56,5 +57,6 @@ class Report:
     booked: Amount
     need: Amount | None
     heard: Mapping[str, Heard]
+    rows: Mapping[str, Row]
     cpu: float
     broken: Exception | None = None

@@ -30,6 +30,7 @@ from typing import Any
 
 from medassay.core.model import ModelSpec
 from medassay.core.plan import EngineRules
+from medassay.core.secret import secrets as known
 from medassay.errors import IncompleteError, InputError, UnavailableError
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.coordinator import Coordinator, Hand, LostError
@@ -142,6 +143,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
         raise UnavailableError(
             "engine 'ray' needs the extra [ray]: pip install 'medassay[ray]'; --engine local needs nothing"
         ) from None
+    known.learn([os.environ.get("RAY_AUTH_TOKEN", "")])
     if ray.is_initialized():
         return ray
     _knock(address)
@@ -162,7 +164,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
         TimeoutError,
         ray.exceptions.RayError,
     ) as error:
-        reason = " ".join(str(error).split())[:300]
+        reason = known.told(str(error), 300)
         what = (
             f"no cluster answers at RAY_ADDRESS {address} (is RAY_AUTH_TOKEN that of the cluster?)"
             if address
@@ -302,7 +304,7 @@ class RayHand:
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None  # what the worker raised itself
         except self._ray.exceptions.RayError as error:
-            told = " ".join(str(error).split())[:200]
+            told = known.told(str(error), 200)
             raise LostError(f"{self.name}: {type(error).__name__}: {told}") from None
 
     def end(self) -> None:

@@ -12,11 +12,14 @@ from typing import Any
 
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
+from medassay.core.private import access, make_folder
 from medassay.core.trial import Prompt
 from medassay.errors import InputError, MedassayError
 from medassay.runner.asking import Asker, Tally, until_sure
+from medassay.runner.breaker import Relay
 from medassay.runner.budget import Amount, Purse, most_of
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
+from medassay.runner.engine.local import out_of_grace
 from medassay.runner.engine.orders import Orders, Report, Shard
 from medassay.runner.engine.stage import Pass, Portable, Stage
 from medassay.runner.providing import make_chats
@@ -44,6 +47,8 @@ class Job:
     address: str
     seed: int
     fresh: bool
+    grace: float
+    shared: bool
     host: str
 
     @classmethod
@@ -61,6 +66,8 @@ class Job:
             address="" if mirror is None else mirror.address,
             seed=todo.asker.seed,
             fresh=todo.asker.fresh,
+            grace=todo.asker.grace,
+            shared=access.shared,
             host=this_host(),
         )
 
@@ -249,11 +256,12 @@ class Worker:
         """Open everything; from here on the worker holds a lease."""
         job = self._job
         chats = make_chats(self._specs, secrets, job.portable.majority)
+        access.shared = job.shared
         self._run, responses = await asyncio.to_thread(self._arrive)
         self._lease = Lease(self._run, self._name)
         await asyncio.to_thread(self._lease.renew)
         self._keeping = self._spawn(self._lease.keep())
-        (self._run / job.journal).mkdir(exist_ok=True)
+        make_folder(self._run / job.journal)
         self._pages = Pages(self._run / job.journal, self._name)
         beside = self._mirror is not None or job.host == this_host()
         index = None if beside else index_of(responses)
@@ -262,6 +270,7 @@ class Worker:
         )
         self._spawn(self._sync())
         self._purse = Allotment()
+        self._relays = {name: Relay() for name in self._specs}
         self._asker = Asker(
             self._specs,
             chats,
@@ -271,6 +280,9 @@ class Worker:
             fresh=job.fresh,
             purse=self._purse,
         )
+        self._asker.breakers.update(self._relays)
+        self._asker.grace = job.grace
+        self._asker.stopping = lambda: self._stop
         self._asker.sure = lambda: until_sure(self._in_doubt, lambda: self._stop)
         self._chats = chats
         self._stage: Stage = job.portable.open(
@@ -315,7 +327,7 @@ class Worker:
         """Take orders, and report when something is worth it, at the latest after `BEAT` seconds."""
         self._heard_at = time.monotonic()
         self._purse.allow(orders.cap, spent=orders.spent)
-        self._asker.tally.dead.update(orders.dead)
+        self._asker.tally.given_up.update(orders.given_up)
         for endpoint, share in orders.shares.items():
             self._asker.gate(endpoint).steer(share)
         for name in orders.lost:
@@ -412,7 +424,7 @@ class Worker:
             self._safe = self._mirror.carried(self._pages.path)
 
     def _report(self) -> Report:
-        tally, self._asker.tally = self._asker.tally, Tally(dead=self._asker.tally.dead)
+        tally, self._asker.tally = self._asker.tally, Tally(given_up=self._asker.tally.given_up)
         self._asker.tally.over_budget = tally.over_budget
         return Report(
             noted=self._pages.new(self._safe),
@@ -424,6 +436,7 @@ class Worker:
             booked=self._purse.booked,
             need=self._purse.need,
             heard={name: gate.heard() for name, gate in self._asker.gates.items()},
+            rows={name: relay.new() for name, relay in self._relays.items()},
             cpu=time.process_time(),
             broken=self._broken,
         )
@@ -438,8 +451,8 @@ class Worker:
         """Finish what is under way, bring everything to the disk, free everything, and report once more."""
         self._leaving = True
         self._halt()
-        while self._busy:
-            await asyncio.sleep(0.01)
+        if self._busy:
+            await out_of_grace(self._asker)
         await _cancelled(self._tasks - {self._keeping})
         try:
             await self._stage.close()

@@ -19,9 +19,9 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from medassay.core.address import is_public
 from medassay.core.lookup import LONGEST_RESULT
 from medassay.errors import GateError, ToolError, UnavailableError
-from medassay.solver.tools.address import is_public
 
 MOST_BYTES = 4 * 2**20  # of a page, unpacked; what follows is not read
 TIMEOUT = 20.0  # seconds, redirects and extraction included

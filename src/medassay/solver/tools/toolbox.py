@@ -9,6 +9,7 @@ from typing import Any, Literal
 from medassay.core.canonical import canonical, short_hash
 from medassay.core.jsontext import storable
 from medassay.core.lookup import LONGEST_RESULT, Tool, ToolRules
+from medassay.core.secret import secrets as known
 from medassay.core.trial import ToolCall
 from medassay.errors import (
     InputError,
@@ -64,6 +65,7 @@ class Toolbox:
             for name in (rules.search_key_env, rules.pubmed_key_env)
             if name
         }
+        known.learn(self._keys.values())
         # What a stored result depends on besides the call: no key, and nothing of limits.
         self.id = short_hash(
             {

@@ -8,6 +8,8 @@ from medassay.review.store import accounts, links
 from medassay.review.store.schema import ROLES, Account
 from medassay.web.visit import Here, Visit
 
+_ASKED_TWICE = ("revoke", "disable")  # what takes something from somebody
+
 
 def users_page(visit: Here) -> Response:
     """List the accounts with their roles."""
@@ -26,6 +28,14 @@ def act(visit: Here) -> Response:
     """Invite, give and take roles, disable and enable, send a link for a new password."""
     posted, who = visit.posted, visit.who.name
     do, email = posted.get("do", ""), posted.get("email", "")
+    if do in _ASKED_TWICE and posted.get("confirm") != "yes":
+        return visit.page(
+            "take.html",
+            do=do,
+            email=email,
+            role=posted.get("role", ""),
+            of=posted.get("study", ""),
+        )
     study, role = posted.get("study", "") or None, posted.get("role", "")
     link = says = ""
     try:

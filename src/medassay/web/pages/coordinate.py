@@ -165,15 +165,23 @@ def bring_in(visit: Here) -> Response:
 
 def close_page(visit: Here) -> Response:
     """Ask before a study is closed."""
+    return _closing(visit)
+
+
+def _closing(visit: Visit, status: int = 200) -> Response:
     with visit.database.read() as db:
         rows = reading.progress_of(db, visit.study.id)
         counts = reading.ticket_counts(db, visit.study)
     left = sum(one.total - one.done for one in rows)
-    return visit.page("close.html", left=left, waiting=counts.get("open", 0))
+    return visit.page(
+        "close.html", status, left=left, waiting=counts.get("open", 0), wrong=status != 200
+    )
 
 
 def close_study(visit: Here) -> Response:
-    """Close a study for good."""
+    """Close a study for good, once its name was typed."""
+    if visit.posted.get("confirm", "").strip() != visit.study.id:
+        return _closing(visit, 422)
     with visit.database.write() as db:
         frozen.close(db, db.get_one(Study, visit.study.id), who=visit.who.name)
     return visit.to(f"/s/{visit.study.id}/progress")

@@ -1,7 +1,7 @@
-"""Which addresses a page may be fetched from: those of the public internet, and no other.
+"""Which IP addresses are of the public internet, and which are of this place: loopback and private networks.
 
-The list is explicit: what a Python calls global changes with its version. Addresses that carry another one (IPv4-mapped, 6to4,
-Teredo, NAT64) are refused whole.
+The lists are explicit: what a Python calls global or private changes with its version. Most addresses are neither: link-local ones,
+behind which clouds keep their metadata, and those that carry another address (6to4, Teredo, NAT64).
 
 Source: IANA's registries of special-purpose addresses (RFC 6890 and its updates), 2026.
 """
@@ -50,6 +50,38 @@ _FORBIDDEN = tuple(
         ),
     )
 )
+
+_OWN = tuple(
+    map(
+        ip_network,
+        (
+            "0.0.0.0/32",  # connecting to it reaches this machine
+            "10.0.0.0/8",
+            "127.0.0.0/8",
+            "172.16.0.0/12",
+            "192.168.0.0/16",
+            "::/127",  # unspecified and loopback
+            "fc00::/7",
+        ),
+    )
+)
+
+
+def is_own(address: str) -> bool:
+    """Return whether an IP address is loopback or of a private network; False for what is no address.
+
+    Examples
+    --------
+    >>> is_own("127.0.0.1"), is_own("::ffff:10.1.2.3"), is_own("169.254.169.254"), is_own("9.9.9.9")
+    (True, True, False, False)
+    """
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
+    return any(found in network for network in _OWN)
 
 
 def is_public(address: str) -> bool:

@@ -1,0 +1,192 @@
+"""How an endpoint is reached, by every provider, embedder and judge: directly, at the host that its entry names, and nowhere else.
+
+A key and the questions go along with each request. So no redirect is followed, no proxy of the environment is used, and an entry
+that says that it is local is asked only at a loopback or private address, or at a host that `trusted_hosts` of the models file
+names. The address is looked at where the connection is made: a name that changes its address between two looks gains nothing.
+"""
+
+import os
+import socket
+import ssl
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from medassay.core.address import is_own
+from medassay.core.model import ModelSpec
+from medassay.core.secret import secrets
+from medassay.errors import Permanent
+
+if TYPE_CHECKING:
+    import httpx2
+
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_CONNECT = 30.0  # seconds
+_LONGEST_ADDRESS = 200  # characters of an address that an endpoint names
+_DEEPEST = 20  # errors behind one another
+E = TypeVar("E", bound=BaseException)
+
+
+class ElsewhereError(OSError):
+    """Say that a host of a local entry is at an address elsewhere; nothing was sent there."""
+
+
+def proxies_set() -> list[str]:
+    """Return the variables of the environment that name a proxy, which no endpoint is asked through."""
+    return sorted(n for n in os.environ if n.casefold() in _PROXIES and os.environ[n])
+
+
+def is_bound(spec: ModelSpec) -> bool:
+    """Return whether an entry may be asked at loopback and private addresses only; a vendor's without a `url` is, too."""
+    if spec.location != "local" or spec.in_process or spec.is_scripted:
+        return False
+    return (urlsplit(spec.url).hostname or "").rstrip(".") not in spec.trusted_hosts
+
+
+def why_elsewhere(spec: ModelSpec) -> str | None:
+    """Return why the host of a local entry cannot be taken for one of this place, None if it can."""
+    if not is_bound(spec):
+        return None
+    parts = urlsplit(spec.url)
+    if not parts.hostname:
+        return "it names no 'url', so that its vendor's own address would be asked"
+    try:
+        found = socket.getaddrinfo(parts.hostname, parts.port or 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return f"its host '{parts.hostname}' has no address"
+    for *_, place in found:
+        if not is_own(str(place[0])):
+            return (
+                f"its host '{parts.hostname}' is at {place[0]}, no loopback or private address"
+            )
+    return None
+
+
+def open_session(spec: ModelSpec, headers: dict[str, str]) -> aiohttp.ClientSession:
+    """Return what asks an endpoint over aiohttp."""
+    resolver = _Resolver() if is_bound(spec) else None
+    connector = aiohttp.TCPConnector(
+        limit=0,
+        ttl_dns_cache=300,
+        resolver=resolver,
+        socket_factory=_own_socket if is_bound(spec) else None,
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=spec.timeout),
+        headers=headers,
+        trust_env=False,
+    )
+
+
+def open_client(spec: ModelSpec) -> "httpx2.AsyncClient":
+    """Return what asks an endpoint over a vendor's own library, which would follow redirects and proxies by itself."""
+    import httpcore2
+    import httpx2
+
+    # The operating system's certificates, and those of SSL_CERT_FILE, as for every other endpoint.
+    trusted = ssl.create_default_context()
+
+    class Network(httpcore2.AnyIOBackend):
+        """Connects to addresses that were looked at."""
+
+        async def connect_tcp(self, host: str, port: int, *rest: Any, **options: Any) -> Any:
+            if is_bound(spec):
+                found = await _Resolver().resolve(host, port)
+                host = found[0]["host"]
+            return await super().connect_tcp(host, port, *rest, **options)
+
+    async def refuse(response: httpx2.Response) -> None:
+        where = response.headers.get("Location")
+        refuse_redirect(spec, response.status_code, str(response.request.url), where)
+
+    transport = httpx2.AsyncHTTPTransport(verify=trusted, trust_env=False)
+    # The transport takes no backend, its pool does.
+    transport._pool = httpcore2.AsyncConnectionPool(
+        ssl_context=trusted, network_backend=Network(), max_connections=None
+    )
+    return httpx2.AsyncClient(
+        transport=transport,
+        timeout=httpx2.Timeout(spec.timeout, connect=_CONNECT),
+        follow_redirects=False,
+        trust_env=False,
+        event_hooks={"response": [refuse]},
+    )
+
+
+def refuse_redirect(spec: ModelSpec, status: int, asked: str, where: str | None) -> None:
+    """Refuse a reply that sends on to another address.
+
+    Raises
+    ------
+    Permanent
+        With both addresses.
+    """
+    if not 300 <= status < 400:
+        return
+    try:
+        to = _named(urljoin(asked, where)) if where else "no address"
+    except ValueError:  # of what is no address
+        to = _named(where or "")
+    raise Permanent(
+        f"{spec.id}: HTTP {status}: {_named(asked)} sends on to {to}; redirects are not followed, since key and question would "
+        "go along: if that address is right, make it the entry's 'url'"
+    )
+
+
+def _named(address: str) -> str:
+    """Return an address for a message: without a query, which may hold a key."""
+    return secrets.told(address.partition("?")[0], _LONGEST_ADDRESS)
+
+
+class _Resolver(AbstractResolver):
+    """Resolves a name, and refuses it when any of its addresses is neither loopback nor private."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of a name; see aiohttp's `AbstractResolver`."""
+        found = await aiohttp.ThreadedResolver().resolve(host, port, family)
+        for one in found:
+            _refuse_elsewhere(one["host"])
+        return found
+
+    async def close(self) -> None:
+        """Nothing to free."""
+
+
+def _own_socket(info: tuple[Any, ...]) -> socket.socket:
+    """Make the socket of a connection, or refuse: the last word, whatever was resolved before."""
+    family, kind, protocol, _, place = info
+    _refuse_elsewhere(place[0])
+    return socket.socket(family=family, type=kind, proto=protocol)
+
+
+def _refuse_elsewhere(address: str) -> None:
+    if not is_own(address):
+        raise ElsewhereError(f"{address} is no loopback or private address")
+
+
+def elsewhere(spec: ModelSpec, error: BaseException) -> Permanent | None:
+    """Return what is said where a connection failed since a local entry's host is elsewhere, None for any other failure."""
+    found = caused_by(error, ElsewhereError)
+    if found is None:
+        return None
+    return Permanent(
+        f"{spec.id}: marked local, but {found}; nothing was sent there: if it is of this place, name its host in "
+        "'trusted_hosts' of the models file",
+        endpoint_wide=True,
+    )
+
+
+def caused_by(error: BaseException | None, kind: type[E]) -> E | None:
+    """Return the error of a kind that is behind another one, as libraries wrap it; None if there is none."""
+    for _ in range(_DEEPEST):
+        if error is None or isinstance(error, kind):
+            return error
+        # aiohttp keeps what the operating system said in an attribute.
+        error = error.__cause__ or getattr(error, "os_error", None) or error.__context__
+    return None
