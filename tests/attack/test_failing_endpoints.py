@@ -148,6 +148,32 @@ def test_a_burst_of_refusals_and_a_loading_server_end_nobody(tmp_path, hostile):
     assert {t["outcome"] for t in trials(run)} == {"answered"}
 
 
+def test_a_server_that_loads_longer_than_six_requests_take_is_waited_for(tmp_path, hostile):
+    def respond(path, headers, body):
+        if len(server.requests) <= 9:
+            return 503, {"Retry-After": "0"}, {"error": "loading"}
+        return 200, {}, says("A")
+
+    server = hostile(respond)
+    plan = workspace(tmp_path, 3, makers.endpoint(f"{server.url}/v1", concurrency=1))
+    run = medassay.run(plan, secrets={})
+    assert {t["outcome"] for t in trials(run)} == {"answered"}
+    assert len(server.requests) == 12
+
+
+def test_what_a_serving_endpoint_refuses_six_times_has_failed(tmp_path, hostile):
+    def respond(path, headers, body):
+        if number_in(body) == 2:
+            return 503, {"Retry-After": "0"}, {"error": "too long for now"}
+        return 200, {}, says("A")
+
+    server = hostile(respond)
+    plan = workspace(tmp_path, 30, makers.endpoint(f"{server.url}/v1", concurrency=2))
+    with pytest.raises(IncompleteError, match="1 trials have no answer: 1 failed"):
+        medassay.run(plan, secrets={})
+    assert len(server.requests) == 29 + 6
+
+
 def test_ten_minutes_without_a_success_end_a_model_that_only_asks_for_patience():
     now = [0.0]
     breaker = Breaker(EngineRules(), clock=lambda: now[0])

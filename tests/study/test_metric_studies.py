@@ -93,7 +93,9 @@ def test_resilience_by_hand(tmp_path, monkeypatch):
 
 
 def test_a_rephraser_that_fails_ends_the_study_and_keeps_what_was_said(text_run, tmp_path):
-    with pytest.raises(ModelError, match=r"model 'dead' does not answer: .*scripted overload"):
+    with pytest.raises(
+        ModelError, match=r"model 'dead' does not answer: .*scripted failure in passing"
+    ):
         rephraser("dead", tmp_path).rephrase(["one text"])
     makers.write_models(
         tmp_path,

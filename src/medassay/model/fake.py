@@ -42,9 +42,7 @@ class Fake:
         if prompt.item_id in script.get("fail_items", ()):
             raise Permanent(f"{self._spec.id}: scripted failure")
         if script.get("fail_every") and self.calls % int(script["fail_every"]) == 0:
-            raise Transient(
-                f"{self._spec.id}: scripted overload", retry_after=0.0, overload=True
-            )
+            raise Transient(f"{self._spec.id}: scripted failure in passing")
         if prompt.item_id in script.get("malformed_items", ()):
             raise Transient(f"{self._spec.id}: not a reply of this protocol: '{{'")
         if prompt.item_id in script.get("refuse_items", ()):

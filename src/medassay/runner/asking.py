@@ -5,6 +5,8 @@ for again, an endpoint sees one gate, and a budget is one budget.
 """
 
 import asyncio
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -90,7 +92,7 @@ class Asker:
         fresh: bool = False,
         purse: Purse | None = None,
     ) -> None:
-        rules = rules or EngineRules()
+        self._rules = rules or EngineRules()
         self.specs = specs
         self.budget = budget
         self.seed = seed
@@ -102,10 +104,13 @@ class Asker:
         self.gates: dict[str, Gate] = {}  # by endpoint
         self.sure: Callable[[], Awaitable[None]] | None = None  # before each call: `until_sure`
         self.stopping: Callable[[], bool] = lambda: False  # no request may begin any more
+        self._successes: Counter[str] = Counter()  # by model
         self.under_way = 0  # requests that were sent and have no reply yet
-        self.grace = rules.grace
+        self.grace = self._rules.grace
         # A worker has relays here: its coordinator decides for all of them.
-        self.breakers: dict[str, Breaker | Relay] = {name: Breaker(rules) for name in specs}
+        self.breakers: dict[str, Breaker | Relay] = {
+            name: Breaker(self._rules) for name in specs
+        }
         self._sampling = {name: sampling_of(spec, seed) for name, spec in specs.items()}
         self._constants = {
             name: canonical(request_constant(spec, self._sampling[name]))
@@ -202,37 +207,13 @@ class Asker:
     async def _call(
         self, spec: ModelSpec, chat: Chat, prompt: Prompt, sampling: Sampling, repeat: int
     ) -> Completion:
-        """Ask once; on a transient failure ask again, at most five times, as the endpoint bears."""
-        gate = self.gate(endpoint_of(spec))
-        tokens = estimated_tokens(prompt) if spec.tokens_per_minute else 0
+        """Ask once; on a transient failure ask again, at most five times, as the endpoint bears.
 
-        async def once() -> Completion:
-            await gate.enter(tokens)
-            try:
-                if self.sure is not None:
-                    await self.sure()
-                self._refuse_needless(spec)
-                self.under_way += 1
-                try:
-                    completion = await chat.complete(prompt, sampling, repeat=repeat)
-                finally:
-                    self.under_way -= 1
-            except Transient as error:
-                gate.failed(overload=error.overload, retry_after=error.retry_after)
-                self._note(spec, error)
-                raise
-            except BaseException as error:
-                gate.failed(overload=False, retry_after=None)
-                self._note(spec, error)
-                raise
-            gate.succeeded()
-            moderated = completion.finish == "moderation"
-            row = Row(failed=1, last=completion.text) if moderated else SUCCESS
-            self.hear(spec.id, row)
-            return redacted(completion)
-
+        While a server asks everybody for patience (it is loading, or refuses a burst), the times are not counted.
+        """
+        began, successes = time.monotonic(), self._successes[spec.id]
         try:
-            return await once()
+            return await self._send(spec, chat, prompt, sampling, repeat)
         except Transient as error:
             last = error
         if last.retry_after is None:
@@ -240,24 +221,72 @@ class Asker:
         attempts = 1
         async for attempt in stamina.retry_context(
             on=_backoff,
-            attempts=ATTEMPTS - 1,
+            attempts=None,  # how many, `_may_retry` says
             timeout=None,
             wait_initial=0.4,
             wait_max=30.0,
             wait_jitter=0.4,
         ):
             with attempt:
-                if last.unconnected and attempts >= _ATTEMPTS_UNCONNECTED:
+                others_heard = self._successes[spec.id] > successes
+                if not self._may_retry(last, attempts, began, others_heard=others_heard):
                     raise _ended(last)
+                if attempts >= ATTEMPTS:  # also a server that says "at once" is given time now
+                    await asyncio.sleep(min(30.0, 0.4 * 2 ** min(attempts - ATTEMPTS, 7)))
                 try:
                     attempts += 1
-                    return await once()
+                    return await self._send(spec, chat, prompt, sampling, repeat)
                 except Transient as error:
                     last = error
                     raise
                 except NotAsked:  # this one was asked: its own failure is its reason
                     raise _ended(last) from None
         raise last  # pragma: no cover -- retry_context returns or raises
+
+    async def _send(
+        self, spec: ModelSpec, chat: Chat, prompt: Prompt, sampling: Sampling, repeat: int
+    ) -> Completion:
+        """Send one request through its endpoint's gate, and note how it ended."""
+        gate = self.gate(endpoint_of(spec))
+        await gate.enter(estimated_tokens(prompt) if spec.tokens_per_minute else 0)
+        try:
+            if self.sure is not None:
+                await self.sure()
+            self._refuse_needless(spec)
+            self.under_way += 1
+            try:
+                completion = await chat.complete(prompt, sampling, repeat=repeat)
+            finally:
+                self.under_way -= 1
+        except BaseException as error:
+            passing = error if isinstance(error, Transient) else Transient("")
+            gate.failed(overload=passing.overload, retry_after=passing.retry_after)
+            self._note(spec, error)
+            raise
+        gate.succeeded()
+        self._successes[spec.id] += 1
+        moderated = completion.finish == "moderation"
+        self.hear(spec.id, Row(failed=1, last=completion.text) if moderated else SUCCESS)
+        return redacted(completion)
+
+    def _may_retry(
+        self, last: Transient, attempts: int, began: float, *, others_heard: bool
+    ) -> bool:
+        """Tell whether a request that failed in passing may be sent once more.
+
+        Parameters
+        ----------
+        last : how it failed the last time
+        attempts : how often it was sent
+        began : when it was sent first (monotonic seconds)
+        others_heard : whether the model has replied to another request since then, so that it is this one that it refuses
+        """
+        if last.unconnected:
+            return attempts < _ATTEMPTS_UNCONNECTED
+        if attempts < ATTEMPTS:
+            return True
+        patience = 60 * self._rules.give_up_minutes
+        return last.patient and not others_heard and time.monotonic() - began < patience
 
     def _refuse_needless(self, spec: ModelSpec) -> None:
         """Refuse to begin a request to a model that is given up, or once a stop was asked for."""
