@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Hostile:
     """Replies what `respond(path, headers, body)` returns: status, headers, and a body of text, bytes or JSON values.
 
-    In place of a status: `"cut"` breaks the connection off, `"silent"` says nothing until the server is closed.
+    In place of a status: `"cut"` breaks the connection off, `"silent"` says nothing until the server is closed, `"raw"` sends the body as all
+    there is of the reply and breaks off.
     """
 
     def __init__(self, respond, host="127.0.0.1"):
@@ -27,7 +28,9 @@ class Hostile:
                 status, headers, said = respond(self.path, dict(self.headers), body)
                 if status == "silent":
                     outer._closed.wait(60)
-                if status in ("cut", "silent"):
+                if status == "raw":
+                    self.wfile.write(said)
+                if status in ("cut", "silent", "raw"):
                     self.close_connection = True
                     self.connection.close()
                     return

@@ -78,4 +78,7 @@ def test_the_image_installs_from_the_locks_and_runs_as_nobody_special():
     for name in re.findall(r"requirements/(\w+\.txt)", text):
         assert (ROOT / "requirements" / name).is_file()
     assert text.count("--require-hashes") == 3
+    assert re.findall(r"^FROM \S+$", text, re.M) == re.findall(
+        r"^FROM \S+@sha256:[0-9a-f]{64}$", text, re.M
+    )
     assert "USER medassay" in text

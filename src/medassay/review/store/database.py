@@ -185,3 +185,11 @@ def later(time: str, **by: float) -> str:
     """
     at = dt.datetime.strptime(time, "%Y-%m-%dT%H:%M:%S%z")
     return (at + dt.timedelta(**by)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def is_of_wrong_clock(time: str) -> bool:
+    """Return whether a time that was noted before lies ahead: the clock was wrong then, or is now.
+
+    Five minutes are not counted, for servers that share a database.
+    """
+    return time > later(now(), minutes=5)

@@ -19,7 +19,7 @@ from medassay.review.store.accounts import (
     refuse_both,
     set_qualification,
 )
-from medassay.review.store.database import later, now
+from medassay.review.store.database import is_of_wrong_clock, later, now
 from medassay.review.store.schema import ROLES, Account, Invitation, Study
 from medassay.review.store.sessions import digest, end_sessions, hashed
 from medassay.review.store.trail import note
@@ -84,9 +84,11 @@ def invite_first(db: Session) -> str:
 def invitation(db: Session, token: str) -> Invitation | None:
     """Return a link that can still be used."""
     found = db.get(Invitation, digest(token))
-    if found is None or found.used_at is not None or found.ends_at < now():
-        return None
-    return found
+    return None if found is None or _is_over(found) else found
+
+
+def _is_over(link: Invitation) -> bool:
+    return link.used_at is not None or link.ends_at < now() or is_of_wrong_clock(link.made_at)
 
 
 def accept(
@@ -107,7 +109,7 @@ def accept(
         Saying what is missing; `field` names it.
     """
     found = db.get(Invitation, digest(token), with_for_update=True)
-    if found is None or found.used_at is not None or found.ends_at < now():
+    if found is None or _is_over(found):
         raise ProfileError("", "This link was used or has ended; ask for a new one.")
     if not found.email and has_admin(db):
         raise ProfileError("", "This server has an admin by now; ask them for a link.")

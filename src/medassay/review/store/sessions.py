@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from medassay.review.store.database import later, now
+from medassay.review.store.database import is_of_wrong_clock, later, now
 from medassay.review.store.schema import Account, Failure, SignIn
 
 if TYPE_CHECKING:
@@ -62,7 +62,11 @@ def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
     wait = wait_of(db, email, address)
     if wait > 0:
         return wait, []
-    db.execute(delete(Failure).where(Failure.at < later(at, minutes=-_FORGET_MINUTES)))
+    # Those of a clock that ran ahead are forgotten, too: they would lock an account until that time comes.
+    over = or_(
+        Failure.at < later(at, minutes=-_FORGET_MINUTES), Failure.at > later(at, minutes=5)
+    )
+    db.execute(delete(Failure).where(over))
     noted = [Failure(key=key, at=at) for key in _failure_keys(email, address).values()]
     db.add_all(noted)
     db.flush()
@@ -114,14 +118,14 @@ def wait_of(db: Session, email: str, address: str) -> int:
     waits = [0]
     for kind, key in _failure_keys(email, address).items():
         wanted = select(func.count(), func.max(Failure.at)).where(
-            Failure.key == key, Failure.at >= since
+            Failure.key == key, Failure.at >= since, Failure.at <= later(time, minutes=5)
         )
         count, last = db.execute(wanted).one()
         # Whole departments share an address: it is slowed later than an account.
         free = _FREE_FAILURES if kind == "account" else 4 * _FREE_FAILURES
         if count >= free:
             wait = min(2 ** (count - free + 1), _MOST_WAIT[kind])
-            waits.append(wait - _seconds(last, time))
+            waits.append(min(wait, wait - _seconds(last, time)))
     return max(waits)
 
 
@@ -142,6 +146,8 @@ def session_of(db: Session, token: str) -> Account | None:
     """Return who is signed in under a cookie's value, None when the session has ended."""
     found = db.get(SignIn, digest(token))
     if found is None or found.seen_at < later(now(), hours=-IDLE_HOURS):
+        return None
+    if is_of_wrong_clock(found.seen_at):  # it would be open for as long as that clock was ahead
         return None
     account = db.get(Account, found.account_id)
     return None if account is None or account.disabled else account
