@@ -108,6 +108,10 @@ class NotAsked(Permanent):
     """Say that a request was never sent, and why; nothing is known of its item."""
 
 
+class OverBudget(NotAsked):
+    """Say that a request was not sent because a budget forbids it, and which."""
+
+
 class ToolError(MedassayError):
     """Say why a lookup gave nothing; `unavailable` when whoever was asked could not be reached or did not serve."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import load_bank
 from medassay.bank.lock import register
+from medassay.core.amount import NOTHING
 from medassay.core.canonical import canonical
 from medassay.core.item import Bank
 from medassay.core.leaderboard import Leaderboard, told_fallback
@@ -31,10 +32,18 @@ from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.fresh import compare_with_stored, stored_run
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
 from medassay.runner.measuring import gauges_of, measure
-from medassay.runner.preview import preview_judge, preview_model, priced, totals
+from medassay.runner.preview import (
+    held_against,
+    judged_cases,
+    preview_judge,
+    preview_model,
+    priced,
+    totals,
+)
 from medassay.runner.providing import all_named_secrets, knows_majority, make_chats
 from medassay.runner.reply_room import room_of, told_room
 from medassay.runner.schedule import Schedule
+from medassay.runner.spending import spending, spent_by
 from medassay.runner.stages import (
     Means,
     Watch,
@@ -170,11 +179,14 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     await_dead(found.path, tell)
     fetch_runs(workspace, schedule.plan.hash)  # what others did until they ended
     with lock_run(found), held(found.path) as in_doubt:
-        with ResponseStore(workspace / "responses") as store:
+        specs = {**schedule.specs, **(bench.models if bench else {})}
+        with (
+            ResponseStore(workspace / "responses") as store,
+            spending(workspace, found.id, specs, store, wanted.budget) as purse,
+        ):
             if found.sealed:  # by another process, between finding the run and locking it
                 tidy(found)
                 return found
-            specs = {**schedule.specs, **(bench.models if bench else {})}
             majority = schedule.majority() if knows_majority(specs) else {}
             portable = PortableAnswers(schedule, base / wanted.models_file, majority)
             named = all_named_secrets(specs.values(), secrets, portable.secret_names)
@@ -183,7 +195,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
                     specs,
                     make_chats(specs, secrets, majority),
                     store,
-                    wanted.budget,
+                    purse,
                     seed=wanted.seed,
                     rules=wanted.engine,
                     fresh=fresh,
@@ -378,11 +390,18 @@ def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> 
         schedule.contexts.assumed = True
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
-    if bench is not None:
-        rows += [preview_judge(schedule, bench, spec) for spec in bench.models.values()]
+        if bench is not None:
+            judged, judges = judged_cases(schedule, bench, store), bench.models.values()
+            rows += [preview_judge(schedule, bench, one, judged, store) for one in judges]
+        _, last = latest(workspace / "runs", wanted.hash)
+        resumed = "" if last is None or last.sealed else last.id
+        spent = spent_by(workspace, resumed, store) if resumed else NOTHING
     fallback = {"fallback": schedule.fallback} if schedule.fallback else {}
-    limits = {"limits": told} if (told := list(told_room(schedule))) else {}
-    return {"trials": schedule.n_trials, **totals(rows), "models": rows, **fallback, **limits}
+    limits = {"limits": lines} if (lines := list(told_room(schedule))) else {}
+    to_come = totals(rows)
+    held = held_against(wanted.budget, spent, to_come)
+    told = {**to_come, "models": rows, **fallback, **limits, **held}
+    return {"trials": schedule.n_trials, **told}
 
 
 def has_prices(plan: Path) -> bool:

@@ -6,6 +6,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+class _Patient(ThreadingHTTPServer):
+    request_queue_size = 128  # connections that come at once wait, and are not refused
+
+
 class Hostile:
     """Replies what `respond(path, headers, body)` returns: status, headers, and a body of text, bytes or JSON values.
 
@@ -54,7 +58,7 @@ class Hostile:
                 except (OSError, ValueError):  # the other side left
                     self.close_connection = True
 
-        self._server = ThreadingHTTPServer((host, 0), Handler)
+        self._server = _Patient((host, 0), Handler)
         self._server.daemon_threads = True
         self.port = self._server.server_port
         self.url = f"http://{host}:{self.port}"

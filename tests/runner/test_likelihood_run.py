@@ -440,7 +440,7 @@ def test_a_run_over_budget_goes_on_where_it_stopped(weights, tmp_path):
     with pytest.raises(IncompleteError):
         medassay.run(plan, secrets={})
     text = plan.read_text()
-    plan.write_text(text.replace("calls = 7", "calls = 13"))
+    plan.write_text(text.replace("calls = 7", "calls = 20"))
     run = medassay.run(plan, secrets={})
     assert len(lines(run, "trials.jsonl")) == 20
     assert medassay.verify(run.path).ok

@@ -31,16 +31,22 @@ def test_a_published_protocol_says_what_it_would_ask(name, trials, verdicts, tmp
 
 
 def test_a_priced_judge_alone_makes_a_run_cost_money(tmp_path):
+    """An entry elsewhere without a price costs nobody knows what; here all but the judge are local."""
     models = json.loads((PLANS / "models.json").read_text())
     for entry in models["models"]:
+        entry["location"] = "local"
         if entry["id"] == "judge-gpt-5":
-            entry["price"] = {"input": 2.0, "output": 10.0}
+            entry |= {"location": "external", "price": {"input": 2.0, "output": 10.0}}
     (tmp_path / "models.json").write_text(json.dumps(models))
     plan = tmp_path / "plan.toml"
     plan.write_text((PLANS / "leaderboard.toml").read_text())
     assert pipeline.has_prices(plan)
-    assert not pipeline.has_prices(PLANS / "leaderboard.toml")
     assert pipeline.preview(plan)["money"] > 0.5
+    models["models"] = [entry | {"location": "local"} for entry in models["models"]]
+    for entry in models["models"]:
+        entry.pop("price", None)
+    (tmp_path / "models.json").write_text(json.dumps(models))
+    assert not pipeline.has_prices(plan)
 
 
 @pytest.mark.parametrize("name", ["leaderboard", "g_eval"])

@@ -311,7 +311,12 @@ def test_axe_finds_no_violation_on_any_page(browser, site, scheme):
     context = browser.new_context(viewport={"width": 1200, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     found = {}
+    # Pages of a kind differ in their numbers: some of each show all that axe can find, in the dark, where only colours count, one.
+    kinds = defaultdict(list)
     for path in pages(site):
+        kinds[path.relative_to(site).parts[2:3]].append(path)
+    most = 5 if scheme == "light" else 1
+    for path in (path for paths in kinds.values() for path in paths[:most]):
         page.goto(path.as_uri())
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
         page.evaluate(source)

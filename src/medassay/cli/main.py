@@ -31,6 +31,7 @@ from medassay.cli import (
     score,
     shortlist,
     show,
+    spend,
     status,
     study,
     verify,
@@ -55,6 +56,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "score": score.command,
     "shortlist": shortlist.command,
     "show": show.command,
+    "spend": spend.command,
     "status": status.command,
     "verify": verify.command,
 }

@@ -124,11 +124,14 @@ def tell_rerun(run: "Run") -> None:
 
 def confirm(cost: dict[str, Any]) -> None:
     """Show what would be paid and ask; refuse where nobody can be asked."""
-    if cost["money"] == 0:
+    unpriced = cost.get("unpriced", [])
+    if cost["money"] == 0 and not unpriced:
         return
     print_preview(cost, to_stderr=True)
     if not sys.stdin.isatty():
-        raise UsageError("this run costs money; --yes is needed where nobody can be asked")
+        names = ", ".join(unpriced)
+        why = f"nobody knows what {names} costs (no price)" if unpriced else "this costs money"
+        raise UsageError(f"{why}; --yes is needed where nobody can be asked")
     typer.confirm("Go on?", abort=True, err=True)
 
 
@@ -143,14 +146,25 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
     for line in (*told_fallback(cost.get("fallback", {})), *cost.get("limits", ())):
         tell(line)
     for row in cost["models"]:
+        price = (
+            f"{row['money']:.4f} {row['currency']}" if row["price_known"] else "price unknown"
+        )
         tell(
             f"{row['model']}: {row['calls']} calls, {row['stored']} stored, at most "
-            f"{row['tokens']} tokens, {row['money']:.4f} {row['currency']}"
+            f"{row['tokens']} tokens, {price}"
             + (f", replicas with --engine ray: {row['replicas']}" if "replicas" in row else "")
         )
-    tell(
-        f"in all: {cost['calls']} calls, at most {cost['tokens']} tokens, {cost['money']:.4f} in money"
-    )
+    unknown = cost.get("unpriced", [])
+    money = f", {cost['money']:.4f} in money" if cost["money"] or not unknown else ""
+    besides = f"; price unknown: {', '.join(unknown)}" if unknown else ""
+    tell(f"in all: {cost['calls']} calls, at most {cost['tokens']} tokens{money}{besides}")
+    if "spent" in cost:
+        spent = cost["spent"]
+        tell(
+            f"spent by now: {spent['calls']} calls, {spent['tokens']} tokens, {spent['money']:.4f} in money"
+        )
+    for warning in cost.get("warnings", ()):
+        tell(f"warning: {warning}")
 
 
 @contextmanager

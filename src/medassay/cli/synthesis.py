@@ -125,15 +125,18 @@ def _tell_preview(plan: Path, to: Path, *, to_stderr: bool = False) -> dict[str,
         return found
     tell = out.say if to_stderr else out.result
     for row in found["stages"]:
+        price = f"{row['money']:.2f} {row['currency']} (at most {row['most_money']:.2f})"
         tell(
             f"{row['stage']:18} {row['model']}: {row['calls']} calls (at most {row['most_calls']}), up to {row['tokens']:,} tokens, "
-            f"{row['money']:.2f} {row['currency']} (at most {row['most_money']:.2f})"
+            f"{price if row['price_known'] else 'price unknown'}"
         )
     if not found["stages"]:
         tell("nothing is to be asked that can be known by now")
+    unknown = sorted({row["model"] for row in found["stages"] if not row["price_known"]})
+    besides = f"price unknown: {', '.join(unknown)}; " if unknown else ""
     tell(
         f"in all {found['calls']} calls, {found['money']:.2f}; at most {found['most_calls']} calls, {found['most_money']:.2f}; "
-        "stages that follow from these come on top"
+        f"{besides}stages that follow from these come on top"
     )
     return found
 
@@ -148,7 +151,9 @@ def confirm_paid(plan: Path, to: Path) -> None:
     if not found["stages"] and (to / "journal.jsonl").is_file():
         return  # nothing is left that could be asked
     if not sys.stdin.isatty():
-        raise UsageError("this costs money; --yes is needed where nobody can be asked")
+        raise UsageError(
+            "this costs money, or an entry has no price; --yes is needed where nobody can be asked"
+        )
     typer.confirm("Go on?", abort=True, err=True)
 
 

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from medassay.core.likelihood import Asks
-from medassay.core.trial import Completion, Prompt
+from medassay.core.trial import Completion, Prompt, Usage
 
 Capability = Literal[
     "chat", "logprobs", "likelihood", "tools", "no_temperature", "structured", "vision"
@@ -13,11 +13,48 @@ Capability = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """Money per million tokens."""
+    """Money per million tokens.
+
+    `cached_input` is for the part of the input that the endpoint had in its cache, `reasoning` for the part of the output that is
+    thoughts: None is as for the rest. `batch` is a factor on all of it, of endpoints that bill batches apart.
+    """
 
     input: float = 0.0
     output: float = 0.0
     currency: str = "USD"
+    cached_input: float | None = None
+    reasoning: float | None = None
+    batch: float = 1.0
+
+    def of(self, usage: Usage) -> float:
+        """Return the money that tokens cost."""
+        cached = self.input if self.cached_input is None else self.cached_input
+        thought = self.output if self.reasoning is None else self.reasoning
+        read = (usage.prompt - usage.cached) * self.input + usage.cached * cached
+        written = (usage.completion - usage.reasoning) * self.output + usage.reasoning * thought
+        return (read + written) * self.batch / 1e6
+
+    @property
+    def dearest(self) -> "Price":
+        """Return the price at which no token costs less than here: for upper bounds."""
+        return Price(
+            input=max(self.input, self.cached_input or 0.0),
+            output=max(self.output, self.reasoning or 0.0),
+            currency=self.currency,
+            batch=self.batch,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the price as plain JSON values; parts that are billed as the rest are left out."""
+        plain = asdict(self)
+        return {
+            name: value
+            for name, value in plain.items()
+            if name in ("input", "output", "currency") or value != getattr(Price, name)
+        }
+
+
+FREE = Price()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +100,7 @@ class ModelSpec:
     # what it is
     think_tags: bool = False
     capabilities: tuple[Capability, ...] = ("chat",)
-    price: Price = Price()
+    price: Price | None = None
     licence: str = ""
     context: int | None = None
     size: float | None = None
@@ -88,7 +125,16 @@ class ModelSpec:
         """Return the entry as plain JSON values, as a run remembers it: where it may be reached is not what it is."""
         plain = asdict(self)
         plain.pop("trusted_hosts")
+        price = self.known_price
+        plain["price"] = None if price is None else price.to_dict()
         return plain
+
+    @property
+    def known_price(self) -> Price | None:
+        """Return what tokens cost, None where the entry does not say; what is local costs nothing unless it says so."""
+        if self.price is None and (self.location == "local" or self.is_scripted):
+            return FREE
+        return self.price
 
     @property
     def sent_name(self) -> str:

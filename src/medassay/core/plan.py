@@ -20,11 +20,22 @@ Separation = Literal["both", "percentile"]
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Upper bounds on what a run may spend; None is no bound."""
+    """Upper bounds on what a run may spend, however often it is started; None is no bound.
+
+    `unknown_prices` says whether money may be bounded although an entry has no price, which then counts as nothing.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     calls: int | None = None
     tokens: int | None = None
     money: float | None = None
+    unknown_prices: Literal["refuse", "allow"] = "refuse"
+
+    @property
+    def bounds(self) -> dict[str, float | None]:
+        """Return the bounds by name."""
+        return {"calls": self.calls, "tokens": self.tokens, "money": self.money}
 
 
 AGGREGATING = (

@@ -81,10 +81,30 @@ def pictures_in(message: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """Tokens read and written, as the provider counts them; 0 where it does not say."""
+    """Tokens read and written, as the provider counts them; 0 where it does not say.
+
+    `cached` is the part of those read that the endpoint had in its cache, `reasoning` the part of those written that is thoughts.
+    """
 
     prompt: int = 0
     completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Return both together."""
+        return Usage(
+            prompt=self.prompt + other.prompt,
+            completion=self.completion + other.completion,
+            cached=self.cached + other.cached,
+            reasoning=self.reasoning + other.reasoning,
+        )
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the counts as plain JSON values; parts that were not told are left out."""
+        parts = {"cached": self.cached, "reasoning": self.reasoning}
+        told = {name: n for name, n in parts.items() if n}
+        return {"prompt": self.prompt, "completion": self.completion, **told}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -173,10 +173,7 @@ class OpenAICompatible:
             else:
                 text, refusal, calls = choice.get("text"), None, ()
             usage = reply.get("usage") or {}
-            counted = Usage(
-                prompt=_count(usage.get("prompt_tokens")),
-                completion=_count(usage.get("completion_tokens")),
-            )
+            counted = _usage(usage)
             finish = _FINISH.get(str(choice.get("finish_reason") or "stop"), "other")
             logprobs, alternatives = _logprobs(choice.get("logprobs"))
         except UNREADABLE:
@@ -202,6 +199,25 @@ class OpenAICompatible:
             alternatives=alternatives,
             calls=calls,
         )
+
+
+def _usage(told: dict[str, Any]) -> Usage:
+    """Return the tokens that a reply counts, with those that were cached and those that are thoughts where it tells them apart."""
+    read, written = _count(told.get("prompt_tokens")), _count(told.get("completion_tokens"))
+    return Usage(
+        prompt=read,
+        completion=written,
+        cached=min(read, _part(told.get("prompt_tokens_details"), "cached_tokens")),
+        reasoning=min(
+            written, _part(told.get("completion_tokens_details"), "reasoning_tokens")
+        ),
+    )
+
+
+def _part(details: Any, name: str) -> int:
+    """Return a part of the tokens, 0 where it is not told in the usual way: no reason to lose a reply."""
+    told = details.get(name) if isinstance(details, dict) else None
+    return _count(told) if type(told) is int else 0
 
 
 def _calls(given: Any) -> tuple[ToolCall, ...]:

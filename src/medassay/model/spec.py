@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from medassay.core.jsontext import parse_json
-from medassay.core.model import ModelSpec
+from medassay.core.model import FREE, ModelSpec, Price
 from medassay.errors import InputError
 
 _OURS = ("messages", "model", "prompt", "stream")
@@ -19,6 +19,7 @@ _LIKELY = ("google", "openai_compatible", "transformers")  # may give log-probab
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
 _SECRET = re.compile(r"(sk|key|tok|hf|gsk|xai)[-_][A-Za-z0-9_\-]{12,}")
 ModelSpec.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]  # read by TypeAdapter only
+Price.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 _SPEC = TypeAdapter(ModelSpec)
 
 
@@ -152,8 +153,12 @@ def _out_of_range(spec: ModelSpec) -> Iterator[tuple[str, object, str]]:
         if value is not None and not 0 < value < 1e12:
             yield field, value, "expected a number above 0"
     yield from _sampling_out_of_range(spec)
-    if not (0 <= spec.price.input < 1e9 and 0 <= spec.price.output < 1e9):
-        yield "price", spec.price, "expected money per million tokens, from 0"
+    price = spec.price or FREE
+    parts = (price.input, price.output, price.cached_input or 0.0, price.reasoning or 0.0)
+    if not all(0 <= part < 1e9 for part in parts):
+        yield "price", price, "expected money per million tokens, from 0"
+    if not 0 <= price.batch <= 1:
+        yield "price.batch", price.batch, "expected a factor from 0 to 1"
     for name in (spec.token_parameter, *spec.extra_body):
         if name in _OURS:
             yield "extra_body", name, "set by medassay itself; leave it out"

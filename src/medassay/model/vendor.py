@@ -312,13 +312,23 @@ def _completion(response: Any, seconds: float) -> Completion:
         text=storable(text),
         calls=calls,
         finish=finish,
-        usage=Usage(
-            prompt=min(max(usage.input_tokens, 0), 2**40),
-            completion=min(max(usage.output_tokens, 0), 2**40),
-        ),
+        usage=_usage(usage),
         seconds=seconds,
         logprobs=logprobs,
         alternatives=alternatives,
+    )
+
+
+def _usage(told: Any) -> Usage:
+    """Return the tokens that a vendor counts, with those that were cached and those that are thoughts where it tells them apart."""
+    read, written = (min(max(n, 0), 2**40) for n in (told.input_tokens, told.output_tokens))
+    details = told.details or {}
+    thought = told.output_reasoning_tokens or details.get("thoughts_tokens", 0)
+    return Usage(
+        prompt=read,
+        completion=written,
+        cached=min(max(told.cache_read_tokens, 0), read),
+        reasoning=min(max(thought, 0), written),
     )
 
 

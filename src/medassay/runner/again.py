@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import short_hash
-from medassay.core.plan import Budget, EngineRules, Plan
+from medassay.core.plan import EngineRules, Plan
 from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models, remembered
@@ -20,6 +20,7 @@ from medassay.runner.manifest import bench_entry, judging, scorer_ids, surroundi
 from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.providing import all_named_secrets, provide
+from medassay.runner.spending import spending
 from medassay.runner.stages import Means, Watch, judge, refuse_leaving
 from medassay.storage.remote import carry_home, fetch_runs, fetch_stores
 from medassay.storage.response import ResponseStore
@@ -91,16 +92,19 @@ def judge_run(
     named = all_named_secrets(bench.models.values(), secrets)
     spread = engine_of(engine, EngineRules(), workspace / "responses", named)
     await_dead(found.path, lambda line: None)
+    asked = {n: spec for n, spec in bench.models.items() if spec is not RULE}
     with lock_run(found), held(found.path) as in_doubt:
-        with ResponseStore(workspace / "responses") as store:
+        with (
+            ResponseStore(workspace / "responses") as store,
+            spending(workspace, found.id, asked, store) as purse,
+        ):
             from medassay.runner.finish import copy_answers, finish, write_scores
 
             copy_answers(source, found)
             items = RunItems(found.path, found.manifest["domains"])
             write_scores(found, wanted, items, spread)
-            asked = {n: spec for n, spec in bench.models.items() if spec is not RULE}
             chats = {n: provide(spec, secrets) for n, spec in asked.items()}
-            asker = Asker(bench.models, chats, store, Budget(), seed=bench.seed)
+            asker = Asker(bench.models, chats, store, purse, seed=bench.seed)
             means = Means(
                 asker=asker,
                 engine=spread,

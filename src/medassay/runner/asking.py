@@ -18,12 +18,12 @@ import stamina.instrumentation
 from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.core.model import Chat, ModelSpec, Sampling
-from medassay.core.plan import Budget, EngineRules
+from medassay.core.plan import EngineRules
 from medassay.core.secret import secrets
-from medassay.core.trial import Completion, Prompt
-from medassay.errors import NotAsked, Permanent, Transient
+from medassay.core.trial import Completion, Prompt, Usage
+from medassay.errors import NotAsked, OverBudget, Permanent, Transient
 from medassay.runner.breaker import SUCCESS, Breaker, Relay, Row
-from medassay.runner.budget import Purse, estimated_tokens
+from medassay.runner.budget import Booking, Purse, estimated_tokens
 from medassay.runner.gate import Gate
 from medassay.storage.response import ResponseStore, request_key
 
@@ -42,7 +42,7 @@ class Tally:
     called: int = 0
     replayed: int = 0
     failed: int = 0
-    over_budget: bool = False
+    over_budget: str = ""  # which bound forbids further requests
     failures: dict[str, int] = field(default_factory=dict)
     given_up: dict[str, str] = field(default_factory=dict)  # model → why it is asked no more
 
@@ -77,30 +77,40 @@ class Reply:
     replayed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One prompt on its way to a model; `key` is that of its reply in the response store."""
+
+    spec: ModelSpec
+    chat: Chat
+    prompt: Prompt
+    sampling: Sampling
+    repeat: int
+    key: str
+
+
 class Asker:
     """Asks the models of a run."""
 
-    def __init__(  # noqa: PLR0913 -- each is a part of a run
+    def __init__(
         self,
         specs: Mapping[str, ModelSpec],
         chats: Mapping[str, Chat],
         store: ResponseStore,
-        budget: Budget,
+        purse: Purse,
         *,
         seed: int,
         rules: EngineRules | None = None,
         fresh: bool = False,
-        purse: Purse | None = None,
     ) -> None:
         self._rules = rules or EngineRules()
         self.specs = specs
-        self.budget = budget
         self.seed = seed
         self.fresh = fresh
         self.tally = Tally()
         self._chats = chats
         self._store = store
-        self.purse = purse or Purse(budget)
+        self.purse = purse
         self.gates: dict[str, Gate] = {}  # by endpoint
         self.sure: Callable[[], Awaitable[None]] | None = None  # before each call: `until_sure`
         self.stopping: Callable[[], bool] = lambda: False  # no request may begin any more
@@ -161,12 +171,12 @@ class Asker:
             self.tally.replayed += 1
             return Reply(key, stored, True)
         self._refuse_needless(spec)
-        booked = await self.purse.book(spec, prompt)
-        if booked is None:
-            self.tally.over_budget = True
+        request = Request(spec, chat, prompt, sampling, repeat + attempt, key)
+        try:
+            completion = await self._call(request)
+        except OverBudget as over:
+            self.tally.over_budget = str(over)
             return None
-        completion = await self._call(spec, chat, prompt, sampling, repeat + attempt)
-        self.purse.settle(spec, booked, completion.usage)
         self.tally.called += 1
         if stored is None:
             self._store.put(key, completion, {"model": spec.id, **columns})
@@ -204,16 +214,15 @@ class Asker:
             self._store.put(key, Completion(text=made), dict(columns))
         return made
 
-    async def _call(
-        self, spec: ModelSpec, chat: Chat, prompt: Prompt, sampling: Sampling, repeat: int
-    ) -> Completion:
+    async def _call(self, request: Request) -> Completion:
         """Ask once; on a transient failure ask again, at most five times, as the endpoint bears.
 
         While a server asks everybody for patience (it is loading, or refuses a burst), the times are not counted.
         """
-        began, successes = time.monotonic(), self._successes[spec.id]
+        model = request.spec.id
+        began, successes = time.monotonic(), self._successes[model]
         try:
-            return await self._send(spec, chat, prompt, sampling, repeat)
+            return await self._send(request, 0)
         except Transient as error:
             last = error
         if last.retry_after is None:
@@ -228,46 +237,65 @@ class Asker:
             wait_jitter=0.4,
         ):
             with attempt:
-                others_heard = self._successes[spec.id] > successes
+                others_heard = self._successes[model] > successes
                 if not self._may_retry(last, attempts, began, others_heard=others_heard):
                     raise _ended(last)
                 if attempts >= ATTEMPTS:  # also a server that says "at once" is given time now
                     await asyncio.sleep(min(30.0, 0.4 * 2 ** min(attempts - ATTEMPTS, 7)))
                 try:
                     attempts += 1
-                    return await self._send(spec, chat, prompt, sampling, repeat)
+                    return await self._send(request, attempts - 1)
                 except Transient as error:
                     last = error
+                    raise
+                except OverBudget:  # a larger budget asks it again
                     raise
                 except NotAsked:  # this one was asked: its own failure is its reason
                     raise _ended(last) from None
         raise last  # pragma: no cover -- retry_context returns or raises
 
-    async def _send(
-        self, spec: ModelSpec, chat: Chat, prompt: Prompt, sampling: Sampling, repeat: int
-    ) -> Completion:
-        """Send one request through its endpoint's gate, and note how it ended."""
+    async def _send(self, request: Request, attempt: int) -> Completion:
+        """Send one request through its endpoint's gate, booked before it is sent; note how it ended, and what it came to."""
+        spec, prompt = request.spec, request.prompt
         gate = self.gate(endpoint_of(spec))
         await gate.enter(estimated_tokens(prompt) if spec.tokens_per_minute else 0)
+        booking: Booking | None = None
         try:
             if self.sure is not None:
                 await self.sure()
             self._refuse_needless(spec)
+            booking = await self.purse.book(spec, prompt, request.key, attempt)
+            if booking is None:
+                raise OverBudget(self.purse.told)
             self.under_way += 1
             try:
-                completion = await chat.complete(prompt, sampling, repeat=repeat)
+                completion = await request.chat.complete(
+                    prompt, request.sampling, repeat=request.repeat
+                )
             finally:
                 self.under_way -= 1
         except BaseException as error:
             passing = error if isinstance(error, Transient) else Transient("")
             gate.failed(overload=passing.overload, retry_after=passing.retry_after)
+            if booking is not None:
+                self._settle_failed(booking, error)
             self._note(spec, error)
             raise
+        self.purse.settle(booking, completion.usage)
         gate.succeeded()
         self._successes[spec.id] += 1
         moderated = completion.finish == "moderation"
         self.hear(spec.id, Row(failed=1, last=completion.text) if moderated else SUCCESS)
         return redacted(completion)
+
+    def _settle_failed(self, booking: Booking, error: BaseException) -> None:
+        """Settle a request that has no reply where it is known that nothing was generated for it; else it counts as paid."""
+        if isinstance(error, Permanent) or (isinstance(error, Transient) and error.overload):
+            self.purse.settle(booking, Usage())
+        elif isinstance(error, Transient) and error.unconnected:
+            self.purse.settle(booking, Usage(), calls=0)
+        else:
+            self.purse.keep(booking)
 
     def _may_retry(
         self, last: Transient, attempts: int, began: float, *, others_heard: bool

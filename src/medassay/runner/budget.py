@@ -1,13 +1,21 @@
 """What a run may spend, and what it has spent."""
 
+import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
-from medassay.core.model import ModelSpec
+from medassay.core.amount import Amount
+from medassay.core.model import FREE, ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.trial import Prompt, Usage, pictures_in, said_in
+from medassay.errors import InputError
+from medassay.storage.spend import Bounds, SpendJournal, used
 
 CHARACTERS_PER_TOKEN = 4  # for estimates before anything is sent
 PICTURE_TOKENS = 1600  # of one page, roughly
+SPENT = "the budget is spent"
+_FRAME = 16  # tokens by which endpoints frame each message, at most
 
 
 def estimated_tokens(prompt: Prompt) -> int:
@@ -31,38 +39,48 @@ def most_written(spec: ModelSpec, prompt: Prompt) -> int:
     return sum(map(len, given)) // CHARACTERS_PER_TOKEN + len(given)
 
 
-def cost(spec: ModelSpec, prompt_tokens: int, completion_tokens: int) -> float:
-    """Return the money that tokens cost at an entry's price."""
-    return (prompt_tokens * spec.price.input + completion_tokens * spec.price.output) / 1e6
+def most_read(prompt: Prompt) -> int:
+    """Return an upper bound of the prompt tokens: no tokenizer in use makes more of a text than it has bytes."""
+    if b"image_url" in prompt.encoded:
+        read = sum(len(said_in(m).encode()) for m in prompt.messages)
+        read += 2 * PICTURE_TOKENS * sum(len(pictures_in(m)) for m in prompt.messages)
+    else:
+        read = len(prompt.encoded)
+    read += len(prompt.tools) + len(prompt.schema) + _FRAME * (1 + len(prompt.messages))
+    if prompt.likely is None or prompt.likely.relaxed is not None:
+        return read
+    return read * len(prompt.likely.continuations)
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """Calls, tokens and money, spent or to be spent."""
+def estimated_cost(spec: ModelSpec, read: int, written: int) -> float:
+    """Return the money that so many tokens cost at an entry's price, 0 where that is not known."""
+    return (spec.known_price or FREE).of(Usage(prompt=read, completion=written))
 
-    calls: int = 0
-    tokens: int = 0
-    money: float = 0.0
 
-    def __add__(self, other: "Amount") -> "Amount":
-        """Return both together."""
-        return Amount(
-            self.calls + other.calls, self.tokens + other.tokens, self.money + other.money
-        )
+def most_of(spec: ModelSpec, prompt: Prompt) -> Amount:
+    """Return the upper bound of what one request may use."""
+    read, written = most_read(prompt), most_written(spec, prompt)
+    if prompt.likely is not None and prompt.likely.relaxed is None:
+        written = sum(len(text.encode()) for text in prompt.likely.continuations)
+    price = spec.known_price
+    most = Usage(prompt=read, completion=written)
+    return used(None if price is None else price.dearest, most, calls=_requests(spec, prompt))
 
-    def __sub__(self, other: "Amount") -> "Amount":
-        """Return what is left of this without the other."""
-        return Amount(
-            self.calls - other.calls, self.tokens - other.tokens, self.money - other.money
-        )
 
-    def within(self, budget: Budget) -> bool:
-        """Return whether a budget allows this much."""
-        return (
-            (budget.calls is None or self.calls <= budget.calls)
-            and (budget.tokens is None or self.tokens <= budget.tokens)
-            and (budget.money is None or self.money <= budget.money + 1e-12)
-        )
+def _requests(spec: ModelSpec, prompt: Prompt) -> int:
+    """Return how many requests a prompt makes: an endpoint is asked for each text whose likelihood it shall tell."""
+    if prompt.likely is None or prompt.likely.relaxed is not None or spec.in_process:
+        return 1
+    return len(prompt.likely.continuations)
+
+
+def is_within(amount: Amount, budget: Budget) -> bool:
+    """Return whether a budget allows this much."""
+    return (
+        (budget.calls is None or amount.calls <= budget.calls)
+        and (budget.tokens is None or amount.tokens <= budget.tokens)
+        and (budget.money is None or amount.money <= budget.money + 1e-12)
+    )
 
 
 def bounded(budget: Budget) -> bool:
@@ -70,36 +88,126 @@ def bounded(budget: Budget) -> bool:
     return any(bound is not None for bound in (budget.calls, budget.tokens, budget.money))
 
 
-def most_of(spec: ModelSpec, prompt: Prompt) -> Amount:
-    """Return the upper bound of what one call may use."""
-    read, written = estimated_tokens(prompt), most_written(spec, prompt)
-    return Amount(1, read + written, cost(spec, read, written))
+def refuse_unknown_prices(
+    budget: Budget, specs: Iterable[ModelSpec], workspace: Bounds | None = None
+) -> None:
+    """Refuse a bound of money that could not be kept, because nobody said what an entry costs.
+
+    Raises
+    ------
+    InputError
+        Naming the entries.
+    """
+    unknown = sorted({spec.id for spec in specs if spec.known_price is None})
+    bound = budget.money is not None or bool(workspace)
+    if unknown and bound and budget.unknown_prices == "refuse":
+        names = ", ".join(f"'{name}'" for name in unknown)
+        raise InputError(
+            f'the budget bounds money, but {names} has no price in the models file; add "price" to the entry, '
+            'or count it as nothing with unknown_prices = "allow" under [budget]; no call was made'
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Booking:
+    """A request that is under way, at its upper bound; `number` is that of its line in the spend journal."""
+
+    spec: ModelSpec
+    amount: Amount
+    number: int
 
 
 class Purse:
-    """Counts calls, tokens and money; a call is booked with its upper bound before it is sent.
+    """Counts calls, tokens and money of one account; a request is booked at its upper bound before it is sent.
 
-    A booking that would pass a bound is refused, so that a bound is never passed.
+    A booking that would pass a bound waits for those under way, which mostly come to less, and is refused when none is. So a bound is
+    never passed.
+
+    Parameters
+    ----------
+    journal : where bookings are written before anything is sent, None to keep none
+    before : what the account had spent by now
     """
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
+    def __init__(
+        self, budget: Budget, journal: SpendJournal | None = None, before: Amount | None = None
+    ) -> None:
+        self.budget = budget
         self._bounded = bounded(budget)
-        self.booked = Amount()
+        self.journal = journal
+        self.booked = before or Amount()
+        self.under_way = 0  # bookings of which nobody knows yet what they come to
+        self._ended = asyncio.Event()
 
-    async def book(self, spec: ModelSpec, prompt: Prompt) -> Amount | None:
-        """Return what was booked, None if a bound forbids the call."""
-        if not self._bounded:
-            return Amount()
+    @property
+    def account(self) -> str:
+        """Return whose purse this is, "" where no journal is kept."""
+        return "" if self.journal is None else self.journal.account
+
+    @property
+    def growing(self) -> Path | None:
+        """Return the file of the spend journal that this process writes, None while nothing was sent."""
+        return None if self.journal is None else self.journal.growing
+
+    async def book(
+        self, spec: ModelSpec, prompt: Prompt, key: str, attempt: int
+    ) -> Booking | None:
+        """Return the booking of a request, None if a bound forbids it."""
         asked = most_of(spec, prompt)
-        if not (self.booked + asked).within(self._budget):
-            return None
+        while self._bounded and not is_within(self.booked + asked, self.budget):
+            if not await self._more(asked):
+                return None
+        number = 0
+        if self.journal is not None:
+            found = self.journal.reserve(spec.id, key, attempt, asked)
+            if found is None:
+                return None
+            number = found
         self.booked += asked
-        return asked
+        self.under_way += 1
+        return Booking(spec, asked, number)
 
-    def settle(self, spec: ModelSpec, booked: Amount, usage: Usage) -> None:
-        """Replace a booking by what the call used."""
-        if self._bounded:
-            money = cost(spec, usage.prompt, usage.completion)
-            used = Amount(booked.calls, usage.prompt + usage.completion, money)
-            self.booked += used - booked
+    async def _more(self, asked: Amount) -> bool:
+        """Wait until there may be room for a booking; return False where there will be none."""
+        if not self.under_way:
+            return False
+        await self._ended.wait()
+        return True
+
+    def settle(self, booking: Booking, usage: Usage, *, calls: int | None = None) -> None:
+        """Replace a booking by what the request used."""
+        sent = booking.amount.calls if calls is None else calls
+        came_to = used(booking.spec.known_price, usage, calls=sent)
+        if self.journal is not None:
+            self.journal.settle(booking.number, came_to)
+        self.booked += came_to - booking.amount
+        self._end()
+
+    def keep(self, booking: Booking) -> None:
+        """Let a booking stand: what was generated for it may be billed, and nobody says how much that was."""
+        self._end()
+
+    def _end(self) -> None:
+        self.under_way -= 1
+        self._wake()
+
+    def _wake(self) -> None:
+        """Let whoever waits for room look again."""
+        self._ended.set()
+        self._ended = asyncio.Event()
+
+    @property
+    def told(self) -> str:
+        """Return which bound is spent."""
+        if self.journal is not None and self.journal.refused:
+            return self.journal.refused
+        found = [
+            f"{spent:g} of {bound:g} {name}"
+            for name, spent, bound in (
+                ("calls", self.booked.calls, self.budget.calls),
+                ("tokens", self.booked.tokens, self.budget.tokens),
+                ("in money", round(self.booked.money, 6), self.budget.money),
+            )
+            if bound is not None
+        ]
+        return f"{SPENT} ({', '.join(found)})" if found else SPENT

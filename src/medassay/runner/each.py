@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from medassay.core.model import ModelSpec
-from medassay.errors import Interrupted, ModelError, NotAsked
+from medassay.errors import Interrupted, ModelError, NotAsked, OverBudget
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
 from medassay.runner.engine.local import asking
@@ -50,7 +50,7 @@ def ask_each(
                 await do(subject)
                 advance(spec.id, what, "answered")
             except ModelError as error:
-                if isinstance(error, NotAsked) and stop.soon:
+                if isinstance(error, OverBudget) or (isinstance(error, NotAsked) and stop.soon):
                     return
                 failed[subject] = str(error)
                 advance(spec.id, what, "failed")

@@ -19,13 +19,14 @@ import msgspec
 from medassay.core.canonical import canonical
 from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec
-from medassay.core.plan import Budget, EngineRules
+from medassay.core.plan import EngineRules
 from medassay.core.trial import Completion, Prompt
 from medassay.errors import ModelError, NotAsked
 from medassay.runner.asking import Asker
 from medassay.runner.engine.catalog import engine_of
 from medassay.runner.progress import Progress
 from medassay.runner.providing import named_secrets, provide
+from medassay.runner.spending import spending
 from medassay.runner.stages import Means, Watch, hear, watching, work
 from medassay.storage.journal import Journal, Writing
 from medassay.storage.mirror import mirror_of
@@ -114,9 +115,13 @@ def inquire(
         return []
     responses = workspace / "responses"
     spread = engine_of(engine, _RULES, responses, named_secrets(spec, secrets))
-    with ResponseStore(responses) as store, _kept(workspace, what, spec) as run:
+    with (
+        ResponseStore(responses) as store,
+        _kept(workspace, what, spec) as run,
+        spending(workspace, f"{STUDIES}/{questions.study}", {spec.id: spec}, store) as purse,
+    ):
         chats = {spec.id: provide(spec, secrets)}
-        asker = Asker({spec.id: spec}, chats, store, Budget(), seed=0)
+        asker = Asker({spec.id: spec}, chats, store, purse, seed=0)
         means = Means(asker=asker, engine=spread, watch=watch)
         journal = Journal(run.path / JOURNAL, len(questions))
         sizes = Counter({(spec.id, what): len(questions)})

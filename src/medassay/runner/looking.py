@@ -109,10 +109,7 @@ def _ended(talk: "Talk[Reply]") -> Looked:
     said = [reply.completion for reply in talk.replies]
     whole: Completion = replace(
         said[-1],
-        usage=Usage(
-            prompt=sum(one.usage.prompt for one in said),
-            completion=sum(one.usage.completion for one in said),
-        ),
+        usage=sum((one.usage for one in said), Usage()),
         seconds=sum(one.seconds for one in said),
     )
     last = talk.replies[-1]

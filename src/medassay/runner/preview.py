@@ -1,20 +1,33 @@
 """What a model would be asked and what it would cost, before anything is paid."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import random
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from medassay.answer.catalog import PARSERS
+from medassay.answer.parse import read_answer
 from medassay.answer.ranked_list.entry import LONGEST_NAME
+from medassay.core.amount import Amount
 from medassay.core.canonical import canonical
 from medassay.core.lookup import DEAF_TURNS, LONGEST_RESULT, ToolRules
-from medassay.core.model import ModelSpec
+from medassay.core.model import FREE, ModelSpec
+from medassay.core.plan import Budget
 from medassay.core.trial import Prompt
 from medassay.core.verdict import Case
+from medassay.judge.shown import show, speaker_pattern
 from medassay.model.spec import load_models
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.bench import Bench
-from medassay.runner.budget import CHARACTERS_PER_TOKEN, cost, estimated_tokens, most_written
+from medassay.runner.budget import (
+    CHARACTERS_PER_TOKEN,
+    bounded,
+    estimated_cost,
+    estimated_tokens,
+    most_written,
+)
 from medassay.runner.docket import Answers, alike_key, audited, auditors, dockets
 from medassay.runner.schedule import Schedule
 from medassay.storage.response import ResponseStore, request_key
@@ -39,7 +52,7 @@ class _Asked:
         self.calls += 1
         written = most_written(self.spec, prompt)
         self.tokens += read + written
-        self.money += cost(self.spec, read, written)
+        self.money += estimated_cost(self.spec, read, written)
 
     def add_talk(self, prompt: Prompt, rules: ToolRules) -> None:
         """Count a conversation with tools as long as it may become: a call a turn, each with the longest result."""
@@ -48,7 +61,7 @@ class _Asked:
             self.calls += 1
             tokens = read + turn * (LONGEST_RESULT // CHARACTERS_PER_TOKEN + written)
             self.tokens += tokens + written
-            self.money += cost(self.spec, tokens, written)
+            self.money += estimated_cost(self.spec, tokens, written)
 
     def add_all(self, prompts: Iterable[Prompt]) -> None:
         """Count some prompts."""
@@ -63,7 +76,8 @@ class _Asked:
             "stored": self.stored,
             "tokens": self.tokens,
             "money": round(self.money, 6),
-            "currency": self.spec.price.currency,
+            "currency": (self.spec.known_price or FREE).currency,
+            "price_known": self.spec.known_price is not None,
         }
 
 
@@ -85,48 +99,93 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
     return asked.row() | ({"replicas": replicas} if spec.in_process else {})
 
 
-def preview_judge(schedule: Schedule, bench: Bench, spec: ModelSpec) -> dict[str, Any]:
-    """Return calls and upper bounds for one judge: every answer as long as its model may write.
+Judged = Mapping[
+    int, tuple[Case, bool]
+]  # number of a trial → what is judged, whether it is there
 
-    Replies that must be asked again (at most twice) come on top; stored ones are not known before
-    the answers are.
+
+def judged_cases(schedule: Schedule, bench: Bench, store: ResponseStore) -> Judged:
+    """Return what judges would be shown, by the number of the trial.
+
+    An answer that is not there yet counts as one as long as its model may write; of one that is, the text is known.
     """
+    entries = [*schedule.specs.values(), *bench.models.values()]
+    speaker = speaker_pattern({name for one in entries for name in (one.id, one.model)})
+    rules = bench.rules.get("ddx", {}).get("rules", {})
+    ranks = range(1, rules.get("rank_limit", 0) + 1)
+    whole = canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()
+    found: dict[int, tuple[Case, bool]] = {}
+    for name, spec in schedule.specs.items():
+        longest = "x" * (spec.max_tokens * CHARACTERS_PER_TOKEN)
+        constant = canonical(request_constant(spec, sampling_of(spec, schedule.plan.seed)))
+        for number in schedule.numbers(name):
+            cell, item, repeat = schedule.trial(number)
+            if item.form not in schedule.task.judges:
+                continue
+            stored = None
+            if not spec.is_baseline and cell.mode == "solo":
+                prompt = schedule.prompt(cell, item)
+                stored = store.get(request_key(constant, prompt.asked, repeat))
+            if stored is None:
+                text = whole if item.form == "diagnoses" else longest
+                found[number] = Case(item=item, text=text), False
+                continue
+            parser = PARSERS[schedule.task.readers[item.form][0] or ""]
+            answer = read_answer(item, prompt, stored, parser, schedule.plan.extraction)
+            if answer.outcome == "answered":
+                text = show(answer.value or "", speaker).text
+                found[number] = Case(item=item, text=text, template=prompt.template), True
+    return found
+
+
+def preview_judge(
+    schedule: Schedule, bench: Bench, spec: ModelSpec, judged: Judged, store: ResponseStore
+) -> dict[str, Any]:
+    """Return calls, stored replies and upper bounds for one judge.
+
+    Of answers that are there, it is known which verdicts are stored; where a judge takes answers in batches, once all of them are.
+    Replies that must be asked again (at most twice) come on top.
+    """
+    constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
     asked = _Asked(spec)
-    n_cases = 0
+    all_known = all(known for _, known in judged.values())
+
+    def add(prompts: Iterable[Prompt], *, known: bool) -> None:
+        for prompt in prompts:
+            key = request_key(constant, prompt.asked, 0)
+            asked.add(prompt, stored=known and store.get(key) is not None)
+
+    numbers = array("Q", sorted(judged))
+    order = array("Q", numbers)
+    random.Random(f"{bench.seed}\x1fjudges").shuffle(order)  # as `Batches` are cut
     gathered: dict[tuple[Any, ...], list[Case]] = {}
-    for case in _cases(schedule, bench, spec):
-        n_cases += 1
+    for number in order:
+        case, known = judged[number]
+        if not _sits(bench, spec, schedule.cell(number).model):
+            continue
         judge = bench.judges[case.item.domain]
+        if judge.batch == 1:
+            add(judge.opening([case]), known=known)
+            continue
         alike = gathered.setdefault(alike_key(case.item), [])
         alike.append(case)
         if len(alike) == judge.batch:
-            asked.add_all(judge.opening(alike))
+            add(judge.opening(alike), known=all_known)
             alike.clear()
     for rest in gathered.values():
         if rest:
-            asked.add_all(bench.judges[rest[0].item.domain].opening(rest))
+            add(bench.judges[rest[0].item.domain].opening(rest), known=all_known)
     again = auditors(bench.judges)
-    if again and n_cases:
-        sample = frozenset(audited(range(n_cases), bench.seed))
-        for number, case in enumerate(_cases(schedule, bench, spec)):
-            if number in sample:
-                asked.add_all(again[case.item.domain].opening([case]))
+    for number in audited(numbers, bench.seed) if again else ():
+        case, _ = judged[number]
+        if _sits(bench, spec, schedule.cell(number).model):
+            add(again[case.item.domain].opening([case]), known=all_known)
     return asked.row()
 
 
-def _cases(schedule: Schedule, bench: Bench, spec: ModelSpec) -> Iterator[Case]:
-    """Yield what a judge would be shown."""
-    for name, tested in schedule.specs.items():
-        if all(judge.id != spec.id for judge in bench.seats[name]):
-            continue
-        longest = "x" * (tested.max_tokens * CHARACTERS_PER_TOKEN)
-        rules = bench.rules.get("ddx", {}).get("rules", {})
-        ranks = range(1, rules.get("rank_limit", 0) + 1)
-        whole = canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()
-        for number in schedule.numbers(name):
-            _, item, _ = schedule.trial(number)
-            if item.form in schedule.task.judges:
-                yield Case(item=item, text=whole if item.form == "diagnoses" else longest)
+def _sits(bench: Bench, spec: ModelSpec, model: str) -> bool:
+    """Return whether a judge has a seat before a model's answers."""
+    return any(judge.id == spec.id for judge in bench.seats[model])
 
 
 def preview_judging(
@@ -151,14 +210,34 @@ def preview_judging(
 
 
 def priced(models_file: Path, names: Iterable[str]) -> bool:
-    """Return whether any of these entries has a price, so that asking may cost money."""
+    """Return whether any of these entries has a price, or one that is not known, so that asking may cost money."""
     specs = load_models(models_file)
-    prices = [specs[name].price for name in names if name in specs]
-    return any(price.input or price.output for price in prices)
+    prices = [specs[name].known_price for name in names if name in specs]
+    return any(price != FREE for price in prices)
 
 
 def totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sums over all models."""
-    return {
+    """Return the sums over all models, and which of them would be asked at a price that nobody knows."""
+    sums = {
         name: sum(row[name] for row in rows) for name in ("calls", "stored", "tokens", "money")
     }
+    unknown = [row["model"] for row in rows if row["calls"] and not row["price_known"]]
+    return sums | ({"unpriced": unknown} if unknown else {})
+
+
+def held_against(budget: Budget, spent: Amount, to_come: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a budget was spent, and a warning for each bound that what is to come may pass; {} where nothing is bounded."""
+    if not bounded(budget):
+        return {}
+    told = {name: bound for name, bound in budget.bounds.items() if bound is not None}
+    warnings = []
+    for name, bound in told.items():
+        before, more = getattr(spent, name), to_come[name]
+        if before + more > bound:
+            unit = "in money" if name == "money" else name
+            warnings.append(
+                f"the budget of {bound:g} {unit} is too low for all of it: {before:g} spent, at most {more:g} to come; "
+                "what is asked until then is kept, and a larger budget resumes"
+            )
+    figures = {"calls": spent.calls, "tokens": spent.tokens, "money": round(spent.money, 6)}
+    return {"budget": told, "spent": figures, "warnings": warnings}

@@ -110,7 +110,11 @@ def work(run: Run, what: str, means: Means, todo: Pass) -> None:
         else:  # replies before what is said of them
             mirror.push_new(mirror.name(run.path))
             mirror.catch_up(mirror.name(todo.journal.folder))
-            with mirror.following(lambda: means.asker.growing, lambda: todo.journal.growing):
+            with mirror.following(
+                lambda: means.asker.purse.growing,
+                lambda: means.asker.growing,
+                lambda: todo.journal.growing,
+            ):
                 means.engine.work(todo)
     finally:
         log.tell(
@@ -122,7 +126,7 @@ def work(run: Run, what: str, means: Means, todo: Pass) -> None:
             called=tally.called - earlier.called,
             replayed=tally.replayed - earlier.replayed,
             failed=tally.failed - earlier.failed,
-            over_budget=tally.over_budget,
+            over_budget=bool(tally.over_budget),
             seconds=round(time.monotonic() - began, 3),
             cpu=round(time.process_time() - cpu, 3),
         )
@@ -213,7 +217,7 @@ def refuse_incomplete(
         return
     whys = list(tally.given_up.values())
     if tally.over_budget:
-        whys = ["the budget is spent", *whys]
+        whys = [tally.over_budget, *whys]
     if tally.failures:
         reasons = sorted(tally.failures.items(), key=lambda pair: -pair[1])
         shown = "; ".join(f"{count} × {reason}" for reason, count in reasons[:3])

@@ -27,6 +27,7 @@ from medassay.core.private import make_folder
 from medassay.core.secret import secrets
 from medassay.errors import InputError, UnavailableError
 from medassay.storage.run import JOURNALS, LEASES, LOCK
+from medassay.storage.spend import SPEND
 
 PATIENCE = 600.0  # seconds in which a store that does not answer is asked again
 # Address → since when its store has answered with errors alone, by this process's clock.
@@ -242,6 +243,12 @@ class Mirror:
                 )
         return found
 
+    def carry_whole(self, path: Path) -> None:
+        """Carry a file over that will not grow any more, in place of its pieces; one that was never made is none."""
+        if path.is_file():
+            self.push(path)
+            self.settle(path)
+
     def settle(self, path: Path) -> None:
         """Remove the pieces of a file that was carried over otherwise, and forget how far they went."""
         name = self.name(path)
@@ -432,7 +439,7 @@ def is_own(name: str) -> bool:
 def _grows(name: str) -> bool:
     """Return whether a file is appended to, so that it is carried over in pieces."""
     parts = name.split("/")
-    return parts[-1].startswith("active-") or bool(set(parts[:-1]) & set(JOURNALS))
+    return parts[-1].startswith("active-") or bool(set(parts[:-1]) & {*JOURNALS, SPEND})
 
 
 def _passes(error: Exception) -> bool:

@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import platformdirs
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.private import close_to_others, make_folder, open_file
-from medassay.core.trial import Completion
+from medassay.core.trial import Completion, Usage
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import append_line
 
@@ -44,6 +44,16 @@ class _Stored(msgspec.Struct):
     completion: msgspec.Raw
 
 
+class _UsedBy(msgspec.Struct):
+    """A line of a segment as accounting needs it; what was only looked up has no usage."""
+
+    key: str
+    completion: Completion
+    model: str = ""
+
+
+T = TypeVar("T")
+_used_of = msgspec.json.Decoder(_UsedBy).decode
 _decode_stored = msgspec.json.Decoder(_Stored).decode
 _decode_completion = msgspec.json.Decoder(Completion).decode
 
@@ -143,6 +153,14 @@ class ResponseStore:
         # Plain JSON: a segment is named by the hash of its bytes, whatever their form.
         append_line(self._active, msgspec.json.encode(record) + b"\n")
 
+    def usages(self) -> dict[str, tuple[str, Usage]]:
+        """Return key → (model, usage) of every stored reply, of each as it was stored first."""
+        found: dict[str, tuple[str, Usage]] = {}
+        for path in sorted(self._folder.glob("*.jsonl.zst")):
+            for one in self._decoded(path, _used_of):
+                found.setdefault(one.key, (one.model, one.completion.usage))
+        return found
+
     def _begin(self) -> int:
         """Return this process's segment, open: locked before it has the name by which others look for those without an owner."""
         made = self._active_path.with_suffix(".new")
@@ -239,7 +257,7 @@ class ResponseStore:
                 for name in sorted(present - known):
                     rows = (
                         (record.key, bytes(record.completion))
-                        for record in self._records(self._folder / name)
+                        for record in self._decoded(self._folder / name, _decode_stored)
                     )
                     self._index.executemany(
                         "INSERT OR IGNORE INTO response VALUES (?, ?)", rows
@@ -249,11 +267,11 @@ class ResponseStore:
             raise OSError(errno.EIO, f"responses/index.sqlite: {error}") from None
 
     @staticmethod
-    def _records(path: Path) -> Iterator[_Stored]:
+    def _decoded(path: Path, decode: Callable[[bytes], T]) -> Iterator[T]:
         try:
             with zstd.open(path, "rb") as file:
                 for line in file:
-                    yield _decode_stored(line)
+                    yield decode(line)
         except (zstd.ZstdError, EOFError, ValueError) as error:
             raise IntegrityError(
                 f"responses/{path.name}: damaged ({error}); restore the file, or remove it to ask again"
@@ -265,7 +283,7 @@ def completion_to_dict(completion: Completion) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "text": completion.text,
         "finish": completion.finish,
-        "usage": {"prompt": completion.usage.prompt, "completion": completion.usage.completion},
+        "usage": completion.usage.to_dict(),
         "seconds": round(completion.seconds, 6),
     }
     if completion.logprobs is not None:

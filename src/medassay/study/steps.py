@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from medassay.core.plan import Budget
 from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import Steps, prompt_hashes, read_steps, writing_prompt
 from medassay.judge.text import LANGUAGES
@@ -11,6 +10,7 @@ from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
 from medassay.runner.bridge import run_async
 from medassay.runner.providing import provide
+from medassay.runner.spending import spending
 from medassay.storage.response import ResponseStore
 
 _ASKED = 3  # times at most, for each language
@@ -41,8 +41,11 @@ def write_steps(
             f"--languages: {', '.join(strange) or 'none'}; known are {', '.join(LANGUAGES)}"
         )
     texts: dict[str, str] = {}
-    with ResponseStore(workspace / "responses") as store:
-        asker = Asker({judge: spec}, {judge: provide(spec, secrets)}, store, Budget(), seed=0)
+    with (
+        ResponseStore(workspace / "responses") as store,
+        spending(workspace, "studies/steps", {judge: spec}, store) as purse,
+    ):
+        asker = Asker({judge: spec}, {judge: provide(spec, secrets)}, store, purse, seed=0)
 
         async def ask_all() -> None:
             for language in languages:

@@ -10,7 +10,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec
 from medassay.core.trial import Prompt
-from medassay.errors import Permanent
+from medassay.errors import OverBudget
 from medassay.prompt import load_part
 from medassay.runner.asking import Asker, Reply, sampling_of
 from medassay.runner.looking import Looking
@@ -102,7 +102,9 @@ class Author:
             columns = {"item": subject, "study": "synthesis"}
             reply, looked_up = await self._ask(prompt, columns, attempt)
             if reply is None:
-                raise Permanent("the budget is spent")  # others that are under way finish
+                raise OverBudget(
+                    self._asker.tally.over_budget
+                )  # others that are under way finish
             text = reply.completion.text
             call = {**self._call(prompt, attempt, reply.key, text), **looked_up}
             calls.append(call)

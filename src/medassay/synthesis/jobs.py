@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from medassay.core.canonical import sha256_hex
+from medassay.core.model import FREE
 from medassay.errors import IncompleteError
 from medassay.runner.asking import Asker
-from medassay.runner.budget import cost, estimated_tokens
+from medassay.runner.budget import estimated_cost, estimated_tokens
 from medassay.runner.each import ask_each
 from medassay.runner.stages import Watch
 from medassay.synthesis.author import Author
@@ -119,7 +120,7 @@ def do_jobs(
         )
         if asker.tally.over_budget:
             raise IncompleteError(
-                "the budget is spent; what is made is kept, the same command resumes with a larger one"
+                f"{asker.tally.over_budget}; what is made is kept, the same command resumes with a larger one"
             )
     return failed
 
@@ -169,16 +170,17 @@ def priced(stages: Iterator[Stage], workshop: Workshop) -> list[dict[str, Any]]:
                     "tokens": 0,
                     "money": 0.0,
                     "most_money": 0.0,
-                    "currency": spec.price.currency,
+                    "currency": (spec.known_price or FREE).currency,
+                    "price_known": spec.known_price is not None,
                 },
             )
             row["calls"] += 1
             row["most_calls"] += job.attempts
             row["tokens"] += read + written
-            row["money"] += cost(spec, read, written)
+            row["money"] += estimated_cost(spec, read, written)
             # Asked again, a model is shown its reply beside the prompt.
-            again = (job.attempts - 1) * cost(spec, read + written, written)
-            row["most_money"] += cost(spec, read, written) + again
+            again = (job.attempts - 1) * estimated_cost(spec, read + written, written)
+            row["most_money"] += estimated_cost(spec, read, written) + again
     return list(rows.values())
 
 

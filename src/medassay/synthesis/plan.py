@@ -168,7 +168,7 @@ def _problems(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
         yield "licence", 'empty; expected text, as "CC0-1.0"'
     if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", plan.language):
         yield "language", f"{plan.language!r:.40}; expected the code of a language, as en"
-    for name, bound in asdict(plan.budget).items():
+    for name, bound in plan.budget.bounds.items():
         if bound is not None and not 0 <= bound < 1e15:
             yield f"budget.{name}", f"{bound!r:.40}; expected a number from 0"
     if not plan.generator and not (plan.exam is not None and not plan.exam.open_versions):

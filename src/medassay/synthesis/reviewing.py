@@ -5,6 +5,7 @@ Source: specification of bank synthesis, 10.1, flaw detection.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,13 @@ from medassay.bank.folder import bank_records, load_bank
 from medassay.core.item import Bank
 from medassay.core.lookup import ToolRules
 from medassay.core.model import ModelSpec
-from medassay.core.plan import Budget
 from medassay.errors import IncompleteError, InputError
 from medassay.judge.shown import fence
 from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
 from medassay.runner.looking import Looking
 from medassay.runner.providing import provide
+from medassay.runner.spending import spending
 from medassay.runner.stages import Watch, refuse_leaving
 from medassay.solver.tools.schema import tool_schema
 from medassay.solver.tools.toolbox import Toolbox
@@ -72,11 +73,13 @@ def review_flaws(
     private = any(record.get("kind") == "synthetic" for record in records.values())
     leaves = bank.may_leave and not private
     refuse_leaving([{"name": bank.name, "may_leave": leaves}], [spec], wanted.tools)
-    with open_workshop(to) as workshop, ResponseStore(workspace / "responses") as store:
+    with ExitStack() as stack:
+        workshop = stack.enter_context(open_workshop(to))
         _note_plan(workshop, flaws, wanted, bank, spec)
-        asker = Asker(
-            {spec.id: spec}, {spec.id: provide(spec, secrets)}, store, Budget(), seed=0
-        )
+        store = stack.enter_context(ResponseStore(workspace / "responses"))
+        own = {spec.id: spec}
+        purse = stack.enter_context(spending(workspace, workshop.account, own, store))
+        asker = Asker({spec.id: spec}, {spec.id: provide(spec, secrets)}, store, purse, seed=0)
         author = Author(spec, asker, seed=0, looking=_looking(wanted.tools, asker, secrets))
         jobs = [_job(record, author) for record in records.values()]
         failed = do_jobs("reviews", jobs, workshop, asker, watch)

@@ -4,16 +4,19 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from medassay.core.item import LETTERS
-from medassay.core.model import ModelSpec
+from medassay.core.model import FREE, ModelSpec
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
 from medassay.runner.asking import Asker
+from medassay.runner.budget import Purse
 from medassay.runner.providing import provide
+from medassay.runner.spending import spending
 from medassay.runner.stages import Watch, refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
@@ -119,10 +122,14 @@ def synthesize(
         When calls had no reply, or the budget is spent: the same call goes on.
     """
     wanted = _wanted(path)
-    with open_workshop(to) as workshop, ResponseStore(workspace / "responses") as store:
+    with ExitStack() as stack:
+        workshop = stack.enter_context(open_workshop(to))
         _note_plan(workshop, wanted)
+        store = stack.enter_context(ResponseStore(workspace / "responses"))
+        account, budget = workshop.account, wanted.plan.budget
+        purse = stack.enter_context(spending(workspace, account, wanted.specs, store, budget))
         chats = {name: provide(spec, secrets) for name, spec in wanted.specs.items()}
-        asker = Asker(wanted.specs, chats, store, wanted.plan.budget, seed=wanted.plan.seed)
+        asker = Asker(wanted.specs, chats, store, purse, seed=wanted.plan.seed)
         failed: dict[str, str] = {}
         maker, done = wanted.maker(workshop, asker), list[Job]()
         for what, jobs in maker.stages():
@@ -199,12 +206,13 @@ def preview(path: Path, to: Path) -> dict[str, Any]:
             shutil.copyfile(to / JOURNAL, copy / JOURNAL)
         with open_workshop(copy) as workshop, ResponseStore(Path(made) / "responses") as store:
             _refuse_other(workshop, wanted)
-            asker = Asker(wanted.specs, {}, store, wanted.plan.budget, seed=wanted.plan.seed)
+            asker = Asker(
+                wanted.specs, {}, store, Purse(wanted.plan.budget), seed=wanted.plan.seed
+            )
             rows = priced(wanted.maker(workshop, asker).stages(), workshop)
     return {"plan": wanted.plan.name, "maker": wanted.plan.maker, "stages": rows, **sums(rows)}
 
 
 def has_prices(path: Path) -> bool:
-    """Return whether any model of a plan has a price."""
-    specs = _wanted(path).specs.values()
-    return any(spec.price.input or spec.price.output for spec in specs)
+    """Return whether any model of a plan has a price, or one that is not known, so that making items may cost money."""
+    return any(spec.known_price != FREE for spec in _wanted(path).specs.values())

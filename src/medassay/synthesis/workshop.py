@@ -97,6 +97,11 @@ class Workshop:
         if path.is_file():
             self._read(path)
 
+    @property
+    def account(self) -> str:
+        """Return the name under which what it costs is written down; it stays when the folder is moved."""
+        return f"workshops/{self.folder.name}-{self.events[0].hash[:8]}"
+
     def _read(self, path: Path) -> None:
         prev = START
         with path.open("rb") as file:

@@ -489,6 +489,9 @@ def test_failures_that_were_counted_twice_are_accepted_but_not_what_was_never_as
     )
     refuse = stages.refuse_incomplete
     refuse(run, "trials have no answer", 2, Tally(failed=4), True)
-    for left, tally in ((5, Tally(failed=4)), (2, Tally(failed=4, over_budget=True))):
+    for left, tally in (
+        (5, Tally(failed=4)),
+        (2, Tally(failed=4, over_budget="the budget is spent")),
+    ):
         with pytest.raises(IncompleteError):
             refuse(run, "trials have no answer", left, tally, True)

@@ -1,9 +1,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from medassay.core.amount import Amount
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
-from medassay.runner.budget import Amount
+from medassay.runner.budget import is_within
 from medassay.runner.engine.shares import Limits, Till
 from medassay.runner.gate import Heard
 
@@ -28,7 +29,7 @@ def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(
         have = booked.get(worker, Amount())
         need = Amount(1, size, size / 1e6)
         cap = till.cap(worker, need, 4)
-        if (have + need).within(Budget(calls=cap.calls, tokens=cap.tokens, money=cap.money)):
+        if is_within(have + need, Budget(calls=cap.calls, tokens=cap.tokens, money=cap.money)):
             have += need
             if settles:  # the call used less than was booked
                 have = Amount(have.calls, have.tokens - size // 2, have.money - size / 2e6)
@@ -39,7 +40,7 @@ def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(
         else:
             till.heard(worker, cap, have)
         whole = sum(booked.values(), Amount())
-        assert whole.within(Budget(calls=calls, tokens=tokens, money=tokens / 1e6))
+        assert is_within(whole, Budget(calls=calls, tokens=tokens, money=tokens / 1e6))
 
 
 @given(st.integers(1, 50), st.integers(1, 6))

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
+from medassay.core.amount import Amount
 from medassay.core.log import log
 from medassay.errors import IncompleteError
 from medassay.runner.asking import Asker
-from medassay.runner.budget import Amount
+from medassay.runner.budget import SPENT
 from medassay.runner.engine.lease import DEAD_AFTER, Lookout
 from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.orders import Orders, Report, Shard
@@ -75,6 +76,7 @@ class _State:
     read_to: int = 0  # bytes of its segment that are noted
     did: Counter[str] = field(default_factory=Counter)  # model → records in the last beat
     busy: int = 0
+    under_way: int = 0  # requests that are booked, and not settled yet
     need: Amount | None = None
 
 
@@ -105,7 +107,7 @@ class Coordinator:
         self._leases, self._shard = leases, shard
         # What other machines journalled, and what a lost worker heard, to this one.
         self._fetch = fetch
-        self._till = Till(asker.budget, asker.purse.booked)
+        self._till = Till(asker.purse.budget, asker.purse.booked)
         self._limits = Limits(stage.specs)
         self._waiting = {n: waiting_units(stage, journal, n) for n in stage.specs}
         self._unfinished = dict(units)
@@ -132,6 +134,8 @@ class Coordinator:
                 for task in leading:
                     task.cancel()
                 self._asker.purse.booked = self._till.spent
+                if self._asker.tally.over_budget == SPENT:
+                    self._asker.tally.over_budget = self._asker.purse.told
             await asyncio.to_thread(self._fetch, "")
             for error in (*found, self._broken):
                 if isinstance(error, BaseException):
@@ -248,7 +252,7 @@ class Coordinator:
 
     def _orders(self, hand: Hand) -> Orders:
         state = self._states[hand.name]
-        stop = self._stop.soon or self._asker.tally.over_budget
+        stop = self._stop.soon or bool(self._asker.tally.over_budget)
         shards = () if stop else tuple(self._leased(hand, state))
         working = {
             name: {shard.model for shard in one.shards.values()}
@@ -256,11 +260,13 @@ class Coordinator:
             if one.busy or any(one.left.values()) or name == hand.name
         }
         need = state.need
+        under_way = sum(one.under_way for one in self._states.values())
         return Orders(
             shards=shards,
             stop=stop,
             cap=self._till.cap(hand.name, need, len(self._states)),
-            spent=self._till.is_spent(need),
+            # Those under way mostly come to less than they are booked at.
+            spent=not under_way and self._till.is_spent(need),
             shares=self._limits.shares(hand.name, working),
             given_up=dict(self._asker.tally.given_up),
             lost=tuple(self._gone),
@@ -312,6 +318,7 @@ class Coordinator:
             shard = state.shards.pop(number)
             self._unfinished[shard.model] -= len(shard.units)
         state.left, state.busy, state.need = dict(report.left), report.busy, report.need
+        state.under_way = report.under_way
         state.did = Counter()
         for (model, _, _), times in report.advanced.items():
             state.did[model] += times

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from medassay.core.amount import Amount
 from medassay.runner.asking import Tally
 from medassay.runner.breaker import Row
-from medassay.runner.budget import Amount
 from medassay.runner.gate import Heard, Share
 from medassay.storage.journal import Noted
 
@@ -45,7 +45,7 @@ class Report:
 
     `noted` are the records that are safe where the run is kept; `finished` the shards of which every unit was done or
     failed; `left` the units of each model that are not begun; `busy` the units under way. `booked` is counted from its
-    beginning, `need` is a call that waits for more. `rows` say of each model how its requests ended. `cpu` are its seconds of processor time, from its beginning.
+    beginning, `under_way` are the bookings that are not settled yet, `need` is a call that waits for more. `rows` say of each model how its requests ended. `cpu` are its seconds of processor time, from its beginning.
     """
 
     noted: tuple[Noted, ...]
@@ -55,6 +55,7 @@ class Report:
     busy: int
     tally: Tally
     booked: Amount
+    under_way: int
     need: Amount | None
     heard: Mapping[str, Heard]
     rows: Mapping[str, Row]

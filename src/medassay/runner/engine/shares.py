@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable, Mapping
 
+from medassay.core.amount import Amount
 from medassay.core.log import log
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.runner.asking import endpoint_of
-from medassay.runner.budget import Amount, bounded
+from medassay.runner.budget import bounded
 from medassay.runner.gate import Heard, Share
 
 _ENDLESS = 2**62

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from medassay.core.amount import Amount
 from medassay.core.model import ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.private import access, make_folder
-from medassay.core.trial import Prompt
 from medassay.errors import InputError, MedassayError
 from medassay.runner.asking import Asker, Tally, until_sure
 from medassay.runner.breaker import Relay
-from medassay.runner.budget import Amount, Purse, most_of
+from medassay.runner.budget import SPENT, Purse
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
 from medassay.runner.engine.local import out_of_grace
 from medassay.runner.engine.orders import Orders, Report, Shard
@@ -27,6 +27,7 @@ from medassay.storage.journal import Noted, Segment
 from medassay.storage.mirror import Mirror, mirror_of
 from medassay.storage.response import ResponseStore, growing_name, index_of, this_host
 from medassay.storage.run import JOURNALS
+from medassay.storage.spend import SPEND, Bounds, SpendJournal, bounds_of
 
 BEAT = 0.5  # seconds that a beat waits for something to report
 
@@ -48,6 +49,8 @@ class Job:
     seed: int
     fresh: bool
     grace: float
+    account: str
+    bounds: Bounds
     shared: bool
     host: str
 
@@ -67,6 +70,8 @@ class Job:
             seed=todo.asker.seed,
             fresh=todo.asker.fresh,
             grace=todo.asker.grace,
+            account=todo.asker.purse.account,
+            bounds=bounds_of(responses.parent),
             shared=access.shared,
             host=this_host(),
         )
@@ -92,10 +97,9 @@ class Job:
 class Allotment(Purse):
     """A worker's part of a budget: a call that would pass its cap waits until the next beat raises it."""
 
-    def __init__(self) -> None:
-        super().__init__(Budget())
+    def __init__(self, journal: SpendJournal) -> None:
+        super().__init__(Budget(), journal)
         self._spent = False
-        self._told = asyncio.Event()
         self.need: Amount | None = None
 
     def allow(self, cap: Amount | None, *, spent: bool) -> None:
@@ -103,22 +107,28 @@ class Allotment(Purse):
         self._spent = spent
         if cap is not None:
             self._bounded = True
-            self._budget = Budget(calls=cap.calls, tokens=cap.tokens, money=cap.money)
+            self.budget = Budget(calls=cap.calls, tokens=cap.tokens, money=cap.money)
         self.need = None
-        self._told.set()
-        self._told = asyncio.Event()
+        self._wake()
 
     def end(self) -> None:
         """Give no more: who waits hears that the budget is spent."""
         self._spent = True
-        self._told.set()
+        self._wake()
 
-    async def book(self, spec: ModelSpec, prompt: Prompt) -> Amount | None:
-        """Return what was booked; None once the budget of all workers is spent."""
-        while (booked := await super().book(spec, prompt)) is None and not self._spent:
-            self.need = most_of(spec, prompt)
-            await self._told.wait()
-        return booked
+    async def _more(self, asked: Amount) -> bool:
+        """Wait until a booking of this worker has ended, or the next beat raises its cap; False once the budget of all is spent."""
+        if self._spent:
+            return False
+        self.need = asked
+        await self._ended.wait()
+        return True
+
+    @property
+    def told(self) -> str:
+        """Return which bound is spent; of the run's, the coordinator knows the figures."""
+        refused = "" if self.journal is None else self.journal.refused
+        return refused or SPENT
 
 
 class Pages:
@@ -269,16 +279,18 @@ class Worker:
             ResponseStore, responses, name=self._name, index=index
         )
         self._spawn(self._sync())
-        self._purse = Allotment()
+        self._spend = SpendJournal(
+            responses.parent, job.account, self._specs, name=self._name, bounds=job.bounds
+        )
+        self._purse = Allotment(self._spend)
         self._relays = {name: Relay() for name in self._specs}
         self._asker = Asker(
             self._specs,
             chats,
             self._store,
-            Budget(),
+            self._purse,
             seed=job.seed,
             fresh=job.fresh,
-            purse=self._purse,
         )
         self._asker.breakers.update(self._relays)
         self._asker.grace = job.grace
@@ -289,6 +301,7 @@ class Worker:
             self._run, self._asker, self._pages, self._counting, secrets
         )
         if self._mirror is not None:
+            self._mirror.follow(lambda: self._purse.growing)
             self._mirror.follow(lambda: self._store.growing)
             self._mirror.follow(lambda: self._pages.path)
 
@@ -301,6 +314,8 @@ class Worker:
             journals = tuple(f"{run}/{name}/" for name in JOURNALS)
             self._mirror.pull(str(run), wanted=lambda name: not name.startswith(journals))
             self._mirror.pull(str(responses))
+            if job.bounds:
+                self._mirror.pull(SPEND)
             run, responses = self._mirror.folder / run, self._mirror.folder / responses
         if not (run / "manifest.json").is_file():
             raise InputError(
@@ -434,6 +449,7 @@ class Worker:
             busy=self._busy,
             tally=tally,
             booked=self._purse.booked,
+            under_way=self._purse.under_way,
             need=self._purse.need,
             heard={name: gate.heard() for name, gate in self._asker.gates.items()},
             rows={name: relay.new() for name, relay in self._relays.items()},
@@ -460,6 +476,7 @@ class Worker:
                 await chat.close()
             await asyncio.to_thread(self._keep_safe)
             self._pages.close()
+            self._spend.close()
             await asyncio.to_thread(self._bring_home)
         except (OSError, MedassayError) as error:
             self._broken = self._broken or error
@@ -475,6 +492,7 @@ class Worker:
             self._mirror.flush()
         self._store.close()
         if self._mirror is not None:
+            self._mirror.carry_whole(self._spend.path)
             self._mirror.push_new(str(self._job.responses))
             if active is not None:
                 self._mirror.settle(active)

@@ -1,0 +1,66 @@
+"""`medassay spend [WORKSPACE]`."""
+
+from dataclasses import asdict
+from enum import StrEnum
+
+import typer
+
+from medassay.cli.output import out
+
+
+class By(StrEnum):
+    """What the sums are told by."""
+
+    model = "model"
+    run = "run"
+    month = "month"
+
+
+def command(
+    workspace: str = typer.Argument(
+        ".",
+        help="The folder of runs/, responses/ and spend/, or an address as s3://bucket/work.",
+    ),
+    by: By = typer.Option(
+        By.run, help="One row for each run (or study, or workshop), model or month."
+    ),
+) -> None:
+    """Say what a workspace has cost: requests, tokens and money, as its spend journal holds them."""
+    from medassay.runner.spending import spent_in_all
+    from medassay.storage.spend import bounds_of, summed
+
+    found, folder = spent_in_all(workspace)
+    rows = summed(found, by.value)
+    bounds = {
+        name: bound for name, bound in asdict(bounds_of(folder)).items() if bound is not None
+    }
+    if out.json:
+        out.document(
+            {"by": by.value, "rows": [row.to_dict() for row in rows], "bounds": bounds}
+        )
+        return
+    if not rows:
+        out.result("nothing was spent here")
+        return
+    from rich.table import Table
+
+    table = Table()
+    for name in (by.value, "requests", "tokens", "money", "of it open"):
+        table.add_column(name, justify="left" if name == by.value else "right")
+    for row in rows:
+        name = f"{row.name} (estimated)" if row.estimated else row.name
+        amount, left = row.amount, row.open
+        table.add_row(
+            name,
+            f"{amount.calls:,}",
+            f"{amount.tokens:,}",
+            row.told_money,
+            f"{left.calls:,} requests, {left.money:.4f}" if left.calls else "",
+        )
+    out.console().print(table)
+    if any(row.open.calls for row in rows):
+        out.say(
+            "open: requests that timed out or were cut off, at their upper bound, since vendors bill what was generated for them"
+        )
+    for name, bound in bounds.items():
+        out.say(f"bound of the workspace, {name}: {bound:g} (medassay.toml)")

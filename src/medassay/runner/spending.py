@@ -1,0 +1,170 @@
+"""What an account (a run, a study, a workshop) may still spend, and where its spending is written down."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from medassay.core.amount import NOTHING, Amount
+from medassay.core.model import ModelSpec, Price
+from medassay.core.plan import Budget
+from medassay.core.private import make_folder
+from medassay.core.trial import Usage
+from medassay.errors import InputError
+from medassay.model.spec import remembered
+from medassay.runner.budget import Purse, refuse_unknown_prices
+from medassay.storage.mirror import Mirror, is_address, mirror_of
+from medassay.storage.remote import fetch_stores
+from medassay.storage.response import ResponseStore
+from medassay.storage.spend import (
+    BEFORE,
+    SPEND,
+    Spending,
+    SpendJournal,
+    bounds_of,
+    close_dead,
+    currency_of,
+    spendings,
+    used,
+    write_sums,
+)
+
+_KEY = re.compile(rb'"([0-9a-f]{64})"')
+
+
+@contextmanager
+def spending(
+    workspace: Path,
+    account: str,
+    specs: Mapping[str, ModelSpec],
+    store: ResponseStore,
+    budget: Budget = Budget(),  # noqa: B008 -- frozen
+) -> Iterator[Purse]:
+    """Yield the purse of an account, which knows what was spent before and writes down what is spent now.
+
+    Raises
+    ------
+    InputError
+        When money is bounded, here or in the workspace's medassay.toml, and an entry has no price.
+    """
+    refuse_unknown_prices(budget, specs.values(), bounds_of(workspace))
+    if (mirror := mirror_of(workspace)) is not None:
+        mirror.pull(SPEND)
+    begin(workspace, store)
+    if mirror is None:  # in an object store they may be at work on another machine
+        close_dead(workspace / SPEND, usage_in(store))
+    journal = SpendJournal(workspace, account, specs)
+    try:
+        yield Purse(budget, journal, journal.spent(usage_in(store)))
+    finally:
+        journal.close()
+        if mirror is not None:
+            mirror.carry_whole(journal.path)
+
+
+def spent_by(workspace: Path, account: str, store: ResponseStore) -> Amount:
+    """Return what an account has spent until now."""
+    begin(workspace, store)
+    found = spendings(workspace / SPEND, usage_in(store))
+    return sum((one.amount for one in found if one.account == account), NOTHING)
+
+
+def spent_in_all(place: str) -> tuple[list[Spending], Path]:
+    """Return all that a workspace has spent, and its folder on this machine; a workspace in an object store is fetched.
+
+    Raises
+    ------
+    InputError
+        When there is no workspace at the place.
+    """
+    folder = Path(place)
+    if is_address(place):
+        mirror = Mirror(place)
+        fetch_stores(mirror.folder)
+        mirror.pull(SPEND)
+        folder = mirror.folder
+    if not any((folder / name).is_dir() for name in ("runs", "responses", SPEND)):
+        raise InputError(
+            f"{place}: no workspace; expected a folder with runs/, responses/ or spend/"
+        )
+    with ResponseStore(folder / "responses") as store:
+        begin(folder, store)
+        return spendings(folder / SPEND, usage_in(store)), folder
+
+
+def usage_in(store: ResponseStore) -> Callable[[str], Usage | None]:
+    """Return how to find what a stored reply used, by its key."""
+
+    def usage_of(key: str) -> Usage | None:
+        found = store.get(key)
+        return None if found is None else found.usage
+
+    return usage_of
+
+
+def begin(workspace: Path, store: ResponseStore) -> None:
+    """Begin the spend journal of a workspace that has replies and no journal: with the usage of what is stored, as an estimate."""
+    folder = workspace / SPEND
+    if folder.is_dir():
+        return
+    make_folder(folder)
+    found = _stored_spending(workspace, store)
+    if found:
+        write_sums(folder / f"{BEFORE}.jsonl", found)
+
+
+def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
+    """Return what stored replies used, by the first run that names each; prices are those that the runs remember."""
+    told = {
+        path.parent: _manifest(path) for path in (workspace / "runs").glob("*/manifest.json")
+    }
+    runs = sorted(told, key=lambda run: str(told[run].get("created_at", "")))
+    prices: dict[str, Price | None] = {}
+    for run in runs:
+        entries = [*told[run].get("models", {}).values(), *told[run].get("judges", [])]
+        prices |= {entry["id"]: remembered(entry).known_price for entry in entries}
+    left = store.usages()
+    sums: dict[tuple[str, str, str], Amount] = {}
+
+    def add(account: str, month: str, key: str) -> None:
+        model, usage = left.pop(key)
+        place = account, model, month
+        sums[place] = sums.get(place, Amount()) + used(prices.get(model), usage)
+
+    for run in runs:
+        month = str(told[run].get("created_at", ""))[:7]
+        for key in _keys_in(run):
+            if key in left:
+                add(run.name, month, key)
+    for key in list(left):
+        add(BEFORE, "", key)
+    return [
+        Spending(
+            account=account,
+            model=model,
+            month=month,
+            amount=amount,
+            currency=currency_of(prices.get(model)),
+            estimated=True,
+        )
+        for (account, model, month), amount in sorted(sums.items())
+    ]
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _keys_in(run: Path) -> Iterator[str]:
+    """Yield what may be keys of replies in a run's records: all SHA-256 that they hold."""
+    for path in sorted(run.rglob("*.jsonl")):
+        if path.name != "items.jsonl":
+            with path.open("rb") as file:
+                for line in file:
+                    yield from (key.decode() for key in _KEY.findall(line))

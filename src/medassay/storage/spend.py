@@ -1,0 +1,511 @@
+"""The spend journal of a workspace: every request stands here at its upper bound before it is sent, and at what it used afterwards.
+
+Each process appends to a file of its own, `spend/<name>.jsonl`; what all of them hold together is what was spent. A request that no
+line settles was under way when its process was killed, timed out, or was cut off: vendors bill such generations, so it counts at its
+upper bound, but for what the response store knows to have come back.
+"""
+
+import datetime as dt
+import fcntl
+import os
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import msgspec
+
+from medassay.core.amount import NOTHING, Amount
+from medassay.core.canonical import canonical
+from medassay.core.model import FREE, ModelSpec, Price
+from medassay.core.private import make_folder, open_file
+from medassay.core.trial import Usage
+from medassay.errors import InputError, IntegrityError
+from medassay.storage.jsonl import append_line
+
+SPEND = "spend"
+SETTINGS = "medassay.toml"
+BEFORE = "before"  # the file, and the account, of what was spent before there was a journal
+_TAIL = 1 << 16  # bytes: the last line of a file that was closed is shorter
+_LOCK = ".lock"
+UsageOf = Callable[[str], Usage | None]  # of a stored reply, by its key
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one account (a run, a study, a workshop) spent on one model in one month.
+
+    `open` is the part that was reserved and never settled, already in `amount`; `currency` that of the money, "" where no price is
+    known; `estimated` where there was no journal then.
+    """
+
+    account: str
+    model: str
+    month: str
+    amount: Amount
+    open: Amount = NOTHING
+    currency: str = ""
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What all runs of a workspace may spend together, in money: in a calendar month (UTC), and in all; None is no bound."""
+
+    month: float | None = None
+    total: float | None = None
+
+    def __bool__(self) -> bool:
+        return self != Bounds()
+
+
+def bounds_of(workspace: Path) -> Bounds:
+    """Return the bounds in the `medassay.toml` of a workspace.
+
+    Raises
+    ------
+    InputError
+        Naming what is not as expected.
+    """
+    path = workspace / SETTINGS
+    if not path.is_file():
+        return Bounds()
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as TOML: {error}") from None
+    table = found.get("budget", {})
+    if unknown := [*(found.keys() - {"budget"}), *(set(table) - {"month", "total"})]:
+        raise InputError(
+            f"{path}: '{min(unknown)}' is not known here; expected [budget] with month and total"
+        )
+    for name, bound in table.items():
+        if isinstance(bound, bool) or not isinstance(bound, int | float) or bound < 0:
+            raise InputError(
+                f"{path}: budget.{name}: {bound!r}; expected an amount of money, from 0"
+            )
+    return Bounds(month=table.get("month"), total=table.get("total"))
+
+
+class _Reserved(msgspec.Struct):
+    """A line that stands before a request."""
+
+    reserved: int
+    at: str
+    model: str
+    key: str
+    attempt: int
+    tokens: int
+    money: float | None
+
+
+class _Settled(msgspec.Struct):
+    """A line of what a request came to."""
+
+    settled: int
+    calls: int
+    tokens: int
+    money: float | None
+
+
+_LINE = msgspec.json.Decoder(dict[str, Any])
+
+
+@dataclass
+class _Book:
+    """A file of the journal as far as it was read."""
+
+    path: Path
+    offset: int = 0
+    account: str = ""
+    prices: dict[str, Price | None] = field(default_factory=dict)
+    settled: dict[tuple[str, str], Amount] = field(default_factory=dict)  # model, month
+    open: dict[int, _Reserved] = field(default_factory=dict)
+    replied: set[str] = field(default_factory=set)  # keys of requests that were settled
+    closed: list[Spending] | None = None
+
+    def read_on(self) -> None:
+        """Read what was written since the last time; a torn last line is of a request that was not sent."""
+        if self.closed is not None or self.path.stat().st_size == self.offset:
+            return
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    self._take(_LINE.decode(line))
+                except (msgspec.DecodeError, LookupError, TypeError, ValueError):
+                    raise IntegrityError(
+                        f"spend/{self.path.name} at byte {self.offset}: not a line of the spend journal; restore the file"
+                    ) from None
+                self.offset += len(line)
+
+    def read_end(self) -> bool:
+        """Return whether the file was closed: its last line then says all."""
+        with self.path.open("rb") as file:
+            file.seek(max(0, self.path.stat().st_size - _TAIL))
+            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+        if not last.startswith(b'{"closed"'):
+            return False
+        self._take(_LINE.decode(last))
+        return True
+
+    def _take(self, line: dict[str, Any]) -> None:
+        if "reserved" in line:
+            one = msgspec.convert(line, _Reserved)
+            self.open[one.reserved] = one
+        elif "settled" in line:
+            told = msgspec.convert(line, _Settled)
+            one = self.open.pop(told.settled)
+            self.replied.add(one.key)
+            self.settle(one, _amount(told.calls, told.tokens, told.money))
+        elif "closed" in line:
+            self.closed = [
+                Spending(
+                    account=one["account"],
+                    model=one["model"],
+                    month=one["month"],
+                    amount=Amount(**one["amount"]),
+                    open=Amount(**one["open"]),
+                    currency=one["currency"],
+                    estimated=line.get("estimated", False),
+                )
+                for one in line["closed"]
+            ]
+        else:
+            self.account = line["account"]
+            self.prices = {
+                name: None if price is None else Price(**price)
+                for name, price in line["prices"].items()
+            }
+
+    def settle(self, one: _Reserved, amount: Amount) -> None:
+        """Count what a request came to."""
+        place = one.model, one.at[:7]
+        self.settled[place] = self.settled.get(place, Amount()) + amount
+
+    def recover(self, usage_of: UsageOf) -> None:
+        """Settle what came back and was stored, though its process was killed before it said so here.
+
+        A stored reply is that of the last attempt; earlier ones brought none.
+        """
+        last: dict[str, _Reserved] = {}
+        for one in self.open.values():
+            if one.key not in self.replied and (
+                one.key not in last or last[one.key].attempt < one.attempt
+            ):
+                last[one.key] = one
+        for one in last.values():
+            usage = usage_of(one.key)
+            if usage is not None:
+                del self.open[one.reserved]
+                self.settle(one, used(self.prices.get(one.model), usage))
+
+    def spendings(self) -> list[Spending]:
+        """Return what the file holds, by model and month."""
+        if self.closed is not None:
+            return self.closed
+        left: dict[tuple[str, str], Amount] = {}
+        for one in self.open.values():
+            place = one.model, one.at[:7]
+            left[place] = left.get(place, Amount()) + _amount(1, one.tokens, one.money)
+        return [
+            Spending(
+                account=self.account,
+                model=place[0],
+                month=place[1],
+                amount=self.settled.get(place, Amount()) + left.get(place, Amount()),
+                open=left.get(place, Amount()),
+                currency=currency_of(self.prices.get(place[0])),
+            )
+            for place in sorted(self.settled.keys() | left.keys())
+        ]
+
+
+def used(price: Price | None, usage: Usage, *, calls: int = 1) -> Amount:
+    """Return what requests used, at a price or at none that is known."""
+    tokens = usage.prompt + usage.completion
+    return _amount(calls, tokens, None if price is None else price.of(usage))
+
+
+def currency_of(price: Price | None) -> str:
+    """Return the currency of a price, "" where none is known."""
+    return "" if price is None else price.currency
+
+
+def _amount(calls: int, tokens: int, money: float | None) -> Amount:
+    return Amount(calls, tokens, money or 0.0, tokens if money is None else 0)
+
+
+class SpendJournal:
+    """Where one process writes what it spends for one account; the file is made with the first request.
+
+    Parameters
+    ----------
+    workspace : the folder of runs/, responses/ and spend/
+    account : whose budget it is: a run, a study, a workshop
+    specs : who is asked, with their prices
+    name : of the file, where others shall know it; no other process may choose it
+    """
+
+    def __init__(
+        self,
+        workspace: Path,
+        account: str,
+        specs: Mapping[str, ModelSpec],
+        *,
+        name: str = "",
+        bounds: Bounds | None = None,
+    ) -> None:
+        self.account = account
+        self.bounds = bounds_of(workspace) if bounds is None else bounds
+        self._folder = workspace / SPEND
+        make_folder(self._folder)
+        self._prices = {name: spec.known_price for name, spec in specs.items()}
+        stamp = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S}"
+        self.path = self._folder / f"{name or f'{stamp}-{token_hex(6)}'}.jsonl"
+        self._book = _Book(self.path, account=account, prices=self._prices)
+        self._others: dict[Path, _Book] = {}
+        self._file: int | None = None
+        self._number = 0
+        self._late = bytearray()  # settlements, written before the next request
+        self._at, self._told_at = "", 0.0
+        self.refused = ""  # why the workspace's bounds forbade a request
+
+    @property
+    def growing(self) -> Path | None:
+        """Return the file that this process writes, None while nothing was sent."""
+        return None if self._file is None else self.path
+
+    def price(self, model: str) -> Price | None:
+        """Return what a model costs, None where that is not known."""
+        return self._prices.get(model, FREE)
+
+    def reserve(self, model: str, key: str, attempt: int, amount: Amount) -> int | None:
+        """Write down the upper bound of a request before it is sent; return its number, None where the workspace's bounds forbid it.
+
+        Parameters
+        ----------
+        key : that of the reply in the response store
+        attempt : how often this was sent before, in this process
+        """
+        if not self.bounds:
+            return self._reserve(model, key, attempt, amount)
+        with self._alone():
+            if not self._allows(amount.money):
+                return None
+            return self._reserve(model, key, attempt, amount)
+
+    def _reserve(self, model: str, key: str, attempt: int, amount: Amount) -> int:
+        self._number += 1
+        line = _Reserved(
+            reserved=self._number,
+            at=self._now(),
+            model=model,
+            key=key,
+            attempt=attempt,
+            tokens=amount.tokens,
+            money=None if self.price(model) is None else amount.money,
+        )
+        self._late += msgspec.json.encode(line) + b"\n"
+        self.sync()
+        self._book.open[self._number] = line
+        return self._number
+
+    def settle(self, number: int, amount: Amount) -> None:
+        """Note what a request came to; it is on the disk before the next one is sent."""
+        one = self._book.open.pop(number)
+        money = None if self.price(one.model) is None else amount.money
+        line = _Settled(settled=number, calls=amount.calls, tokens=amount.tokens, money=money)
+        self._late += msgspec.json.encode(line) + b"\n"
+        self._book.settle(one, amount)
+
+    def sync(self) -> None:
+        """Write what was not written yet."""
+        if not self._late:
+            return
+        if self._file is None:
+            self._file = open_file(self.path, os.O_WRONLY | os.O_EXCL | os.O_APPEND)
+            fcntl.flock(self._file, fcntl.LOCK_EX)  # it says that this process is alive
+            head = {
+                "schema_version": 1,
+                "account": self.account,
+                "prices": {
+                    name: None if price is None else price.to_dict()
+                    for name, price in self._prices.items()
+                },
+            }
+            append_line(self._file, canonical(head) + b"\n")
+        append_line(self._file, bytes(self._late))
+        self._late.clear()
+
+    def close(self) -> None:
+        """Write all down, with the sums as the last line."""
+        try:
+            self.sync()
+            if self._file is not None:
+                append_line(self._file, closing(self._book.spendings()))
+                os.fsync(self._file)
+        finally:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+    def spent(self, usage_of: UsageOf) -> Amount:
+        """Return what the account has spent, here and elsewhere, until now."""
+        found = spendings(self._folder, usage_of, but=self.path)
+        own = [one for one in found if one.account == self.account]
+        return sum((one.amount for one in (*own, *self._book.spendings())), Amount())
+
+    def _now(self) -> str:
+        """Return the time of day, to the second."""
+        ticks = time.monotonic()
+        if ticks - self._told_at >= 1 or not self._at:
+            self._at, self._told_at = f"{dt.datetime.now(dt.UTC):%Y-%m-%dT%H:%M:%SZ}", ticks
+        return self._at
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let nobody else of this workspace reserve meanwhile: two could pass a bound together."""
+        with open(open_file(self._folder / _LOCK, os.O_RDWR), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _allows(self, money: float) -> bool:
+        for path in self._folder.glob("*.jsonl"):
+            if path != self.path and path not in self._others:
+                self._others[path] = _Book(path)
+        for book in self._others.values():
+            book.read_on()
+        books = [self._book, *self._others.values()]
+        found = [one for book in books for one in book.spendings()]
+        month = self._now()[:7]
+        spent = {
+            "month": sum(one.amount.money for one in found if one.month == month),
+            "total": sum(one.amount.money for one in found),
+        }
+        for name, bound in asdict(self.bounds).items():
+            if bound is not None and spent[name] + money > bound + 1e-12:
+                told = f"of {month}" if name == "month" else "in all"
+                self.refused = f"the workspace's budget {told} is spent ({spent[name]:.4f} of {bound:g}; {SETTINGS})"
+                return False
+        return True
+
+
+def closing(found: list[Spending], *, estimated: bool = False) -> bytes:
+    """Return the last line of a file: its sums."""
+    sums = [
+        {
+            "account": one.account,
+            "model": one.model,
+            "month": one.month,
+            "amount": asdict(one.amount),
+            "open": asdict(one.open),
+            "currency": one.currency,
+        }
+        for one in found
+    ]
+    return canonical({"closed": sums, **({"estimated": True} if estimated else {})}) + b"\n"
+
+
+def close_dead(folder: Path, usage_of: UsageOf) -> None:
+    """Write the sums below the files of processes that are no longer there, while their replies alone are in the store.
+
+    Later a request of theirs that brought nothing may have been sent again, and its reply would be taken for theirs.
+    """
+    for path in sorted(folder.glob("*.jsonl")):
+        book = _Book(path)
+        if book.read_end():
+            continue
+        with path.open("r+b", buffering=0) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue  # its process is alive
+            book.read_on()
+            if book.closed is None and book.account:
+                book.recover(usage_of)
+                file.truncate(book.offset)  # a torn last line is of a request that was not sent
+                file.seek(book.offset)
+                file.write(closing(book.spendings()))
+
+
+def write_sums(path: Path, found: list[Spending]) -> None:
+    """Write a file that holds sums alone: what was spent before there was a journal."""
+    part = path.with_suffix(".part")
+    with open(open_file(part, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+        file.write(closing(found, estimated=True))
+    part.rename(path)
+
+
+def spendings(
+    folder: Path, usage_of: UsageOf = lambda key: None, *, but: Path | None = None
+) -> list[Spending]:
+    """Return what a workspace's `spend/` holds, by account, model and month.
+
+    Parameters
+    ----------
+    usage_of : what a stored reply used: settles what a killed process could not
+    but : a file that is left out
+    """
+    found: list[Spending] = []
+    for path in sorted(folder.glob("*.jsonl")):
+        if path == but:
+            continue
+        book = _Book(path)
+        if not book.read_end():
+            book.read_on()
+            book.recover(usage_of)
+        found += book.spendings()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """What was spent under one name: on a model, in a month, by a run; one for each currency."""
+
+    name: str
+    amount: Amount
+    open: Amount
+    currency: str
+    estimated: bool
+
+    @property
+    def told_money(self) -> str:
+        """Return the money as people read it; of tokens without a price it is not known."""
+        known = f"{self.amount.money:.4f} {self.currency}" if self.currency else ""
+        unknown = (
+            f"{self.amount.unpriced:,} tokens of unknown price" if self.amount.unpriced else ""
+        )
+        return " and ".join(filter(None, (known, unknown)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sum as plain JSON values."""
+        return asdict(self)
+
+
+def summed(found: list[Spending], by: str) -> list[Sum]:
+    """Return the sums by "model", "run" or "month", and by currency, sorted by name; those without a price stand by themselves."""
+    names = {
+        "model": lambda one: one.model,
+        "run": lambda one: one.account,
+        "month": lambda one: one.month,
+    }
+    gathered: dict[tuple[str, str], list[Spending]] = {}
+    for one in found:
+        gathered.setdefault((names[by](one), one.currency), []).append(one)
+    return [
+        Sum(
+            name=name or "before there was a journal",
+            amount=sum((one.amount for one in some), NOTHING),
+            open=sum((one.open for one in some), NOTHING),
+            currency=currency,
+            estimated=any(one.estimated for one in some),
+        )
+        for (name, currency), some in sorted(gathered.items())
+    ]

@@ -1,0 +1,295 @@
+"""A budget holds for the run: over starts, kills, retries and engines; what is spent is written down before it is sent."""
+
+import json
+import random
+import re
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests import makers
+from tests.attack.servers import Hostile, says
+from tests.driving import drive, ended
+
+import medassay
+from medassay import pipeline
+from medassay.core.amount import Amount
+from medassay.core.model import ModelSpec, Price
+from medassay.core.trial import Usage
+from medassay.errors import IncompleteError, InputError
+from medassay.runner.spending import spent_in_all
+from medassay.storage import spend
+from medassay.storage.spend import SpendJournal, spendings
+
+NUMBER = re.compile(rb"Question number (\d+)\?")
+PRICE = {"input": 100.0, "output": 1000.0}
+USAGE = {"prompt_tokens": 40, "completion_tokens": 20}
+COST = (40 * 100 + 20 * 1000) / 1e6
+
+
+@pytest.fixture
+def endpoint():
+    """Start servers that count what they answered, and fail as told."""
+    started = []
+
+    def start(fail=lambda number, times: None, delay=0.0):
+        seen, lock = [], threading.Lock()
+
+        def respond(path, headers, body):
+            number = int(NUMBER.search(body)[1])
+            with lock:
+                seen.append(number)
+                fault = fail(number, seen.count(number))
+            time.sleep(delay)
+            return fault or (200, {}, {**says("A"), "usage": USAGE})
+
+        started.append(Hostile(respond))
+        return SimpleNamespace(url=f"{started[-1].url}/v1", seen=seen)
+
+    yield start
+    for server in started:
+        server.close()
+
+
+def workspace(folder, server, n, *, plan=None, **entry):
+    makers.write_bank(folder / "bank", makers.many_items(n))
+    makers.write_models(
+        folder,
+        makers.endpoint(server.url, price=PRICE, timeout=1.0, max_tokens=32, **entry),
+    )
+    return makers.write_plan(folder, models=["m"], **(plan or {}))
+
+
+def test_five_starts_spend_one_budget(tmp_path, endpoint):
+    server = endpoint()
+    plan = workspace(tmp_path, server, 60, plan={"budget": {"calls": 20}})
+    for _ in range(5):
+        with pytest.raises(IncompleteError, match=r"the budget is spent \(20 of 20 calls\)"):
+            medassay.run(plan, secrets={})
+    assert len(server.seen) == 20
+    makers.write_plan(tmp_path, models=["m"], budget={"calls": 60})
+    run = medassay.run(plan, secrets={})
+    assert run.sealed
+    assert len(server.seen) == 60
+
+
+def test_money_is_counted_over_starts(tmp_path, endpoint):
+    server = endpoint()
+    plan = workspace(tmp_path, server, 60, plan={"budget": {"money": 30 * COST}}, concurrency=4)
+    for _ in range(3):
+        with pytest.raises(IncompleteError, match="in money"):
+            medassay.run(plan, secrets={})
+        assert len(server.seen) * COST <= 30 * COST + 1e-9
+    assert len(server.seen) >= 27  # the last ones are refused by their upper bound
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [("silent", {}, ""), (500, {}, {"error": "broken"}), ("cut", {}, ""), (200, {}, "<html>")],
+    ids=["silent", "500", "cut", "malformed"],
+)
+def test_retries_are_booked(tmp_path, endpoint, fault):
+    server = endpoint(lambda number, times: fault)
+    plan = workspace(
+        tmp_path,
+        server,
+        40,
+        plan={"budget": {"calls": 12}, "engine": {"give_up_after": 500}},
+        concurrency=4,
+    )
+    for _ in range(2):
+        with pytest.raises(IncompleteError, match="budget is spent"):
+            medassay.run(plan, secrets={})
+    assert len(server.seen) <= 12
+    if fault[0] != "cut":  # a connection cut early may bring none
+        assert len(server.seen) == 12
+
+
+def test_a_request_cut_off_by_the_budget_has_not_failed(tmp_path, endpoint):
+    """It waits for a larger budget, with no other reason than that."""
+    server = endpoint(
+        lambda number, times: (500, {}, {"error": "broken"}) if times < 3 else None
+    )
+    plan = workspace(tmp_path, server, 3, plan={"budget": {"calls": 2}}, concurrency=1)
+    with pytest.raises(IncompleteError, match="the budget is spent"):
+        pipeline.run(plan, secrets={}, accept_failures=True)
+    makers.write_plan(tmp_path, models=["m"], budget={"calls": 20})
+    run = medassay.run(plan, secrets={})
+    trials = [json.loads(line) for line in (run.path / "trials.jsonl").read_text().splitlines()]
+    assert {t["outcome"] for t in trials} == {"answered"}
+
+
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_ten_kills_do_not_pass_a_bound_by_more_than_was_in_flight(tmp_path, endpoint, engine):
+    chance, concurrency = random.Random(29), 4
+    faults = [("silent", {}, ""), (500, {}, {"error": "broken"}), ("cut", {}, "")]
+    server = endpoint(
+        lambda number, times: chance.choice(faults) if chance.random() < 0.2 else None, 0.01
+    )
+    bound, kills = 400 * COST, 10 if engine == "local" else 2
+    plan = workspace(
+        tmp_path,
+        server,
+        2000,
+        plan={"budget": {"money": bound}, "engine": {"workers": 2, "shard": 50}},
+        concurrency=concurrency,
+    )
+    command = ("run", plan, "--yes", "--engine", engine)
+    for _ in range(kills):
+        process = drive(*command)
+        target = len(server.seen) + 25
+        while len(server.seen) < target and process.poll() is None:
+            time.sleep(0.02)
+        process.kill()
+        process.communicate()
+        time.sleep(0.5 if engine == "local" else 6.0)  # workers that lost their driver end
+    code, _, errors = ended(drive(*command))
+    assert code == 4, errors
+    assert "the budget is spent" in errors
+    workers = 1 if engine == "local" else 2
+    assert len(server.seen) * COST <= bound + kills * workers * concurrency * COST
+    before = len(server.seen)
+    assert ended(drive(*command))[0] == 4
+    assert len(server.seen) == before
+    found, _ = spent_in_all(str(tmp_path))
+    assert sum(one.amount.money for one in found) <= bound + 1e-9
+
+
+def test_a_bound_of_the_workspace_holds_over_runs(tmp_path, endpoint):
+    server = endpoint()
+    plan = workspace(tmp_path, server, 20, concurrency=2)
+    (tmp_path / "medassay.toml").write_text(f"[budget]\nmonth = {30 * COST}\n")
+    assert medassay.run(plan, secrets={}).sealed
+    second = makers.write_plan(tmp_path, models=["m"], seed=7, name="second", few_shot_k=4)
+    with pytest.raises(IncompleteError, match=r"the workspace's budget of \d{4}-\d\d is spent"):
+        medassay.run(second, secrets={})
+    assert len(server.seen) <= 30
+    (tmp_path / "medassay.toml").write_text("[budget]\nyear = 3\n")
+    with pytest.raises(InputError, match=r"medassay.toml: 'year' is not known here"):
+        medassay.run(second, secrets={})
+
+
+def test_an_unknown_price_and_a_bound_of_money_do_not_go_together(tmp_path, endpoint):
+    server = endpoint()
+    makers.write_bank(tmp_path / "bank", makers.many_items(5))
+    entry = makers.endpoint(server.url, location="external")
+    makers.write_models(tmp_path, entry)
+    plan = makers.write_plan(tmp_path, models=["m"], budget={"money": 1.0})
+    with pytest.raises(InputError, match="'m' has no price in the models file"):
+        medassay.run(plan, secrets={})
+    assert server.seen == []
+    makers.write_plan(tmp_path, models=["m"], budget={"money": 1.0, "unknown_prices": "allow"})
+    assert medassay.run(plan, secrets={}).sealed
+
+
+def test_a_run_of_unknown_price_asks_first_and_refuses_where_nobody_can_be_asked(
+    tmp_path, endpoint, cli
+):
+    server = endpoint()
+    makers.write_bank(tmp_path / "bank", makers.many_items(3))
+    makers.write_models(tmp_path, makers.endpoint(server.url, location="external"))
+    plan = makers.write_plan(tmp_path, models=["m"])
+    code, out, _ = cli("run", plan, "--plan")
+    assert code == 0
+    assert out.count("price unknown") == 2
+    assert "0.0000" not in out
+    code, _, errors = cli("run", plan)
+    assert code == 2
+    assert "nobody knows what m costs (no price); --yes is needed" in errors
+    assert server.seen == []
+    assert cli("run", plan, "--yes")[0] == 0
+    code, out, _ = cli("spend", tmp_path, "--by", "model")
+    assert code == 0
+    assert "180 tokens of unknown price" in out
+
+
+def test_the_plan_tells_what_was_spent_and_warns_of_a_low_bound(tmp_path, endpoint, cli):
+    server = endpoint()
+    plan = workspace(tmp_path, server, 30, plan={"budget": {"calls": 10}})
+    assert cli("run", plan, "--yes")[0] == 4
+    code, out, _ = cli("run", plan, "--plan")
+    assert code == 0
+    assert "m: 20 calls, 10 stored" in out
+    assert "spent by now: 10 calls, 600 tokens" in out
+    assert (
+        "warning: the budget of 10 calls is too low for all of it: 10 spent, at most 20" in out
+    )
+
+
+def test_replays_cost_nothing_and_a_workspace_without_a_journal_begins_with_its_replies(
+    tmp_path, endpoint, cli
+):
+    server = endpoint()
+    plan = workspace(tmp_path, server, 10)
+    run = medassay.run(plan, secrets={})
+    for path in (tmp_path / "spend").iterdir():
+        path.unlink()
+    (tmp_path / "spend").rmdir()
+    code, out, _ = cli("--json", "spend", tmp_path)
+    [row] = json.loads(out)["rows"]
+    assert (code, row["name"], row["estimated"]) == (0, run.id, True)
+    assert row["amount"]["calls"] == 10
+    assert row["amount"]["money"] == pytest.approx(10 * COST)
+    assert row["currency"] == "USD"
+    again = makers.write_plan(tmp_path, models=["m"], rank_rule="closure", name="again")
+    assert medassay.run(again, secrets={}).sealed  # replayed
+    assert len(server.seen) == 10
+    assert sum(one.amount.calls for one in spent_in_all(str(tmp_path))[0]) == 10
+
+
+def test_nothing_is_spent_where_there_is_no_workspace(tmp_path, cli):
+    code, _, errors = cli("spend", tmp_path)
+    assert code == 3
+    assert "expected a folder with runs/, responses/ or spend/" in errors
+
+
+def spec(**price):
+    return ModelSpec(id="m", provider="openai_compatible", price=Price(**price))
+
+
+requests = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 50), st.booleans(), st.booleans()), max_size=30
+)
+
+
+@given(requests, st.booleans())
+def test_what_is_read_back_is_what_was_written(tmp_path_factory, sent, closed):
+    """Settled at what they used, else at their bound; a killed process's replies are known by the store."""
+    folder = tmp_path_factory.mktemp("w")
+    journal = SpendJournal(folder, "runs/a", {"m": spec(input=1e6)})
+    expected, stored = Amount(), {}
+    for place, (attempt, tokens, settled, replied) in enumerate(sent):
+        bound, came_to = Amount(1, 100, 100.0), Amount(1, tokens, float(tokens))
+        key = f"{place:064x}"
+        number = journal.reserve("m", key, attempt, bound)
+        if settled:
+            journal.settle(number, came_to)
+        elif replied:
+            stored[key] = Usage(prompt=tokens)
+        expected += came_to if settled or (replied and not closed) else bound
+    if closed:
+        journal.close()
+    else:  # killed: what waited to be written is written late, as by another request
+        journal.sync()
+    found = spendings(folder / "spend", stored.get)
+    assert sum((one.amount for one in found), Amount()) == expected
+
+
+def test_prices_have_parts():
+    usage = Usage(prompt=1000, completion=500, cached=400, reasoning=100)
+    assert Price(input=2.0, output=10.0).of(usage) == pytest.approx((2000 + 5000) / 1e6)
+    parts = Price(input=2.0, output=10.0, cached_input=0.5, reasoning=20.0, batch=0.5)
+    expected = (600 * 2 + 400 * 0.5 + 400 * 10 + 100 * 20) / 2 / 1e6
+    assert parts.of(usage) == pytest.approx(expected)
+    assert parts.dearest.of(usage) >= parts.of(usage)
+    assert Price(input=1.0).to_dict() == {"input": 1.0, "output": 0.0, "currency": "USD"}
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    (tmp_path / "spend").mkdir()
+    (tmp_path / "spend" / "x.jsonl").write_text('{"account":"a","prices":{}}\n{"settled":3}\n')
+    with pytest.raises(spend.IntegrityError, match=r"spend/x.jsonl at byte 28: not a line"):
+        spendings(tmp_path / "spend")
