@@ -8,19 +8,21 @@ run. Publication lies above, in `audit`, since it joins finished runs.
 
 import datetime as dt
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import load_bank
 from medassay.bank.lock import register
+from medassay.core.again import Again, read_again
 from medassay.core.amount import NOTHING
 from medassay.core.canonical import canonical
 from medassay.core.item import Bank
 from medassay.core.leaderboard import Leaderboard, told_fallback
 from medassay.core.lookup import CONTEXTS
 from medassay.core.plan import DdxRules, Plan, load_plan
-from medassay.errors import IncompleteError, InputError
+from medassay.errors import IncompleteError, InputError, UsageError
 from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models
 from medassay.runner.answering import PortableAnswers
@@ -42,6 +44,7 @@ from medassay.runner.preview import (
 )
 from medassay.runner.providing import all_named_secrets, knows_majority, make_chats
 from medassay.runner.reply_room import room_of, told_room
+from medassay.runner.retrying import journalled, sealed, trials_again
 from medassay.runner.schedule import Schedule
 from medassay.runner.spending import spending, spent_by
 from medassay.runner.stages import (
@@ -136,6 +139,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     watch: Watch | None = None,
     fresh: bool = False,
     accept_failures: bool = False,
+    again: str = "",
     engine: str = "local",
     tell: Callable[[str], None] = lambda line: None,
 ) -> Run:
@@ -144,6 +148,9 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     Parameters
     ----------
     workspace : folder of runs/, responses/ and banks.lock, or an address in an object store, as s3://bucket/work
+    again : what is asked once more of the last run of this plan: classes of replies that could not be used ("empty", "truncated",
+        "refused"; "unusable" for verdicts), comma-separated, and ":MODEL" for one model or judge alone; of a sealed run it makes a
+        new one that names the first
     engine : "local", or "ray" for several processes or machines; either resumes what the other began
     tell : called, before anything is asked, with each line that a user must know: models asked otherwise than the plan says
 
@@ -171,6 +178,9 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     stored = stored_run(workspace / "runs", schedule.plan.hash, contents) if fresh else None
     if fresh:
         identity["fresh_of"] = stored.id if stored else None
+    repeated = _repeated(workspace / "runs", wanted, again, fresh=fresh) if again else None
+    if repeated is not None and repeated[1] is not None:
+        identity["again_of"] = _named(repeated[1], again)
     found = _find(workspace / "runs", schedule.plan, identity, tell)
     if found.sealed:
         return found
@@ -204,6 +214,8 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
                 watch=watch,
                 accept_failures=accept_failures,
                 in_doubt=in_doubt,
+                again=None if repeated is None else repeated[0],
+                source=None if repeated is None else repeated[1],
             )
             items = _ask(found, portable, means, secrets)
             if bench is not None:
@@ -212,6 +224,41 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
             _seal(found, schedule.task, items, stored)
         carry_home(found.path)
     return open_run(found.path)
+
+
+def _repeated(runs: Path, plan: Plan, again: str, *, fresh: bool) -> tuple[Again, Run | None]:
+    """Return what is asked once more, and the sealed run whose replies they are; None where the last run is not sealed.
+
+    Raises
+    ------
+    InputError
+        When nothing was run yet, or a model or judge is not of this plan.
+    """
+    wanted = read_again(again)
+    if fresh:
+        raise UsageError(
+            "--again asks for some replies once more, --fresh for all: give one of them"
+        )
+    _, last = latest(runs, plan.hash)
+    if last is None:
+        raise InputError(f"--again {again}: this plan was not run yet; run it first")
+    known = {*plan.models, *plan.judges, plan.substitute}
+    if wanted.model and wanted.model not in known:
+        raise InputError(
+            f"--again {again}: '{wanted.model}' is no model or judge of this plan; expected one of "
+            + ", ".join(sorted(known - {""}))
+        )
+    if not last.sealed:
+        told = last.manifest.get("again_of")
+        return wanted, open_run(runs / told["run"]) if told and told["of"] == str(
+            wanted
+        ) else None
+    return wanted, last
+
+
+def _named(source: Run, again: str) -> dict[str, str]:
+    """Return how a run names the one whose replies are asked once more."""
+    return {"run": source.id, "root": source.seal["root"], "of": str(read_again(again))}
 
 
 def _find(
@@ -242,6 +289,7 @@ def _ask(
     schedule, tally = portable.schedule, means.asker.tally
     journal = Journal(found.path / JOURNAL, schedule.n_trials)
     journal.resume(schedule.number_of)
+    portable = _asked_again(portable, journal, means)
     if schedule.contexts is not None and journal.done < schedule.n_trials:
         asked = (bank.items[at] for bank, at in schedule.items())
         schedule.contexts.find(asked, portable.models_file, secrets, means.watch)
@@ -255,6 +303,20 @@ def _ask(
 
     write_trials(found, schedule, journal)
     return items
+
+
+def _asked_again(portable: PortableAnswers, journal: Journal, means: Means) -> PortableAnswers:
+    """Return the stage with the trials that are asked once more; in the journal they are no longer done."""
+    if means.again is None:
+        return portable
+    if means.source is not None:
+        path = means.source.path / "trials.jsonl"
+        attempts, _ = trials_again(sealed(path, portable.schedule.number_of), means.again)
+    else:
+        attempts, chosen = trials_again(journalled(journal), means.again)
+        for number in chosen:
+            journal.forget(number)
+    return replace(portable, again=attempts)
 
 
 def _seal(found: Run, task: Task, items: RunItems, stored: Run | None) -> None:
@@ -274,7 +336,7 @@ def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -
     if last is not None and last.sealed:
         tidy(last)
     for run in reversed(runs_of_plan(runs, plan_hash)):
-        alike = ("fresh_of" in run.manifest) == ("fresh_of" in identity)
+        alike = all((name in run.manifest) == (name in identity) for name in _ASIDE)
         if not run.sealed and alike and _same(run, identity):
             return run
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -282,6 +344,9 @@ def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -
     around = surroundings(identity["models"])
     manifest = {**identity, "name": title, "created_at": created, **around}
     return create_run(runs, name, manifest)
+
+
+_ASIDE = ("fresh_of", "again_of")  # of runs that resume only runs of their kind
 
 
 def _same(run: Run, identity: Mapping[str, Any]) -> bool:

@@ -1,6 +1,7 @@
 """Completion → `Answer`: one parser for each form of item."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal, Protocol
 
 from medassay.answer.number import extract_number
@@ -132,6 +133,8 @@ def read_answer(
     said, unfinished = strip_thoughts(text)
     if reading.reason == SAID or declines(said):
         return Answer(item_id=item.id, outcome="refused", value=None, reason=SAID)
+    if not said.strip():  # thoughts, and nothing behind them
+        reading = replace(reading, reason="thoughts")
     ended = cut or unfinished or reading.outcome == "truncated"
     outcome = "truncated" if ended else "unparsed"
     return Answer(item_id=item.id, outcome=outcome, value=None, reason=reading.reason)

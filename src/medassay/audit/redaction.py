@@ -17,7 +17,15 @@ from medassay.score.rubric import lowest_points
 from medassay.task.judged import TRIAL_KEY
 
 ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm", "severity")
-TRIAL_FIELDS = ("schema_version", *TRIAL_KEY, "outcome", "own_source", "tool_use")
+TRIAL_FIELDS = (
+    "schema_version",
+    *TRIAL_KEY,
+    "outcome",
+    "own_source",
+    "tool_use",
+    "attempt",
+    "again",
+)
 TOOL_FIELDS = ("calls", "failed", "unavailable")
 SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts", "measured")
 # Numbers of a ranked list, a health record, likelihoods or likeness to a reference, and the severity of a golden diagnosis; never a name.

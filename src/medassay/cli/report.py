@@ -205,8 +205,9 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
             if second
             else "–"
         )
+        marks = {"asked_again": f"asked again: {row.get('asked_again', 0)}"}
         notes = ", ".join(
-            flag.replace("not_ranked:", "not ranked: ").replace("_", " ")
+            marks.get(flag, flag.replace("not_ranked:", "not ranked: ").replace("_", " "))
             for flag in row["flags"]
         )
         cells = [

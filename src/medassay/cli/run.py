@@ -36,7 +36,12 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     accept_failures: bool = typer.Option(
         False,
         "--accept-failures",
-        help="Seal although trials failed; they are null and counted.",
+        help="Seal although trials failed, or too few of a judge's verdicts can be used; they are null and counted.",
+    ),
+    again: str = typer.Option(
+        "",
+        help="Ask once more what could not be used: empty, truncated, refused (replies), unusable (verdicts), comma-separated, "
+        "with :MODEL for one alone. Of a sealed run this makes a new one. What failed is asked, too.",
     ),
     workspace: str | None = typer.Option(
         None,
@@ -68,13 +73,14 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay import pipeline
     from medassay.cli.report import tell_run
     from medassay.cli.suite import Wanted, run_command
+    from medassay.runner.retrying import told_unusable
     from medassay.suite.plan import is_suite
 
     wanted = Wanted(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
     if plan is None or is_suite(plan):
-        if preview or fresh or engine != "local" or "://" in (workspace or ""):
+        if preview or fresh or again or engine != "local" or "://" in (workspace or ""):
             raise UsageError(
-                "--plan, --fresh, --engine and a workspace in an object store are for plans of one task"
+                "--plan, --fresh, --again, --engine and a workspace in an object store are for plans of one task"
             )
         folder = Path(workspace) if workspace else None
         run_command(plan, wanted, data or Path("data"), folder, accept_failures=accept_failures)
@@ -85,7 +91,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         print_preview(pipeline.preview(plan, workspace=workspace))
         return
     if not yes and pipeline.has_prices(plan):
-        confirm(pipeline.preview(plan, workspace=workspace))
+        confirm(pipeline.preview(plan, workspace=workspace), again=again)
     found = pipeline.run(
         plan,
         secrets=os.environ,
@@ -93,10 +99,13 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         watch=watch,
         fresh=fresh,
         accept_failures=accept_failures,
+        again=again,
         engine=engine,
         tell=out.say,
     )
     tell_run(found)
+    for line in told_unusable(found):
+        out.say(line)
     if fresh:
         tell_rerun(found)
 
@@ -122,11 +131,18 @@ def tell_rerun(run: "Run") -> None:
     out.say(f"{says}, within tolerance")
 
 
-def confirm(cost: dict[str, Any]) -> None:
-    """Show what would be paid and ask; refuse where nobody can be asked."""
+def confirm(cost: dict[str, Any], *, again: str = "") -> None:
+    """Show what would be paid and ask; refuse where nobody can be asked.
+
+    Parameters
+    ----------
+    again : what is asked once more besides, of which nobody counts the cost
+    """
     unpriced = cost.get("unpriced", [])
-    if cost["money"] == 0 and not unpriced:
+    if cost["money"] == 0 and not unpriced and not again:
         return
+    if again:
+        out.say(f"replies that could not be used ({again}) are asked once more, besides:")
     print_preview(cost, to_stderr=True)
     if not sys.stdin.isatty():
         names = ", ".join(unpriced)

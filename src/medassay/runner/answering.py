@@ -6,7 +6,7 @@ happens with it.
 
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from medassay.solver.tools.toolbox import Toolbox
 
 
+Attempt = tuple[
+    int, str
+]  # how often it was asked before, and the scope of the last wish to ask again
+FIRST: Attempt = (0, "")
+
+
 class Answering:
     """The trials of a schedule, each asked, read, scored and journalled."""
 
@@ -44,8 +50,10 @@ class Answering:
         progress: Progress,
         *,
         looking: Looking | None = None,
+        again: Mapping[int, Attempt] | None = None,
     ) -> None:
         self._looking = looking
+        self._again = again or {}
         self._schedule = schedule
         self._asker = asker
         self._journal = journal
@@ -83,7 +91,8 @@ class Answering:
                 "item": item.id,
                 "revision": item.revision,
             }
-            reply, looked = await self._asked(cell, spec, prompt, columns, repeat)
+            attempt, scope = self._again.get(unit, FIRST)
+            reply, looked = await self._asked(cell, spec, prompt, columns, repeat, attempt)
         except NotAsked:
             return
         except Exception as error:  # noqa: BLE001 -- the one place that catches everything: a trial fails, the run goes on
@@ -95,6 +104,8 @@ class Answering:
         extraction = self._schedule.plan.extraction
         answer = read_answer(item, prompt, reply.completion, parser, extraction)
         record = trial_record(cell, repeat, prompt, reply, answer)
+        if attempt:
+            record |= {"attempt": attempt, "again": scope}
         if looked is not None:
             record |= {"tool_use": dict(looked.use), "trace": list(looked.trace)}
         score = self._scoring.record(item, record, answer)
@@ -109,12 +120,19 @@ class Answering:
         self._progress.advance(cell.model, cell.domain, answer.outcome)
 
     async def _asked(
-        self, cell: Cell, spec: ModelSpec, prompt: Prompt, columns: dict[str, Any], repeat: int
+        self,
+        cell: Cell,
+        spec: ModelSpec,
+        prompt: Prompt,
+        columns: dict[str, Any],
+        repeat: int,
+        attempt: int,
     ) -> tuple[Reply | None, Looked | None]:
         """Return the reply, and in the mode `tools` how it came about."""
+        which = {"repeat": repeat, "attempt": attempt}
         if cell.mode != "tools" or self._looking is None or spec.is_baseline:
-            return await self._asker.ask(spec, prompt, columns, repeat=repeat), None
-        looked = await self._looking.solve(spec, prompt, columns, repeat=repeat)
+            return await self._asker.ask(spec, prompt, columns, **which), None
+        looked = await self._looking.solve(spec, prompt, columns, **which)
         return (None, None) if looked is None else (looked.reply, looked)
 
     def _fail(self, cell: Cell, item: Item, repeat: int, error: Exception) -> None:
@@ -136,11 +154,13 @@ class PortableAnswers:
     ----------
     models_file : where the entries of tools and indexes are; only read in the mode `tools`
     majority : what the baseline of that name answers, by the letters of an item
+    again : number of a trial that is asked once more → which attempt this is, and why
     """
 
     schedule: Schedule
     models_file: Path
     majority: Mapping[str, str]
+    again: Mapping[int, Attempt] = field(default_factory=dict)
 
     @property
     def specs(self) -> Mapping[str, ModelSpec]:
@@ -174,7 +194,9 @@ class PortableAnswers:
         self.schedule.read_from(items)
         toolbox = open_toolbox(self.schedule, self.models_file, secrets)
         looking = None if toolbox is None else Looking(toolbox, asker)
-        return Answering(self.schedule, asker, journal, progress, looking=looking)
+        return Answering(
+            self.schedule, asker, journal, progress, looking=looking, again=self.again
+        )
 
 
 def open_toolbox(

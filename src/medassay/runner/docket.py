@@ -55,11 +55,17 @@ class Answers:
             return
         self._starts = array("Q", [0])
         self.open = array("Q")  # numbers of the trials that judges decide on
+        self.attempts: dict[
+            int, int
+        ] = {}  # number → attempt, of answers that were asked for again
         with (run.path / "trials.jsonl").open("rb") as lines:
             for number, line in enumerate(lines):
                 self._starts.append(self._starts[-1] + len(line))
-                if must_judge(task, parse_json(line, f"trials.jsonl line {number + 1}"), items):
+                trial = parse_json(line, f"trials.jsonl line {number + 1}")
+                if must_judge(task, trial, items):
                     self.open.append(number)
+                    if "attempt" in trial:
+                        self.attempts[number] = trial["attempt"]
 
     def __del__(self) -> None:
         os.close(self._file)
@@ -133,6 +139,8 @@ class Docket:
         seat = int(record["seat"])
         if number not in self.wanted or not 0 <= seat < len(seats):
             return None
+        if record.get("of_attempt", 0) != self.answers.attempts.get(number, 0):
+            return None  # of an answer that was asked for again since
         return self.place(number, seat) if seats[seat].id == record["judge"] else None
 
     def sizes(

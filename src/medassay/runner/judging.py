@@ -10,6 +10,7 @@ import msgspec
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.model import ModelSpec
+from medassay.core.reading import strip_thoughts
 from medassay.core.trial import Completion, Likely, Prompt
 from medassay.core.verdict import Judge, Verdict
 from medassay.errors import NotAsked
@@ -23,14 +24,22 @@ from medassay.task.judged import TRIAL_KEY, judges_of
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
 
+_APART = 100  # askings of one attempt at most, so that those of the next have keys of their own
+
 
 class Judging:
     """The verdicts of a docket; a unit is a batch of answers before one seat."""
 
     def __init__(
-        self, docket: Docket, asker: Asker, journal: Writing, progress: Progress
+        self,
+        docket: Docket,
+        asker: Asker,
+        journal: Writing,
+        progress: Progress,
+        again: Mapping[int, int] | None = None,
     ) -> None:
         self._docket = docket
+        self._again = again or {}  # place of a verdict → how often its judge was asked before
         self._answers = docket.answers
         self._bench = docket.bench
         self._asker = asker
@@ -70,6 +79,8 @@ class Judging:
         self, spec: ModelSpec, seat: int, trials: list[dict[str, Any]], numbers: Sequence[int]
     ) -> None:
         judge = self._bench.judges[trials[0]["domain"]]
+        # A batch has one reply: all of it is asked again, or nothing.
+        times = max(self._again.get(self._docket.place(n, seat), 0) for n in numbers)
         seen = [self._answers.case(trial) for trial in trials]
         cases = [case for case, _ in seen]
         prompts: list[Prompt] = []
@@ -78,7 +89,7 @@ class Judging:
             step = judge.step(cases, [])
             while isinstance(step, Prompt):
                 columns = {"item": trials[0]["item"], "judged": trials[0]["model"]}
-                attempt = sum(p.encoded == step.encoded for p in prompts)
+                attempt = times * _APART + sum(p.encoded == step.encoded for p in prompts)
                 reply = await self._asker.ask(spec, step, columns, attempt=attempt)
                 if reply is None:
                     return
@@ -105,12 +116,18 @@ class Judging:
         if judge.alternatives:
             asked["logprobs"] = [r.completion.logprobs for r in replies]
             asked["alternatives"] = [near_digits(r.completion) for r in replies]
+        if times:
+            asked["attempt"] = times
         if len(trials) > 1:
             asked |= {"batch": [[t[k] for k in TRIAL_KEY] for t in trials]}
         for number, trial, (case, shown), verdict in zip(
             numbers, trials, seen, step, strict=True
         ):
             record = _key(trial, spec, seat) | asked | verdict_fields(verdict)
+            if "attempt" in trial:
+                record["of_attempt"] = trial["attempt"]
+            if not verdict.valid:
+                record["unusable"] = why_unusable(replies[-1].completion)
             record |= {"masked": shown.masked, "cut": shown.cut}
             record["score"] = judge.score(case.item, verdict)
             place = self._docket.place(number, seat)
@@ -128,14 +145,16 @@ class PortableVerdicts:
     known: "tuple[array[int], array[int]]"
     seats: Mapping[str, tuple[ModelSpec, ...]]
     seed: int
+    again: Mapping[int, int]
     majority: Mapping[str, str] = field(default_factory=dict)  # no baseline judges
 
     @classmethod
-    def of(cls, docket: Docket) -> "PortableVerdicts":
+    def of(cls, docket: Docket, again: Mapping[int, int]) -> "PortableVerdicts":
         """Return a docket as it travels."""
         answers, bench = docket.answers, docket.bench
         numbers = array("Q", docket.numbers)
-        return cls(answers.task, docket.name, numbers, answers.known, bench.seats, bench.seed)
+        known = answers.known
+        return cls(answers.task, docket.name, numbers, known, bench.seats, bench.seed, again)
 
     @property
     def specs(self) -> Mapping[str, ModelSpec]:
@@ -163,7 +182,7 @@ class PortableVerdicts:
         judges = auditors(judges) if self.name == AUDIT else judges
         bench = Bench(judges=judges, seats=self.seats, seed=self.seed)
         docket = Docket(name=self.name, answers=answers, numbers=self.numbers, bench=bench)
-        return Judging(docket, asker, journal, progress)
+        return Judging(docket, asker, journal, progress, self.again)
 
 
 def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -185,6 +204,16 @@ def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[st
         return None
     at = batch.index(own)
     return verdict_fields(verdicts[at]) | {"score": judge.score(cases[at].item, verdicts[at])}
+
+
+def why_unusable(reply: Completion) -> str:
+    """Return of what kind a judge's reply is in which nothing could be read."""
+    if reply.finish in ("refusal", "moderation"):
+        return "content filter"
+    said = strip_thoughts(reply.text)[0].strip()
+    if reply.finish == "length":
+        return "cut off" if said else "only thoughts, cut off"
+    return "unparsed" if said else "empty"
 
 
 def near_digits(completion: Completion) -> list[tuple[Likely, ...]] | None:

@@ -44,7 +44,13 @@ class Looking:
         return self._toolbox.rules
 
     async def solve(
-        self, spec: ModelSpec, prompt: Prompt, columns: Mapping[str, Any], *, repeat: int
+        self,
+        spec: ModelSpec,
+        prompt: Prompt,
+        columns: Mapping[str, Any],
+        *,
+        repeat: int,
+        attempt: int = 0,
     ) -> Looked | None:
         """Return how a model answers with tools, None when the budget forbids a call on the way.
 
@@ -56,7 +62,7 @@ class Looking:
         from medassay.solver.tools.loop import converse
 
         async def ask(asked: Prompt) -> Reply | None:
-            return await self._asker.ask(spec, asked, columns, repeat=repeat)
+            return await self._asker.ask(spec, asked, columns, repeat=repeat, attempt=attempt)
 
         async def look(asked: Prompt, place: int, call: ToolCall) -> "Result":
             return await self._look(spec, asked, place, call, columns, repeat)

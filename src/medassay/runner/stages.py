@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from medassay.bank.folder import bank_record
+from medassay.core.again import Again
 from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.core.lookup import ToolRules
@@ -23,6 +24,7 @@ from medassay.runner.engine.stage import Engine, Pass, Portable, Stage
 from medassay.runner.judging import Judging, PortableVerdicts
 from medassay.runner.looking import Looking
 from medassay.runner.progress import Progress, Silent, Stop
+from medassay.runner.retrying import journalled, refuse_unusable, sealed, verdicts_again
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, NumberOf
 from medassay.storage.mirror import mirror_of
@@ -38,13 +40,18 @@ Watch = Callable[
 
 @dataclass(frozen=True, kw_only=True)
 class Means:
-    """With what a stage is done: who asks, which engine spreads it, who watches, and whether failures are accepted."""
+    """With what a stage is done: who asks, which engine spreads it, who watches, and whether failures are accepted.
+
+    `again` is what is asked once more: of a sealed run, `source`, or of the unfinished one itself.
+    """
 
     asker: Asker
     engine: Engine
     watch: Watch | None = None
     accept_failures: bool = False
     in_doubt: Callable[[], bool] = lambda: False
+    again: Again | None = None
+    source: Run | None = None
 
     def todo(
         self,
@@ -87,7 +94,9 @@ def answer(
     toolbox = open_toolbox(schedule, portable.models_file, secrets)
     looking = None if toolbox is None else Looking(toolbox, asker)
     with watching(means.watch, "trials", sizes, done) as progress, closing(journal):
-        stage = Answering(schedule, asker, journal, progress, looking=looking)
+        stage = Answering(
+            schedule, asker, journal, progress, looking=looking, again=portable.again
+        )
         todo = means.todo(run, stage, portable, journal, progress, schedule.number_of)
         with ThreadPoolExecutor(max_workers=1) as aside:
             items = aside.submit(_keep_items, run, schedule)
@@ -162,11 +171,12 @@ def _give(docket: Docket, means: Means) -> Journal:
     run, n_seats, asker = docket.answers.run, docket.bench.n_seats, means.asker
     journal = Journal(run.path / docket.name, len(docket.answers) * n_seats)
     journal.resume(docket.place_of)
+    again = _verdicts_again(docket, journal, means)
     sizes, done = docket.sizes(journal)
     before = asker.tally.failed
     with watching(means.watch, docket.name, sizes, done) as progress, closing(journal):
-        stage = Judging(docket, asker, journal, progress)
-        portable = PortableVerdicts.of(docket)
+        stage = Judging(docket, asker, journal, progress, again)
+        portable = PortableVerdicts.of(docket, again)
         todo = means.todo(run, stage, portable, journal, progress, docket.place_of)
         work(run, docket.name, means, todo)
     total = sizes.total()
@@ -177,7 +187,25 @@ def _give(docket: Docket, means: Means) -> Journal:
     if not (means.accept_failures and journal.done):
         refuse_given_up(run, "judge", left, asked, asker.tally)
     refuse_incomplete(run, "verdicts are missing", left, asker.tally, means.accept_failures)
+    if not means.accept_failures:
+        seats: Counter[str] = Counter()
+        for (name, _), size in sizes.items():
+            seats[name] += size
+        refuse_unusable(run, journal, seats)
     return journal
+
+
+def _verdicts_again(docket: Docket, journal: Journal, means: Means) -> dict[int, int]:
+    """Return which attempt of each verdict counts, where that is not the first; those that are asked again are no longer done."""
+    if means.again is None:
+        return {}
+    if means.source is not None:
+        path = means.source.path / docket.file.name
+        return verdicts_again(sealed(path, docket.place_of), means.again)[0]
+    attempts, chosen = verdicts_again(journalled(journal), means.again)
+    for place in chosen:
+        journal.forget(place)
+    return attempts
 
 
 def watching(

@@ -123,6 +123,7 @@ class Journal:
         # Two machine numbers a record: a million cost 16 MB.
         self._at = array("q", [-1]) * n_records
         self._length = array("q", [0]) * n_records
+        self._attempts: dict[int, int] = {}  # of records that were asked again
         self._own: Segment | None = None
         self.done = 0
 
@@ -159,6 +160,12 @@ class Journal:
                 f"{path.name} at byte {offset}: not a journal line; restore the file"
             ) from None
         if number is not None and not failed:
+            # Segments come in no order: of a record that was asked again, the last attempt counts.
+            attempt = record.get("attempt", 0)
+            if attempt < self._attempts.get(number, 0):
+                return
+            if attempt:
+                self._attempts[number] = attempt
             self._note(number, place, offset, len(line))
 
     def failures(self, number_of: NumberOf) -> dict[int, str]:
@@ -187,6 +194,12 @@ class Journal:
         place = self._place(noted.segment)
         for one in zip(noted.numbers, noted.offsets, noted.lengths, strict=True):
             self._note(one[0], place, one[1], one[2])
+
+    def forget(self, number: int) -> None:
+        """Let a record be done once more; the line that is there stays, and counts until there is another one."""
+        if self._at[number] >= 0:
+            self._at[number] = -1
+            self.done -= 1
 
     def is_done(self, number: int) -> bool:
         """Return whether this record is there."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from medassay.core.again import same_chances
 from medassay.core.item import Item
 from medassay.core.leaderboard import unread_outweighs, unread_share
 from medassay.core.trial import OUTCOMES
@@ -80,6 +81,9 @@ class Table:
         counter = self.outcomes[cell]
         counter[trial["outcome"]] += 1
         counter["trials"] += 1
+        if "again" in trial:
+            counter["again"] += 1
+            counter["unequal"] += not same_chances(trial["again"])
         if trial["outcome"] == "unparsed" and trial.get("reason") == "ambiguous":
             counter["ambiguous"] += 1
         if score is not None:
@@ -104,6 +108,14 @@ class Table:
                 np.divide(self._sums[cell], counts, out=made[i], where=counts > 0)
         return made
 
+    def had_more_chances(self, row: Row) -> bool:
+        """Return whether a row was asked again where others were not: its model alone, or what it had refused."""
+        return any(
+            counts["unequal"]
+            for (_, *found, _), counts in self.outcomes.items()
+            if tuple(found) == row
+        )
+
     def counted(self, domains: list[str], row: Row, mode: str) -> Counter[str]:
         """Return the outcomes of a row over some domains."""
         total: Counter[str] = Counter()
@@ -119,8 +131,10 @@ def _lowest(item: Item) -> float:
     return lowest_points(criterion.points for criterion in item.criteria)
 
 
-def unranked_rows(manifest: Mapping[str, Any], rows: Iterable[Row]) -> dict[Row, str]:
-    """Return the rows that never rank, with the reason."""
+def unranked_rows(
+    manifest: Mapping[str, Any], rows: Iterable[Row], table: Table | None = None
+) -> dict[Row, str]:
+    """Return the rows that never rank, with the reason: also one whose model had more chances than the others."""
     reasons: dict[Row, str] = {}
     scripted = any(judge["provider"] == "fake" for judge in manifest.get("judges", []))
     for model, setting in rows:
@@ -133,6 +147,8 @@ def unranked_rows(manifest: Mapping[str, Any], rows: Iterable[Row]) -> dict[Row,
             reasons[model, setting] = "topline"
         elif setting.endswith(GENERATED):
             reasons[model, setting] = "generated"
+        elif table is not None and table.had_more_chances((model, setting)):
+            reasons[model, setting] = "asked_again"
     return reasons
 
 
@@ -183,7 +199,7 @@ def leaderboard_document(
     if kinds.both:
         rows = sorted({row for mode in table.modes for row in table.rows(mode)})
         groups = {OVERALL: table.domains, **{name: [name] for name in table.domains}}
-        apart = {"by_kind": kinds.document(groups, unranked_rows(manifest, rows))}
+        apart = {"by_kind": kinds.document(groups, unranked_rows(manifest, rows, table))}
     both = _both_modes(table, manifest, task)
     return {
         **apart,
@@ -219,7 +235,7 @@ def _ranking(
         rows,
         _strata(table, manifest, members, mode, rows),
         _options(manifest, task, mode),
-        unranked=unranked_rows(manifest, rows),
+        unranked=unranked_rows(manifest, rows, table),
         all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
     document = [_row(s, field, table, members, mode, task) for s in field.standings]
@@ -299,6 +315,8 @@ def _row(
         flags.append("unparsed")
     if counted["failed"]:
         flags.append("failed")
+    if counted["again"]:
+        flags.append("asked_again")
     if rank.reason == "fake":
         flags.append("scripted")
     harm = harm_of(table, members, standing.row, mode, task)
@@ -335,6 +353,7 @@ def _row(
         "outcomes": {name: counted[name] for name in OUTCOMES},
         "harm": harm,
         "flags": flags,
+        **({"asked_again": counted["again"]} if counted["again"] else {}),
     }
 
 

@@ -1,0 +1,132 @@
+"""What a run asks once more, and what of its replies could not be used."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medassay.core.again import Again, trial_class, verdict_class
+from medassay.errors import IncompleteError
+from medassay.runner.answering import Attempt
+from medassay.storage.journal import Journal
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import VERDICTS, Run
+
+USABLE = 0.95  # the share of a judge's verdicts below which a run is not sealed without a word
+
+
+def journalled(journal: Journal) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield number and record of what a journal holds."""
+    for line in journal.lines():
+        yield line.number, msgspec.json.decode(line.record)
+
+
+def sealed(
+    path: Path, number_of: Callable[[dict[str, Any]], int | None]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield number and record of what a sealed run holds in a file."""
+    for record in read_jsonl(path) if path.exists() else ():
+        if (number := number_of(record)) is not None:
+            yield number, record
+
+
+def trials_again(
+    records: Iterable[tuple[int, dict[str, Any]]], again: Again
+) -> tuple[dict[int, Attempt], list[int]]:
+    """Return which attempt counts, by the number of a trial, and the numbers of those that are asked again."""
+    attempts: dict[int, Attempt] = {}
+    chosen = []
+    for number, trial in records:
+        kind, attempt = trial_class(trial), trial.get("attempt", 0)
+        if again.wants(kind, trial["model"]):
+            attempts[number] = (attempt + 1, again.scope(kind))
+            chosen.append(number)
+        elif attempt:
+            attempts[number] = (attempt, trial["again"])
+    return attempts, chosen
+
+
+def verdicts_again(
+    records: Iterable[tuple[int, dict[str, Any]]], again: Again
+) -> tuple[dict[int, int], list[int]]:
+    """Return which attempt counts, by the place of a verdict, and the places of those whose judge is asked again."""
+    attempts: dict[int, int] = {}
+    chosen = []
+    for place, verdict in records:
+        wanted = again.wants(verdict_class(verdict), verdict["judge"])
+        if attempt := verdict.get("attempt", 0) + wanted:
+            attempts[place] = attempt
+        if wanted:
+            chosen.append(place)
+    return attempts, chosen
+
+
+def refuse_unusable(run: Run, journal: Journal, seats: Mapping[str, int]) -> None:
+    """Refuse to seal a run of which a judge gave too few verdicts that can be used.
+
+    Parameters
+    ----------
+    seats : judge → how many verdicts it was to give
+
+    Raises
+    ------
+    IncompleteError
+        Naming each judge with its counts, and what asks it again.
+    """
+    counts = _counted(record for _, record in journalled(journal))
+    told = []
+    for judge, n_seats in sorted(seats.items()):
+        unusable = counts.get(judge, Counter())
+        usable = n_seats - unusable.total()
+        if usable < USABLE * n_seats:
+            reasons = ", ".join(f"{n} × {why}" for why, n in unusable.most_common(3))
+            told.append(
+                f"judge '{judge}': {usable} of {n_seats} verdicts can be used ({reasons})"
+            )
+    if told:
+        raise IncompleteError(
+            f"run {run.id}: {'; '.join(told)}; fewer than {USABLE:.0%} are too few: the same command with `--again unusable` asks "
+            "these once more, --accept-failures seals the run as it is"
+        )
+
+
+def _counted(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+    """Return judge → reason → how many of its verdicts cannot be used for it."""
+    found: dict[str, Counter[str]] = {}
+    for verdict in verdicts:
+        if verdict_class(verdict):
+            found.setdefault(verdict["judge"], Counter())[_why(verdict)] += 1
+    return found
+
+
+def told_unusable(run: Run) -> Iterator[str]:
+    """Yield a line for each model and judge of a sealed run of which some replies could not be used."""
+    replies: dict[str, Counter[str]] = {}
+    asked: Counter[str] = Counter()
+    for trial in read_jsonl(run.path / "trials.jsonl"):
+        asked[trial["model"]] += 1
+        if kind := trial_class(trial):
+            replies.setdefault(trial["model"], Counter())[kind] += 1
+    for model, kinds in sorted(replies.items()):
+        counted = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
+        yield (
+            f"{model}: {kinds.total()} of {asked[model]} replies cannot be used: {counted}; "
+            f"`--again {','.join(sorted(kinds))}` asks these once more"
+        )
+    verdicts = run.path / f"{VERDICTS}.jsonl"
+    if not verdicts.exists():
+        return
+    seats: Counter[str] = Counter(verdict["judge"] for verdict in read_jsonl(verdicts))
+    for judge, why in sorted(_counted(read_jsonl(verdicts)).items()):
+        counted = ", ".join(f"{n} {reason}" for reason, n in why.most_common(3))
+        yield (
+            f"judge {judge}: {why.total()} of {seats[judge]} verdicts cannot be used: {counted}; "
+            "`--again unusable` asks these once more"
+        )
+
+
+def _why(verdict: Mapping[str, Any]) -> str:
+    """Return why a verdict cannot be used; runs of before told no kinds."""
+    return str(verdict.get("unusable") or verdict["reason"])
