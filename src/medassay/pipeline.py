@@ -264,14 +264,37 @@ def _named(source: Run, again: str) -> dict[str, str]:
 def _find(
     runs: Path, plan: Plan, identity: Mapping[str, Any], tell: Callable[[str], None]
 ) -> Run:
-    """Return the run to do; a sealed one where all that was left of it was to be carried to its object store."""
+    """Return the run to do; a sealed one where nothing is left to do, or only to carry it to its object store."""
     _, late = latest(runs, plan.hash)
     if late is not None and left_behind(late.path):
         tell(f"run {late.id} is sealed here; it is carried over to the object store")
         carry_home(late.path)
         if "fresh_of" not in identity and _same(late, identity):
             return late
+    done = None if "fresh_of" in identity else _finished(runs, plan, identity)
+    if done is not None:
+        tell(
+            f"run {done.id} of this plan is finished, nothing is asked; --fresh asks all of it anew, --again what could not be used"
+        )
+        return done
     return _open(plan.hash, identity, plan.name, runs)
+
+
+def _finished(runs: Path, plan: Plan, identity: Mapping[str, Any]) -> Run | None:
+    """Return the last sealed run of the same identity; none where a later one waits to be finished, or where something failed."""
+    for run in reversed(runs_of_plan(runs, plan.hash)):
+        if "fresh_of" in run.manifest or not _same(run, identity):
+            continue
+        return run if run.sealed and not _has_failures(run) else None
+    return None
+
+
+def _has_failures(run: Run) -> bool:
+    """Return whether trials or verdicts of a sealed run failed, so that asking again may bring them."""
+    return any(
+        row["outcomes"]["failed"] or row.get("judge_failures")
+        for row in run.statistics["domains"]["overall"]
+    )
 
 
 def _ask(

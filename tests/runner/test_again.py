@@ -202,6 +202,40 @@ def test_a_judge_that_replies_with_nothing_is_asked_again_alone(
     assert len(list((tmp_path / "runs").iterdir())) == 1 + sealed
 
 
+def test_judges_of_a_sealed_run_are_asked_again_by_its_folder(tmp_path, endpoint, cli):
+    recovered = threading.Event()
+
+    def reply(number, times):
+        unwell = not recovered.is_set() and number in (3, 7)
+        return says("" if unwell else VERDICT)
+
+    server = endpoint(reply)
+    plan = judged_workspace(tmp_path, server)
+    assert cli("run", plan, "--accept-failures")[0] == 0
+    [first] = (tmp_path / "runs").iterdir()
+    recovered.set()
+    before = Counter(server.seen)
+    code, _, errors = cli(
+        "judge", first, "--again", "unusable:one", "--models", tmp_path / "models.json"
+    )
+    assert code == 0, errors
+    assert +(server.seen - before) == {3: 1, 7: 1}
+    [made] = [p for p in (tmp_path / "runs").iterdir() if p != first]
+    verdicts = [json.loads(line) for line in (made / "verdicts.jsonl").read_text().splitlines()]
+    assert Counter(v["outcome"] for v in verdicts) == {"valid": 60}
+    assert pipeline.open_run(made).manifest["again_of"]["run"] == first.name
+    assert medassay.verify(made).ok
+    assert medassay.verify(first).ok
+    for wish, told in (
+        ("empty", "only verdicts are asked again here"),
+        ("unusable:m", "'m' is no judge of run"),
+    ):
+        code, _, errors = cli("judge", first, "--again", wish)
+        assert (code, told in errors) == (3, True), errors
+    code, _, errors = cli("judge", first)
+    assert (code, "either --panel names who judges, or --again" in errors) == (2, True)
+
+
 def test_a_wish_that_cannot_be_met_is_refused(tmp_path, endpoint, cli):
     server = endpoint(lambda number, times: says("A"))
     plan = workspace(tmp_path, makers.endpoint(server.url), n=5)

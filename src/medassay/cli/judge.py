@@ -1,12 +1,15 @@
 """`medassay judge RUN`: judge the stored answers of a run again."""
 
 import os
+import sys
 from pathlib import Path
 
 import typer
 
 from medassay.cli import place
 from medassay.cli.options import ENGINE, listed
+from medassay.cli.output import out
+from medassay.errors import UsageError
 
 
 def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
@@ -14,7 +17,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         ..., parser=place.read, metavar="run", help="The folder or address of a sealed run."
     ),
     panel: str = typer.Option(
-        ...,
+        "",
         help="The judges: entries of the models file, comma-separated (three for target facts).",
     ),
     task: str = typer.Option(
@@ -41,13 +44,46 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     accept_failures: bool = typer.Option(
         False, "--accept-failures", help="Seal although verdicts are missing; null and counted."
     ),
+    again: str = typer.Option(
+        "",
+        help="In place of --panel: ask judges of the run once more where nothing in their reply could be used: unusable, or "
+        "unusable:JUDGE for one alone; all other verdicts stay.",
+    ),
     engine: str = ENGINE,
 ) -> None:
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
     from medassay.cli.report import tell_run
     from medassay.cli.run import confirm, print_preview, watch
-    from medassay.runner.again import Sitting, judge_run, preview_again
+    from medassay.runner.again import Sitting, is_paid, judge_again, judge_run, preview_again
     from medassay.runner.preview import priced
+    from medassay.runner.retrying import told_unusable
+
+    if bool(panel) == bool(again):
+        raise UsageError(
+            "either --panel names who judges, or --again what its judges are asked once more"
+        )
+    if again:
+        if not yes and is_paid(run):
+            if not sys.stdin.isatty():
+                raise UsageError(
+                    "judges of this run cost money, or have no price; --yes is needed where nobody can be asked"
+                )
+            typer.confirm(
+                "Judges of this run cost money, or have no price. Go on?", abort=True, err=True
+            )
+        found = judge_again(
+            run,
+            again,
+            models_file=models,
+            secrets=os.environ,
+            watch=watch,
+            accept_failures=accept_failures,
+            engine=engine,
+        )
+        tell_run(found)
+        for line in told_unusable(found):
+            out.say(line)
+        return
 
     sitting = Sitting(
         judges=listed(panel),

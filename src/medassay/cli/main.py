@@ -13,6 +13,7 @@ import typer
 from medassay.cli import (
     audit,
     bank,
+    clean,
     compare,
     demo,
     doctor,
@@ -43,6 +44,7 @@ from medassay.core.secret import secrets
 from medassay.errors import IntegrityError, Interrupted, MedassayError, UsageError
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "clean": clean.command,
     "compare": compare.command,
     "demo": demo.command,
     "doctor": doctor.command,

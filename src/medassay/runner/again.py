@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from medassay.core.again import UNUSABLE, Again, read_again
 from medassay.core.canonical import short_hash
+from medassay.core.model import FREE
 from medassay.core.plan import EngineRules, Plan
 from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import load_steps
@@ -88,9 +90,106 @@ def judge_run(
         "methodology": short_hash([manifest["methodology"], wanted.name, judging(bench, plan)]),
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
+    how = _How(secrets, workspace, watch, accept_failures, engine)
+    return _judged(source, identity, wanted, bench, how)
+
+
+def judge_again(
+    run: Run | str | Path,
+    again: str,
+    *,
+    models_file: Path,
+    secrets: Mapping[str, str],
+    watch: Watch | None = None,
+    accept_failures: bool = False,
+    engine: str = "local",
+) -> Run:
+    """Ask judges of a sealed run once more where nothing in their reply could be used; return a new sealed run that names the first.
+
+    All other verdicts are those of the run: nobody else is asked.
+
+    Parameters
+    ----------
+    again : "unusable", or "unusable:JUDGE" for one judge alone
+    models_file : where entries are that answer for the judges by now; where it has none, the run's own are used
+
+    Raises
+    ------
+    InputError, IncompleteError, Interrupted
+        As `run` does.
+    """
+    refuse_unknown(engine)
+    source = _sealed(run, "judged")
+    workspace = source.path.resolve().parents[1]
+    fetch_stores(workspace)
+    wish = read_again(again)
+    if wish.classes != (UNUSABLE,):
+        raise InputError(
+            f"--again {again}: only verdicts are asked again here; expected unusable or unusable:JUDGE"
+        )
+    task = task_of_run(source.manifest)
+    bench = _bench_of(source, task, models_file)
+    if wish.model and wish.model not in bench.models:
+        raise InputError(
+            f"--again {again}: '{wish.model}' is no judge of run {source.id}; expected one of {', '.join(sorted(bench.models))}"
+        )
+    identity = {k: v for k, v in source.manifest.items() if k not in _SURROUNDINGS}
+    identity["again_of"] = {"run": source.id, "root": source.seal["root"], "of": str(wish)}
+    how = _How(secrets, workspace, watch, accept_failures, engine)
+    return _judged(source, identity, task, bench, how, again=wish)
+
+
+def is_paid(run: Run | Path) -> bool:
+    """Return whether any judge of a run costs money, or has no price that is known."""
+    source = run if isinstance(run, Run) else open_run(run)
+    return any(
+        remembered(entry).known_price != FREE for entry in source.manifest.get("judges", [])
+    )
+
+
+def _bench_of(source: Run, task: Task, models_file: Path) -> Bench:
+    """Return the bench that a run remembers."""
+    manifest = source.manifest
+    if "bench" not in manifest:
+        raise InputError(f"run {source.id}: has no judges; expected a judged run")
+    known = load_models(models_file) if models_file.exists() else {}
+    specs = {}
+    for entry in manifest["judges"]:
+        now = known.get(entry["id"])
+        same = now is not None and now.to_dict() == entry
+        specs[entry["id"]] = now if now is not None and same else remembered(entry)
+    refuse_leaving(manifest["banks"], specs.values())
+    return Bench(
+        judges=judges_of(task, manifest),
+        seats={m: tuple(specs[n] for n in names) for m, names in manifest["bench"].items()},
+        seed=int(manifest["plan"]["seed"]),
+    )
+
+
+@dataclass(frozen=True)
+class _How:
+    """With what a run is judged: keys, where, who watches, whether failures are accepted, and on which engine."""
+
+    secrets: Mapping[str, str]
+    workspace: Path
+    watch: Watch | None
+    accept_failures: bool
+    engine: str
+
+
+def _judged(
+    source: Run,
+    identity: dict[str, Any],
+    wanted: Task,
+    bench: Bench,
+    how: _How,
+    again: Again | None = None,
+) -> Run:
+    """Return a new sealed run with the answers of another one and the verdicts of a bench."""
+    secrets, workspace = how.secrets, how.workspace
     found = _derived(source, identity, workspace / "runs")
     named = all_named_secrets(bench.models.values(), secrets)
-    spread = engine_of(engine, EngineRules(), workspace / "responses", named)
+    spread = engine_of(how.engine, EngineRules(), workspace / "responses", named)
     await_dead(found.path, lambda line: None)
     asked = {n: spec for n, spec in bench.models.items() if spec is not RULE}
     with lock_run(found), held(found.path) as in_doubt:
@@ -108,9 +207,11 @@ def judge_run(
             means = Means(
                 asker=asker,
                 engine=spread,
-                watch=watch,
-                accept_failures=accept_failures,
+                watch=how.watch,
+                accept_failures=how.accept_failures,
                 in_doubt=in_doubt,
+                again=again,
+                source=None if again is None else source,
             )
             judge(found, wanted, bench, items, means)
             now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -268,7 +369,7 @@ def _refuse_unscorable(run: Run, task: Task) -> None:
             )
 
 
-_MADE_ANEW = frozenset(
+_SURROUNDINGS = frozenset(
     [
         "schema_version",
         "run",
@@ -279,6 +380,10 @@ _MADE_ANEW = frozenset(
         "python",
         "packages",
         "machine",
+    ]
+)
+_MADE_ANEW = _SURROUNDINGS | frozenset(
+    [
         "judges",
         "metrics",
         "bench",

@@ -1,6 +1,5 @@
 """Workspaces, runs and sites in an object store: what is fetched before they are used, and carried over afterwards."""
 
-import fcntl
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,7 +9,7 @@ from medassay.core.ledger import LEDGER
 from medassay.errors import InputError
 from medassay.storage.mirror import Mirror, is_address, is_own, mirror_of, states
 from medassay.storage.response import ResponseStore
-from medassay.storage.run import JOURNALS, LEASES, LOCK, SEAL, SUMS
+from medassay.storage.run import JOURNALS, LEASES, LOCK, SEAL, SUMS, is_locked
 
 STORES = ("responses", "measures", "retrieved")  # of a workspace
 _RUN = re.compile(r"(?P<workspace>[a-z0-9+]+://.+)/(?P<run>runs/[^/]+)/?")
@@ -32,24 +31,13 @@ def fetch_runs(workspace: Path, plan_hash: str) -> None:
     if (mirror := mirror_of(workspace)) is None:
         return
     found = (workspace / "runs").glob(f"{plan_hash}-*")
-    own = {run.name for run in found if (run / SEAL).is_file() or _is_locked(run / LOCK)}
+    own = {run.name for run in found if (run / SEAL).is_file() or is_locked(run / LOCK)}
     mirror.pull(
         "runs",
         wanted=lambda name: (
             name.startswith(f"runs/{plan_hash}-") and name.split("/")[1] not in own
         ),
     )
-
-
-def _is_locked(lock: Path) -> bool:
-    if not lock.is_file():
-        return False
-    with lock.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
 
 
 def left_behind(run: Path) -> bool:
@@ -62,7 +50,7 @@ def left_behind(run: Path) -> bool:
 
 def _only_here(folder: Path) -> bool:
     """Return whether what this machine has of a run is newer than what the store has: at work here, or left behind."""
-    return _is_locked(folder / LOCK) or left_behind(folder)
+    return is_locked(folder / LOCK) or left_behind(folder)
 
 
 def fetch_stores(workspace: Path) -> None:

@@ -161,6 +161,18 @@ def lock_run(run: Run) -> IO[bytes]:
     return file
 
 
+def is_locked(lock: Path) -> bool:
+    """Return whether a process of this machine holds a lock."""
+    if not lock.is_file():
+        return False
+    with lock.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, read in blocks."""
     digest = sha256()

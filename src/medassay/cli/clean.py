@@ -1,0 +1,68 @@
+"""`medassay clean [WORKSPACE]`."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+
+from medassay.cli.output import out
+from medassay.errors import InputError, UsageError
+
+
+class Kind(StrEnum):
+    """What is looked for."""
+
+    unfinished = "unfinished"
+    superseded = "superseded"
+    orphaned = "orphaned"
+
+
+def command(
+    workspace: Path = typer.Argument(Path(), help="The folder of runs/ and responses/."),
+    only: Kind | None = typer.Option(None, help="Only what is of this kind."),
+    site: list[Path] = typer.Option(
+        [],
+        help="A site elsewhere whose runs are kept, as those of sites below the workspace are.",
+    ),
+    yes: bool = typer.Option(False, "--yes", help="Remove without asking."),
+) -> None:
+    """Show what nobody needs any more (unfinished and superseded runs, orphaned files), and remove it after asking.
+
+    Runs that a site, its ledger or a later run names are kept, and replies that were paid for always are.
+    """
+    from medassay.storage.leftover import leftovers, remove
+
+    if not (workspace / "runs").is_dir() and not (workspace / "responses").is_dir():
+        raise InputError(
+            f"{workspace}: no workspace; expected a folder with runs/ or responses/"
+        )
+    found = [one for one in leftovers(workspace, site) if only is None or one.kind == only]
+    size = sum(one.size for one in found)
+    if out.json and not yes:
+        rows = [
+            {"path": str(one.path), "kind": one.kind, "why": one.why, "bytes": one.size}
+            for one in found
+        ]
+        out.document({"leftovers": rows, "bytes": size})
+        return
+    tell = out.say if out.json else out.result
+    for one in found:
+        tell(f"{one.kind}: {one.path.relative_to(workspace)}: {one.why}, {_told(one.size)}")
+    if not found:
+        tell("nothing to remove")
+    if found and not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("--yes is needed to remove these where nobody can be asked")
+        typer.confirm(
+            f"Remove these {len(found)} for good ({_told(size)})?", abort=True, err=True
+        )
+    freed = remove(found)
+    if out.json:
+        out.document({"removed": [str(one.path) for one in found], "bytes": freed})
+    elif found:
+        out.result(f"{len(found)} removed, {_told(freed)} freed")
+
+
+def _told(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size} bytes"

@@ -1,0 +1,134 @@
+"""What may be removed from a workspace: unfinished, superseded and orphaned files; never what a site, a ledger or a kept run names."""
+
+import datetime as dt
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from medassay.core.ledger import LEDGER
+from medassay.storage.run import LEASES, LOCK, STUDIES, Run, is_locked
+
+Kind = Literal["unfinished", "superseded", "orphaned"]
+_HALF = (".part", ".new")  # files that a process was writing when it ended
+_RUN_NAME = re.compile(rb'"run":"([^"]+)"')
+_LEASE_SECONDS = 600.0  # a lease is renewed every few seconds
+_FROM = ("again_of", "judged_from", "rescored_from", "fresh_of")
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A file or folder that may go, why, and how many bytes it takes."""
+
+    path: Path
+    kind: Kind
+    why: str
+    size: int
+
+
+def leftovers(workspace: Path, sites: Sequence[Path] = ()) -> list[Leftover]:
+    """Return what may be removed from a workspace, by kind and name.
+
+    Unfinished are runs without a seal at which nobody works; what was answered stays in the response store. Superseded are sealed runs
+    of a plan of which there is a later sealed one. Orphaned are half-written files and folders of studies that ended.
+
+    Parameters
+    ----------
+    sites : sites elsewhere, whose runs are kept as those of sites below the workspace are
+    """
+    runs = [Run(path.parent) for path in sorted((workspace / "runs").glob("*/manifest.json"))]
+    kept = set(_published(workspace, sites))
+    gone = {run.path for run in _superseded(runs, kept)}
+    found = [
+        _leftover(run.path, "unfinished", "not sealed, nobody works at it")
+        for run in runs
+        if _is_left(run)
+    ]
+    found += [
+        _leftover(path, "superseded", "a later run of its plan is sealed")
+        for path in sorted(gone)
+    ]
+    found += [
+        _leftover(path, "orphaned", "half written when its process ended")
+        for path in _half_written(workspace)
+        if not any(path.is_relative_to(one.path) for one in found)
+    ]
+    found += [
+        _leftover(path, "orphaned", "of a study that ended")
+        for path in sorted((workspace / STUDIES).glob("*"))
+        if not _at_work(path)
+    ]
+    return found
+
+
+def remove(found: Iterable[Leftover]) -> int:
+    """Remove leftovers; return how many bytes that frees."""
+    freed = 0
+    for one in found:
+        if one.path.is_dir():
+            for path in [one.path, *one.path.rglob("*")]:
+                if not path.is_symlink():
+                    path.chmod(path.stat().st_mode | 0o700)  # sealed files are read-only
+            shutil.rmtree(one.path)
+        else:
+            one.path.unlink(missing_ok=True)
+        freed += one.size
+    return freed
+
+
+def _is_left(run: Run) -> bool:
+    return not run.sealed and not _at_work(run.path)
+
+
+def _at_work(folder: Path) -> bool:
+    """Return whether a process works on a run: on this machine, or on another one that keeps a lease."""
+    now = dt.datetime.now(dt.UTC).timestamp()
+    leases = [path for path in (folder / LEASES).glob("*") if path.is_file()]
+    young = any(now - path.stat().st_mtime < _LEASE_SECONDS for path in leases)
+    return young or is_locked(folder / LOCK)
+
+
+def _superseded(runs: Sequence[Run], kept: set[str]) -> Iterator[Run]:
+    """Yield sealed runs with a later sealed one of their plan that no site and no run that stays names."""
+    sealed = [run for run in runs if run.sealed]
+    named = {
+        run.manifest[name]["run"]
+        for run in runs
+        for name in _FROM
+        if isinstance(run.manifest.get(name), dict)
+    }
+    for run in sealed:
+        stem, _, counter = run.path.name.rpartition("-")
+        later = [
+            other
+            for other in sealed
+            if other.path.name.rpartition("-")[0] == stem
+            and counter.isdigit()
+            and int(other.path.name.rpartition("-")[2]) > int(counter)
+        ]
+        if later and run.id not in kept and run.id not in named:
+            yield run
+
+
+def _published(workspace: Path, sites: Sequence[Path]) -> Iterator[str]:
+    """Yield the runs that sites hold, as their ledgers and the publications themselves name them."""
+    ledgers = [*workspace.rglob(LEDGER), *(site / LEDGER for site in sites)]
+    for ledger in ledgers:
+        for path in (ledger, *ledger.parent.glob("p/*/data/**/manifest.json")):
+            yield from (name.decode() for name in _RUN_NAME.findall(path.read_bytes()))
+
+
+def _half_written(workspace: Path) -> Iterator[Path]:
+    for folder in ("runs", "responses", "measures", "retrieved", "spend"):
+        for path in sorted((workspace / folder).rglob("*")):
+            if path.is_file() and path.name.endswith(_HALF):
+                holder = next((p for p in path.parents if (p / LOCK).is_file()), None)
+                if holder is None or not _at_work(holder):
+                    yield path
+
+
+def _leftover(path: Path, kind: Kind, why: str) -> Leftover:
+    files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+    return Leftover(path, kind, why, sum(one.stat().st_size for one in files))
