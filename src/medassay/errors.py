@@ -93,11 +93,17 @@ class Transient(ModelError):
 
 
 class Permanent(ModelError):
-    """Say that repeating the call is pointless; `endpoint_wide` when every other call would fail too."""
+    """Say that repeating the call is pointless; `endpoint_wide` when every other call would fail too.
 
-    def __init__(self, message: str, *, endpoint_wide: bool = False) -> None:
+    `refused` says that the endpoint took no such request, so that nothing was generated for it.
+    """
+
+    def __init__(
+        self, message: str, *, endpoint_wide: bool = False, refused: bool = False
+    ) -> None:
         super().__init__(message)
         self.endpoint_wide = endpoint_wide
+        self.refused = refused
 
 
 class Moderated(Permanent):

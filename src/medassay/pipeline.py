@@ -192,7 +192,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
         specs = {**schedule.specs, **(bench.models if bench else {})}
         with (
             ResponseStore(workspace / "responses") as store,
-            spending(workspace, found.id, specs, store, wanted.budget) as purse,
+            spending(workspace, found.id, specs, store, wanted.budget, fresh=fresh) as purse,
         ):
             if found.sealed:  # by another process, between finding the run and locking it
                 tidy(found)

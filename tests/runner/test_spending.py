@@ -1,10 +1,13 @@
 """A budget holds for the run: over starts, kills, retries and engines; what is spent is written down before it is sent."""
 
 import json
+import os
 import random
 import re
+import shutil
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -244,6 +247,174 @@ def test_nothing_is_spent_where_there_is_no_workspace(tmp_path, cli):
     code, _, errors = cli("spend", tmp_path)
     assert code == 3
     assert "expected a folder with runs/, responses/ or spend/" in errors
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [{}, None, {"prompt_tokens": 40}, {"total_tokens": 60}, {"prompt_tokens": -1}],
+    ids=str,
+)
+def test_a_reply_that_does_not_say_what_it_used_counts_at_its_bound(tmp_path, endpoint, usage):
+    server = endpoint(lambda number, times: (200, {}, {**says("A"), "usage": usage}))
+    plan = workspace(tmp_path, server, 40, plan={"budget": {"money": 0.2}}, concurrency=2)
+    with pytest.raises(IncompleteError, match="the budget is spent"):
+        medassay.run(plan, secrets={})
+    assert 1 <= len(server.seen) <= 0.2 / (32 * 1000 / 1e6)
+
+
+def test_what_the_extra_body_asks_for_is_in_the_bound(tmp_path, endpoint):
+    server = endpoint()
+    extra = {"max_tokens": 4000, "options": [{"num_predict": 100}]}
+    plan = workspace(
+        tmp_path, server, 10, plan={"budget": {"money": 5.0}}, extra_body=extra, concurrency=4
+    )
+    medassay.run(plan, secrets={})
+    found = [
+        json.loads(line)
+        for line in next((tmp_path / "spend").iterdir()).read_text().splitlines()
+    ]
+    assert min(line["money"] for line in found if "reserved" in line) >= 4.0
+
+
+def test_a_bound_of_the_workspace_waits_for_what_is_under_way(tmp_path, endpoint):
+    server = endpoint(delay=0.02)
+    plan = workspace(tmp_path, server, 60, concurrency=16)
+    (tmp_path / "medassay.toml").write_text(f"[budget]\ntotal = {62 * COST}\n")
+    assert medassay.run(plan, secrets={}).sealed
+
+
+def test_the_journal_begins_whole_or_not_at_all(tmp_path, endpoint, cli):
+    server = endpoint()
+    plan = workspace(tmp_path, server, 8, plan={"budget": {"calls": 8}})
+    medassay.run(plan, secrets={})
+    shutil.rmtree(tmp_path / "spend")
+    for number, text in enumerate(
+        ('{"models":[]}', '{"models":{"x":3}}', '{"judges":[{}]}', "[")
+    ):
+        folder = tmp_path / "runs" / f"foreign-{number}"
+        folder.mkdir()
+        (folder / "manifest.json").write_text(text)
+    code, out, errors = cli("--json", "spend", tmp_path)
+    assert code == 0, errors
+    assert sum(row["amount"]["calls"] for row in json.loads(out)["rows"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("budget = 5", "expected a table [budget]"),
+        ("[budget]\ntotal = nan", "budget.total: nan; expected an amount of money"),
+        ("[budget]\nmonth = inf", "budget.month: inf; expected an amount of money"),
+        ("[budget]\nmonth = -1", "budget.month: -1; expected an amount of money"),
+        ("[budget]\nunknown_prices = 3", "budget.unknown_prices: 3; expected"),
+        ("[", "cannot be read as TOML"),
+        (None, "cannot be read as TOML"),
+    ],
+)
+def test_settings_that_say_nothing_useful_are_refused(tmp_path, endpoint, cli, text, told):
+    server = endpoint()
+    plan = workspace(tmp_path, server, 4)
+    settings = tmp_path / "medassay.toml"
+    settings.symlink_to("nowhere") if text is None else settings.write_text(text)
+    code, _, errors = cli("run", plan, "--yes")
+    assert (code, told in errors) == (3, True), errors
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("bound", ["-1", "nan", "inf"])
+def test_bounds_of_a_plan_are_numbers_from_zero(tmp_path, endpoint, cli, bound):
+    plan = workspace(tmp_path, endpoint(), 4, plan={"budget": {"money": 7.0}})
+    plan.write_text(plan.read_text().replace("7.0", bound))
+    code, _, errors = cli("run", plan, "--yes")
+    assert (code, "'budget.money' is" in errors) == (3, True), errors
+
+
+@pytest.mark.parametrize(
+    ("price", "told"),
+    [
+        ({}, "names neither input nor output"),
+        ({"currency": "EUR"}, "names neither input nor output"),
+        ({"input": 1.0, "batch": 0.0}, "expected a factor above 0"),
+        ({"input": -1.0}, "expected money per million tokens, from 0"),
+        ({"input": 1.0, "ouput": 1.0}, "price.ouput"),
+    ],
+)
+def test_a_price_that_is_none_is_refused(tmp_path, endpoint, cli, price, told):
+    plan = workspace(tmp_path, endpoint(), 4)
+    makers.write_models(tmp_path, makers.endpoint("http://127.0.0.1:9/v1", price=price))
+    code, _, errors = cli("run", plan, "--yes")
+    assert (code, told in errors) == (3, True), errors
+
+
+def test_two_currencies_and_one_bound_do_not_go_together(tmp_path, endpoint, cli):
+    server = endpoint()
+    makers.write_bank(tmp_path / "bank", makers.many_items(4))
+    makers.write_models(
+        tmp_path,
+        makers.endpoint(server.url, name="a", price=PRICE | {"currency": "JPY"}),
+        makers.endpoint(server.url, name="b", price=PRICE),
+    )
+    plan = makers.write_plan(tmp_path, models=["a", "b"], budget={"money": 1.0})
+    code, _, errors = cli("run", plan, "--yes")
+    assert (code, "priced in JPY and USD; expected one currency" in errors) == (3, True)
+
+
+def test_what_is_asked_anew_and_killed_is_not_settled_by_an_older_reply(tmp_path, endpoint):
+    silent = threading.Event()
+    server = endpoint(lambda number, times: ("silent", {}, "") if silent.is_set() else None)
+    plan = workspace(tmp_path, server, 8, concurrency=8)
+    medassay.run(plan, secrets={})
+    silent.set()
+    process = drive("run", plan, "--yes", "--fresh")
+    while len(server.seen) < 16:
+        time.sleep(0.02)
+        assert process.poll() is None, process.stderr.read()
+    process.kill()
+    process.communicate()
+    found, _ = spent_in_all(str(tmp_path))
+    assert sum(one.open.calls for one in found) >= 8
+
+
+def test_a_disk_that_takes_no_line_stops_the_run_and_is_not_the_models_fault(
+    tmp_path, endpoint, cli
+):
+    server = endpoint()
+    plan = workspace(tmp_path, server, 30)
+    (tmp_path / "medassay.toml").write_text("[budget]\ntotal = 10\n")
+    (tmp_path / "spend").mkdir()
+    (tmp_path / "spend" / ".lock").mkdir()
+    code, _, errors = cli("run", plan, "--yes")
+    assert code == 3
+    assert ".lock" in errors
+    assert "given up" not in errors
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("odd", ["pipe", "folder", "link"])
+def test_what_is_no_file_in_the_journal_is_named(tmp_path, endpoint, cli, odd):
+    plan = workspace(tmp_path, endpoint(), 4)
+    (tmp_path / "spend").mkdir()
+    path = tmp_path / "spend" / "x.jsonl"
+    {"pipe": os.mkfifo, "folder": Path.mkdir, "link": lambda p: p.symlink_to("nowhere")}[odd](
+        path
+    )
+    for command in (("run", plan, "--yes"), ("spend", tmp_path)):
+        code, _, errors = cli(*command)
+        assert (code, "x.jsonl: no file of the spend journal; remove it" in errors) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "last", ['{"closed":[{"acc', '{"closed":[{"account":"x"}]}\n', '{"closed":5}\n']
+)
+def test_a_torn_or_odd_last_line_is_cut_or_named(tmp_path, last):
+    (tmp_path / "spend").mkdir()
+    path = tmp_path / "spend" / "x.jsonl"
+    path.write_text('{"account":"a","prices":{}}\n' + last)
+    if last.endswith("\n"):
+        with pytest.raises(spend.IntegrityError, match=r"spend/x.jsonl at byte 28"):
+            spendings(tmp_path / "spend")
+    else:
+        assert spendings(tmp_path / "spend") == []
 
 
 def spec(**price):

@@ -1,6 +1,5 @@
 """`medassay spend [WORKSPACE]`."""
 
-from dataclasses import asdict
 from enum import StrEnum
 
 import typer
@@ -31,9 +30,7 @@ def command(
 
     found, folder = spent_in_all(workspace)
     rows = summed(found, by.value)
-    bounds = {
-        name: bound for name, bound in asdict(bounds_of(folder)).items() if bound is not None
-    }
+    bounds = bounds_of(folder).to_dict()
     if out.json:
         out.document(
             {"by": by.value, "rows": [row.to_dict() for row in rows], "bounds": bounds}

@@ -1,5 +1,6 @@
 """`Plan`: the frozen wish that a run fulfils. TOML in, record out, and back."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -36,6 +37,13 @@ class Budget:
     def bounds(self) -> dict[str, float | None]:
         """Return the bounds by name."""
         return {"calls": self.calls, "tokens": self.tokens, "money": self.money}
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the bounds, None if nothing is."""
+        for name, bound in self.bounds.items():
+            if bound is not None and not 0 <= bound < math.inf:
+                return f"'budget.{name}' is {bound}; a number from 0 is needed"
+        return None
 
 
 AGGREGATING = (
@@ -238,7 +246,8 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
     relaxed = plan.relaxed_perplexity
     if relaxed is not None and (problem := relaxed.problem()) is not None:
         raise InputError(f"{where}: 'relaxed_perplexity': {problem}")
-    problem = plan.ddx.problem() or _lookup_problem(plan) or plan.engine.problem()
+    problem = plan.ddx.problem() or _lookup_problem(plan)
+    problem = problem or plan.engine.problem() or plan.budget.problem()
     if problem is not None:
         raise InputError(f"{where}: {problem}")
     for name in plan.engine.replicas:

@@ -16,6 +16,7 @@ _SHORTEST = 6  # characters of a key that is looked for at all
 _PART = 12  # characters of a key, of whatever kind, that are taken for a part of it
 _MIXED_PART = 8  # the same where they are no plain word: see `_mixed`
 _CODED = re.compile("[A-Za-z0-9+/_-]{12}")  # at least, where a part stands in base64
+_LONG_NUMBER = 6  # digits, or capitals, that stand together by chance in no text
 # Every part holds one whole block of so many characters: 2 × _BLOCK - 1 <= _MIXED_PART.
 _BLOCK = 4
 
@@ -118,8 +119,14 @@ def _parts(text: str, size: int) -> Iterator[str]:
 
 def _mixed(part: str) -> bool:
     """Return whether a text is more than plain words and numbers, so that no other text holds it by chance."""
-    words = re.split("[^A-Za-z0-9]+", part)
-    return not all(w.islower() or w.isupper() or w.istitle() or w.isdigit() for w in words if w)
+    return not all(map(_plain, filter(None, re.split("[^A-Za-z0-9]+", part))))
+
+
+def _plain(word: str) -> bool:
+    """Return whether a piece may be a word or a number that a text holds by chance: no letters with digits, no row of capitals."""
+    if word.isdigit():
+        return len(word) < _LONG_NUMBER or len(set(word)) <= 2
+    return word.isalpha() and (word.islower() or word.istitle() or len(word) < _LONG_NUMBER)
 
 
 def _blocks(texts: Iterable[str]) -> tuple[str, ...]:

@@ -139,6 +139,12 @@ class Completion:
     drawn: dict[str, Any] | None = None
     calls: tuple[ToolCall, ...] = ()
 
+    @property
+    def tells_usage(self) -> bool:
+        """Return whether the endpoint counted the tokens: of a reply that says something, those read and those written."""
+        said = bool(self.text or self.calls)
+        return self.usage.prompt > 0 and (self.usage.completion > 0 or not said)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:

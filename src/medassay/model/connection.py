@@ -133,7 +133,8 @@ def refuse_redirect(spec: ModelSpec, status: int, asked: str, where: str | None)
         to = _named(where or "")
     raise Permanent(
         f"{spec.id}: HTTP {status}: {_named(asked)} sends on to {to}; redirects are not followed, since key and question would "
-        "go along: if that address is right, make it the entry's 'url'"
+        "go along: if that address is right, make it the entry's 'url'",
+        refused=True,
     )
 
 
@@ -179,6 +180,7 @@ def elsewhere(spec: ModelSpec, error: BaseException) -> Permanent | None:
         f"{spec.id}: marked local, but {found}; nothing was sent there: if it is of this place, name its host in "
         "'trusted_hosts' of the models file",
         endpoint_wide=True,
+        refused=True,
     )
 
 

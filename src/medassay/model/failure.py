@@ -35,5 +35,5 @@ def failure(
         wait = None if retry_after is None else min(max(retry_after, 0.0), _LONGEST_WAIT)
         return Transient(message, retry_after=wait, overload=status in _OVERLOAD)
     if status in _MODERATED and _MODERATION.search(said):
-        return Moderated(message)
-    return Permanent(message)
+        return Moderated(message, refused=True)
+    return Permanent(message, refused=True)

@@ -96,6 +96,11 @@ def _entry(entry: Any, where: str) -> ModelSpec:
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected an object, found {type(entry).__name__}")
     where = f"{where} '{entry.get('id', '?')}'"
+    priced = entry.get("price")
+    if isinstance(priced, dict) and not {"input", "output"} & priced.keys():
+        raise InputError(
+            f"{where}: field 'price': names neither input nor output; expected both, per million tokens, or no price at all"
+        )
     if "trusted_hosts" in entry:
         raise InputError(
             f"{where}: field 'trusted_hosts': stands beside 'models', for all entries of the file"
@@ -156,9 +161,9 @@ def _out_of_range(spec: ModelSpec) -> Iterator[tuple[str, object, str]]:
     price = spec.price or FREE
     parts = (price.input, price.output, price.cached_input or 0.0, price.reasoning or 0.0)
     if not all(0 <= part < 1e9 for part in parts):
-        yield "price", price, "expected money per million tokens, from 0"
-    if not 0 <= price.batch <= 1:
-        yield "price.batch", price.batch, "expected a factor from 0 to 1"
+        yield "price", [*parts], "expected money per million tokens, from 0"
+    if not 0 < price.batch <= 1:
+        yield "price.batch", price.batch, "expected a factor above 0, at most 1"
     for name in (spec.token_parameter, *spec.extra_body):
         if name in _OURS:
             yield "extra_body", name, "set by medassay itself; leave it out"

@@ -115,6 +115,7 @@ class Asker:
         self.sure: Callable[[], Awaitable[None]] | None = None  # before each call: `until_sure`
         self.stopping: Callable[[], bool] = lambda: False  # no request may begin any more
         self._successes: Counter[str] = Counter()  # by model
+        self.broken: OSError | None = None  # why nothing can be written down before it is sent
         self.under_way = 0  # requests that were sent and have no reply yet
         self.grace = self._rules.grace
         # A worker has relays here: its coordinator decides for all of them.
@@ -264,7 +265,11 @@ class Asker:
             if self.sure is not None:
                 await self.sure()
             self._refuse_needless(spec)
-            booking = await self.purse.book(spec, prompt, request.key, attempt)
+            try:
+                booking = await self.purse.book(spec, prompt, request.key, attempt)
+            except OSError as error:  # our own disk, say: nobody may be asked any more
+                self.broken = self.broken or error
+                raise NotAsked(f"not asked: {error}") from None
             if booking is None:
                 raise OverBudget(self.purse.told)
             self.under_way += 1
@@ -276,12 +281,18 @@ class Asker:
                 self.under_way -= 1
         except BaseException as error:
             passing = error if isinstance(error, Transient) else Transient("")
+            if passing.retry_after is not None:  # no longer than the model is waited for at all
+                patience = 60 * self._rules.give_up_minutes
+                passing.retry_after = min(passing.retry_after, patience)
             gate.failed(overload=passing.overload, retry_after=passing.retry_after)
             if booking is not None:
                 self._settle_failed(booking, error)
             self._note(spec, error)
             raise
-        self.purse.settle(booking, completion.usage)
+        if completion.tells_usage:
+            self.purse.settle(booking, completion.usage)
+        else:  # nobody says what it used: no more than its bound
+            self.purse.keep(booking)
         gate.succeeded()
         self._successes[spec.id] += 1
         moderated = completion.finish == "moderation"
@@ -290,7 +301,8 @@ class Asker:
 
     def _settle_failed(self, booking: Booking, error: BaseException) -> None:
         """Settle a request that has no reply where it is known that nothing was generated for it; else it counts as paid."""
-        if isinstance(error, Permanent) or (isinstance(error, Transient) and error.overload):
+        refused = isinstance(error, Permanent) and error.refused
+        if refused or (isinstance(error, Transient) and error.overload):
             self.purse.settle(booking, Usage())
         elif isinstance(error, Transient) and error.unconnected:
             self.purse.settle(booking, Usage(), calls=0)
@@ -320,7 +332,7 @@ class Asker:
         """Refuse to begin a request to a model that is given up, or once a stop was asked for."""
         if spec.id in self.tally.given_up:
             raise NotAsked(f"not asked: {self.tally.given_up[spec.id]}")
-        if self.stopping():
+        if self.stopping() or self.broken is not None:
             raise NotAsked("not asked: stopped before its turn")
 
     def _note(self, spec: ModelSpec, error: BaseException) -> None:
@@ -347,6 +359,10 @@ class Asker:
         """Ask a model no more, and say so."""
         if model not in self.tally.given_up:
             self.tally.given_up[model] = why
+            for endpoint, gate in self.gates.items():
+                own = [name for name, one in self.specs.items() if endpoint_of(one) == endpoint]
+                if all(name in self.tally.given_up for name in own):
+                    gate.open()  # whoever waits there is asked no more
             log.warn("model_given_up", model=model, why=why)
             log.say(why)
 

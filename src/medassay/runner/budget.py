@@ -1,11 +1,13 @@
 """What a run may spend, and what it has spent."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from medassay.core.amount import Amount
+from medassay.core.canonical import canonical
 from medassay.core.model import FREE, ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.trial import Prompt, Usage, pictures_in, said_in
@@ -15,6 +17,14 @@ from medassay.storage.spend import Bounds, SpendJournal, used
 CHARACTERS_PER_TOKEN = 4  # for estimates before anything is sent
 PICTURE_TOKENS = 1600  # of one page, roughly
 SPENT = "the budget is spent"
+_LIMITS = (
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "num_predict",
+)
+_TIMES = ("n", "best_of")
 _FRAME = 16  # tokens by which endpoints frame each message, at most
 
 
@@ -39,7 +49,7 @@ def most_written(spec: ModelSpec, prompt: Prompt) -> int:
     return sum(map(len, given)) // CHARACTERS_PER_TOKEN + len(given)
 
 
-def most_read(prompt: Prompt) -> int:
+def most_read(spec: ModelSpec, prompt: Prompt) -> int:
     """Return an upper bound of the prompt tokens: no tokenizer in use makes more of a text than it has bytes."""
     if b"image_url" in prompt.encoded:
         read = sum(len(said_in(m).encode()) for m in prompt.messages)
@@ -47,6 +57,7 @@ def most_read(prompt: Prompt) -> int:
     else:
         read = len(prompt.encoded)
     read += len(prompt.tools) + len(prompt.schema) + _FRAME * (1 + len(prompt.messages))
+    read += len(canonical(spec.extra_body)) if spec.extra_body else 0
     if prompt.likely is None or prompt.likely.relaxed is not None:
         return read
     return read * len(prompt.likely.continuations)
@@ -59,12 +70,25 @@ def estimated_cost(spec: ModelSpec, read: int, written: int) -> float:
 
 def most_of(spec: ModelSpec, prompt: Prompt) -> Amount:
     """Return the upper bound of what one request may use."""
-    read, written = most_read(prompt), most_written(spec, prompt)
+    read, written = most_read(spec, prompt), most_written(spec, prompt)
+    if spec.extra_body:  # an entry may ask for more than its own limit, or for several replies
+        written = max([written, *_numbers(spec.extra_body, _LIMITS)])
+        written *= max([1, *_numbers(spec.extra_body, _TIMES)])
     if prompt.likely is not None and prompt.likely.relaxed is None:
         written = sum(len(text.encode()) for text in prompt.likely.continuations)
     price = spec.known_price
     most = Usage(prompt=read, completion=written)
     return used(None if price is None else price.dearest, most, calls=_requests(spec, prompt))
+
+
+def _numbers(body: Any, names: Collection[str]) -> list[int]:
+    """Return the numbers that stand under some names, at any depth."""
+    if isinstance(body, list):
+        return [n for one in body for n in _numbers(one, names)]
+    if not isinstance(body, dict):
+        return []
+    found = [n for one in body.values() for n in _numbers(one, names)]
+    return found + [body[name] for name in names if type(body.get(name)) is int]
 
 
 def _requests(spec: ModelSpec, prompt: Prompt) -> int:
@@ -89,9 +113,9 @@ def bounded(budget: Budget) -> bool:
 
 
 def refuse_unknown_prices(
-    budget: Budget, specs: Iterable[ModelSpec], workspace: Bounds | None = None
+    budget: Budget, specs: Collection[ModelSpec], workspace: Bounds | None = None
 ) -> None:
-    """Refuse a bound of money that could not be kept, because nobody said what an entry costs.
+    """Refuse a bound of money that could not be kept: nobody said what an entry costs, or there are several currencies.
 
     Raises
     ------
@@ -99,12 +123,20 @@ def refuse_unknown_prices(
         Naming the entries.
     """
     unknown = sorted({spec.id for spec in specs if spec.known_price is None})
-    bound = budget.money is not None or bool(workspace)
-    if unknown and bound and budget.unknown_prices == "refuse":
+    by_plan = budget.money is not None and budget.unknown_prices == "refuse"
+    by_workspace = workspace is not None and bool(workspace) and not workspace.allow_unknown
+    if unknown and (by_plan or by_workspace):
         names = ", ".join(f"'{name}'" for name in unknown)
+        where = "the plan" if by_plan else "medassay.toml"
         raise InputError(
-            f'the budget bounds money, but {names} has no price in the models file; add "price" to the entry, '
-            'or count it as nothing with unknown_prices = "allow" under [budget]; no call was made'
+            f"the budget in {where} bounds money, but {names} has no price in the models file; add 'price' to the entry, "
+            'or count it as nothing with unknown_prices = "allow" under its [budget]; no call was made'
+        )
+    prices = [spec.known_price for spec in specs]
+    currencies = sorted({price.currency for price in prices if price and price != FREE})
+    if len(currencies) > 1 and (budget.money is not None or workspace):
+        raise InputError(
+            f"the budget bounds money, but entries are priced in {' and '.join(currencies)}; expected one currency; no call was made"
         )
 
 
@@ -136,6 +168,7 @@ class Purse:
         self._bounded = bounded(budget)
         self.journal = journal
         self.booked = before or Amount()
+        self._asked = Amount()  # what there was no room for
         self.under_way = 0  # bookings of which nobody knows yet what they come to
         self._ended = asyncio.Event()
 
@@ -154,18 +187,21 @@ class Purse:
     ) -> Booking | None:
         """Return the booking of a request, None if a bound forbids it."""
         asked = most_of(spec, prompt)
-        while self._bounded and not is_within(self.booked + asked, self.budget):
+        while (number := self._reserved(spec, key, attempt, asked)) is None:
             if not await self._more(asked):
+                self._asked = asked
                 return None
-        number = 0
-        if self.journal is not None:
-            found = self.journal.reserve(spec.id, key, attempt, asked)
-            if found is None:
-                return None
-            number = found
         self.booked += asked
         self.under_way += 1
         return Booking(spec, asked, number)
+
+    def _reserved(self, spec: ModelSpec, key: str, attempt: int, asked: Amount) -> int | None:
+        """Return the number of a booking in the journal, 0 where none is kept, None while a bound has no room for it."""
+        if self._bounded and not is_within(self.booked + asked, self.budget):
+            return None
+        if self.journal is None:
+            return 0
+        return self.journal.reserve(spec.id, key, attempt, asked)
 
     async def _more(self, asked: Amount) -> bool:
         """Wait until there may be room for a booking; return False where there will be none."""
@@ -201,13 +237,17 @@ class Purse:
         """Return which bound is spent."""
         if self.journal is not None and self.journal.refused:
             return self.journal.refused
-        found = [
-            f"{spent:g} of {bound:g} {name}"
-            for name, spent, bound in (
-                ("calls", self.booked.calls, self.budget.calls),
-                ("tokens", self.booked.tokens, self.budget.tokens),
-                ("in money", round(self.booked.money, 6), self.budget.money),
+        asked = self._asked
+        found = []
+        for name, spent, more, bound in (
+            ("calls", self.booked.calls, asked.calls, self.budget.calls),
+            ("tokens", self.booked.tokens, asked.tokens, self.budget.tokens),
+            ("in money", round(self.booked.money, 6), asked.money, self.budget.money),
+        ):
+            if bound is None:
+                continue
+            room = (
+                f", the next request may take {more:g}" if bound - more < spent < bound else ""
             )
-            if bound is not None
-        ]
-        return f"{SPENT} ({', '.join(found)})" if found else SPENT
+            found.append(f"{spent:g} of {bound:g} {name}{room}")
+        return f"{SPENT} ({'; '.join(found)})" if found else SPENT

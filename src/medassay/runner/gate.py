@@ -9,6 +9,8 @@ from aiolimiter import AsyncLimiter
 from medassay.core.log import log
 from medassay.core.model import ModelSpec
 
+_LOOK_EVERY = 1.0  # seconds: a pause may be ended
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -82,7 +84,11 @@ class Gate:
     async def _paused(self) -> None:
         loop = asyncio.get_running_loop()
         while (wait := self._open_at - loop.time()) > 0:
-            await asyncio.sleep(wait)
+            await asyncio.sleep(min(wait, _LOOK_EVERY))
+        self._open_at = 0.0
+
+    def open(self) -> None:
+        """End the pause that the endpoint asked for."""
         self._open_at = 0.0
 
     def succeeded(self) -> None:

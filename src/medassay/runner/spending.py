@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from medassay.core.amount import NOTHING, Amount
@@ -41,21 +43,27 @@ def spending(
     specs: Mapping[str, ModelSpec],
     store: ResponseStore,
     budget: Budget = Budget(),  # noqa: B008 -- frozen
+    *,
+    fresh: bool = False,
 ) -> Iterator[Purse]:
     """Yield the purse of an account, which knows what was spent before and writes down what is spent now.
+
+    Parameters
+    ----------
+    fresh : whether what has a stored reply is asked, too
 
     Raises
     ------
     InputError
         When money is bounded, here or in the workspace's medassay.toml, and an entry has no price.
     """
-    refuse_unknown_prices(budget, specs.values(), bounds_of(workspace))
+    refuse_unknown_prices(budget, [*specs.values()], bounds_of(workspace))
     if (mirror := mirror_of(workspace)) is not None:
         mirror.pull(SPEND)
     begin(workspace, store)
     if mirror is None:  # in an object store they may be at work on another machine
         close_dead(workspace / SPEND, usage_in(store))
-    journal = SpendJournal(workspace, account, specs)
+    journal = SpendJournal(workspace, account, specs, fresh=fresh)
     try:
         yield Purse(budget, journal, journal.spent(usage_in(store)))
     finally:
@@ -99,7 +107,7 @@ def usage_in(store: ResponseStore) -> Callable[[str], Usage | None]:
 
     def usage_of(key: str) -> Usage | None:
         found = store.get(key)
-        return None if found is None else found.usage
+        return None if found is None or not found.tells_usage else found.usage
 
     return usage_of
 
@@ -109,10 +117,18 @@ def begin(workspace: Path, store: ResponseStore) -> None:
     folder = workspace / SPEND
     if folder.is_dir():
         return
-    make_folder(folder)
     found = _stored_spending(workspace, store)
+    # Under another name until it is whole: a folder that is there says that this was done.
+    made = folder.with_name(f".{SPEND}-{token_hex(6)}.part")
+    make_folder(made)
     if found:
-        write_sums(folder / f"{BEFORE}.jsonl", found)
+        write_sums(made / f"{BEFORE}.jsonl", found)
+    try:
+        made.rename(folder)
+    except OSError:  # another process was first
+        shutil.rmtree(made)
+        if not folder.is_dir():
+            raise
 
 
 def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
@@ -123,8 +139,11 @@ def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
     runs = sorted(told, key=lambda run: str(told[run].get("created_at", "")))
     prices: dict[str, Price | None] = {}
     for run in runs:
-        entries = [*told[run].get("models", {}).values(), *told[run].get("judges", [])]
-        prices |= {entry["id"]: remembered(entry).known_price for entry in entries}
+        with suppress(
+            AttributeError, LookupError, TypeError, ValueError
+        ):  # made elsewhere, say
+            entries = [*told[run].get("models", {}).values(), *told[run].get("judges", [])]
+            prices |= {entry["id"]: remembered(entry).known_price for entry in entries}
     left = store.usages()
     sums: dict[tuple[str, str, str], Amount] = {}
 

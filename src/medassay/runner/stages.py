@@ -125,6 +125,8 @@ def work(run: Run, what: str, means: Means, todo: Pass) -> None:
                 lambda: todo.journal.growing,
             ):
                 means.engine.work(todo)
+        if means.asker.broken is not None:
+            raise means.asker.broken
     finally:
         log.tell(
             "stage_ended",

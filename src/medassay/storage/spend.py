@@ -7,6 +7,7 @@ upper bound, but for what the response store knows to have come back.
 
 import datetime as dt
 import fcntl
+import math
 import os
 import time
 import tomllib
@@ -58,9 +59,15 @@ class Bounds:
 
     month: float | None = None
     total: float | None = None
+    allow_unknown: bool = False
 
     def __bool__(self) -> bool:
-        return self != Bounds()
+        return self.month is not None or self.total is not None
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the bounds that there are."""
+        named = {"month": self.month, "total": self.total}
+        return {name: bound for name, bound in named.items() if bound is not None}
 
 
 def bounds_of(workspace: Path) -> Bounds:
@@ -72,23 +79,34 @@ def bounds_of(workspace: Path) -> Bounds:
         Naming what is not as expected.
     """
     path = workspace / SETTINGS
-    if not path.is_file():
+    if not path.exists() and not path.is_symlink():
         return Bounds()
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as TOML: {error}") from None
     table = found.get("budget", {})
-    if unknown := [*(found.keys() - {"budget"}), *(set(table) - {"month", "total"})]:
+    if not isinstance(table, dict):
+        raise InputError(f"{path}: 'budget' is {table!r:.40}; expected a table [budget]")
+    if unknown := [
+        *(found.keys() - {"budget"}),
+        *(set(table) - {"month", "total", "unknown_prices"}),
+    ]:
         raise InputError(
-            f"{path}: '{min(unknown)}' is not known here; expected [budget] with month and total"
+            f"{path}: '{min(unknown)}' is not known here; expected [budget] with month, total and unknown_prices"
+        )
+    allows = table.pop("unknown_prices", "refuse")
+    if allows not in ("refuse", "allow"):
+        raise InputError(
+            f'{path}: budget.unknown_prices: {allows!r:.40}; expected "refuse" or "allow"'
         )
     for name, bound in table.items():
-        if isinstance(bound, bool) or not isinstance(bound, int | float) or bound < 0:
+        number = isinstance(bound, int | float) and not isinstance(bound, bool)
+        if not number or not 0 <= bound < math.inf:
             raise InputError(
-                f"{path}: budget.{name}: {bound!r}; expected an amount of money, from 0"
+                f"{path}: budget.{name}: {bound!r:.40}; expected an amount of money, from 0"
             )
-    return Bounds(month=table.get("month"), total=table.get("total"))
+    return Bounds(table.get("month"), table.get("total"), allows == "allow")
 
 
 class _Reserved(msgspec.Struct):
@@ -122,6 +140,7 @@ class _Book:
     path: Path
     offset: int = 0
     account: str = ""
+    fresh: bool = False
     prices: dict[str, Price | None] = field(default_factory=dict)
     settled: dict[tuple[str, str], Amount] = field(default_factory=dict)  # model, month
     open: dict[int, _Reserved] = field(default_factory=dict)
@@ -139,7 +158,13 @@ class _Book:
                     break
                 try:
                     self._take(_LINE.decode(line))
-                except (msgspec.DecodeError, LookupError, TypeError, ValueError):
+                except (
+                    msgspec.DecodeError,
+                    LookupError,
+                    TypeError,
+                    ValueError,
+                    AttributeError,
+                ):
                     raise IntegrityError(
                         f"spend/{self.path.name} at byte {self.offset}: not a line of the spend journal; restore the file"
                     ) from None
@@ -152,7 +177,10 @@ class _Book:
             last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
         if not last.startswith(b'{"closed"'):
             return False
-        self._take(_LINE.decode(last))
+        try:
+            self._take(_LINE.decode(last))
+        except (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError):
+            return False  # torn, or damaged: reading from the start tells where
         return True
 
     def _take(self, line: dict[str, Any]) -> None:
@@ -179,6 +207,7 @@ class _Book:
             ]
         else:
             self.account = line["account"]
+            self.fresh = line.get("fresh", False)
             self.prices = {
                 name: None if price is None else Price(**price)
                 for name, price in line["prices"].items()
@@ -194,6 +223,8 @@ class _Book:
 
         A stored reply is that of the last attempt; earlier ones brought none.
         """
+        if self.fresh:
+            return
         last: dict[str, _Reserved] = {}
         for one in self.open.values():
             if one.key not in self.replied and (
@@ -261,8 +292,10 @@ class SpendJournal:
         *,
         name: str = "",
         bounds: Bounds | None = None,
+        fresh: bool = False,
     ) -> None:
         self.account = account
+        self._fresh = fresh
         self.bounds = bounds_of(workspace) if bounds is None else bounds
         self._folder = workspace / SPEND
         make_folder(self._folder)
@@ -294,6 +327,7 @@ class SpendJournal:
         key : that of the reply in the response store
         attempt : how often this was sent before, in this process
         """
+        self.refused = ""
         if not self.bounds:
             return self._reserve(model, key, attempt, amount)
         with self._alone():
@@ -335,6 +369,8 @@ class SpendJournal:
             head = {
                 "schema_version": 1,
                 "account": self.account,
+                # Replies that were stored before say nothing of what is asked anew.
+                **({"fresh": True} if self._fresh else {}),
                 "prices": {
                     name: None if price is None else price.to_dict()
                     for name, price in self._prices.items()
@@ -377,7 +413,7 @@ class SpendJournal:
             yield
 
     def _allows(self, money: float) -> bool:
-        for path in self._folder.glob("*.jsonl"):
+        for path in _files(self._folder):
             if path != self.path and path not in self._others:
                 self._others[path] = _Book(path)
         for book in self._others.values():
@@ -389,8 +425,8 @@ class SpendJournal:
             "month": sum(one.amount.money for one in found if one.month == month),
             "total": sum(one.amount.money for one in found),
         }
-        for name, bound in asdict(self.bounds).items():
-            if bound is not None and spent[name] + money > bound + 1e-12:
+        for name, bound in self.bounds.to_dict().items():
+            if spent[name] + money > bound + 1e-12:
                 told = f"of {month}" if name == "month" else "in all"
                 self.refused = f"the workspace's budget {told} is spent ({spent[name]:.4f} of {bound:g}; {SETTINGS})"
                 return False
@@ -418,7 +454,7 @@ def close_dead(folder: Path, usage_of: UsageOf) -> None:
 
     Later a request of theirs that brought nothing may have been sent again, and its reply would be taken for theirs.
     """
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in _files(folder):
         book = _Book(path)
         if book.read_end():
             continue
@@ -433,6 +469,15 @@ def close_dead(folder: Path, usage_of: UsageOf) -> None:
                 file.truncate(book.offset)  # a torn last line is of a request that was not sent
                 file.seek(book.offset)
                 file.write(closing(book.spendings()))
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a journal; what cannot be one is refused, since nobody knows what it would say."""
+    found = sorted(folder.glob("*.jsonl"))
+    for path in found:
+        if not path.is_file():
+            raise InputError(f"{path}: no file of the spend journal; remove it")
+    return found
 
 
 def write_sums(path: Path, found: list[Spending]) -> None:
@@ -454,7 +499,7 @@ def spendings(
     but : a file that is left out
     """
     found: list[Spending] = []
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in _files(folder):
         if path == but:
             continue
         book = _Book(path)

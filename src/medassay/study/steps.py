@@ -52,8 +52,12 @@ def write_steps(
                 prompt, problem = writing_prompt(language, with_path=with_path), ""
                 for attempt in range(_ASKED):
                     reply = await asker.ask(spec, prompt, {"study": "steps"}, attempt=attempt)
+                    if reply is None:
+                        raise IncompleteError(
+                            f"{asker.tally.over_budget}; no steps were written"
+                        )
                     try:
-                        texts[language] = read_steps(reply.completion.text if reply else "")
+                        texts[language] = read_steps(reply.completion.text)
                         break
                     except ValueError as error:
                         problem = str(error)

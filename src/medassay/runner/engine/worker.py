@@ -118,9 +118,10 @@ class Allotment(Purse):
 
     async def _more(self, asked: Amount) -> bool:
         """Wait until a booking of this worker has ended, or the next beat raises its cap; False once the budget of all is spent."""
-        if self._spent:
+        refused = self.journal is not None and bool(self.journal.refused)
+        if self._spent or (refused and not self.under_way):
             return False
-        self.need = asked
+        self.need = None if refused else asked
         await self._ended.wait()
         return True
 
@@ -280,7 +281,12 @@ class Worker:
         )
         self._spawn(self._sync())
         self._spend = SpendJournal(
-            responses.parent, job.account, self._specs, name=self._name, bounds=job.bounds
+            responses.parent,
+            job.account,
+            self._specs,
+            name=self._name,
+            bounds=job.bounds,
+            fresh=job.fresh,
         )
         self._purse = Allotment(self._spend)
         self._relays = {name: Relay() for name in self._specs}
@@ -454,7 +460,7 @@ class Worker:
             heard={name: gate.heard() for name, gate in self._asker.gates.items()},
             rows={name: relay.new() for name, relay in self._relays.items()},
             cpu=time.process_time(),
-            broken=self._broken,
+            broken=self._broken or self._asker.broken,
         )
 
     def _finished_by(self, safe: int) -> list[int]:
