@@ -11,9 +11,10 @@ from collections import Counter
 def drive(*arguments, env=None):
     """Start a command of medassay; its output is read when it has ended (`ended`)."""
 
-    # A test run in the background may have been told to ignore Ctrl-C; its child must hear it.
+    # A test run in the background may have been told to ignore Ctrl-C or the end of its terminal; its child must hear them.
     def hear():
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for stopping in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(stopping, signal.SIG_DFL)
 
     return subprocess.Popen(
         [sys.executable, "-m", "medassay", *map(str, arguments)],

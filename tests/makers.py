@@ -282,3 +282,12 @@ def write_index(folder, texts=None, **parameters):
     wanted = Parameters(embedder="fake", **parameters)
     run_async(lambda: build_index(corpus, folder / "index", wanted, FakeEmbedder()))
     return folder / "index"
+
+
+def set_aside(run):
+    """Move a run out of its workspace, so that its plan is done anew from what is stored; return where it is now."""
+    place = (
+        run.path.parent.parent / f"aside-{len(list(run.path.parent.parent.glob('aside-*')))}"
+    )
+    place.mkdir()
+    return run.path.rename(place / run.path.name)

@@ -20,6 +20,7 @@ from medassay.core.amount import NOTHING
 from medassay.core.canonical import canonical
 from medassay.core.item import Bank
 from medassay.core.leaderboard import Leaderboard, told_fallback
+from medassay.core.log import log
 from medassay.core.lookup import CONTEXTS
 from medassay.core.plan import DdxRules, Plan, load_plan
 from medassay.errors import IncompleteError, InputError, UsageError
@@ -273,7 +274,7 @@ def _find(
             return late
     done = None if "fresh_of" in identity else _finished(runs, plan, identity)
     if done is not None:
-        tell(
+        log.say(
             f"run {done.id} of this plan is finished, nothing is asked; --fresh asks all of it anew, --again what could not be used"
         )
         return done

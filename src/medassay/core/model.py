@@ -131,10 +131,9 @@ class ModelSpec:
 
     @property
     def known_price(self) -> Price | None:
-        """Return what tokens cost, None where the entry does not say; what is local costs nothing unless it says so."""
-        if self.price is None and (self.location == "local" or self.is_scripted):
-            return FREE
-        return self.price
+        """Return what tokens cost, None where the entry does not say; what runs here costs nothing unless it says so."""
+        is_here = self.location == "local" or self.in_process or self.is_scripted
+        return FREE if self.price is None and is_here else self.price
 
     @property
     def sent_name(self) -> str:

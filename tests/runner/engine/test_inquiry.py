@@ -274,7 +274,8 @@ def test_replies_to_a_study_live_in_an_object_store(
     once = asked(log)
     names = Mirror(address).listed()
     assert names
-    assert all(name.startswith("responses/") and "@" not in name for name in names)
+    assert {name.partition("/")[0] for name in names} == {"responses", "spend"}
+    assert not any("@" in name for name in names)
     left = tmp_path / "manifest.json"
     left.write_text("{}")
     Mirror(address)._files.put_file(
