@@ -93,7 +93,10 @@ class PathwayMaker:
     def stages(self) -> Iterator[Stage]:
         """Yield texts and graphs, then uniform pathways, then questions."""
         for path in self._files:
-            self._read(path)
+            try:
+                self._read(path)
+            except InputError as error:
+                self._queue(path, str(error))
         sources = [*self._sources.values()]
         yield "texts", [self._text_job(one) for one in sources if not one.plain and one.text]
         asked = [one for one in sources if one.name not in self._graphs]
@@ -133,6 +136,23 @@ class PathwayMaker:
             )
         if not source.text:
             self._end_without_text(source)
+
+    def _queue(self, path: Path, problem: str) -> None:
+        """Queue a document that cannot be used as it is; the others go on."""
+        # As the reader says it, without the folder of this machine.
+        note = problem.replace(f"{path}: ", "", 1)
+        basis = basis_of(sha256_hex(path.read_bytes()), note)
+        event = self._workshop.done("source", path.stem, basis)
+        if event is None or not self._workshop.is_latest("source", path.stem, basis):
+            event = self._workshop.note(
+                "source",
+                path.stem,
+                "queued",
+                basis=basis,
+                by=BY_PROGRAM,
+                note=f"{path.name}: {note}; mend or remove the document, and give the command again",
+            )
+        self.ended.append(event)
 
     def _end_without_text(self, source: Source) -> None:
         """Queue the text of a scan: nothing could be checked against it, so that a person must give it."""

@@ -48,7 +48,7 @@ class Source:
 
 
 def source_files(place: Path) -> list[Path]:
-    """Return the documents at a place: a file, or all in a folder by name.
+    """Return the documents at a place: a file, or all in a folder and its sub-folders by path; hidden ones are left out.
 
     Raises
     ------
@@ -59,7 +59,9 @@ def source_files(place: Path) -> list[Path]:
         found = [place]
     elif place.is_dir():
         found = sorted(
-            p for p in place.iterdir() if p.suffix.lower() in ENDINGS and p.is_file()
+            p
+            for p in place.rglob("*")
+            if p.suffix.lower() in ENDINGS and p.is_file() and not _is_hidden(p, place)
         )
     else:
         raise InputError(f"{place}: no such file or folder; expected documents")
@@ -71,6 +73,10 @@ def source_files(place: Path) -> list[Path]:
             f"{twice[0]}: another document has the same name; names without ending must differ"
         )
     return found
+
+
+def _is_hidden(path: Path, below: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(below).parts)
 
 
 def read_source(path: Path, pictures: Path) -> Source:
