@@ -7,9 +7,12 @@ from tests.synthesis.shops import TREES, question, replies, write_shop
 
 from medassay.errors import InputError
 from medassay.synthesis import paths
+from medassay.synthesis.decide import decide
+from medassay.synthesis.items import accepted
 from medassay.synthesis.pathway import subject_of
 from medassay.synthesis.source import source_files
 from medassay.synthesis.synthesize import synthesize
+from medassay.synthesis.workshop import open_workshop, read_workshop
 
 
 def make(folder):
@@ -60,6 +63,64 @@ def test_of_four_documents_one_that_cannot_be_used_waits_and_three_are_made(
     mended = make(tmp_path)
     assert (mended.items, mended.queue) == (16, [])
     assert mended.calls == made.calls / 3  # only what it needs is asked
+
+
+def question_handle(folder):
+    [waits] = make(folder).queue
+    return f"{waits['step']}:{waits['subject']}"
+
+
+def test_what_a_model_could_not_make_is_asked_for_again_and_nothing_else(tmp_path):
+    told = replies()
+    unwell = next(key for key in told if key.startswith("make_question/"))
+    good, told[unwell] = told[unwell], ["no question"] * 3 + ["still none"] * 9
+    write_shop(tmp_path, told)
+    made = make(tmp_path)
+    assert (made.items, len(made.queue)) == (6, 1)
+    handle = question_handle(tmp_path)
+    assert make(tmp_path).calls == 0
+    told[unwell] = good
+    write_shop(tmp_path, told)  # the model is well again
+    with pytest.raises(InputError, match=r"--again nobody: no step of this workshop"):
+        synthesize_again(tmp_path, "nobody")
+    again = synthesize_again(tmp_path, handle)
+    assert (again.items, again.queue, again.calls) == (8, [], 1)
+    assert synthesize_again(tmp_path, "failed").calls == 0
+
+
+def synthesize_again(folder, *handles):
+    return synthesize(
+        folder / "plan.toml", folder / "shop", secrets={}, workspace=folder, again=handles
+    )
+
+
+def test_a_raised_token_limit_asks_for_what_failed_alone_and_keeps_decisions(tmp_path):
+    told = replies()
+    unwell = next(key for key in told if key.startswith("make_question/"))
+    good, told[unwell] = told[unwell], "cut of"
+    write_shop(tmp_path, told, max_tokens=16)
+    assert len(make(tmp_path).queue) == 1
+    with open_workshop(tmp_path / "shop") as shop:
+        decide(shop, "accept", ["all"], who="A. Reviewer")
+        before = len(accepted(shop))
+    told[unwell] = good
+    write_shop(tmp_path, told, max_tokens=4096, concurrency=2, timeout=9.0)
+    made = make(tmp_path)
+    assert (made.items, made.queue, made.calls) == (8, [], 1)
+    assert len(accepted(read_workshop(tmp_path / "shop"))) == before == 6
+
+
+def test_a_step_that_a_person_decided_about_is_not_asked_for_again(tmp_path):
+    told = replies()
+    unwell = next(key for key in told if key.startswith("make_question/"))
+    told[unwell] = "no question"
+    write_shop(tmp_path, told)
+    handle = question_handle(tmp_path)
+    with open_workshop(tmp_path / "shop") as shop:
+        decide(shop, "reject", [handle], who="A. Reviewer", reason="no way to ask this")
+    assert synthesize_again(tmp_path, "failed").calls == 0
+    with pytest.raises(InputError, match=r"A. Reviewer decided about it"):
+        synthesize_again(tmp_path, handle)
 
 
 def test_sub_folders_are_read_and_hidden_ones_are_not(tmp_path):

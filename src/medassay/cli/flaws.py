@@ -11,7 +11,7 @@ from medassay.cli.output import out
 from medassay.errors import UsageError
 
 
-def flaws(
+def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     runs: list[Path] = typer.Argument(
         ..., metavar="RUN…", help="Sealed runs of one bank, with the setting zero_shot."
     ),
@@ -30,6 +30,10 @@ def flaws(
         None,
         help="--review: a TOML file with a table [tools], as in a plan: the reviewer may search.",
     ),
+    again: list[str] = typer.Option(
+        [],
+        help="--review: ask once more for a review in the queue, by its handle (review:ITEM), or failed for all of them.",
+    ),
 ) -> None:
     """Find items that are hard or flawed: wrong for both large models and for at least half of the small ones."""
     from medassay.cli.run import watch
@@ -47,10 +51,16 @@ def flaws(
             reviewer=review, models_file=models, bank=bank, tools=_tool_rules(tools)
         )
         document |= review_flaws(
-            found, wanted, to, secrets=os.environ, workspace=Path.cwd(), watch=watch
+            found,
+            wanted,
+            to,
+            secrets=os.environ,
+            workspace=Path.cwd(),
+            watch=watch,
+            again=again,
         )
-    elif bank is not None or to is not None or tools is not None:
-        raise UsageError("--bank, --to and --tools go with --review")
+    elif bank is not None or to is not None or tools is not None or again:
+        raise UsageError("--bank, --to, --tools and --again go with --review")
     if out.json:
         out.document(document)
         return

@@ -29,6 +29,11 @@ def synthesize(
         False, "--plan", help="Say what would be asked and what it costs; call nothing."
     ),
     yes: bool = typer.Option(False, "--yes", help="Do not ask before paid calls."),
+    again: list[str] = typer.Option(
+        [],
+        help="Ask once more for a step in the queue, by its handle as `medassay bank queue` lists it, or failed for all of them; "
+        "what a person decided about stays.",
+    ),
     approve_all_by: str = typer.Option(
         "",
         "--approve-all-by",
@@ -49,7 +54,7 @@ def synthesize(
         return
     if not yes:
         confirm_paid(plan, to)
-    made = make(plan, to, secrets=os.environ, workspace=workspace, watch=watch)
+    made = make(plan, to, secrets=os.environ, workspace=workspace, watch=watch, again=again)
     released = None
     if approve_all_by:
         from medassay.synthesis.decide import ALL, decide

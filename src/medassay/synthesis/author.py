@@ -28,6 +28,9 @@ class Made(Generic[T]):
     calls: list[dict[str, Any]] = field(default_factory=list)
 
 
+_APART = 1000  # attempts of one time, at most
+
+
 class Author:
     """A model that makes or reviews pieces of items."""
 
@@ -54,12 +57,21 @@ class Author:
         """Return whether the model is shown pictures."""
         return "vision" in self.spec.capabilities
 
-    def basis(self, part: str) -> dict[str, Any]:
-        """Return what decides the reply besides the holes of a text: the text itself, and the model with its sampling."""
+    def basis(self, part: str, *, with_limit: bool = False) -> dict[str, Any]:
+        """Return what decides the reply besides the holes of a text: the text itself, and the model with its sampling.
+
+        Parameters
+        ----------
+        with_limit : whether the token limit is part of it, as it was in workshops before 2026-12: what is finished is not made anew
+            because the limit was raised for what was not
+        """
+        sampling = sampling_of(self.spec, self._seed).to_dict()
+        if not with_limit:
+            sampling.pop("max_tokens")
         return {
             "model": [self.spec.id, self.spec.sent_name, self.spec.version, self.spec.family],
             "text": load_part(part).id,
-            "sampling": sampling_of(self.spec, self._seed).to_dict(),
+            "sampling": sampling,
             **({} if self._looking is None else {"tools": sha256_hex(self._looking[1])[:16]}),
         }
 
@@ -87,8 +99,13 @@ class Author:
         *,
         attempts: int,
         pictures: Sequence[Path] = (),
+        times: int = 0,
     ) -> Made[T]:
         """Return what a model makes, asked again with what was wrong while `read` raises ValueError.
+
+        Parameters
+        ----------
+        times : how often it was asked for all of this before; replies of each time are stored apart
 
         Raises
         ------
@@ -98,7 +115,7 @@ class Author:
         first = prompt = self.prompt(part, subject, holes, pictures)
         calls: list[dict[str, Any]] = []
         problem = ""
-        for attempt in range(attempts):
+        for attempt in range(times * _APART, times * _APART + attempts):
             columns = {"item": subject, "study": "synthesis"}
             reply, looked_up = await self._ask(prompt, columns, attempt)
             if reply is None:

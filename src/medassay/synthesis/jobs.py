@@ -1,6 +1,6 @@
 """What a maker asks for: jobs, stage by stage; each is done once, journalled, and done again only when its inputs changed."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from medassay.core.canonical import sha256_hex
 from medassay.core.model import FREE
-from medassay.errors import IncompleteError
+from medassay.errors import IncompleteError, InputError
 from medassay.runner.asking import Asker
 from medassay.runner.budget import estimated_cost, estimated_tokens
 from medassay.runner.each import ask_each
@@ -42,9 +42,18 @@ class Job:
 
     @cached_property
     def basis(self) -> str:
-        """Return the hash of what decides the result."""
+        """Return the hash of what decides the result: limits of tokens and time, and how many ask at once, do not."""
+        return self._basis(with_limit=False)
+
+    @cached_property
+    def former_basis(self) -> str:
+        """Return the hash under which workshops before 2026-12 noted the result."""
+        return self._basis(with_limit=True)
+
+    def _basis(self, *, with_limit: bool) -> str:
         shown = [sha256_hex(path.read_bytes()) for path in self.pictures]
-        return basis_of(self.author.basis(self.part), self.holes, shown, self.subject)
+        author = self.author.basis(self.part, with_limit=with_limit)
+        return basis_of(author, self.holes, shown, self.subject)
 
     @property
     def handle(self) -> str:
@@ -78,7 +87,8 @@ class Maker(Protocol):
 
 def event_of(workshop: Workshop, job: Job) -> Event | None:
     """Return how a job ended, None where it was not done yet."""
-    return workshop.done(job.step, job.subject, job.basis)
+    found = workshop.done(job.step, job.subject, job.basis)
+    return found or workshop.done(job.step, job.subject, job.former_basis)
 
 
 def value_of(workshop: Workshop, job: Job | None) -> Any:
@@ -101,11 +111,29 @@ def decision_on(workshop: Workshop, event: Event) -> Event | None:
     return found if found is not None and found.record["basis"] == event.hash else None
 
 
+FAILED = "failed"  # stands for all that a model could not make and nobody decided about
+
+
 def do_jobs(
-    what: str, jobs: Sequence[Job], workshop: Workshop, asker: Asker, watch: Watch | None
+    what: str,
+    jobs: Sequence[Job],
+    workshop: Workshop,
+    asker: Asker,
+    watch: Watch | None,
+    again: Collection[str] = (),
 ) -> dict[str, str]:
-    """Do the jobs of a stage that are not done; return those whose asking failed, with the reason."""
-    waiting = pending(jobs, workshop)
+    """Do the jobs of a stage that are not done; return those whose asking failed, with the reason.
+
+    Parameters
+    ----------
+    again : handles of jobs that are done once more, or "failed" for those that ended in the queue; what a person decided about stays
+
+    Raises
+    ------
+    InputError
+        When a person decided about one that is named.
+    """
+    waiting = pending(jobs, workshop) | _chosen(jobs, workshop, again)
     failed: dict[str, str] = {}
     for author in {job.author.spec.id: job.author for job in waiting.values()}.values():
         own = [
@@ -125,14 +153,48 @@ def do_jobs(
     return failed
 
 
+def _chosen(jobs: Sequence[Job], workshop: Workshop, again: Collection[str]) -> dict[str, Job]:
+    """Return the finished jobs that are done once more, by handle."""
+    found: dict[str, Job] = {}
+    for job in jobs if again else ():
+        event = event_of(workshop, job)
+        if event is None or (job.handle not in again and FAILED not in again):
+            continue
+        decided = decision_on(workshop, event)
+        if decided is not None and job.handle in again:
+            raise InputError(
+                f"--again {job.handle}: {decided.record['by']['person']} decided about it; a decision stays until its item changes"
+            )
+        if decided is None and (job.handle in again or event.status == "queued"):
+            found[job.handle] = job
+    return found
+
+
+def _is_short(job: Job, event: Event) -> bool:
+    """Return whether a job ended in the queue under a smaller token limit than the entry has now."""
+    limit = event.record.get("max_tokens")
+    return event.status == "queued" and limit is not None and limit < job.author.spec.max_tokens
+
+
 def pending(jobs: Sequence[Job], workshop: Workshop) -> dict[str, Job]:
-    """Return the jobs that are not done, by handle."""
-    return {job.handle: job for job in jobs if event_of(workshop, job) is None}
+    """Return the jobs that are not done, by handle; with them those that failed under a smaller token limit, undecided."""
+    found: dict[str, Job] = {}
+    for job in jobs:
+        event = event_of(workshop, job)
+        if event is None or (_is_short(job, event) and decision_on(workshop, event) is None):
+            found[job.handle] = job
+    return found
 
 
 async def _do(job: Job, workshop: Workshop) -> None:
     made = await job.author.make(
-        job.part, job.subject, job.holes, job.read, attempts=job.attempts, pictures=job.pictures
+        job.part,
+        job.subject,
+        job.holes,
+        job.read,
+        attempts=job.attempts,
+        pictures=job.pictures,
+        times=workshop.times(job.step, job.subject, job.basis, job.former_basis),
     )
     spec = job.author.spec
     common: dict[str, Any] = {
@@ -146,6 +208,7 @@ async def _do(job: Job, workshop: Workshop) -> None:
         workshop.note(job.step, job.subject, "made", result=made.value, **common)
         return
     note = f"{made.problem} (asked {len(made.calls)} times)"
+    common["max_tokens"] = spec.max_tokens
     if job.salvage is not None:
         with suppress(ValueError):
             common["result"] = job.salvage(made.calls[-1]["reply"])

@@ -4,7 +4,7 @@ Source: specification of bank synthesis, 10.1, flaw detection.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +52,13 @@ def review_flaws(
     secrets: Mapping[str, str],
     workspace: Path,
     watch: Watch | None = None,
+    again: Collection[str] = (),
 ) -> dict[str, Any]:
     """Have a model of another family review flawed items in a workshop; nothing is changed before a person decides.
+
+    Parameters
+    ----------
+    again : handles of reviews that are asked for once more, or "failed" for all that ended in the queue undecided
 
     Returns
     -------
@@ -82,7 +87,7 @@ def review_flaws(
         asker = Asker({spec.id: spec}, {spec.id: provide(spec, secrets)}, store, purse, seed=0)
         author = Author(spec, asker, seed=0, looking=_looking(wanted.tools, asker, secrets))
         jobs = [_job(record, author) for record in records.values()]
-        failed = do_jobs("reviews", jobs, workshop, asker, watch)
+        failed = do_jobs("reviews", jobs, workshop, asker, watch, again)
         reviews = [e for e in workshop.all_latest("review") if e.place[1] in records]
     if failed:
         name, why = next(iter(failed.items()))

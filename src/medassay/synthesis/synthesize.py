@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.exam import ExamMaker
 from medassay.synthesis.items import left_out, manual_queue, note_items, present_items
-from medassay.synthesis.jobs import Job, Maker, do_jobs, event_of, priced, sums
+from medassay.synthesis.jobs import FAILED, Job, Maker, do_jobs, event_of, priced, sums
 from medassay.synthesis.pathways import PathwayMaker
 from medassay.synthesis.plan import SynthesisPlan, load_synthesis_plan
 from medassay.synthesis.proposals import ProposalMaker
@@ -111,8 +111,13 @@ def synthesize(
     secrets: Mapping[str, str],
     workspace: Path,
     watch: Watch | None = None,
+    again: Collection[str] = (),
 ) -> Made:
     """Make the items of a plan in the workshop `to`; what is made stays made, the same call resumes.
+
+    Parameters
+    ----------
+    again : handles of steps that are asked for once more, or "failed" for all that ended in the queue undecided
 
     Raises
     ------
@@ -133,12 +138,13 @@ def synthesize(
         failed: dict[str, str] = {}
         maker, done = wanted.maker(workshop, asker), list[Job]()
         for what, jobs in maker.stages():
-            failed |= do_jobs(what, jobs, workshop, asker, watch)
+            failed |= do_jobs(what, jobs, workshop, asker, watch, again)
             done += jobs
         ends = [event for job in done if (event := event_of(workshop, job)) is not None]
         ended = [event for event in ends if event.status == "queued"]
         note_items(workshop, maker.records(), [*maker.ended, *ended])
         made = _summary(workshop, asker, failed)
+    _refuse_strange(again, done)
     if failed:
         name, why = next(iter(failed.items()))
         raise IncompleteError(
@@ -146,6 +152,14 @@ def synthesize(
             "command resumes"
         )
     return made
+
+
+def _refuse_strange(again: Collection[str], jobs: Sequence[Job]) -> None:
+    known = {job.handle for job in jobs} | {FAILED}
+    if strange := sorted(set(again) - known):
+        raise InputError(
+            f"--again {strange[0]}: no step of this workshop; expected failed, or one of {', '.join(sorted(known - {FAILED})[:5])} …"
+        )
 
 
 def _note_plan(workshop: Workshop, wanted: _Wanted) -> None:

@@ -145,6 +145,13 @@ class Workshop:
         """Return how a step ended if it was made from the same inputs."""
         return self._done.get((step, subject, basis))
 
+    def times(self, step: Step, subject: str, *bases: str) -> int:
+        """Return how often a step was done from some inputs."""
+        return sum(
+            event.place == (step, subject) and event.record.get("basis") in bases
+            for event in self.events
+        )
+
     def is_latest(self, step: Step, subject: str, basis: str) -> bool:
         """Return whether a step was last done from these inputs; what counts now may have been done before something else was."""
         latest = self.latest(step, subject)
