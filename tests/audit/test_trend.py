@@ -113,7 +113,7 @@ def test_scores_on_another_scale_never_stand_in_one_figure(tmp_path):
     publish(tmp_path, "closed", ["a"])
     makers.write_bank(tmp_path / "open", makers.open_items(12), name="open")
     judge = makers.judges()[0]
-    judge["script"] = {"reply": "question_id,score\nq1,7"}
+    judge["script"] = {"reply": "question_id,score\nq,7"}
     makers.write_models(tmp_path, makers.fake("a", reply="Duty."), judge)
     plan = makers.write_plan(
         tmp_path, banks=["open"], models=["a"], judges=[judge["id"]], task="g_eval_single"
