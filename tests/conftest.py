@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -14,8 +14,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Tests beside each other: threads of each for every core would wait for one another.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# No example is timed: machines are loaded.
-settings.register_profile("medassay", deadline=None)
+# No example is timed, nor how fast examples are made: machines are loaded.
+settings.register_profile(
+    "medassay", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("medassay")
 
 ROOT = Path(__file__).parents[1]

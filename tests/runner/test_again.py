@@ -82,7 +82,7 @@ def test_just_what_could_not_be_used_is_asked_once_more(tmp_path, endpoint, cli)
     [first] = (tmp_path / "runs").iterdir()
     before = (first / "trials.jsonl").read_bytes()
     reasons = {t["reason"] for t in map(json.loads, before.decode().splitlines())}
-    assert {"blank", "thoughts", "said"} <= reasons
+    assert {"blank", "thought not ended", "said"} <= reasons
     code, out, errors = cli("run", plan, "--again", "empty,truncated")
     assert code == 0, errors
     assert Counter(server.seen.values()) == {1: 24, 2: 6}

@@ -276,6 +276,26 @@ def test_what_the_extra_body_asks_for_is_in_the_bound(tmp_path, endpoint):
     assert min(line["money"] for line in found if "reserved" in line) >= 4.0
 
 
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_a_model_that_the_budget_forbids_does_not_stop_one_that_costs_nothing(
+    tmp_path, endpoint, engine
+):
+    dear, free = endpoint(), endpoint()
+    makers.write_bank(tmp_path / "bank", makers.many_items(30))
+    makers.write_models(
+        tmp_path,
+        makers.endpoint(dear.url, name="dear", price=PRICE, max_tokens=32, concurrency=2),
+        makers.endpoint(free.url, name="free", max_tokens=32, concurrency=2),
+    )
+    plan = makers.write_plan(
+        tmp_path, models=["dear", "free"], budget={"money": 0.15}, engine={"workers": 2}
+    )
+    code, _, errors = ended(drive("run", plan, "--yes", "--engine", engine))
+    assert (code, "the budget is spent" in errors) == (4, True), errors
+    assert len(free.seen) == 30
+    assert 1 <= len(dear.seen) <= 0.15 / COST
+
+
 def test_a_bound_of_the_workspace_waits_for_what_is_under_way(tmp_path, endpoint):
     server = endpoint(delay=0.02)
     plan = workspace(tmp_path, server, 60, concurrency=16)

@@ -134,7 +134,7 @@ def read_answer(
     if reading.reason == SAID or declines(said):
         return Answer(item_id=item.id, outcome="refused", value=None, reason=SAID)
     if not said.strip():  # thoughts, and nothing behind them
-        reading = replace(reading, reason="thoughts")
+        reading = replace(reading, reason="thought not ended" if unfinished else "blank")
     ended = cut or unfinished or reading.outcome == "truncated"
     outcome = "truncated" if ended else "unparsed"
     return Answer(item_id=item.id, outcome=outcome, value=None, reason=reading.reason)

@@ -43,6 +43,9 @@ class Tally:
     replayed: int = 0
     failed: int = 0
     over_budget: str = ""  # which bound forbids further requests
+    unpaid: set[str] = field(
+        default_factory=set
+    )  # models that it forbids to ask; others may cost less
     failures: dict[str, int] = field(default_factory=dict)
     given_up: dict[str, str] = field(default_factory=dict)  # model → why it is asked no more
 
@@ -62,6 +65,7 @@ class Tally:
         self.replayed += other.replayed
         self.failed += other.failed
         self.over_budget = self.over_budget or other.over_budget
+        self.unpaid |= other.unpaid
         for reason, times in other.failures.items():
             self.failures[reason] = self.failures.get(reason, 0) + times
         for model, reason in other.given_up.items():
@@ -177,6 +181,7 @@ class Asker:
             completion = await self._call(request)
         except OverBudget as over:
             self.tally.over_budget = str(over)
+            self.tally.unpaid.add(spec.id)
             return None
         self.tally.called += 1
         if stored is None:

@@ -252,7 +252,7 @@ class Coordinator:
 
     def _orders(self, hand: Hand) -> Orders:
         state = self._states[hand.name]
-        stop = self._stop.soon or bool(self._asker.tally.over_budget)
+        stop = self._stop.soon or self._is_spent()
         shards = () if stop else tuple(self._leased(hand, state))
         working = {
             name: {shard.model for shard in one.shards.values()}
@@ -277,7 +277,7 @@ class Coordinator:
 
         Shards get smaller towards the end, so that workers end together.
         """
-        for model in sorted(hand.models):
+        for model in sorted(hand.models - self._asker.tally.unpaid):
             held = state.left.get(model, 0)
             # Some beats' worth, but never more than an equal part of what is left.
             even = self._unfinished[model] // max(1, len(self._states))
@@ -330,11 +330,20 @@ class Coordinator:
 
     def _is_over(self) -> bool:
         states = self._states.values()
-        if self._stop.soon or self._asker.tally.over_budget:
+        if self._stop.soon or self._is_spent():
             return not any(state.busy for state in states)
         if any(state.shards for state in states):
             return False
         return not any(self._peek(model) for model in self._waiting)
+
+    def _is_spent(self) -> bool:
+        """Return whether the budget forbids to ask every model of which something is left."""
+        unpaid = self._asker.tally.unpaid
+        held = {
+            shard.model for state in self._states.values() for shard in state.shards.values()
+        }
+        others = set(self._waiting) - unpaid
+        return bool(unpaid) and not any(model in held or self._peek(model) for model in others)
 
     def _peek(self, model: str) -> bool:
         """Return whether a unit of this model waits to be leased."""

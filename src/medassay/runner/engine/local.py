@@ -50,7 +50,7 @@ async def _ask(todo: Pass, spec: ModelSpec, units: Iterator[int]) -> None:
     for done, unit in enumerate(units, 1):
         while todo.in_doubt() and not stop.soon:
             await asyncio.sleep(0.1)
-        if stop.soon or asker.tally.over_budget:
+        if stop.soon or spec.id in asker.tally.unpaid:
             return
         await todo.stage.do(spec, unit)
         if done % 64 == 0:  # replays never wait; let others have their turn

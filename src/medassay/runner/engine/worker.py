@@ -404,7 +404,7 @@ class Worker:
             shard, unit = found
             while self._in_doubt() and not self._stop:
                 await asyncio.sleep(0.1)
-            if self._stop or self._asker.tally.over_budget:
+            if self._stop or spec.id in self._asker.tally.unpaid:
                 return
             self._busy += 1
             try:
@@ -447,6 +447,7 @@ class Worker:
     def _report(self) -> Report:
         tally, self._asker.tally = self._asker.tally, Tally(given_up=self._asker.tally.given_up)
         self._asker.tally.over_budget = tally.over_budget
+        self._asker.tally.unpaid = set(tally.unpaid)
         return Report(
             noted=self._pages.new(self._safe),
             advanced=self._counting.new(),
