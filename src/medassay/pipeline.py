@@ -274,6 +274,7 @@ def _find(
             return late
     done = None if "fresh_of" in identity else _finished(runs, plan, identity)
     if done is not None:
+        tidy(done)  # it may have been killed just behind the seal
         log.say(
             f"run {done.id} of this plan is finished, nothing is asked; --fresh asks all of it anew, --again what could not be used"
         )

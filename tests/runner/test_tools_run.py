@@ -92,11 +92,9 @@ def test_a_replay_reads_the_same_findings_without_a_network(tmp_path, services):
     asked = services.asked.total()
     services.server.shutdown()
     services.server.server_close()
+    before = makers.set_aside(first)
     again = medassay.run(plan, secrets={})
-    assert again.id != first.id
-    assert (again.path / "trials.jsonl").read_bytes() == (
-        first.path / "trials.jsonl"
-    ).read_bytes()
+    assert (again.path / "trials.jsonl").read_bytes() == (before / "trials.jsonl").read_bytes()
     assert services.asked.total() == asked
     services.__init__()
 
