@@ -207,6 +207,10 @@ def test_a_run_of_unknown_price_asks_first_and_refuses_where_nobody_can_be_asked
     code, out, _ = cli("spend", tmp_path, "--by", "model")
     assert code == 0
     assert "180 tokens of unknown price" in out
+    [run] = (tmp_path / "runs").iterdir()
+    page = medassay.publish(pipeline.open_run(run), tmp_path / "site")
+    [about] = (page.parent / "run").glob("*/index.html")
+    assert "price unknown" in about.read_text()
 
 
 def test_the_plan_tells_what_was_spent_and_warns_of_a_low_bound(tmp_path, endpoint, cli):
