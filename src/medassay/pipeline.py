@@ -22,8 +22,9 @@ from medassay.core.item import Bank
 from medassay.core.leaderboard import Leaderboard, told_fallback
 from medassay.core.log import log
 from medassay.core.lookup import CONTEXTS
+from medassay.core.model import ModelSpec
 from medassay.core.plan import DdxRules, Plan, load_plan
-from medassay.errors import IncompleteError, InputError, UsageError
+from medassay.errors import IncompleteError, InputError, OverBudget, UsageError
 from medassay.judge.steps import load_steps
 from medassay.model.spec import load_models
 from medassay.runner.answering import PortableAnswers
@@ -191,9 +192,12 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     fetch_runs(workspace, schedule.plan.hash)  # what others did until they ended
     with lock_run(found), held(found.path) as in_doubt:
         specs = {**schedule.specs, **(bench.models if bench else {})}
+        searching = _embedder_of(schedule, base / wanted.models_file)
         with (
             ResponseStore(workspace / "responses") as store,
-            spending(workspace, found.id, specs, store, wanted.budget, fresh=fresh) as purse,
+            spending(
+                workspace, found.id, specs | searching, store, wanted.budget, fresh=fresh
+            ) as purse,
         ):
             if found.sealed:  # by another process, between finding the run and locking it
                 tidy(found)
@@ -225,6 +229,12 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
             _seal(found, schedule.task, items, stored)
         carry_home(found.path)
     return open_run(found.path)
+
+
+def _embedder_of(schedule: Schedule, models_file: Path) -> dict[str, ModelSpec]:
+    """Return the entry that queries are sent to, by its name; {} where nobody is asked."""
+    name = "" if schedule.contexts is None else embedding_entry(schedule.contexts.index)
+    return {name: load_models(models_file)[name]} if name else {}
 
 
 def _repeated(runs: Path, plan: Plan, again: str, *, fresh: bool) -> tuple[Again, Run | None]:
@@ -317,7 +327,12 @@ def _ask(
     portable = _asked_again(portable, journal, means)
     if schedule.contexts is not None and journal.done < schedule.n_trials:
         asked = (bank.items[at] for bank, at in schedule.items())
-        schedule.contexts.find(asked, portable.models_file, secrets, means.watch)
+        try:
+            schedule.contexts.find(
+                asked, portable.models_file, secrets, means.watch, means.asker.purse
+            )
+        except OverBudget as over:
+            raise IncompleteError(f"run {found.id}: {over}; the same command resumes") from None
     items = answer(found, portable, journal, means, secrets)
     left = schedule.n_trials - journal.done
     if not (means.accept_failures and journal.done):

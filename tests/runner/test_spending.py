@@ -441,6 +441,48 @@ def test_a_torn_or_odd_last_line_is_cut_or_named(tmp_path, last):
         assert spendings(tmp_path / "spend") == []
 
 
+def test_queries_to_an_embedder_are_booked_and_paid_from_the_runs_budget(tmp_path, cli):
+    def respond(path, headers, body):
+        n = len(json.loads(body)["input"])
+        rows = [{"index": at, "embedding": [at + 1.0, 0.5, 0.5, 0.5]} for at in range(n)]
+        return 200, {}, {"data": rows, "usage": {"prompt_tokens": 7 * n, "total_tokens": 7 * n}}
+
+    server = Hostile(respond)
+    try:
+        makers.write_bank(
+            tmp_path / "bank", makers.pathway_items(), domains=("gout", "anaemia")
+        )
+        entry = makers.endpoint(f"{server.url}/v1", "e", price={"input": 1000.0, "output": 0.0})
+        makers.write_models(tmp_path, makers.fake(letters="hash"), entry)
+        corpus = tmp_path / "corpus"
+        corpus.mkdir()
+        for name, text in makers.CONDITIONS.items():
+            (corpus / f"{name}.txt").write_text(text)
+        models = ("--models", tmp_path / "models.json")
+        index = ("index", "build", corpus, "--out", tmp_path / "index", *models)
+        code, _, errors = cli(*index, "--embedder", "endpoint:e")
+        assert code == 0, errors
+        before = len(server.requests)
+        rules = {
+            "settings": ["rag"],
+            "retrieval": {"index": str(tmp_path / "index"), "k": 2},
+        }
+        plan = makers.write_plan(tmp_path, **rules, budget={"money": 0.01})
+        code, _, errors = cli("run", plan, "--yes")
+        assert (code, "the budget is spent" in errors) == (4, True), errors
+        assert len(server.requests) == before
+        makers.write_plan(tmp_path, **rules, budget={"money": 10.0})
+        assert cli("run", plan, "--yes")[0] == 0
+        assert len(server.requests) == before + 1
+    finally:
+        server.close()
+    found, _ = spent_in_all(str(tmp_path))
+    [paid] = [one for one in found if one.model == "e"]
+    assert (paid.amount.calls, paid.open.calls, paid.currency) == (1, 0, "USD")
+    assert paid.amount.tokens == 7 * 4
+    assert paid.amount.money == pytest.approx(7 * 4 * 1000 / 1e6)
+
+
 def spec(**price):
     return ModelSpec(id="m", provider="openai_compatible", price=Price(**price))
 

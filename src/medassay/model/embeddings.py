@@ -4,13 +4,15 @@ import asyncio
 import json
 import math
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import stamina
 import stamina.instrumentation
 
-from medassay.core.canonical import canonical
+from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.model import ModelSpec
 from medassay.core.secret import secrets as known_secrets
+from medassay.core.trial import Usage
 from medassay.errors import Permanent, Transient
 from medassay.model.openai_compatible import OpenAICompatible
 
@@ -21,13 +23,30 @@ _FARTHEST = 1e9  # length of a vector
 stamina.instrumentation.set_on_retry_hooks([])
 
 
+class Books(Protocol):
+    """Where requests are booked before they are sent, and settled when it is known what they used."""
+
+    async def reserve(self, spec: ModelSpec, most: Usage, key: str, attempt: int) -> Any:
+        """Return a booking; raise `OverBudget` where a bound forbids it."""
+
+    def settle(self, booking: Any, usage: Usage, *, calls: int | None = None) -> None:
+        """Replace a booking by what the request used."""
+
+    def keep(self, booking: Any) -> None:
+        """Let a booking stand: nobody knows what the request used."""
+
+
 class EndpointEmbedder(OpenAICompatible):
-    """Asks an endpoint for vectors; its `id` is the model's name and version, wherever it is served."""
+    """Asks an endpoint for vectors; its `id` is the model's name and version, wherever it is served.
+
+    `books` is where requests are booked, None where nobody keeps any.
+    """
 
     def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
         super().__init__(spec, secrets, path="/embeddings")
         self.id = f"{spec.sent_name}@{spec.version or 'unversioned'}"
         self._at_once = asyncio.Semaphore(spec.concurrency)
+        self.books: Books | None = None
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Return a vector for each text.
@@ -46,14 +65,38 @@ class EndpointEmbedder(OpenAICompatible):
         body = canonical(
             {"input": list(texts), "model": self._spec.sent_name, **self._spec.extra_body}
         )
+        sent = 0
         async for attempt in stamina.retry_context(
             on=Transient, attempts=_ATTEMPTS, timeout=None, wait_initial=0.4, wait_max=30.0
         ):
             with attempt:
                 async with self._at_once:
-                    data, _ = await self._post(body)
+                    data = await self._sent(body, sent)
+                    sent += 1
                 return self._vectors(data, len(texts))
         raise AssertionError  # pragma: no cover -- retry_context returns or raises
+
+    async def _sent(self, body: bytes, attempt: int) -> bytes:
+        """Return the reply to a request, which is booked before it is sent."""
+        if self.books is None:
+            return (await self._post(body))[0]
+        # No tokenizer in use makes more tokens of a text than it has bytes.
+        most = Usage(prompt=len(body))
+        booking = await self.books.reserve(self._spec, most, sha256_hex(body), attempt)
+        try:
+            data, _ = await self._post(body)
+        except BaseException as error:
+            if isinstance(error, Permanent) and error.refused:
+                self.books.settle(booking, Usage())
+            else:
+                self.books.keep(booking)
+            raise
+        read = _tokens(data)
+        if read:
+            self.books.settle(booking, Usage(prompt=read))
+        else:
+            self.books.keep(booking)
+        return data
 
     def _vectors(self, data: bytes, n: int) -> list[list[float]]:
         try:
@@ -76,6 +119,15 @@ class EndpointEmbedder(OpenAICompatible):
                 f"{self._spec.id}: a vector of zeros, or with numbers beyond reason"
             )
         return made
+
+
+def _tokens(data: bytes) -> int:
+    """Return how many tokens a reply says were read, 0 where it does not say."""
+    try:
+        told = json.loads(data)["usage"]
+        return max(0, min(int(told.get("prompt_tokens") or told["total_tokens"]), 2**40))
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return 0
 
 
 def _number(value: object) -> float:

@@ -22,6 +22,7 @@ from medassay.core.trial import Answer, Prompt
 from medassay.errors import NotAsked, Permanent, Transient
 from medassay.model.spec import load_models
 from medassay.runner.asking import Asker, Reply
+from medassay.runner.budget import Purse
 from medassay.runner.context import embedding_entry
 from medassay.runner.looking import Looked, Looking
 from medassay.runner.progress import Progress
@@ -192,7 +193,7 @@ class PortableAnswers:
         )
         items.trust()
         self.schedule.read_from(items)
-        toolbox = open_toolbox(self.schedule, self.models_file, secrets)
+        toolbox = open_toolbox(self.schedule, self.models_file, secrets, asker.purse)
         looking = None if toolbox is None else Looking(toolbox, asker)
         return Answering(
             self.schedule, asker, journal, progress, looking=looking, again=self.again
@@ -200,7 +201,7 @@ class PortableAnswers:
 
 
 def open_toolbox(
-    schedule: Schedule, models_file: Path, secrets: Mapping[str, str]
+    schedule: Schedule, models_file: Path, secrets: Mapping[str, str], purse: Purse
 ) -> "Toolbox | None":
     """Return the tools of a plan with the keys that it names, None for a plan without the mode `tools`."""
     rules, contexts = schedule.plan.tools, schedule.contexts
@@ -216,7 +217,7 @@ def open_toolbox(
             n: secrets[n] for n in (rules.search_key_env, rules.pubmed_key_env) if n in secrets
         },
         index=contexts.index if searched and contexts is not None else None,
-        use=lambda index: index.use(models_file, secrets),
+        use=lambda index: index.use(models_file, secrets, purse),
         query_prefix="" if wanted is None else wanted.query_prefix,
     )
 

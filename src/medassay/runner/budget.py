@@ -11,7 +11,7 @@ from medassay.core.canonical import canonical
 from medassay.core.model import FREE, ModelSpec
 from medassay.core.plan import Budget
 from medassay.core.trial import Prompt, Usage, pictures_in, said_in
-from medassay.errors import InputError
+from medassay.errors import InputError, OverBudget
 from medassay.storage.spend import Bounds, SpendJournal, used
 
 CHARACTERS_PER_TOKEN = 4  # for estimates before anything is sent
@@ -186,7 +186,20 @@ class Purse:
         self, spec: ModelSpec, prompt: Prompt, key: str, attempt: int
     ) -> Booking | None:
         """Return the booking of a request, None if a bound forbids it."""
-        asked = most_of(spec, prompt)
+        return await self._book(spec, most_of(spec, prompt), key, attempt)
+
+    async def reserve(self, spec: ModelSpec, most: Usage, key: str, attempt: int) -> Booking:
+        """Return the booking of a request that is no prompt; see `model.embeddings.Books`."""
+        price = spec.known_price
+        asked = used(None if price is None else price.dearest, most)
+        booking = await self._book(spec, asked, key, attempt)
+        if booking is None:
+            raise OverBudget(self.told)
+        return booking
+
+    async def _book(
+        self, spec: ModelSpec, asked: Amount, key: str, attempt: int
+    ) -> Booking | None:
         while (number := self._reserved(spec, key, attempt, asked)) is None:
             if not await self._more(asked):
                 self._asked = asked

@@ -16,6 +16,7 @@ from medassay.core.lookup import CONTEXTS, PASSAGES, PATHS, TEXTS, Given, Retrie
 from medassay.core.plan import Plan
 from medassay.core.trial import Setting
 from medassay.errors import InputError, IntegrityError, Interrupted
+from medassay.model.embeddings import Books
 from medassay.runner.bridge import run_async
 from medassay.runner.progress import Silent, Stop
 from medassay.storage.measure import MeasureStore
@@ -84,6 +85,7 @@ class Contexts:
         models_file: Path,
         secrets: Mapping[str, str],
         watch: "Watch | None",
+        books: Books | None = None,
     ) -> None:
         """Search for the passages of all items that were not searched for before."""
         if not set(self._settings) & set(PASSAGES):
@@ -94,7 +96,7 @@ class Contexts:
         if not queries:
             return
         index = self._searched()
-        index.use(models_file, secrets)
+        index.use(models_file, secrets, books)
         sizes = Counter({("index", "queries"): len(queries)})
         shown = watch("queries", sizes, Counter()) if watch else nullcontext(Silent())
         keys = list(queries)

@@ -91,7 +91,7 @@ def answer(
         numbers = range(cell.base, cell.base + schedule.size(cell))
         sizes[cell.model, cell.domain] += len(numbers)
         done[cell.model, cell.domain] += sum(map(journal.is_done, numbers))
-    toolbox = open_toolbox(schedule, portable.models_file, secrets)
+    toolbox = open_toolbox(schedule, portable.models_file, secrets, asker.purse)
     looking = None if toolbox is None else Looking(toolbox, asker)
     with watching(means.watch, "trials", sizes, done) as progress, closing(journal):
         stage = Answering(

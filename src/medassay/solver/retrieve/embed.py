@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medassay.errors import InputError, MedassayError
-from medassay.model.embeddings import EndpointEmbedder
+from medassay.model.embeddings import Books, EndpointEmbedder
 from medassay.model.spec import load_models
 
 EMBEDDED, FAKE, ENDPOINT = "embedded:minilm", "fake", "endpoint:"
@@ -32,12 +32,15 @@ class Embedder(Protocol):
         """Free connections and memory."""
 
 
-def find_embedder(place: str, models_file: Path | None, secrets: Mapping[str, str]) -> Embedder:
+def find_embedder(
+    place: str, models_file: Path | None, secrets: Mapping[str, str], books: Books | None = None
+) -> Embedder:
     """Return an embedder.
 
     Parameters
     ----------
     place : "embedded:minilm", "fake", a sentence-transformers folder, or "endpoint:" and an entry of the models file
+    books : where requests to an endpoint are booked, None to book none
 
     Raises
     ------
@@ -58,7 +61,9 @@ def find_embedder(place: str, models_file: Path | None, secrets: Mapping[str, st
             f"{models_file or 'a models file'}; known are {known or 'none'}"
         )
     names = [spec.api_key_env, *spec.headers_env.values()]
-    return _OfEndpoint(EndpointEmbedder(spec, {n: secrets[n] for n in names if n in secrets}))
+    endpoint = EndpointEmbedder(spec, {n: secrets[n] for n in names if n in secrets})
+    endpoint.books = books
+    return _OfEndpoint(endpoint)
 
 
 class _OfEndpoint:

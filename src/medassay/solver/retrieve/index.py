@@ -14,6 +14,7 @@ import numpy as np
 
 from medassay.core.jsontext import parse_json
 from medassay.errors import InputError, IntegrityError
+from medassay.model.embeddings import Books
 from medassay.solver.retrieve.corpus import Document, same_name
 from medassay.solver.retrieve.embed import Embedder, find_embedder
 from medassay.solver.retrieve.search import VectorFile, fused, nearest
@@ -134,8 +135,14 @@ class Index:
         self._vectors: VectorFile | None = None
         self._counts: WordCounts | None = None
 
-    def use(self, models_file: Path | None, secrets: Mapping[str, str]) -> None:
+    def use(
+        self, models_file: Path | None, secrets: Mapping[str, str], books: Books | None = None
+    ) -> None:
         """Bring the embedder that it was built with, if it needs one to be searched.
+
+        Parameters
+        ----------
+        books : where requests to an endpoint are booked, None to book none
 
         Raises
         ------
@@ -145,7 +152,7 @@ class Index:
         place = self.described.get("embedder_place", "")
         if not place or self.embedder is not None:
             return
-        found = find_embedder(place, models_file, secrets)
+        found = find_embedder(place, models_file, secrets, books)
         if found.id != self.described["embedder"]:
             raise InputError(
                 f"{self.folder}: was built with embedder {self.described['embedder']}, and '{place}' is now "
