@@ -119,6 +119,7 @@ class _Reserved(msgspec.Struct):
     attempt: int
     tokens: int
     money: float | None
+    calls: int = 1
 
 
 class _Settled(msgspec.Struct):
@@ -235,7 +236,7 @@ class _Book:
             usage = usage_of(one.key)
             if usage is not None:
                 del self.open[one.reserved]
-                self.settle(one, used(self.prices.get(one.model), usage))
+                self.settle(one, used(self.prices.get(one.model), usage, calls=one.calls))
 
     def spendings(self) -> list[Spending]:
         """Return what the file holds, by model and month."""
@@ -244,7 +245,7 @@ class _Book:
         left: dict[tuple[str, str], Amount] = {}
         for one in self.open.values():
             place = one.model, one.at[:7]
-            left[place] = left.get(place, Amount()) + _amount(1, one.tokens, one.money)
+            left[place] = left.get(place, Amount()) + _amount(one.calls, one.tokens, one.money)
         return [
             Spending(
                 account=self.account,
@@ -345,6 +346,7 @@ class SpendJournal:
             attempt=attempt,
             tokens=amount.tokens,
             money=None if self.price(model) is None else amount.money,
+            calls=amount.calls,
         )
         self._late += msgspec.json.encode(line) + b"\n"
         self.sync()
