@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -113,11 +114,13 @@ def test_scripted_models_and_toplines_get_no_mark(study):
     assert {row["rank"] for row in study["rows"]} == {None}
 
 
-def test_models_of_one_setting_share_ranks_and_toplines_get_none(place, mock_server):
+def test_models_of_one_setting_share_ranks_and_toplines_get_none(place, mock_server, tmp_path):
+    own = tmp_path / "own"  # the other tests need the scripted models
+    shutil.copytree(place, own, ignore=shutil.ignore_patterns("runs", "responses", "spend"))
     makers.write_models(
-        place, *(makers.endpoint(mock_server(), name) for name in ("m0", "m1", "m2"))
+        own, *(makers.endpoint(mock_server(), name) for name in ("m0", "m1", "m2"))
     )
-    found = contexts_study([run(place, "closed", templates=["healthbranches_quiz"], seed=9)])
+    found = contexts_study([run(own, "closed", templates=["healthbranches_quiz"], seed=9)])
     marks = {(r["setting"], r["rank"]) for r in found["rows"] if r["category"] == "all"}
     assert {setting for setting, rank in marks if rank} == {"zero_shot", "rag"}
     assert {rank for _, rank in marks} == {1, None}
