@@ -378,7 +378,7 @@ class SpendJournal:
                     for name, price in self._prices.items()
                 },
             }
-            append_line(self._file, canonical(head) + b"\n")
+            self._late[:0] = canonical(head) + b"\n"  # with the first line, or not at all
         append_line(self._file, bytes(self._late))
         self._late.clear()
 
