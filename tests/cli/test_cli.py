@@ -381,3 +381,12 @@ def test_health_records_from_reports_to_the_study(cli, tmp_path):
         assert (code, error.count("\n")) == (expected, 1), (args, error)
     assert cli("bank", "import", "reports", letters, "--name", "../x")[0] == 2
     assert cli("bank", "import", "reports", letters, "--columns", "a=b")[0] == 2
+
+
+def test_the_demo_given_again_shows_the_board_that_is_there(cli, tmp_path):
+    """The judges' demo, whose judges are scripted: a finished plan makes no second run."""
+    first = cli("demo", "judge", "--to", tmp_path / "demo")
+    again = cli("demo", "judge", "--to", tmp_path / "demo")
+    assert (first[0], again[0]) == (0, 0), again[2]
+    assert first[1].splitlines()[-2:] == again[1].splitlines()[-2:]
+    assert len(list((tmp_path / "demo" / "runs").iterdir())) == 1

@@ -4,13 +4,16 @@ import json
 import os
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from medassay.cli.options import listed
 from medassay.cli.output import out
 from medassay.errors import GateError, InputError, UsageError
+
+if TYPE_CHECKING:
+    from medassay.storage.run import Run
 
 KINDS: dict[str, tuple[str, str]] = {  # what → folder of its plan, where it works
     "closed": ("demo_plan", "demo"),
@@ -85,7 +88,6 @@ def _compare_contexts(place: Path) -> None:
     import shutil
 
     from medassay import pipeline
-    from medassay.audit.publish import publish
     from medassay.cli.run import watch
     from medassay.cli.sheet import tell_sheet
     from medassay.study.contexts import contexts_study
@@ -99,7 +101,7 @@ def _compare_contexts(place: Path) -> None:
     folder = place / "contexts"
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier call, about earlier runs
     tell_sheet(contexts_sheet(contexts_study([quiz, texts])), folder)
-    out.say(f"boards {publish(quiz, place / 'site')}, {publish(texts, place / 'site')}")
+    out.say(f"boards {_board(quiz, place / 'site')}, {_board(texts, place / 'site')}")
 
 
 def _seat(place: Path, models: Path | None, judges: str) -> None:
@@ -252,15 +254,22 @@ def _script_author(place: Path) -> None:
     (place / "models.json").write_text(text + "\n", encoding="utf-8")
 
 
+def _board(run: "Run", site: Path) -> Path:
+    """Return the front page of a run's publication; the demo given again finds both there."""
+    from medassay.audit.publish import publish
+
+    page = site / "p" / run.id / "index.html"
+    return page if page.is_file() else publish(run, site)
+
+
 def _run(folder: Path) -> None:
     from medassay import pipeline
-    from medassay.audit.publish import publish
     from medassay.cli.report import print_leaderboard
     from medassay.cli.run import watch
 
     run = pipeline.run(folder / "plan.toml", secrets=os.environ, watch=watch)
     board = pipeline.leaderboard(run)
-    page = publish(run, folder / "site")
+    page = _board(run, folder / "site")
     if out.json:
         out.document(
             {"run": run.id, "path": str(run.path), "board": str(page), "domains": board.domains}
