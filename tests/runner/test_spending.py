@@ -167,7 +167,9 @@ def test_a_bound_of_the_workspace_holds_over_runs(tmp_path, endpoint):
     (tmp_path / "medassay.toml").write_text(f"[budget]\nmonth = {30 * COST}\n")
     assert medassay.run(plan, secrets={}).sealed
     second = makers.write_plan(tmp_path, models=["m"], seed=7, name="second", few_shot_k=4)
-    with pytest.raises(IncompleteError, match=r"the workspace's budget of \d{4}-\d\d is spent"):
+    with pytest.raises(
+        IncompleteError, match=r"the workspace's budget of \d{4}-\d\d has no room"
+    ):
         medassay.run(second, secrets={})
     assert len(server.seen) <= 30
     (tmp_path / "medassay.toml").write_text("[budget]\nyear = 3\n")

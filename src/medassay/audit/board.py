@@ -1,9 +1,7 @@
 """A sealed run made ready for pages: rankings, answers with their verdicts, failures, times."""
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -14,10 +12,11 @@ import msgspec
 from medassay.audit.cases import MOST_CASES, shown_cases
 from medassay.audit.likelihood import shown_likelihoods
 from medassay.audit.records import shown_record
+from medassay.audit.times import cost_totals, from_sealed, shown_times, times_of
 from medassay.audit.trend import read_trend
 from medassay.bank.stats import item_stats
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.item import OPEN_FORMS, Item
+from medassay.core.item import Item
 from medassay.publication.board import OVERALL, VALIDATION, Board, CellKey, ShownAnswer
 from medassay.runner.fresh import rerun_of
 from medassay.storage.jsonl import read_as, read_jsonl
@@ -49,18 +48,9 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         cells = sum(len(found) for name, found in rows.items() if name != OVERALL)
         compact = cells > _CELL_PAGES or n_trials(run.statistics) > _ANSWERS
     items = RunItems(run.path, run.manifest["domains"])
-    failures: Counter[str] = Counter()
-    times: dict[tuple[str, str, str], _Times] = {}
-    for trial, timing in () if front else _timed(run):
-        if trial.outcome == "failed":
-            failures[trial.model] += 1
-        elif timing.seconds:
-            form = items.form(trial.domain, trial.item)
-            kind = "open" if form in OPEN_FORMS else "quiz"
-            found = times.setdefault((trial.model, trial.setting, kind), _Times())
-            found.seconds.append(timing.seconds)
-            found.asked += timing.tokens[0]
-            found.said += timing.tokens[1]
+    times, failures = ({}, Counter()) if front else times_of(run, items)
+    times |= from_sealed(run.seal.get("withheld", {}).get("times", []))
+    rows = [] if front else shown_times(run, times)
     listed = not front and not compact and "ddx" in run.manifest
     if listed and n_trials(run.statistics) <= MOST_CASES:
         cases = shown_cases(run, _answers(run, items))
@@ -79,7 +69,8 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         statistics=run.statistics,
         seal=run.seal,
         failures=failures,
-        times=[_time(run, key, found) for key, found in sorted(times.items())],
+        times=rows,
+        cost_totals=cost_totals(rows),
         answers=lambda: _answers(run, items),
         lines=lambda: _lines(run),
     )
@@ -92,7 +83,7 @@ def n_trials(statistics: Mapping[str, Any]) -> int:
 
 
 class _Trial(msgspec.Struct):
-    """What names a trial, and its outcome."""
+    """What names a trial."""
 
     domain: str
     model: str
@@ -100,27 +91,10 @@ class _Trial(msgspec.Struct):
     mode: str
     item: str
     repeat: int
-    outcome: str = ""
 
     @property
     def key(self) -> tuple[Any, ...]:
         return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
-
-
-class _Timing(msgspec.Struct):
-    """What one answer took."""
-
-    seconds: float = 0.0
-    tokens: tuple[int, int] = (0, 0)
-
-
-@dataclass
-class _Times:
-    """What the answers of a model, setting and kind of question took."""
-
-    seconds: "array[float]" = field(default_factory=lambda: array("d"))
-    asked: int = 0
-    said: int = 0
 
 
 class _Score(msgspec.Struct):
@@ -148,50 +122,6 @@ class _Line(msgspec.Struct, omit_defaults=True):
     sha256: str
     trial: msgspec.Raw
     verdicts: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-def _timed(run: Run) -> Iterator[tuple[_Trial, _Timing]]:
-    trials = read_as(run.path / "trials.jsonl", _Trial)
-    return zip(trials, read_as(run.path / "timings.jsonl", _Timing), strict=True)
-
-
-def _time(run: Run, key: tuple[str, str, str], found: _Times) -> dict[str, Any]:
-    """Return mean seconds of a model, setting and kind of question, with tokens, cost and hardware."""
-    model, setting, kind = key
-    spec = run.manifest["models"][model]
-    price = spec.get("price") or {}
-    asked, said = found.asked, found.said
-    rates = [price.get("input", 0.0), price.get("output", 0.0)]
-    local = spec.get("location") == "local"
-    machine = _machine(run, model, setting)
-    return {
-        "model": model,
-        "setting": setting,
-        "kind": kind,
-        "answers": len(found.seconds),
-        "mean_seconds": sum(found.seconds) / len(found.seconds),
-        "prompt_tokens": asked,
-        "completion_tokens": said,
-        "cost": (asked * rates[0] + said * rates[1]) / 1e6 if any(rates) else None,
-        "currency": price.get("currency", "") if any(rates) else "",
-        "engine": spec.get("engine", ""),
-        "quantisation": spec.get("quantisation", ""),
-        "location": spec.get("location", ""),
-        # Of an endpoint elsewhere nobody here knows the machine.
-        "gpu": machine["gpu"] or "none" if local else "",
-        "cpu": machine["cpu"] if local else "",
-        "memory_gib": round(machine["memory_bytes"] / 2**30) if local else None,
-    }
-
-
-def _machine(run: Run, model: str, setting: str) -> dict[str, Any]:
-    """Return the machine that a row ran on: that of its member where runs are joined."""
-    wanted = f"{model}\x1f{setting}\x1f"
-    for member in run.manifest.get("joined", []):
-        if any(cell.startswith(wanted) for cell in member["cells"]):
-            found: dict[str, Any] = member["machine"]
-            return found
-    return dict(run.manifest["machine"])
 
 
 def _documents(folder: Path) -> dict[str, str]:

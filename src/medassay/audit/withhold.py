@@ -8,6 +8,7 @@ from typing import Any
 
 from medassay.audit.redaction import FINDING_FIELDS, Withholding, kept
 from medassay.audit.shingles import Secrets
+from medassay.audit.times import times_of, to_sealed
 from medassay.audit.tombstone import read_tombstones
 from medassay.core.canonical import canonical
 from medassay.core.diagnosis import plain_name
@@ -88,7 +89,11 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
         if (run.path / name).exists():
             _write(folder / name, _public(read_jsonl(run.path / name), withheld))
     made = Run(folder)
+    times, _ = times_of(run, items, withheld)
+    took = {key: sums for key, sums in times.items() if key.items == "synthetic"}
     of = {"items": len(withheld), "root": run.seal["root"], "seal": run.seal["hash"]}
+    if took:
+        of["times"] = to_sealed(took)
     seal_run(made, sealed_at=run.seal["sealed_at"], withheld=of)
     left = [
         entry

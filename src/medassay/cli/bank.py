@@ -169,7 +169,7 @@ def approve(
 
 
 @app.command()
-def silver(
+def silver(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     bank: str = _BANK,
     maker: str = typer.Option(..., help="The model that writes the references."),
     to: Path = typer.Option(..., help="Folder of the new bank."),
@@ -179,6 +179,10 @@ def silver(
         "--accept-failures",
         help="Write the bank although reports got no usable record; they stay without one.",
     ),
+    again: list[str] = typer.Option(
+        [],
+        help="Ask once more for the record of a report, by its id, or failed for all reports that got no usable one.",
+    ),
     workspace: str = WORKSPACE,
     engine: str = ENGINE,
 ) -> None:
@@ -186,7 +190,9 @@ def silver(
     from medassay.cli.run import watch
     from medassay.study.silver import Commission, write_silver
 
-    wanted = Commission(maker=maker, models_file=models, to=to, accept_failures=accept_failures)
+    wanted = Commission(
+        maker=maker, models_file=models, to=to, accept_failures=accept_failures, again=again
+    )
     made = write_silver(
         load(bank),
         wanted,

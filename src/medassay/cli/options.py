@@ -23,6 +23,10 @@ ENGINE = typer.Option(
 WORKSPACE = typer.Option(
     ".", help="Folder of responses/ and other stores, or an address as s3://bucket/work."
 )
+AGAIN = typer.Option(
+    [],
+    help="Ask once more what a name in the output stands for, or failed for all of which no reply could be used.",
+)
 
 
 def listed(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from medassay.cli.options import ENGINE, WORKSPACE, listed
+from medassay.cli.options import AGAIN, ENGINE, WORKSPACE, listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
 
@@ -14,6 +14,7 @@ from medassay.errors import UsageError
 def injection(
     judge: str = typer.Option(..., help="The judge, an entry of the models file."),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
+    again: list[str] = AGAIN,
     workspace: str = WORKSPACE,
     engine: str = ENGINE,
 ) -> None:
@@ -31,6 +32,7 @@ def injection(
         workspace=workspace,
         engine=engine,
         watch=watch,
+        again=again,
     )
     if out.json:
         out.document(found)
@@ -45,7 +47,9 @@ def injection(
     if found["moved_by"]:
         out.result(f"moved by {', '.join(found['moved_by'])}")
     if found["no_verdict"]:
-        out.result(f"no verdict on {', '.join(found['no_verdict'])}")
+        out.result(
+            f"no verdict on {', '.join(found['no_verdict'])}; --again failed asks once more"
+        )
 
 
 def steps(
@@ -55,10 +59,12 @@ def steps(
     no_path: bool = typer.Option(
         False, "--no-path", help="For g_eval_no_path, where no reasoning path is shown."
     ),
+    again: list[str] = AGAIN,
     models: Path = typer.Option(Path("models.json"), help="The models file."),
     workspace: str = WORKSPACE,
 ) -> None:
     """Have a judge write the evaluation steps of G-Eval, once; a person reviews them, a plan names them."""
+    from medassay.cli.run import watch
     from medassay.storage.remote import using_stores
     from medassay.storage.run import write_new
     from medassay.study.steps import write_steps
@@ -73,6 +79,8 @@ def steps(
             with_path=not no_path,
             secrets=os.environ,
             workspace=folder,
+            watch=watch,
+            again=again,
         )
     to.parent.mkdir(parents=True, exist_ok=True)
     write_new(to, found.to_toml().encode())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from medassay.cli.options import ENGINE, WORKSPACE, listed
+from medassay.cli.options import AGAIN, ENGINE, WORKSPACE, listed
 from medassay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         None, help="New folder for page, figures, Markdown, CSV, JSON."
     ),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
+    again: list[str] = AGAIN,
     workspace: str = WORKSPACE,
     engine: str = ENGINE,
 ) -> None:
@@ -55,6 +56,8 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.study.checkup import checkup, checkup_sheet, read_answers
     from medassay.study.stability import resilience_study
 
+    if again and not rephraser:
+        raise UsageError("--again goes with --rephraser")
     if to is not None:
         new_folder(to)
     place = read(table)
@@ -68,7 +71,7 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     with using_stores(workspace) as folder:
         model = steady = None
         if rephraser:
-            model = _rephraser(rephraser, models, folder, engine)
+            model = _rephraser(rephraser, models, folder, engine, again)
             if place.is_dir():
                 model.refuse(open_run(place))
         named = {} if model is None else named_secrets(model.spec, os.environ)
@@ -92,6 +95,7 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         None, help="New folder for page, figure, Markdown, CSV, JSON."
     ),
     models: Path = typer.Option(Path("models.json"), help="The models file."),
+    again: list[str] = AGAIN,
     workspace: str = WORKSPACE,
     engine: str = ENGINE,
 ) -> None:
@@ -112,7 +116,7 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     answers = some(answers_of(found), sample)
     gauges = gauges_named(listed(metric))
     with using_stores(workspace) as folder:
-        model = _rephraser(rephraser, models, folder, engine)
+        model = _rephraser(rephraser, models, folder, engine, again)
         model.refuse(found)
         named = named_secrets(model.spec, os.environ)
         spread = engine_of(engine, EngineRules(), folder / "responses", named)
@@ -120,12 +124,20 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     tell_sheet(resilience_sheet(study), to)
 
 
-def _rephraser(name: str, models: Path, workspace: Path, engine: str) -> "Rephraser":
+def _rephraser(
+    name: str, models: Path, workspace: Path, engine: str, again: list[str]
+) -> "Rephraser":
     from medassay.cli.run import watch
     from medassay.study.rephrase import Rephraser
 
     return Rephraser(
-        name, models, secrets=os.environ, workspace=workspace, engine=engine, watch=watch
+        name,
+        models,
+        secrets=os.environ,
+        workspace=workspace,
+        engine=engine,
+        watch=watch,
+        again=again,
     )
 
 

@@ -100,11 +100,15 @@ class Usage:
             reasoning=self.reasoning + other.reasoning,
         )
 
+    @property
+    def parts(self) -> dict[str, int]:
+        """Return the parts that were told, by name."""
+        parts = {"cached": self.cached, "reasoning": self.reasoning}
+        return {name: n for name, n in parts.items() if n}
+
     def to_dict(self) -> dict[str, int]:
         """Return the counts as plain JSON values; parts that were not told are left out."""
-        parts = {"cached": self.cached, "reasoning": self.reasoning}
-        told = {name: n for name, n in parts.items() if n}
-        return {"prompt": self.prompt, "completion": self.completion, **told}
+        return {"prompt": self.prompt, "completion": self.completion, **self.parts}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

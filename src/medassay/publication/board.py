@@ -102,6 +102,7 @@ class Board:
     seal: Mapping[str, Any]
     failures: Mapping[str, int]
     times: Sequence[Mapping[str, Any]]
+    cost_totals: Sequence[Mapping[str, Any]]
     answers: Callable[[], Iterator[tuple[CellKey, Iterator[ShownAnswer]]]]
     lines: Callable[[], Iterator[tuple[str, bytes]]]
     compact: bool = False

@@ -9,16 +9,11 @@ from medassay.core.health_record import NUMBERS
 from medassay.publication.board import Board
 
 _TIMES = [
-    *(
-        "model",
-        "setting",
-        "kind",
-        "answers",
-        "mean_seconds",
-        "prompt_tokens",
-        "completion_tokens",
-    ),
-    *("cost", "currency", "location", "engine", "quantisation", "gpu", "cpu", "memory_gib"),
+    *("role", "model", "setting", "mode", "kind", "items", "replies", "mean_seconds"),
+    *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"),
+    "without_tokens",
+    *("cost", "currency", "price_known"),
+    *("location", "engine", "quantisation", "gpu", "cpu", "memory_gib"),
 ]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _COLUMNS = [

@@ -116,6 +116,7 @@ class Answering:
             "seconds": seconds,
             "replayed": reply.replayed,
             "tokens": [usage.prompt, usage.completion],
+            **usage.parts,
         }
         self._journal.append(unit, canonical(record), canonical(score), timing)
         self._progress.advance(cell.model, cell.domain, answer.outcome)

@@ -126,11 +126,7 @@ class Asker:
         self.breakers: dict[str, Breaker | Relay] = {
             name: Breaker(self._rules) for name in specs
         }
-        self._sampling = {name: sampling_of(spec, seed) for name, spec in specs.items()}
-        self._constants = {
-            name: canonical(request_constant(spec, self._sampling[name]))
-            for name, spec in specs.items()
-        }
+        self._drawing: dict[tuple[str, int], tuple[Sampling, bytes]] = {}
 
     async def during(self, work: Awaitable[None]) -> None:
         """Do some work that asks; connections and gates live as long as its event loop."""
@@ -164,10 +160,10 @@ class Asker:
         NotAsked
             When nothing was sent: the model is given up, or a stop was asked for.
         """
-        sampling = self._sampling[spec.id]
+        sampling, constant = self._drawn(spec)
         if prompt.max_tokens is not None:
             sampling = replace(sampling, max_tokens=prompt.max_tokens)
-        key = request_key(self._constants[spec.id], prompt.asked, repeat, attempt)
+        key = request_key(constant, prompt.asked, repeat, attempt)
         chat = self._chats[spec.id]
         if spec.is_baseline:  # computed, not asked: no key could name what it depends on
             return Reply(key, await chat.complete(prompt, sampling, repeat=repeat), False)
@@ -200,7 +196,15 @@ class Asker:
 
     def constant(self, spec: ModelSpec) -> bytes:
         """Return what all requests of a model share: part of the keys of their replies."""
-        return self._constants[spec.id]
+        return self._drawn(spec)[1]
+
+    def _drawn(self, spec: ModelSpec) -> tuple[Sampling, bytes]:
+        """Return how tokens are drawn, and what all requests of a model share; an entry may come with another token limit."""
+        place = spec.id, spec.max_tokens
+        if place not in self._drawing:
+            sampling = sampling_of(spec, self.seed)
+            self._drawing[place] = sampling, canonical(request_constant(spec, sampling))
+        return self._drawing[place]
 
     async def frozen(
         self,

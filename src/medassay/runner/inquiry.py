@@ -2,32 +2,36 @@
 
 Replies go to the response store as those of runs do, so that an inquiry that was cut off is resumed by asking again. The
 journal of an inquiry only carries what workers found, and is removed at its end; what a killed one left, by a later one.
+
+A subject of which nothing usable was said is asked about once more on request, or because the token limit was raised; its
+replies of each time are stored apart. What was usable is never asked for again.
 """
 
 import datetime as dt
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol
 
 import msgspec
 
-from medassay.core.canonical import canonical
+from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.jsontext import storable
 from medassay.core.model import ModelSpec
 from medassay.core.plan import EngineRules
 from medassay.core.trial import Completion, Prompt
-from medassay.errors import ModelError, NotAsked
-from medassay.runner.asking import Asker
+from medassay.errors import IncompleteError, InputError, ModelError, NotAsked
+from medassay.runner.asking import Asker, request_constant, sampling_of
 from medassay.runner.engine.catalog import engine_of
 from medassay.runner.progress import Progress
 from medassay.runner.providing import named_secrets, provide
 from medassay.runner.spending import spending
 from medassay.runner.stages import Means, Watch, hear, watching, work
+from medassay.storage.asked import Asked, note_asked, read_asked
 from medassay.storage.journal import Journal, Writing
 from medassay.storage.mirror import mirror_of
 from medassay.storage.response import ResponseStore
@@ -37,6 +41,8 @@ _RULES = EngineRules(shard=16)  # studies are small, and asked about one subject
 _LEFT_AFTER = dt.timedelta(days=7)  # no study takes so long
 _STAMP = "%Y%m%dT%H%M%SZ"
 _REASON = 300  # characters
+_APART = 1000  # attempts of one time, at most
+FAILED = "failed"  # stands for all subjects of which nothing usable was said
 
 
 class Useless(Exception):
@@ -68,8 +74,11 @@ class Questions(Protocol):
     def __len__(self) -> int:
         """Return how many subjects there are; they are numbered from 0."""
 
-    def length(self, subject: int) -> int:
-        """Return how long what is sent is, roughly, in characters."""
+    def handle(self, subject: int) -> str:
+        """Return how a person names a subject: the same whatever else is asked about."""
+
+    def first(self, subject: int) -> Prompt:
+        """Return what is asked first about a subject; its length orders the work."""
 
     async def about(self, subject: int, ask: Ask) -> Any:
         """Return what is found about one subject, as JSON values; raise `Useless` where the replies are of no use."""
@@ -84,7 +93,7 @@ class Finding:
     unanswered: bool = False
 
 
-def inquire(
+def inquire(  # noqa: PLR0913 -- what every study that asks is given
     what: str,
     questions: Questions,
     spec: ModelSpec,
@@ -93,26 +102,31 @@ def inquire(
     workspace: Path,
     engine: str = "local",
     watch: Watch | None = None,
+    again: Collection[str] = (),
 ) -> list[Finding]:
     """Ask a model about every subject; return what was found, by subject.
 
     Parameters
     ----------
     what : the plural of what is made, for progress
-    workspace : folder of responses/
+    workspace : folder of responses/ and inquiries/
     engine : "local", or "ray" for several processes or machines
+    again : handles of subjects that are asked about once more, or "failed" for those of which nothing usable was said
 
     Raises
     ------
     InputError
-        When there is no such engine.
+        When there is no such engine, or no such subject.
     ModelError
         When the model is given up, or answers nothing at all.
+    IncompleteError
+        When a bound of the workspace allows no more.
     Interrupted
         When the user stopped; replies are kept.
     """
     if not len(questions):
         return []
+    _refuse_strange(again, questions)
     responses = workspace / "responses"
     spread = engine_of(engine, _RULES, responses, named_secrets(spec, secrets))
     with (
@@ -125,12 +139,25 @@ def inquire(
         means = Means(asker=asker, engine=spread, watch=watch)
         journal = Journal(run.path / JOURNAL, len(questions))
         sizes = Counter({(spec.id, what): len(questions)})
-        portable = PortableInquiry(what, questions, spec)
-        with watching(watch, what, sizes, Counter()) as progress, closing(journal):
-            stage = portable.open(run.path, asker, journal, progress, {})
-            todo = means.todo(run, stage, portable, journal, progress, _subject)
-            work(run, what, means, todo)
-        found = {line.number: _finding(line.record) for line in journal.lines()}
+        bases = [_basis(questions, subject, spec) for subject in range(len(questions))]
+        former = read_asked(workspace)
+        before = {n: former[basis] for n, basis in enumerate(bases) if basis in former}
+        portable = PortableInquiry(what, questions, spec, before, tuple(again))
+        try:
+            with watching(watch, what, sizes, Counter()) as progress, closing(journal):
+                stage = portable.open(run.path, asker, journal, progress, {})
+                todo = means.todo(run, stage, portable, journal, progress, _subject)
+                work(run, what, means, todo)
+        finally:
+            records = {
+                line.number: msgspec.json.decode(line.record) for line in journal.lines()
+            }
+            _note(workspace, records, bases, before)
+    if asker.tally.over_budget:
+        raise IncompleteError(
+            f"{asker.tally.over_budget}; what was said is kept, the same command resumes with a larger one"
+        )
+    found = {subject: _finding(record) for subject, record in records.items()}
     answered = sum(not one.unanswered for one in found.values())
     given_up = [*asker.tally.given_up.values(), *asker.tally.failures]
     if asker.tally.given_up or (asker.tally.failed and not answered):
@@ -173,8 +200,44 @@ def _subject(record: Mapping[str, Any]) -> int:
     return int(record["subject"])
 
 
-def _finding(record: bytes) -> Finding:
-    told = msgspec.json.decode(record)
+def _refuse_strange(again: Collection[str], questions: Questions) -> None:
+    known = [questions.handle(subject) for subject in range(len(questions))]
+    if strange := sorted(set(again) - {*known, FAILED}):
+        raise InputError(
+            f"--again {strange[0]}: nothing is asked about it; expected {FAILED}, or one of {', '.join(known[:5])}"
+            + (" …" if len(known) > len(known[:5]) else "")
+        )
+
+
+def _basis(questions: Questions, subject: int, spec: ModelSpec) -> str:
+    """Return the hash of what decides the replies about a subject: limits of tokens and time, and how many ask at once, do not."""
+    constant = request_constant(spec, sampling_of(spec, 0))
+    constant["sampling"].pop("max_tokens")
+    asked = sha256_hex(questions.first(subject).asked)
+    return sha256_hex(canonical([questions.study, questions.handle(subject), asked, constant]))
+
+
+def _note(
+    workspace: Path,
+    records: Mapping[int, Mapping[str, Any]],
+    bases: list[str],
+    before: Mapping[int, Asked],
+) -> None:
+    """Write down how the subjects were asked about, where that is news; what failed has no replies that could count."""
+    found = {
+        subject: Asked(
+            basis=bases[subject],
+            times=record["times"],
+            max_tokens=record["max_tokens"],
+            usable=record["outcome"] == "answered",
+        )
+        for subject, record in records.items()
+        if record["outcome"] != "failed"
+    }
+    note_asked(workspace, [one for n, one in sorted(found.items()) if before.get(n) != one])
+
+
+def _finding(told: Mapping[str, Any]) -> Finding:
     if told["outcome"] == "answered":
         return Finding(told["value"])
     return Finding(problem=told["reason"], unanswered=told["outcome"] == "failed")
@@ -184,20 +247,19 @@ def _finding(record: bytes) -> Finding:
 class Inquiring:
     """The subjects of an inquiry; a unit is a subject."""
 
-    what: str
-    questions: Questions
-    spec: ModelSpec
+    portable: "PortableInquiry"
     asker: Asker
     journal: Writing
     progress: Progress
-    specs: Mapping[str, ModelSpec] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.specs = {self.spec.id: self.spec}
+    @property
+    def specs(self) -> Mapping[str, ModelSpec]:
+        """Return who is asked."""
+        return self.portable.specs
 
     def units(self, model: str) -> Iterator[int]:
         """Yield the subjects."""
-        yield from range(len(self.questions))
+        yield from range(len(self.portable.questions))
 
     def records(self, unit: int) -> tuple[int, ...]:
         """Return the number of what a subject leaves in the journal: its own."""
@@ -205,48 +267,80 @@ class Inquiring:
 
     def length(self, unit: int) -> int:
         """Return how long what is asked about a subject is."""
-        return self.questions.length(unit)
+        return len(self.portable.questions.first(unit).encoded)
 
     async def close(self) -> None:
         """Nothing to close."""
 
     async def do(self, spec: ModelSpec, unit: int) -> None:
         """Ask about one subject, and journal what was found; that nothing was is found, too."""
-
-        async def ask(prompt: Prompt, *, repeat: int = 0, attempt: int = 0) -> Completion:
-            columns = {"item": prompt.item_id, "study": self.questions.study}
-            reply = await self.asker.ask(spec, prompt, columns, repeat=repeat, attempt=attempt)
-            assert reply is not None  # an inquiry has no budget
-            return reply.completion
-
+        before = self.portable.before.get(unit)
+        times = 0 if before is None else before.times
+        limit = spec.max_tokens if before is None else before.max_tokens
         try:
-            outcome, told = await self._about(unit, ask)
+            told = await self._about(unit, replace(spec, max_tokens=limit), times)
+            # What is stored of this time is all there; it may be asked for once more, and perhaps was, by a process that was killed.
+            while told.pop("replayed") and self._wants_more(unit, told, spec):
+                times += 1
+                told = await self._about(unit, spec, times)
         except NotAsked:
             return
-        record = canonical({"subject": unit, "outcome": outcome, **told})
+        record = canonical({"subject": unit, **told})
         self.journal.append(unit, record, b"null", {})
-        self.progress.advance(spec.id, self.what, outcome)
+        self.progress.advance(spec.id, self.portable.what, told["outcome"])
 
-    async def _about(self, unit: int, ask: Ask) -> tuple[str, dict[str, Any]]:
-        """Return the outcome of asking about a subject with the value found, or with the reason why there is none."""
+    def _wants_more(self, unit: int, told: Mapping[str, Any], spec: ModelSpec) -> bool:
+        """Return whether a subject of which all replies are stored is asked about once more."""
+        again = self.portable.again
+        if self.portable.questions.handle(unit) in again:
+            return True
+        is_short = told["max_tokens"] < spec.max_tokens
+        return told["outcome"] == "invalid" and (is_short or FAILED in again)
+
+    async def _about(self, unit: int, spec: ModelSpec, times: int) -> dict[str, Any]:
+        """Return the outcome of asking about a subject, with the value found or the reason why there is none.
+
+        Parameters
+        ----------
+        spec : the entry, with the token limit that holds
+        times : how often the subject was asked about before; replies of each time are stored apart
+        """
+        questions, replayed = self.portable.questions, []
+
+        async def ask(prompt: Prompt, *, repeat: int = 0, attempt: int = 0) -> Completion:
+            columns = {"item": prompt.item_id, "study": questions.study}
+            number = times * _APART + attempt
+            reply = await self.asker.ask(spec, prompt, columns, repeat=repeat, attempt=number)
+            if reply is None:
+                raise NotAsked(self.asker.tally.over_budget)
+            replayed.append(reply.replayed)
+            return reply.completion
+
+        told: dict[str, Any] = {"times": times, "max_tokens": spec.max_tokens}
         try:
-            return "answered", {"value": await self.questions.about(unit, ask)}
+            told |= {"outcome": "answered", "value": await questions.about(unit, ask)}
         except NotAsked:
             raise
         except Useless as error:
-            return "invalid", {"reason": storable(str(error)[:_REASON])}
+            told |= {"outcome": "invalid", "reason": storable(str(error)[:_REASON])}
         except Exception as error:  # noqa: BLE001 -- as for trials: a subject fails, the study goes on
             reason = self.asker.tally.fail(error)
-            return "failed", {"reason": storable(reason[:_REASON])}
+            told |= {"outcome": "failed", "reason": storable(reason[:_REASON])}
+        return {**told, "replayed": bool(replayed) and all(replayed)}
 
 
 @dataclass(frozen=True)
 class PortableInquiry:
-    """What another process needs to ask about subjects of an inquiry."""
+    """What another process needs to ask about subjects of an inquiry.
+
+    `before` is how subjects were asked about in former inquiries, `again` names what is asked about once more.
+    """
 
     what: str
     questions: Questions
     spec: ModelSpec
+    before: Mapping[int, Asked] = field(default_factory=dict)
+    again: tuple[str, ...] = ()
     secret_names: tuple[str, ...] = ()
     majority: Mapping[str, str] = field(default_factory=dict)  # there is no bank
 
@@ -264,4 +358,4 @@ class PortableInquiry:
         secrets: Mapping[str, str],
     ) -> Inquiring:
         """Return the stage."""
-        return Inquiring(self.what, self.questions, self.spec, asker, journal, progress)
+        return Inquiring(self, asker, journal, progress)

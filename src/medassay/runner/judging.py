@@ -112,6 +112,7 @@ class Judging:
             "responses": [r.key for r in replies],
             "replies": [r.completion.text for r in replies],
             "seconds": [r.completion.seconds for r in replies],
+            "usage": [r.completion.usage.to_dict() for r in replies],
         }
         if judge.alternatives:
             asked["logprobs"] = [r.completion.logprobs for r in replies]

@@ -430,7 +430,10 @@ class SpendJournal:
         for name, bound in self.bounds.to_dict().items():
             if spent[name] + money > bound + 1e-12:
                 told = f"of {month}" if name == "month" else "in all"
-                self.refused = f"the workspace's budget {told} is spent ({spent[name]:.4f} of {bound:g}; {SETTINGS})"
+                self.refused = (
+                    f"the workspace's budget {told} has no room for another request ({spent[name]:.4f} of {bound:g} "
+                    f"spent; {SETTINGS})"
+                )
                 return False
         return True
 

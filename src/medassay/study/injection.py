@@ -7,7 +7,7 @@ a higher score, or fewer false claims.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -45,7 +45,7 @@ def attacks() -> Iterator[Attack]:
         yield Attack(id=row["id"], kind=row["kind"], language=row["language"], text=text)
 
 
-def injection_study(
+def injection_study(  # noqa: PLR0913 -- each is an option of the study
     judge: str,
     models_file: Path,
     items: Sequence[Item],
@@ -54,6 +54,7 @@ def injection_study(
     workspace: Path | str,
     engine: str = "local",
     watch: Watch | None = None,
+    again: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return how many verdicts of a judge each kind of hostile text moved.
 
@@ -62,6 +63,7 @@ def injection_study(
     judge : an entry of the models file
     items : open items; attacks are spread over them in order
     engine : "local", or "ray" for several processes or machines
+    again : ids of attacks and items whose verdict is asked for once more, or "failed" for all verdicts that cannot be used
 
     Raises
     ------
@@ -71,8 +73,10 @@ def injection_study(
     spec = named(load_models(models_file), judge, "--judge:", models_file)
     pairs = [(attack, items[n % len(items)]) for n, attack in enumerate(attacks())]
     used = list({item.id: item for _, item in pairs}.values())
-    cases = [(item, _honest(item)) for item in used]
-    cases += [(item, f"{_honest(item)}\n\n{attack.text}") for attack, item in pairs]
+    cases = [_Tried(item.id, item, _honest(item)) for item in used]
+    cases += [
+        _Tried(attack.id, item, f"{_honest(item)}\n\n{attack.text}") for attack, item in pairs
+    ]
     with using_stores(workspace) as folder:
         findings = inquire(
             "verdicts",
@@ -82,6 +86,7 @@ def injection_study(
             workspace=folder,
             engine=engine,
             watch=watch,
+            again=again,
         )
     if lost := [one.problem for one in findings if one.unanswered]:
         raise IncompleteError(
@@ -109,24 +114,41 @@ class _Given(NamedTuple):
     claims: int
 
 
+class _Tried(NamedTuple):
+    """An answer to be judged, by the id of the item where it is honest, and of the attack where it is not."""
+
+    id: str
+    item: Item
+    answer: str
+
+
 @dataclass(frozen=True)
 class _Cases:
     """Items, each with an answer to be judged."""
 
-    cases: tuple[tuple[Item, str], ...]
+    cases: tuple[_Tried, ...]
     study = "injection"
 
     def __len__(self) -> int:
         return len(self.cases)
 
-    def length(self, subject: int) -> int:
-        """Return the length of the answer."""
-        return len(self.cases[subject][1])
+    def handle(self, subject: int) -> str:
+        """Return the id of an attack, or of an item for its honest answer."""
+        return self.cases[subject].id
+
+    def first(self, subject: int) -> Prompt:
+        """Return what the judge is asked first."""
+        step = FactJudge().step([self._case(subject)], [])
+        assert isinstance(step, Prompt)  # nothing was said yet
+        return step
+
+    def _case(self, subject: int) -> Case:
+        tried = self.cases[subject]
+        return Case(item=tried.item, text=show(tried.answer, speaker_pattern()).text)
 
     async def about(self, subject: int, ask: Ask) -> tuple[float, int]:
         """Return score and number of false claims; raise `Useless` where the judge gives no usable verdict."""
-        item, answer = self.cases[subject]
-        case = Case(item=item, text=show(answer, speaker_pattern()).text)
+        item, case = self.cases[subject].item, self._case(subject)
         rubric, replies = FactJudge(), list[Completion]()
         step = rubric.step([case], replies)
         while isinstance(step, Prompt):

@@ -1,16 +1,18 @@
 """Answers said in other words by a model: what metrics should not care about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from medassay.core.canonical import sha256_hex
 from medassay.core.item import Item
 from medassay.core.model import ModelSpec
 from medassay.core.reading import strip_thoughts
+from medassay.core.trial import Prompt
 from medassay.errors import IncompleteError
 from medassay.model.spec import load_models, named
 from medassay.prompt.render import load_template, render
-from medassay.runner.inquiry import Ask, inquire
+from medassay.runner.inquiry import Ask, Useless, inquire
 from medassay.runner.stages import Watch, refuse_leaving
 from medassay.storage.run import Run
 
@@ -25,6 +27,7 @@ class Rephraser:
     ----------
     name : an entry of the models file
     engine : "local", or "ray" for several processes or machines
+    again : "failed" asks once more for rephrasings that came back blank
 
     Raises
     ------
@@ -41,11 +44,12 @@ class Rephraser:
         workspace: Path,
         engine: str = "local",
         watch: Watch | None = None,
+        again: Collection[str] = (),
     ) -> None:
         spec = named(load_models(models_file), name, "--rephraser:", models_file)
         self.spec: ModelSpec = replace(spec, temperature=spec.temperature or _TEMPERATURE)
         self._secrets, self._workspace = secrets, workspace
-        self._engine, self._watch = engine, watch
+        self._engine, self._watch, self._again = engine, watch, again
 
     @property
     def id(self) -> str:
@@ -73,6 +77,7 @@ class Rephraser:
             workspace=self._workspace,
             engine=self._engine,
             watch=self._watch,
+            again=self._again,
         )
         if lost := [one.problem for one in findings if one.unanswered]:
             raise IncompleteError(
@@ -80,7 +85,7 @@ class Rephraser:
             )
         said: dict[str, list[str]] = {text: [] for text in wanted}
         for subject, one in enumerate(findings):
-            said[wanted[subject // REPHRASINGS]] += [one.value] if one.value else []
+            said[wanted[subject // REPHRASINGS]] += [] if one.value is None else [one.value]
         return {text: tuple(made) for text, made in said.items() if len(made) == REPHRASINGS}
 
 
@@ -94,15 +99,23 @@ class _Texts:
     def __len__(self) -> int:
         return len(self.texts) * REPHRASINGS
 
-    def length(self, subject: int) -> int:
-        """Return the length of the text."""
-        return len(self.texts[subject // REPHRASINGS])
-
-    async def about(self, subject: int, ask: Ask) -> str:
-        """Return one rephrasing of a text."""
+    def handle(self, subject: int) -> str:
+        """Return a hash of the text, with the number of its rephrasing from 0."""
         number, repeat = divmod(subject, REPHRASINGS)
+        return f"{sha256_hex(self.texts[number].encode())[:12]}.{repeat}"
+
+    def first(self, subject: int) -> Prompt:
+        """Return what asks for a rephrasing."""
+        number = subject // REPHRASINGS
         item = Item(
             id=f"rephrasing-{number}", domain="study", question=self.texts[number], form="text"
         )
-        reply = await ask(render(load_template("rephrase"), item), repeat=repeat)
-        return strip_thoughts(reply.text)[0].strip()
+        return render(load_template("rephrase"), item)
+
+    async def about(self, subject: int, ask: Ask) -> str:
+        """Return one rephrasing of a text; raise `Useless` where it is blank."""
+        reply = await ask(self.first(subject), repeat=subject % REPHRASINGS)
+        said = strip_thoughts(reply.text)[0].strip()
+        if not said:
+            raise Useless("the rephrasing is blank")
+        return said

@@ -4,7 +4,7 @@ What such a reference is worth is what its maker is worth: every score against i
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,15 @@ ASKED = 3  # times at most, for each report
 class Commission:
     """Who shall write the references: an entry of a models file; and the folder of the new bank.
 
-    With `accept_failures` a report that gets no usable record stays without one.
+    With `accept_failures` a report that gets no usable record stays without one. `again` names reports that are asked about once
+    more, or is "failed" for all that got no usable record.
     """
 
     maker: str
     models_file: Path
     to: Path
     accept_failures: bool = False
+    again: Collection[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,7 @@ def write_silver(
             workspace=folder,
             engine=engine,
             watch=watch,
+            again=wanted.again,
         )
     told = list(zip((item.id for item in reports), findings, strict=True))
     made = {name: one.value for name, one in told if one.value is not None}
@@ -98,7 +101,7 @@ def write_silver(
         name, why = next(iter(failed.items()))
         raise IncompleteError(
             f"{len(failed)} of {len(reports)} reports got no usable record, '{name}': {why}; nothing was "
-            "written, stored replies are not asked for again; --accept-failures leaves them without one"
+            "written, what is usable is kept; --again failed asks once more, --accept-failures leaves them without one"
         )
     version = next_version(bank.version, dt.datetime.now(dt.UTC).year)
     today = dt.datetime.now(dt.UTC).date().isoformat()
@@ -144,19 +147,22 @@ class _References:
     def __len__(self) -> int:
         return len(self.reports)
 
-    def length(self, subject: int) -> int:
-        """Return the length of a report."""
-        return len(self.reports[subject].question)
+    def handle(self, subject: int) -> str:
+        """Return the id of a report."""
+        return self.reports[subject].id
+
+    def first(self, subject: int) -> Prompt:
+        """Return what asks for the record of a report."""
+        return render(
+            load_template(THINKING),
+            self.reports[subject],
+            system=self.spec.system_line,
+            system_role=self.spec.system_role,
+        )
 
     async def about(self, subject: int, ask: Ask) -> dict[str, Any]:
         """Return record and origin of one report; asked again with what was wrong, at most three times in all."""
-        spec, template = self.spec, load_template(THINKING)
-        first = render(
-            template,
-            self.reports[subject],
-            system=spec.system_line,
-            system_role=spec.system_role,
-        )
+        spec, first = self.spec, self.first(subject)
         prompt, problem = first, ""
         for _ in range(ASKED):
             text = (await ask(prompt)).text

@@ -1,22 +1,21 @@
 """Having a judge write the evaluation steps of G-Eval, once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from medassay.core.trial import Prompt
 from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import Steps, prompt_hashes, read_steps, writing_prompt
 from medassay.judge.text import LANGUAGES
 from medassay.model.spec import load_models, named
-from medassay.runner.asking import Asker
-from medassay.runner.bridge import run_async
-from medassay.runner.providing import provide
-from medassay.runner.spending import spending
-from medassay.storage.response import ResponseStore
+from medassay.runner.inquiry import Ask, Useless, inquire
+from medassay.runner.stages import Watch
 
 _ASKED = 3  # times at most, for each language
 
 
-def write_steps(
+def write_steps(  # noqa: PLR0913 -- each is an option of the study
     judge: str,
     models_file: Path,
     languages: Sequence[str],
@@ -24,15 +23,23 @@ def write_steps(
     with_path: bool,
     secrets: Mapping[str, str],
     workspace: Path,
+    watch: Watch | None = None,
+    again: Collection[str] = (),
 ) -> Steps:
     """Return the steps that a judge writes, reviewed by nobody yet.
+
+    Parameters
+    ----------
+    again : languages in which the judge is asked once more, or "failed" for those in which it wrote no usable steps
 
     Raises
     ------
     InputError
         When the judge or a language is unknown.
+    ModelError
+        When the judge does not answer.
     IncompleteError
-        When the judge replies without a list of steps.
+        When the judge replies without a list of steps three times.
     """
     spec = named(load_models(models_file), judge, "--judge:", models_file)
     strange = [language for language in languages if language not in LANGUAGES]
@@ -40,34 +47,23 @@ def write_steps(
         raise InputError(
             f"--languages: {', '.join(strange) or 'none'}; known are {', '.join(LANGUAGES)}"
         )
+    findings = inquire(
+        "steps",
+        _Languages(tuple(languages), with_path),
+        spec,
+        secrets=secrets,
+        workspace=workspace,
+        watch=watch,
+        again=again,
+    )
     texts: dict[str, str] = {}
-    with (
-        ResponseStore(workspace / "responses") as store,
-        spending(workspace, "studies/steps", {judge: spec}, store) as purse,
-    ):
-        asker = Asker({judge: spec}, {judge: provide(spec, secrets)}, store, purse, seed=0)
-
-        async def ask_all() -> None:
-            for language in languages:
-                prompt, problem = writing_prompt(language, with_path=with_path), ""
-                for attempt in range(_ASKED):
-                    reply = await asker.ask(spec, prompt, {"study": "steps"}, attempt=attempt)
-                    if reply is None:
-                        raise IncompleteError(
-                            f"{asker.tally.over_budget}; no steps were written"
-                        )
-                    try:
-                        texts[language] = read_steps(reply.completion.text)
-                        break
-                    except ValueError as error:
-                        problem = str(error)
-                else:
-                    raise IncompleteError(
-                        f"judge '{judge}' wrote no usable steps in '{language}' when asked {_ASKED} "
-                        f"times: {problem}"
-                    )
-
-        run_async(lambda: asker.during(ask_all()))
+    for language, one in zip(languages, findings, strict=True):
+        if one.value is None:
+            raise IncompleteError(
+                f"judge '{judge}' wrote no usable steps in '{language}': {one.problem}; no steps were written, --again failed "
+                "asks once more"
+            )
+        texts[language] = one.value
     return Steps(
         judge=judge,
         with_path=with_path,
@@ -75,3 +71,33 @@ def write_steps(
         reviewed_by="",
         texts=texts,
     )
+
+
+@dataclass(frozen=True)
+class _Languages:
+    """The languages in which a judge shall write its steps."""
+
+    languages: tuple[str, ...]
+    with_path: bool
+    study = "steps"
+
+    def __len__(self) -> int:
+        return len(self.languages)
+
+    def handle(self, subject: int) -> str:
+        """Return the language."""
+        return self.languages[subject]
+
+    def first(self, subject: int) -> Prompt:
+        """Return what asks for the steps in a language."""
+        return writing_prompt(self.languages[subject], with_path=self.with_path)
+
+    async def about(self, subject: int, ask: Ask) -> str:
+        """Return the steps in a language; asked for at most three times, `Useless` where none are usable."""
+        problem = ""
+        for attempt in range(_ASKED):
+            try:
+                return read_steps((await ask(self.first(subject), attempt=attempt)).text)
+            except ValueError as error:
+                problem = str(error)
+        raise Useless(f"{problem}, when asked {_ASKED} times")

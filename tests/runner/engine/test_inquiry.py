@@ -73,14 +73,17 @@ class Interview:
     def __len__(self):
         return self.n
 
-    def length(self, subject):
-        return 1
+    def handle(self, subject):
+        return f"s{subject}"
 
-    async def about(self, subject, ask):
-        prompt = render(
+    def first(self, subject):
+        return render(
             load_template("rephrase"),
             Item(id=f"s{subject}", domain="d", question=f"Subject {subject}?", form="text"),
         )
+
+    async def about(self, subject, ask):
+        prompt = self.first(subject)
         return [(await ask(prompt, repeat=repeat)).text for repeat in range(6)]
 
 
@@ -274,7 +277,7 @@ def test_replies_to_a_study_live_in_an_object_store(
     once = asked(log)
     names = Mirror(address).listed()
     assert names
-    assert {name.partition("/")[0] for name in names} == {"responses", "spend"}
+    assert {name.partition("/")[0] for name in names} == {"responses", "spend", "inquiries"}
     assert not any("@" in name for name in names)
     left = tmp_path / "manifest.json"
     left.write_text("{}")

@@ -1,0 +1,55 @@
+"""What studies asked for before: how often each subject, under which token limit, and whether anything came of it.
+
+The replies are in the response store; this only says which of them count. Each inquiry adds one file, which never changes, so
+that machines may write beside each other. Without these files nothing is lost but that a raised limit asks everything anew.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from secrets import token_hex
+
+import msgspec
+
+from medassay.core.private import make_folder
+from medassay.storage.jsonl import read_as
+from medassay.storage.run import write_new
+
+INQUIRIES = "inquiries"  # of a workspace
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """How one subject was asked about last.
+
+    `basis` is the hash of what decides the replies besides the token limit; `times` counts the askings before it; `usable` says
+    whether anything could be made of the replies.
+    """
+
+    basis: str
+    times: int
+    max_tokens: int
+    usable: bool
+
+
+def read_asked(workspace: Path) -> dict[str, Asked]:
+    """Return how each subject was asked about last, by its basis.
+
+    Raises
+    ------
+    IntegrityError
+        Naming the file and line that nobody wrote so.
+    """
+    found: dict[str, Asked] = {}
+    for path in sorted((workspace / INQUIRIES).glob("*.jsonl")):
+        for one in read_as(path, Asked):
+            former = found.get(one.basis)
+            if former is None or one.times >= former.times:
+                found[one.basis] = one
+    return found
+
+
+def note_asked(workspace: Path, found: Iterable[Asked]) -> None:
+    """Write down how subjects were asked about, if there are any."""
+    lines = b"".join(msgspec.json.encode(one) + b"\n" for one in found)
+    if lines:
+        make_folder(workspace / INQUIRIES)
+        write_new(workspace / INQUIRIES / f"{token_hex(8)}.jsonl", lines)
