@@ -427,7 +427,8 @@ def test_the_extractor_sees_no_secret(monkeypatch, tmp_path):
     monkeypatch.setenv("SOME_API_KEY", "s3cret-value")
     shown = tmp_path / "shown"
     spy = tmp_path / "spy"
-    spy.write_text(f"#!/bin/sh\nenv > {shown}\ncat > /dev/null\necho text\n")
+    said = '{"text": "text", "headings": []}'
+    spy.write_text(f"#!/bin/sh\nenv > {shown}\ncat > /dev/null\necho '{said}'\n")
     spy.chmod(0o755)
     monkeypatch.setattr(fetch.sys, "executable", str(spy))
     assert get({"/": reply(ARTICLE)})[0] == "text"

@@ -73,7 +73,7 @@ def test_columns_are_read_one_after_the_other_and_tables_by_row():
         *right,
         *(f"cell {r}0  cell {r}1  cell {r}2" for r in range(3)),
     ]
-    assert reading_order([Page(pieces)]) == "\n".join(expected)
+    assert reading_order([Page(pieces)]) == [expected]
 
 
 def test_headers_footers_and_page_numbers_are_left_out():
@@ -87,7 +87,9 @@ def test_headers_footers_and_page_numbers_are_left_out():
                 *column(40, 300, [f"Page {n + 1} of 3"]),
             ]
         )
-    text = reading_order([Page(page) for page in pages])
+    text = "\n".join(
+        line for page in reading_order([Page(one) for one in pages]) for line in page
+    )
     assert "Journal" not in text
     assert "Page" not in text
     assert len(text.splitlines()) == 24

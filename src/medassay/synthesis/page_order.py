@@ -78,22 +78,28 @@ class Page:
     height: float = 0.0
 
 
-def reading_order(pages: Sequence[Page]) -> str:
-    """Return the text of pages, a line for each line, running heads and page numbers left out."""
-    lines: list[str] = []
+def reading_order(pages: Sequence[Page]) -> list[list[str]]:
+    """Return the lines of each page, running heads and page numbers left out."""
+    found: list[list[str]] = []
     waiting: list[str] = []  # footnotes, until a sentence ends
+    last = ""
     for page in _without_heads(pages):
         body, notes = _without_notes(page)
         groups = _clusters(page.drawings)
         body = _with_tables(body, groups)
         figures = [box for group in groups if (box := _figure(group, body)) is not None]
-        lines += _lines(body, [*figures, *_spanning_headings(body)])
+        lines = [*_lines(body, [*figures, *_spanning_headings(body)])]
         for note in notes:
             waiting += _lines(note, [])
-        if not lines or _ENDS.search(lines[-1]):
+        last = lines[-1] if lines else last
+        if not last or _ENDS.search(last):
             lines += waiting
+            last = lines[-1] if lines else last
             waiting = []
-    return "\n".join([*lines, *waiting])
+        found.append(lines)
+    if found:
+        found[-1] += waiting
+    return found
 
 
 def _lines(pieces: list[Piece], drawings: Sequence[Box]) -> Iterator[str]:

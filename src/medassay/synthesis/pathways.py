@@ -17,6 +17,7 @@ from medassay.errors import InputError
 from medassay.judge.shown import fence
 from medassay.publication.decision_graph import draw_decision_graph
 from medassay.synthesis.author import Author
+from medassay.synthesis.chapters import FRONT, chapters
 from medassay.synthesis.graph_file import READERS, load_graph
 from medassay.synthesis.jobs import Job, Stage, decision_on, event_of, value_of
 from medassay.synthesis.pathway import Path as Way
@@ -32,7 +33,7 @@ from medassay.synthesis.source import (
     share_from,
     source_files,
 )
-from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Workshop, basis_of
+from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Status, Workshop, basis_of
 
 _LONGEST_DOCUMENT = 100_000  # characters shown to a model
 
@@ -61,12 +62,6 @@ class PathwayMaker:
         self._author = authors[plan.generator]
         self._files = source_files(base / wanted.sources)
         self._graphs = self._graph_files(base)
-        documents = {path.stem for path in self._files}
-        for table in ("conditions", "domains", "dates"):
-            if strange := sorted(getattr(wanted, table).keys() - documents):
-                raise InputError(
-                    f"'pathways.{table}.{strange[0]}': no document is named so; there are {', '.join(sorted(documents))}"
-                )
         self._sources: dict[str, Source] = {}
         self._jobs: dict[str, Job] = {}
         self._ways: list[_Found] = []
@@ -84,11 +79,20 @@ class PathwayMaker:
             raise InputError(
                 f"{twice[0]}: another graph has the same name; expected one for a document"
             )
-        if strange := sorted(found.keys() - {path.stem for path in self._files}):
-            raise InputError(
-                f"{found[strange[0]]}: no document is named '{strange[0]}'; graphs bear the names of their documents"
-            )
         return found
+
+    def _refuse_strange(self) -> None:
+        """Refuse what the plan says of documents that there are not: chapters are known once all are read."""
+        names = {path.stem for path in self._files} | self._sources.keys()
+        for table in ("conditions", "domains", "dates"):
+            if strange := sorted(getattr(self._wanted, table).keys() - names):
+                raise InputError(
+                    f"'pathways.{table}.{strange[0]}': no document is named so; there are {', '.join(sorted(names))}"
+                )
+        if strange := sorted(self._graphs.keys() - names):
+            raise InputError(
+                f"{self._graphs[strange[0]]}: no document is named '{strange[0]}'; graphs bear the names of their documents"
+            )
 
     def stages(self) -> Iterator[Stage]:
         """Yield texts and graphs, then uniform pathways, then questions."""
@@ -96,7 +100,8 @@ class PathwayMaker:
             try:
                 self._read(path)
             except InputError as error:
-                self._queue(path, str(error))
+                self._queue(path, path.stem, str(error))
+        self._refuse_strange()
         sources = [*self._sources.values()]
         yield "texts", [self._text_job(one) for one in sources if not one.plain and one.text]
         asked = [one for one in sources if one.name not in self._graphs]
@@ -107,26 +112,47 @@ class PathwayMaker:
         questions = [self._question_job(found) for found in self._ways]
         yield "questions", [job for job in questions if job is not None]
 
-    def condition(self, document: str) -> str:
-        """Return how a document's condition is called."""
-        named = document.replace("-", " ").replace("_", " ")
-        return self._wanted.conditions.get(document, named[:1].upper() + named[1:])
+    def condition(self, name: str) -> str:
+        """Return how the condition of a document, or of a chapter, is called."""
+        source = self._sources[name]
+        default = source.chapter or name.replace("-", " ").replace("_", " ")
+        return self._told(self._wanted.conditions, source) or default[:1].upper() + default[1:]
+
+    @staticmethod
+    def _told(table: Mapping[str, str], source: Source) -> str:
+        """Return what the plan says of a document; of a chapter what it says of its document, where it says nothing of itself."""
+        return table.get(source.name, table.get(source.document, ""))
 
     def _read(self, path: Path) -> None:
-        source = read_source(path, self._workshop.folder / "sources" / path.stem)
-        if len(source.text) > _LONGEST_DOCUMENT:
-            raise InputError(
-                f"{path}: {len(source.text):,} characters of text; at most {_LONGEST_DOCUMENT:,} can be shown, split the document"
-            )
+        whole = read_source(path, self._workshop.folder / "sources" / path.stem)
+        for source in chapters(whole, _LONGEST_DOCUMENT):
+            if source.chapter == FRONT:
+                self._leave_out(source)
+            elif len(source.text) > _LONGEST_DOCUMENT:
+                where = f"chapter '{source.chapter}': " if source.chapter else ""
+                self._queue(
+                    path,
+                    source.name,
+                    f"{where}{len(source.text):,} characters of text and no headings to part it at; at most {_LONGEST_DOCUMENT:,} "
+                    "can be shown",
+                )
+            else:
+                self._take(path, source)
+
+    def _take(self, path: Path, source: Source) -> None:
         if not source.text and not self._author.sees:
             raise InputError(
                 f"{path}: a document without text (a scan?), and '{self._author.spec.id}' sees no pictures; expected text, or "
                 'a model with "vision" among its capabilities'
             )
         self._sources[source.name] = source
-        made = self._wanted.dates.get(source.name, source.made)
+        made = self._told(self._wanted.dates, source) or source.made
         told: dict[str, Any] = {"file": source.file, "sha256": source.sha256, "made": made}
         told |= {"characters": len(source.text)}
+        if source.chapter:
+            told["chapter"] = source.chapter
+        if source.pages is not None:
+            told["document_pages"] = list(source.pages)
         if source.pictures:
             told["pages"] = [str(p.relative_to(self._workshop.folder)) for p in source.pictures]
         basis = basis_of(told, source.text)
@@ -137,20 +163,28 @@ class PathwayMaker:
         if not source.text:
             self._end_without_text(source)
 
-    def _queue(self, path: Path, problem: str) -> None:
-        """Queue a document that cannot be used as it is; the others go on."""
+    def _leave_out(self, source: Source) -> None:
+        """Note that what stands before the first chapter is no condition."""
+        self._end(source.name, "dropped", source.sha256, "before the first chapter")
+
+    def _queue(self, path: Path, name: str, problem: str) -> None:
+        """Queue a document or chapter that cannot be used as it is; the others go on."""
         # As the reader says it, without the folder of this machine.
         note = problem.replace(f"{path}: ", "", 1)
-        basis = basis_of(sha256_hex(path.read_bytes()), note)
-        event = self._workshop.done("source", path.stem, basis)
-        if event is None or not self._workshop.is_latest("source", path.stem, basis):
+        self._end(
+            name,
+            "queued",
+            sha256_hex(path.read_bytes()),
+            f"{path.name}: {note}; mend or remove the document, and give the command again",
+        )
+
+    def _end(self, name: str, status: Status, sha256: str, note: str) -> None:
+        """Note once how a source ended that makes nothing."""
+        basis = basis_of(sha256, note)
+        event = self._workshop.done("source", name, basis)
+        if event is None or not self._workshop.is_latest("source", name, basis):
             event = self._workshop.note(
-                "source",
-                path.stem,
-                "queued",
-                basis=basis,
-                by=BY_PROGRAM,
-                note=f"{path.name}: {note}; mend or remove the document, and give the command again",
+                "source", name, status, basis=basis, by=BY_PROGRAM, note=note
             )
         self.ended.append(event)
 
@@ -375,7 +409,7 @@ class PathwayMaker:
     def _common(self, found: _Found, steps: Sequence[str]) -> Mapping[str, Any]:
         source, spec = self._sources[found.document], self._author.spec
         condition = self.condition(found.document)
-        domain = self._wanted.domains.get(found.document, self._plan.name)
+        domain = self._told(self._wanted.domains, source) or self._plan.name
         return {
             "kind": "public",
             "domain": domain,

@@ -18,6 +18,8 @@ MOST_PAGES = 200
 _PIXELS = 1600  # of a picture's longer side: small print stays legible for a model
 _MOST_CHARACTERS = 60_000  # of a page
 _MOST_DRAWINGS = 2_000  # of a page
+_MOST_TITLES = 5_000  # of the outline
+_LONGEST_TITLE = 200  # characters
 _WIDE_GAP = (
     1.1  # times the height of the text: a gap between columns or cells, not between words
 )
@@ -37,7 +39,9 @@ def main() -> None:
     except pypdfium2.PdfiumError as error:
         _say({"problem": str(error)})
         return
-    _say({"pages": len(document), "made": _made(document.get_metadata_dict())})
+    outline = [*islice(_outline(document), _MOST_TITLES)]
+    made = _made(document.get_metadata_dict())
+    _say({"pages": len(document), "made": made, "outline": outline})
     for number in range(min(len(document), MOST_PAGES)):
         page = document[number]
         width, height = page.get_size()
@@ -59,6 +63,16 @@ def _made(metadata: dict[str, str]) -> str:
     digits = metadata.get("CreationDate", "").removeprefix("D:")[:8]
     whole = len(digits) == 8 and digits.isascii() and digits.isdigit()
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if whole else ""
+
+
+def _outline(document: Any) -> Iterator[tuple[int, str, int]]:
+    """Yield level from 1, title and page from 1 of what the outline of a PDF names."""
+    for mark in document.get_toc():
+        goal = mark.get_dest()
+        page = None if goal is None else goal.get_index()
+        title = " ".join(mark.get_title().split())
+        if page is not None and title:
+            yield mark.level + 1, title[:_LONGEST_TITLE], page + 1
 
 
 def _pieces(text: Any, height: float) -> Iterator[Piece]:

@@ -24,9 +24,10 @@ _STRICT = ConfigDict(extra="forbid")
 class Pathways:
     """Cases for decision pathways.
 
-    `sources` is a document, or a folder of them, one a condition, named as it; `graphs` a folder of decision graphs under the same
-    names, and what has none there is asked of the generator. `conditions` are names to show in place of those of files, `dates` when each was written where its file does not say, `domains` the
-    domain of each (both by the file's name). With `refine` each pathway is rewritten in uniform words first.
+    `sources` is a document, or a folder of them, one a condition, named as it; a long one is cut into chapters. `graphs` is a folder of
+    decision graphs under the same names, and what has none there is asked of the generator. `conditions` are names to show in place of
+    those of files, `dates` when each was written where its file does not say, `domains` the domain of each (all by the name of the
+    document or chapter). With `refine` each pathway is rewritten in uniform words first.
     """
 
     __pydantic_config__ = _STRICT

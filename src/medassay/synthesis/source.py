@@ -16,6 +16,13 @@ from typing import Any
 from medassay.core.canonical import sha256_hex
 from medassay.core.jsontext import storable
 from medassay.errors import InputError, ToolError, UnavailableError
+from medassay.synthesis.headings import (
+    Heading,
+    Part,
+    headings_of_pages,
+    headings_of_text,
+    parts_at,
+)
 
 ENDINGS = (".htm", ".html", ".md", ".pdf", ".txt")
 LEAST_FROM_SOURCE = 0.98  # of the words of an extracted text
@@ -30,7 +37,8 @@ class Source:
     """A document: its text in reading order, the pictures of its pages, and the day it says it was made.
 
     `name` is that of its file without the ending: the condition it is about. `plain` says that it is text as it stands, without
-    title pages, tables or drawings that somebody must leave out.
+    title pages, tables or drawings that somebody must leave out. `parts` are what stands between its headings. A chapter of a long
+    document is a source of its own: `document` is the name of the whole, `chapter` its title, `pages` first and last from 1.
     """
 
     name: str
@@ -40,11 +48,20 @@ class Source:
     plain: bool
     pictures: tuple[Path, ...] = ()
     made: str = ""
+    parts: tuple[Part, ...] = ()
+    document: str = ""
+    chapter: str = ""
+    pages: tuple[int, int] | None = None
 
     @property
     def cited(self) -> str:
         """Return what stands in an item as its source."""
-        return f"{self.file} (sha256 {self.sha256[:16]})"
+        places = [f'"{self.chapter}"'] if self.chapter else []
+        if self.pages is not None:
+            first, last = self.pages
+            places.append(f"page {first}" if first == last else f"pages {first} to {last}")
+        told = "".join(f", {place}" for place in places)
+        return f"{self.file}{told} (sha256 {self.sha256[:16]})"
 
 
 def source_files(place: Path) -> list[Path]:
@@ -101,16 +118,17 @@ def read_source(path: Path, pictures: Path) -> Source:
     shown: tuple[Path, ...] = ()
     made = ""
     if ending == ".pdf":
-        text, shown, made = _pdf(path, pictures)
+        parts, shown, made = _pdf(path, pictures)
     elif ending in (".htm", ".html"):
-        text = _html(data, path)
+        parts = _html(data, path)
     else:
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: not UTF-8 text: {error}") from None
-        text = _markdown(text) if ending == ".md" else text
-    cleaned = clean_text(text)
+        parts = _markdown(text) if ending == ".md" else _plain(text)
+    between = "\n\n" if ending == ".md" else "\n"
+    cleaned = clean_text(between.join(part.text for part in parts if part.text))
     if not cleaned and not shown:
         raise InputError(f"{path}: holds no text; expected a document")
     return Source(
@@ -121,10 +139,16 @@ def read_source(path: Path, pictures: Path) -> Source:
         plain=ending in (".md", ".txt"),
         pictures=shown,
         made=made,
+        parts=tuple(parts),
     )
 
 
-def _pdf(path: Path, pictures: Path) -> tuple[str, tuple[Path, ...], str]:
+def _plain(text: str) -> list[Part]:
+    lines = text.split("\n")
+    return parts_at([lines], [*headings_of_text(lines)])
+
+
+def _pdf(path: Path, pictures: Path) -> tuple[list[Part], tuple[Path, ...], str]:
     from importlib.util import find_spec
 
     from medassay.synthesis.page_order import Box, Page, Piece, reading_order
@@ -153,7 +177,11 @@ def _pdf(path: Path, pictures: Path) -> tuple[str, tuple[Path, ...], str]:
             f"{path}: {len(pages)} of {head['pages']} pages could be read; split or repair the document"
         )
     shown = tuple(sorted(pictures.glob("page-*.png")))
-    return reading_order(pages), shown, head["made"]
+    outline = [
+        Heading(level=level, title=title, page=page) for level, title, page in head["outline"]
+    ]
+    parts = parts_at(reading_order(pages), outline or [*headings_of_pages(pages)])
+    return parts, shown, head["made"]
 
 
 def _in_child(module: str, path: Path, folder: Path) -> Iterator[dict[str, Any]]:
@@ -177,42 +205,56 @@ def _in_child(module: str, path: Path, folder: Path) -> Iterator[dict[str, Any]]
     yield from rows
 
 
-def _html(data: bytes, path: Path) -> str:
-    from medassay.solver.tools.fetch import extract_page, need_extractor
+def _html(data: bytes, path: Path) -> list[Part]:
+    from medassay.solver.tools.fetch import extract_document, need_extractor
 
     need_extractor()
     try:
-        return asyncio.run(extract_page(data))
+        text, headings = asyncio.run(extract_document(data))
     except ToolError:
         raise InputError(
             f"{path}: its text cannot be extracted; expected a page of HTML"
         ) from None
+    found = [Heading(level=level, title=title) for level, title in headings]
+    return parts_at([text.split("\n")], found)
 
 
-def _markdown(text: str) -> str:
+def _markdown(text: str) -> list[Part]:
     """Return the words of Markdown without its marks, each block a paragraph; title, tables and references are left out."""
     from markdown_it import MarkdownIt
 
     front = re.compile(r"\A---\n.*?\n---\n", re.DOTALL).sub("", text)
-    paragraphs: list[str] = []
+    begun: list[tuple[int, str, list[str]]] = [(0, "", [])]  # level, title, paragraphs
     skipped = level = 0  # within a table or a title; the level of the heading of references
+    heading = 0  # the level of the heading that is being read
     for token in MarkdownIt("commonmark").enable("table").parse(front):
+        if token.type == "heading_open":
+            heading = int(token.tag[1])
         if token.type == "table_open" or (token.type == "heading_open" and token.tag == "h1"):
             skipped += 1
         elif token.type == "table_close" or (
             token.type == "heading_close" and token.tag == "h1"
         ):
             skipped -= 1
-        elif token.type == "heading_open" and level and int(token.tag[1]) <= level:
+        elif token.type == "heading_open" and level and heading <= level:
             level = 0
         said = _inline(token.children or ()) if token.type == "inline" else ""
         if token.type == "inline" and not skipped and _REFERENCES.fullmatch(said.strip()):
             level = 2
-        elif said and not skipped and not level:
-            paragraphs.append(said)
+            continue
+        if token.type == "inline" and heading and not level:
+            begun.append((heading, " ".join(said.split()), []))
+        if token.type == "heading_close":
+            heading = 0
+        if said and not skipped and not level:
+            begun[-1][2].append(said)
         elif token.type in ("fence", "code_block") and not level:
-            paragraphs.append(token.content)
-    return "\n\n".join(paragraphs)
+            begun[-1][2].append(token.content)
+    return [
+        Part(at, title, "\n\n".join(paragraphs))
+        for at, title, paragraphs in begun
+        if at or paragraphs
+    ]
 
 
 _REFERENCES = re.compile(

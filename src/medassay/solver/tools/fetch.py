@@ -7,6 +7,7 @@ like the first. No cookies, no credentials, no proxy, no connection kept. Bytes,
 
 import asyncio
 import codecs
+import json
 import os
 import socket
 import sys
@@ -308,6 +309,12 @@ def _codec(charset: str | None) -> str:
 
 async def extract_page(page: bytes) -> str:
     """Return the text of markup, by a process of its own that is ended when the time is over."""
+    text, _ = await extract_document(page)
+    return text
+
+
+async def extract_document(page: bytes) -> tuple[str, list[tuple[int, str]]]:
+    """Return the text of markup, and level and title of its headings."""
     child = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -318,14 +325,15 @@ async def extract_page(page: bytes) -> str:
         env={name: os.environ[name] for name in _KEPT_IN_CHILD if name in os.environ},
     )
     try:
-        text, _ = await child.communicate(page)
+        said, _ = await child.communicate(page)
     finally:
         if child.returncode is None:
             child.kill()
             await child.wait()
     if child.returncode != 0:
         raise ToolError("url_fetch: the page's text cannot be extracted")
-    return text.decode("utf-8", "replace")
+    found = json.loads(said)
+    return found["text"], [(level, title) for level, title in found["headings"]]
 
 
 def need_extractor() -> None:
