@@ -327,3 +327,27 @@ def test_vectors_that_cannot_be_are_refused(cli, corpus, tmp_path, endpoint, row
     code, _, err = cli("index", "build", corpus, "--out", "ix", "--embedder", "endpoint:e")
     assert (code, err.count("\n")) == (5, 1)
     assert not (tmp_path / "ix").exists()
+
+
+def test_what_an_index_asks_of_an_endpoint_is_booked_in_its_workspace(
+    cli, corpus, tmp_path, endpoint
+):
+    entry = {"id": "e", "provider": "openai_compatible", "url": endpoint.url}
+    entry["price"] = {"input": 1000.0, "output": 0.0}
+    (tmp_path / "models.json").write_text(json.dumps({"models": [entry]}))
+    build = ("index", "build", corpus, "--out", "ix", "--embedder", "endpoint:e")
+    (tmp_path / "medassay.toml").write_text("[budget]\ntotal = 0.001\n")
+    code, _, told = cli(*build)
+    assert code == 4
+    assert "budget in all has no room" in told
+    assert "what is embedded is kept" in told
+    assert endpoint.asked == []
+    (tmp_path / "medassay.toml").write_text("[budget]\ntotal = 100.0\n")
+    usage = {"usage": {"prompt_tokens": 7, "total_tokens": 7}}
+    endpoint.replies += [(200, {}, vectors_of(1) | usage), (200, {}, vectors_of(3) | usage)]
+    assert cli(*build)[0] == 0
+    spent = json.loads(cli("spend", "--json")[1])
+    [row] = spent["rows"]
+    amount = row["amount"]
+    assert (row["name"], amount["calls"], amount["tokens"]) == ("indexes/ix", 2, 14)
+    assert amount["money"] == pytest.approx(0.014)

@@ -3,15 +3,18 @@
 import os
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from medassay.cli.output import out
-from medassay.errors import InputError, Interrupted, UsageError
+from medassay.errors import IncompleteError, InputError, Interrupted, OverBudget, UsageError
 
 if TYPE_CHECKING:
+    from medassay.model.embeddings import Books
     from medassay.runner.progress import Stop
     from medassay.solver.retrieve.build import Parameters, Progress
 
@@ -45,6 +48,9 @@ def build(
         "which the published protocol uses; with ',whole' chunks run on across paragraphs.",
     ),
     models: Path = MODELS,
+    workspace: str = typer.Option(
+        ".", help="The workspace in which requests to an endpoint's embedder are booked."
+    ),
 ) -> None:
     """Build an index; built anew only when corpus or parameters change, and resumed when cut off."""
     from medassay.runner.bridge import run_async
@@ -54,18 +60,24 @@ def build(
     from medassay.solver.retrieve.index import Index
 
     wanted = _parameters(embedder, method, chunks)
-    found = None if method == "bm25" else find_embedder(embedder, models, os.environ)
-
     stop = Stop()
+    with _books(embedder, models, workspace, to) as books:
+        found = None
+        if method != "bm25":
+            found = find_embedder(embedder, models, os.environ, books)
 
-    async def work() -> bool:
-        try:
-            return await build_index(corpus, to, wanted, found, _telling(stop))
-        finally:
-            if found is not None:
-                await found.close()
+        async def work() -> bool:
+            try:
+                return await build_index(corpus, to, wanted, found, _telling(stop))
+            except OverBudget as over:
+                raise IncompleteError(
+                    f"{over}; what is embedded is kept, the same command resumes with a larger one"
+                ) from None
+            finally:
+                if found is not None:
+                    await found.close()
 
-    built = run_async(work, stop.ask)
+        built = run_async(work, stop.ask)
     described = Index(to).described
     if out.json:
         out.document({**described, "path": str(to), "built": built})
@@ -76,6 +88,28 @@ def build(
         f"{described['documents']} documents, {described['chunks']} chunks, {method}"
         + (f", {described['embedder']}" if described["embedder"] else "")
     )
+
+
+@contextmanager
+def _books(embedder: str, models: Path, workspace: str, to: Path) -> "Iterator[Books | None]":
+    """Yield where requests to an endpoint's embedder are booked; one that is here costs nothing."""
+    from medassay.model.spec import load_models
+    from medassay.runner.spending import spending
+    from medassay.solver.retrieve.embed import ENDPOINT
+    from medassay.storage.remote import using_stores
+    from medassay.storage.response import ResponseStore
+
+    name = embedder.removeprefix(ENDPOINT)
+    specs = load_models(models) if embedder.startswith(ENDPOINT) else {}
+    if name not in specs:  # whoever looks for the embedder says so
+        yield None
+        return
+    with (
+        using_stores(workspace) as folder,
+        ResponseStore(folder / "responses") as store,
+        spending(folder, f"indexes/{to.name}", {name: specs[name]}, store) as purse,
+    ):
+        yield purse
 
 
 def _telling(stop: "Stop") -> "Progress":
