@@ -1,6 +1,8 @@
 """How many items would separate two models: two-sided 5 %, 80 % power."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, sqrt
 
 import numpy as np
@@ -118,3 +120,149 @@ def items_graded(
     if difference == 0:
         return None
     return max(1, ceil(((critical + _Z_POWER) * deviation / difference) ** 2))
+
+
+# The planner of boards: power of one pair under the relation of `ranking/relation.py` (specification of ranks, R6).
+
+_C_OF_TWO = 1.983  # the mean of what step-down gives for two models
+_FEWEST, _IN_A_ROW = 10, 3
+_MOST_ITEMS = 10_000_000
+
+
+def critical_value(models: int) -> float:
+    """Return the c that a board of so many models has, about: Tukey's for more than two.
+
+    Examples
+    --------
+    >>> round(critical_value(10), 3)
+    3.164
+    """
+    from scipy.stats import studentized_range
+
+    if models < 2:
+        raise StatisticError(f"{models} models: expected at least 2")
+    return (
+        _C_OF_TWO
+        if models == 2
+        else float(studentized_range.ppf(0.95, models, np.inf) / sqrt(2))
+    )
+
+
+def power_right_wrong(n: int, discordance: float, difference: float, c: float) -> float:
+    """Return the probability that the better of two models is shown to be better, with right and wrong answers to n items.
+
+    Parameters
+    ----------
+    discordance : share of items that just one of the two answers rightly
+    difference : of the two shares of right answers
+    """
+    from scipy.stats import binom
+
+    _check(discordance, difference)
+    reach = 9 * sqrt(n * discordance * (1 - discordance)) + 9
+    centre = n * discordance
+    k = np.arange(max(0, int(centre - reach)), min(n, ceil(centre + reach)) + 1)
+    share = min(1.0, (discordance + difference) / (2 * discordance))
+    # x of k discordant items are the better model's: shown where 2x − k − 1 > c·√k.
+    least = np.floor((k + 1 + c * np.sqrt(k)) / 2 + TIE)
+    return float((binom.pmf(k, n, discordance) * binom.sf(least, k, share)).sum())
+
+
+def power_graded(n: int, deviation: float, difference: float, c: float) -> float:
+    """Return the probability that the better of two models is shown to be better, with graded scores of n items.
+
+    Parameters
+    ----------
+    deviation : standard deviation of the items' differences
+    """
+    from scipy.stats import nct
+
+    if n <= c * c:
+        return 0.0
+    if deviation == 0:
+        return 1.0
+    t = sqrt((n - 1) * c * c / (n - c * c))
+    return float(nct.sf(t, n - 1, difference * sqrt(n) / deviation))
+
+
+def fewest_items(power: Callable[[int], float]) -> int | None:
+    """Return the smallest number of items from 10 on from which the power is at least 80 % three times in a row; None beyond 10 million.
+
+    Power of right and wrong answers goes up and down by single items, hence three.
+    """
+    high = _FEWEST
+    while power(high) < POWER:
+        high *= 2
+        if high > _MOST_ITEMS:
+            return None
+    low = max(_FEWEST, high // 2)
+    while high - low > max(1.0, _SWING * low):  # far from the goal power only rises
+        middle = (low + high) // 2
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    n = max(_FEWEST, low - int(_SWING * low) - _IN_A_ROW)
+    run = 0
+    while run < _IN_A_ROW:
+        run = run + 1 if power(n) >= POWER else 0
+        n += 1
+    return n - _IN_A_ROW
+
+
+_SWING = 0.03  # of n: power rises over a longer stretch than it goes up and down
+
+
+def items_to_show(
+    difference: float,
+    *,
+    models: int = 2,
+    discordance: float | None = None,
+    deviation: float | None = None,
+    c: float | None = None,
+) -> int | None:
+    """Return how many items a board needs to show one of two models to be better with 80 % power; None for no difference.
+
+    Parameters
+    ----------
+    models : how many the board ranks
+    discordance, deviation : of right and wrong answers, or of graded scores; just one of them
+    c : the board's own critical value, where it is known
+
+    Examples
+    --------
+    >>> items_to_show(0.1, discordance=0.2), items_to_show(0.1, deviation=0.35, models=10)
+    (170, 205)
+    """
+    if (discordance is None) == (deviation is None):
+        raise StatisticError("expected a discordance or a deviation, not both")
+    if difference == 0:
+        return None
+    critical, size = critical_value(models) if c is None else c, abs(difference)
+    if discordance is not None:
+        return fewest_items(lambda n: power_right_wrong(n, discordance, size, critical))
+    spread = deviation or 0.0
+    return fewest_items(lambda n: power_graded(n, spread, size, critical))
+
+
+def difference_shown(
+    items: int,
+    *,
+    models: int = 2,
+    discordance: float | None = None,
+    deviation: float | None = None,
+) -> float | None:
+    """Return the smallest difference that so many items show with 80 % power; None where even the largest is not shown."""
+    from scipy.optimize import brentq
+
+    c = critical_value(models)
+    if discordance is not None:
+        most, power = discordance, partial(power_right_wrong, items, discordance)
+    else:
+        spread = deviation or 0.0
+        power = partial(power_graded, items, spread)
+        most = 1.0
+        while power(most, c) < POWER:
+            most *= 2
+            if most > _MOST_ITEMS:
+                return None
+    if power(most, c) < POWER:
+        return None
+    return float(brentq(lambda d: power(d, c) - POWER, 0.0, most, xtol=1e-7))

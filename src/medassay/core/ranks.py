@@ -1,0 +1,181 @@
+"""What is said of ranks, in words that are literally true of the relation that they come from.
+
+Source: specification of ranks, R2, R3 and R7.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+SIMULTANEOUS = "simultaneous"  # the rule by which a rank is a range
+_NAMED = 5  # so many names stand in one sentence
+_NUMBERS = ("rank_lo", "rank_hi")
+
+
+def rank_range(row: Mapping[str, Any]) -> str:
+    """Return the ranks that a row may have, "2–4", one number only where it is certain; a dash where it is not ranked.
+
+    Examples
+    --------
+    >>> rank_range({"rank_lo": 2, "rank_hi": 4}), rank_range({"rank_lo": 3, "rank_hi": 3})
+    ('2–4', '3')
+    """
+    lo, hi = (row.get(name) for name in _NUMBERS)
+    if lo is None:
+        return "–"
+    return f"{lo}" if lo == hi else f"{lo}–{hi}"
+
+
+def range_title(row: Mapping[str, Any], n_ranked: int) -> str:
+    """Return what a range of ranks says.
+
+    Examples
+    --------
+    >>> range_title({"rank_lo": 2, "rank_hi": 4}, 10)
+    '2–4: 1 model is shown to be better, 6 to be worse'
+    """
+    lo, hi = (int(row[name]) for name in _NUMBERS)
+    above, below = lo - 1, n_ranked - hi
+    better = (
+        "no model is" if above == 0 else "1 model is" if above == 1 else f"{above} models are"
+    )
+    return f"{rank_range(row)}: {better} shown to be better, {below or 'none'} to be worse"
+
+
+def ranking_sentence(
+    first: Sequence[str],
+    others: Sequence[str],
+    *,
+    graded: bool = False,
+    needed: tuple[str, str, int] | None = None,
+    who: str = "model",
+) -> str:
+    """Return the answer to "who is best?".
+
+    Parameters
+    ----------
+    first : names of the rows whose first rank is 1, by score, then name
+    others : names of the other ranked rows
+    graded : whether scores are graded, so that the error is about 5 %
+    needed : two rows, and about how many items would tell them apart; said where no difference is shown at all
+    who : what a row is: a model, or a pair of model and setting
+
+    Examples
+    --------
+    >>> ranking_sentence(["A"], ["B"])
+    'A is shown to be better than B (same questions, at most 5 % error).'
+    """
+    if not first:
+        return f"No {who} is ranked here."
+    if len(first) == 1:
+        return _sentence_of_one(
+            first[0], others, error=f"{'about' if graded else 'at most'} 5 %", who=who
+        )
+    if not others:
+        return _sentence_of_all(first, needed, who)
+    n, sure = len(first) + len(others), "about 95 %" if graded else "95 %"
+    if len(first) <= _NAMED:
+        return (
+            f"No {who} is shown to be better than {listed(first, 'or')}: with {sure} confidence the best of the {n} is among "
+            f"them. Between these {len(first)} no difference is shown."
+        )
+    return (
+        f"With {sure} confidence the best of the {n} is among {len(first)} {who}s, by score first {listed(first[:3], 'and')}. "
+        f"Between these {len(first)} no difference is shown."
+    )
+
+
+def _sentence_of_one(name: str, others: Sequence[str], *, error: str, who: str) -> str:
+    if not others:
+        return f"{name} is the only {who} that is ranked."
+    if len(others) == 1:
+        return f"{name} is shown to be better than {others[0]} (same questions, {error} error)."
+    return (
+        f"{name} is shown to be better than each of the {len(others)} others (same questions, all pairs tested at once, "
+        f"{error} error for the whole table)."
+    )
+
+
+def _sentence_of_all(
+    names: Sequence[str], needed: tuple[str, str, int] | None, who: str
+) -> str:
+    told = (
+        f"{names[0]} and {names[1]}" if len(names) == 2 else f"any of the {len(names)} {who}s"
+    )
+    said = f"No difference between {told} is shown."
+    if needed is None:
+        return said
+    first, second, items = needed
+    return f"{said} About {items:,} items would be needed to tell {first} from {second}."
+
+
+def listed(names: Sequence[str], word: str) -> str:
+    """Return names as a sentence lists them.
+
+    Examples
+    --------
+    >>> listed(["A", "B", "C"], "or"), listed(["A"], "or")
+    ('A, B or C', 'A')
+    """
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+Reading = Literal["first", "second", "none"]
+
+
+def reading_of(pair: Mapping[str, Any], better: str = "high") -> Reading:
+    """Return which of two rows is shown to be better.
+
+    Of rankings by an earlier rule it is the simultaneous test of all pairs that tells, never whether intervals overlap.
+    """
+    if "better" in pair:
+        reading: Reading = pair["better"] or "none"
+        return reading
+    if not pair.get("ordered"):
+        return "none"
+    return "first" if (pair["difference"] > 0) == (better == "high") else "second"
+
+
+def reading_text(pair: Mapping[str, Any], names: tuple[str, str], better: str = "high") -> str:
+    """Return what is said of two rows: which is better, or that no difference is shown."""
+    found = reading_of(pair, better)
+    if found == "none":
+        return "no difference shown"
+    return f"{names[0] if found == 'first' else names[1]} better"
+
+
+def overlap_sentence(
+    first: Sequence[str], better: Sequence[tuple[str, str]], *, rule: str, who: str = "model"
+) -> str:
+    """Return the answer to "who is best?" by a rule on which rows share a rank whose intervals overlap.
+
+    Parameters
+    ----------
+    first : names of the rows on rank 1, by score, then name
+    better : pairs of rows of which the paired test shows the first to be better; only those on rank 1 are told
+    rule : how the rule is called
+    """
+    if not first:
+        return f"No {who} is ranked here."
+    if len(first) == 1:
+        return f"{first[0]} is alone on rank 1: its 95 % interval lies apart from that of every other ({rule})."
+    said = f"{len(first)} {who}s share rank 1: their 95 % intervals overlap ({rule})."
+    told = [
+        f"{one} to be better than {other}" for one, other in better if {one, other} <= {*first}
+    ]
+    if told:
+        more = f", and {len(told) - 3} more pairs" if len(told) > 3 else ""
+        said += f" Overlap is no test: the paired test shows {listed(told[:3], 'and')}{more}."
+    return said
+
+
+def p_text(p: float) -> str:
+    """Return a p value as people read it.
+
+    Examples
+    --------
+    >>> p_text(0.0), p_text(0.0421)
+    ('< 0.001', '0.042')
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
