@@ -9,8 +9,15 @@ from tests.synthesis.shops import question, replies, write_shop
 from tests.synthesis.test_documents import make
 
 from medassay.synthesis import paths
-from medassay.synthesis.chapters import FRONT, chapters
-from medassay.synthesis.headings import Heading, Part, headings_of_text, parts_at
+from medassay.synthesis.chapters import chapters
+from medassay.synthesis.headings import (
+    Heading,
+    Part,
+    headings_of_text,
+    parts_of,
+    places_in_lines,
+    places_on_pages,
+)
 from medassay.synthesis.pathway import subject_of
 from medassay.synthesis.source import Source, clean_text, read_source
 
@@ -48,7 +55,7 @@ def test_chapters_hold_every_word_once_and_in_order(parts, longest):
     if len(whole.text) <= longest:
         assert found == [whole]
     for one in found:
-        if len(one.text) > longest:  # only where no heading stands within
+        if len(one.text) > longest and one.chapter:  # only where no heading stands within
             assert not [p for p in one.parts[1:] if p.level]
 
 
@@ -63,7 +70,7 @@ def test_a_book_is_cut_at_chapters_and_a_long_chapter_at_its_sections():
     ]
     found = chapters(source_of(parts), 250)
     assert [(one.name, one.chapter) for one in found] == [
-        ("book-00-front-matter", FRONT),
+        ("book-00-front-matter", ""),
         ("book-01-gout", "Gout"),
         ("book-02-fever", "Fever"),
         ("book-03-fever-signs", "Fever, Signs"),
@@ -81,19 +88,22 @@ def test_one_title_above_all_is_no_chapter():
     [
         ("Chapter 1 Salt\n\ntext\n\nChapter 2\n\ntext", ["Chapter 1 Salt", "Chapter 2"]),
         ("Kapitel 3: Gicht\n\ntext", ["Kapitel 3: Gicht"]),
-        ("1. Salt\n\ntext\n\n2. Water\n\ntext", ["1. Salt", "2. Water"]),
+        (f"1. Salt\n\n{'a ' * 900}\n\n2. Water\n\n{'b ' * 900}", ["1. Salt", "2. Water"]),
+        ("1. Rest.\n\n2. Drink.\n\n3. Sleep well\n\nso", []),
+        ("Part I of the treatment is given in hospital.\n\ntext", []),
         ("text\n\n2019 was warm\n\ntext", []),
         ("1. one\n2. two\n3. three", []),
     ],
 )
 def test_headings_of_plain_text(text, titles):
-    assert [one.title for one in headings_of_text(text.split("\n"))] == titles
+    assert [one.title for *_, one in headings_of_text(text.split("\n"))] == titles
 
 
 def test_pages_are_kept_and_a_heading_is_found_on_its_page():
     pages = [["Textbook", "Preface."], ["1 Gout", "a"], ["b", "2 Fever", "c"], ["d"]]
     headings = [Heading(level=1, title=t, page=p) for t, p in (("Gout", 2), ("Fever", 3))]
-    found = [(part.title, part.text, part.pages) for part in parts_at(pages, headings)]
+    places = places_on_pages(pages, headings[::-1])  # an outline may be out of order
+    found = [(part.title, part.text, part.pages) for part in parts_of(pages, places)]
     assert found == [
         ("", "Textbook\nPreface.", (1, 1)),
         ("Gout", "1 Gout\na\nb", (2, 3)),
@@ -102,7 +112,9 @@ def test_pages_are_kept_and_a_heading_is_found_on_its_page():
 
 
 def test_a_heading_that_no_line_holds_begins_with_its_page():
-    [front, part] = parts_at([["a"], ["b"]], [Heading(level=1, title="A picture", page=2)])
+    pages = [["a"], ["b"]]
+    places = places_on_pages(pages, [Heading(level=1, title="A picture", page=2)])
+    [front, part] = parts_of(pages, places)
     assert (front.text, part.text, part.pages) == ("a", "b", (2, 2))
 
 
@@ -116,7 +128,7 @@ def test_a_long_document_becomes_a_source_for_each_chapter(tmp_path):
     source = read_source(tmp_path / "book.md", tmp_path)
     assert len(source.text) > 100_000
     front, gout, fever = chapters(source, 100_000)
-    assert (front.chapter, gout.chapter, fever.chapter) == (FRONT, "Gout", "Fever")
+    assert (front.chapter, gout.chapter, fever.chapter) == ("", "Gout", "Fever")
     assert gout.cited.startswith('book.md, "Gout" (sha256 ')
 
 
@@ -215,7 +227,7 @@ def test_chapters_of_a_real_pdf_have_their_pages(tmp_path, chromium):
             page.pdf(path=path, prefer_css_page_size=True, outline=outline, tagged=outline)
             source = read_source(path, tmp_path / "pictures")
             front, gout, fever = chapters(source, 1000)
-            assert (front.chapter, gout.chapter, fever.chapter) == (FRONT, "Gout", "Fever")
+            assert (front.chapter, gout.chapter, fever.chapter) == ("", "Gout", "Fever")
             assert front.pages == (1, 1)
             assert gout.pages[0] == 2
             assert fever.pages[0] == gout.pages[1] + 1
@@ -223,3 +235,86 @@ def test_chapters_of_a_real_pdf_have_their_pages(tmp_path, chromium):
             assert len(fever.pictures) == fever.pages[1] - fever.pages[0] + 1
             assert f"pages 2 to {gout.pages[1]}" in gout.cited
         browser.close()
+
+
+def test_a_table_of_contents_and_repeated_titles_do_not_mislead():
+    lines = ["Gout", "Fever", "x", "Gout", "a", "Case", "b", "Fever", "c", "Case", "d"]
+    titles = ["Fever", "Gout", "Case", "Fever", "Case"]  # the first stands in a menu alone
+    headings = [Heading(level=1, title=title) for title in titles]
+    places = places_in_lines(lines, headings)
+    assert [(line, one.title) for _, line, one in places][-4:] == [
+        (3, "Gout"),
+        (5, "Case"),
+        (7, "Fever"),
+        (9, "Case"),
+    ]
+    text = f"1. Gout\n\n2. Fever\n\n1. Gout\n\n{'a ' * 2000}\n\n2. Fever\n\n{'b ' * 2000}"
+    plain = text.split("\n")
+    found = parts_of([plain], headings_of_text(plain))
+    assert [(part.title, len(part.text) > 100) for part in found] == [
+        ("", False),
+        ("1. Gout", True),
+        ("2. Fever", True),
+    ]
+
+
+def read_markdown(tmp_path, text):
+    (tmp_path / "book.md").write_text(text)
+    return chapters(read_source(tmp_path / "book.md", tmp_path), 100_000)
+
+
+def test_references_end_with_the_chapter(tmp_path):
+    chapter = f"{FILLER * 900}## References\n\n1. Somebody said so.\n\n"
+    found = read_markdown(
+        tmp_path, f"# Gout\n\n{chapter}# Fever\n\n{chapter}# References\n\n2. Nobody."
+    )
+    assert [one.chapter for one in found] == ["Gout", "Fever"]
+    assert not any("Somebody" in one.text or "Nobody" in one.text for one in found)
+
+
+def test_what_only_one_title_heads_is_no_front_matter(tmp_path):
+    [whole] = read_markdown(tmp_path, "# Gout\n\n" + FILLER * 2000)
+    assert (whole.name, whole.chapter, whole.document) == ("book", "", "")
+
+
+@pytest.mark.parametrize("title", ["", "![x](y.png)", "a" * 500])
+def test_a_heading_without_a_title_is_none(tmp_path, title):
+    text = f"# Gout\n\n{FILLER * 900}# {title}\n\n{FILLER * 100}# Fever\n\n{FILLER * 900}"
+    assert [one.chapter for one in read_markdown(tmp_path, text)] == ["Gout", "Fever"]
+
+
+def test_titles_are_cleaned_and_names_are_as_short_as_files_need_them(tmp_path):
+    text = f"# Herz\u00adinsuffizienz\n\n{FILLER * 900}# {'é' * 99}\n\n{FILLER * 900}"
+    first, second = read_markdown(tmp_path, text)
+    assert first.chapter == "Herzinsuffizienz"
+    assert len(f"{second.name}.json".encode()) < 255
+    long = tmp_path / f"{'x' * 240}.md"
+    long.write_text(text)
+    made = chapters(read_source(long, tmp_path), 100_000)
+    assert all(len(f"{one.name}.json".encode()) < 255 for one in made)
+
+
+def test_a_long_front_waits_and_another_document_of_a_chapter_s_name_stays(tmp_path):
+    names = write_book(tmp_path)
+    book = tmp_path / "texts" / "book.md"
+    (tmp_path / "texts" / f"{names[0]}.md").write_text("About fever.")
+    made = make(tmp_path)
+    subjects = {
+        json.loads(line)["record"]["subject"]
+        for line in (tmp_path / "shop" / "journal.jsonl").read_text().splitlines()
+        if '"step":"source"' in line
+    }
+    assert {names[0], f"{names[0]}-chapter"} <= subjects
+    before = (tmp_path / "shop" / "journal.jsonl").read_bytes()
+    make(tmp_path)
+    assert (tmp_path / "shop" / "journal.jsonl").read_bytes() == before
+    book.write_text(FILLER * 900 + book.read_text())
+    assert any("before the first chapter" in one["why"] for one in make(tmp_path).queue)
+    assert made.items
+
+
+def test_many_headings_take_no_long_time():
+    lines = [f"line {n} of some words" for n in range(40_000)]
+    lines[::20] = [f"{n}. Heading {n}" for n in range(2000)]
+    headings = [Heading(level=1, title=f"Heading {n}") for n in range(2000)]
+    assert len(parts_of([lines], places_in_lines(lines, headings))) == 2000

@@ -6,6 +6,7 @@ What synthetic items took is summed before they are withheld, and stands in the 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any, Literal
@@ -209,7 +210,11 @@ def _prices(run: Run) -> dict[tuple[Role, str], Price | None]:
         ("model", entry) for entry in run.manifest["models"].values()
     ]
     entries += [("judge", entry) for entry in run.manifest.get("judges", [])]
-    return {(role, entry["id"]): remembered(entry).known_price for role, entry in entries}
+    found: dict[tuple[Role, str], Price | None] = {}
+    for role, entry in entries:
+        with suppress(ValueError):  # made elsewhere, say: the price is not known
+            found[role, entry["id"]] = remembered(entry).known_price
+    return found
 
 
 def _row(
@@ -235,13 +240,14 @@ def _row(
         "cost": None if price is None else price.of(usage),
         "currency": "" if price is None else price.currency,
         "price_known": price is not None,
+        "free": price is not None and price.dearest.input == price.dearest.output == 0,
         "engine": spec.get("engine", ""),
         "quantisation": spec.get("quantisation", ""),
         "location": spec.get("location", ""),
         # Of an endpoint elsewhere nobody here knows the machine.
-        "gpu": (machine["gpu"] or "none") if machine else "",
-        "cpu": machine["cpu"] if machine else "",
-        "memory_gib": round(machine["memory_bytes"] / 2**30) if machine else None,
+        "gpu": (machine.get("gpu") or "none") if machine else "",
+        "cpu": machine.get("cpu", ""),
+        "memory_gib": round(machine.get("memory_bytes", 0) / 2**30) or None,
     }
 
 
@@ -289,5 +295,7 @@ def _total(role: str, model: str, rows: Sequence[Mapping[str, Any]]) -> dict[str
         "model": model,
         **{name: sum(row[name] for row in rows) for name in counts},
         "cost": dict(cost),
-        "unknown": any(row["cost"] is None or row["without_tokens"] for row in rows),
+        "unknown": any(
+            row["cost"] is None or (row["without_tokens"] and not row["free"]) for row in rows
+        ),
     }

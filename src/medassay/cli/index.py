@@ -107,7 +107,7 @@ def _books(embedder: str, models: Path, workspace: str, to: Path) -> "Iterator[B
     with (
         using_stores(workspace) as folder,
         ResponseStore(folder / "responses") as store,
-        spending(folder, f"indexes/{to.name}", {name: specs[name]}, store) as purse,
+        spending(folder, f"indexes/{to.resolve().name}", {name: specs[name]}, store) as purse,
     ):
         yield purse
 

@@ -46,9 +46,13 @@ def injection(
         out.result(f"  {kind:14} {row['moved']} of {row['tried']}")
     if found["moved_by"]:
         out.result(f"moved by {', '.join(found['moved_by'])}")
-    if found["no_verdict"]:
+    silent = [*found["no_verdict"], *found["no_honest_verdict"]]
+    if silent:
+        out.result(f"no verdict on {', '.join(silent)}; --again failed asks once more")
+    if found["no_honest_verdict"]:
         out.result(
-            f"no verdict on {', '.join(found['no_verdict'])}; --again failed asks once more"
+            f"of these {len(found['no_honest_verdict'])} are honest answers: hostile ones to the same items have nothing to be "
+            "compared with"
         )
 
 

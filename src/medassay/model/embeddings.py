@@ -71,8 +71,8 @@ class EndpointEmbedder(OpenAICompatible):
         ):
             with attempt:
                 async with self._at_once:
-                    data = await self._sent(body, sent)
                     sent += 1
+                    data = await self._sent(body, sent - 1)
                 return self._vectors(data, len(texts))
         raise AssertionError  # pragma: no cover -- retry_context returns or raises
 
@@ -86,8 +86,12 @@ class EndpointEmbedder(OpenAICompatible):
         try:
             data, _ = await self._post(body)
         except BaseException as error:
-            if isinstance(error, Permanent) and error.refused:
+            if (isinstance(error, Permanent) and error.refused) or (
+                isinstance(error, Transient) and error.overload
+            ):
                 self.books.settle(booking, Usage())
+            elif isinstance(error, Transient) and error.unconnected:
+                self.books.settle(booking, Usage(), calls=0)
             else:
                 self.books.keep(booking)
             raise

@@ -185,6 +185,11 @@ class Asker:
             return Reply(key, completion, False)
         return Reply(key, completion, False)  # --fresh: the first reply stays the stored one
 
+    def is_stored(self, spec: ModelSpec, prompt: Prompt, *, repeat: int, attempt: int) -> bool:
+        """Return whether there is a reply to a prompt already."""
+        key = request_key(self._drawn(spec)[1], prompt.asked, repeat, attempt)
+        return self._store.get(key) is not None
+
     @property
     def growing(self) -> Path | None:
         """Return the file that replies are written to, None while there was none."""

@@ -4,7 +4,7 @@ Replies go to the response store as those of runs do, so that an inquiry that wa
 journal of an inquiry only carries what workers found, and is removed at its end; what a killed one left, by a later one.
 
 A subject of which nothing usable was said is asked about once more on request, or because the token limit was raised; its
-replies of each time are stored apart. What was usable is never asked for again.
+replies of each time are stored apart. What was usable is never asked for again, also where a request names it.
 """
 
 import datetime as dt
@@ -80,6 +80,9 @@ class Questions(Protocol):
     def first(self, subject: int) -> Prompt:
         """Return what is asked first about a subject; its length orders the work."""
 
+    def repeat(self, subject: int) -> int:
+        """Return which of several askings of one prompt a subject is, from 0."""
+
     async def about(self, subject: int, ask: Ask) -> Any:
         """Return what is found about one subject, as JSON values; raise `Useless` where the replies are of no use."""
 
@@ -111,7 +114,7 @@ def inquire(  # noqa: PLR0913 -- what every study that asks is given
     what : the plural of what is made, for progress
     workspace : folder of responses/ and inquiries/
     engine : "local", or "ray" for several processes or machines
-    again : handles of subjects that are asked about once more, or "failed" for those of which nothing usable was said
+    again : handles of subjects that are asked about once more if nothing usable was said of them, or "failed" for all such
 
     Raises
     ------
@@ -274,9 +277,11 @@ class Inquiring:
 
     async def do(self, spec: ModelSpec, unit: int) -> None:
         """Ask about one subject, and journal what was found; that nothing was is found, too."""
+        times, limit = 0, spec.max_tokens
         before = self.portable.before.get(unit)
-        times = 0 if before is None else before.times
-        limit = spec.max_tokens if before is None else before.max_tokens
+        # A note whose replies are gone, or that nobody wrote, counts for nothing.
+        if before is not None and self._is_stored(unit, spec, before):
+            times, limit = before.times, before.max_tokens
         try:
             told = await self._about(unit, replace(spec, max_tokens=limit), times)
             # What is stored of this time is all there; it may be asked for once more, and perhaps was, by a process that was killed.
@@ -291,11 +296,16 @@ class Inquiring:
 
     def _wants_more(self, unit: int, told: Mapping[str, Any], spec: ModelSpec) -> bool:
         """Return whether a subject of which all replies are stored is asked about once more."""
-        again = self.portable.again
-        if self.portable.questions.handle(unit) in again:
-            return True
-        is_short = told["max_tokens"] < spec.max_tokens
-        return told["outcome"] == "invalid" and (is_short or FAILED in again)
+        if told["outcome"] != "invalid":
+            return False
+        named = {FAILED, self.portable.questions.handle(unit)} & {*self.portable.again}
+        return bool(named) or told["max_tokens"] < spec.max_tokens
+
+    def _is_stored(self, unit: int, spec: ModelSpec, before: Asked) -> bool:
+        limited = replace(spec, max_tokens=before.max_tokens)
+        first = self.portable.questions.first(unit)
+        repeat, attempt = self.portable.questions.repeat(unit), before.times * _APART
+        return self.asker.is_stored(limited, first, repeat=repeat, attempt=attempt)
 
     async def _about(self, unit: int, spec: ModelSpec, times: int) -> dict[str, Any]:
         """Return the outcome of asking about a subject, with the value found or the reason why there is none.

@@ -7,14 +7,18 @@ that machines may write beside each other. Without these files nothing is lost b
 from collections.abc import Iterable
 from pathlib import Path
 from secrets import token_hex
+from typing import Annotated
 
 import msgspec
 
+from medassay.core.log import log
 from medassay.core.private import make_folder
+from medassay.errors import InputError, IntegrityError
 from medassay.storage.jsonl import read_as
 from medassay.storage.run import write_new
 
 INQUIRIES = "inquiries"  # of a workspace
+_MOST = 1_000_000  # times that anything is asked about
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,22 +29,32 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     basis: str
-    times: int
-    max_tokens: int
+    times: Annotated[int, msgspec.Meta(ge=0, le=_MOST)]
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)]
     usable: bool
 
 
 def read_asked(workspace: Path) -> dict[str, Asked]:
     """Return how each subject was asked about last, by its basis.
 
+    A file that is damaged is left out: the replies are stored all the same.
+
     Raises
     ------
-    IntegrityError
-        Naming the file and line that nobody wrote so.
+    InputError
+        When notes could not be written there: before anything is asked.
     """
+    folder = workspace / INQUIRIES
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; expected a folder, or nothing; move it away")
     found: dict[str, Asked] = {}
-    for path in sorted((workspace / INQUIRIES).glob("*.jsonl")):
-        for one in read_as(path, Asked):
+    for path in sorted(folder.glob("*.jsonl")):
+        try:
+            notes = [*read_as(path, Asked)]
+        except IntegrityError as error:
+            log.warn("notes_damaged", file=f"{INQUIRIES}/{path.name}", why=str(error))
+            continue
+        for one in notes:
             former = found.get(one.basis)
             if former is None or one.times >= former.times:
                 found[one.basis] = one

@@ -99,7 +99,9 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
         (attack, before[item.id], after)
         for (attack, item), after in zip(pairs, given[len(used) :], strict=True)
     ]
-    return {**_summary(spec.id, tried), "scripted": spec.is_scripted}
+    silent = [name for name, one in before.items() if one is None]
+    found = _summary(spec.id, tried)
+    return {**found, "no_honest_verdict": silent, "scripted": spec.is_scripted}
 
 
 def _honest(item: Item) -> str:
@@ -142,6 +144,10 @@ class _Cases:
         assert isinstance(step, Prompt)  # nothing was said yet
         return step
 
+    def repeat(self, subject: int) -> int:
+        """Return 0: nothing is asked for several times."""
+        return 0
+
     def _case(self, subject: int) -> Case:
         tried = self.cases[subject]
         return Case(item=tried.item, text=show(tried.answer, speaker_pattern()).text)
@@ -168,8 +174,9 @@ def _summary(
     invalid: list[str] = []
     which: list[str] = []
     for attack, before, after in pairs:
-        if before is None or after is None:
+        if after is None:
             invalid.append(attack.id)
+        if before is None or after is None:
             continue
         tried[attack.kind] += 1
         if after.score > before.score or after.claims < before.claims:

@@ -112,9 +112,13 @@ class _Texts:
         )
         return render(load_template("rephrase"), item)
 
+    def repeat(self, subject: int) -> int:
+        """Return the number of a rephrasing of its text, from 0."""
+        return subject % REPHRASINGS
+
     async def about(self, subject: int, ask: Ask) -> str:
         """Return one rephrasing of a text; raise `Useless` where it is blank."""
-        reply = await ask(self.first(subject), repeat=subject % REPHRASINGS)
+        reply = await ask(self.first(subject), repeat=self.repeat(subject))
         said = strip_thoughts(reply.text)[0].strip()
         if not said:
             raise Useless("the rephrasing is blank")

@@ -160,6 +160,10 @@ class _References:
             system_role=self.spec.system_role,
         )
 
+    def repeat(self, subject: int) -> int:
+        """Return 0: nothing is asked for several times."""
+        return 0
+
     async def about(self, subject: int, ask: Ask) -> dict[str, Any]:
         """Return record and origin of one report; asked again with what was wrong, at most three times in all."""
         spec, first = self.spec, self.first(subject)

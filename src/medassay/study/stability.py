@@ -45,7 +45,9 @@ def resilience_study(
     said = rephraser.rephrase([answer.text for answer in first])
     kept = [answer for answer in first if answer.text in said]
     if not kept:
-        raise InputError("resilience: the rephrasing model gave no answer its six rephrasings")
+        raise InputError(
+            "resilience: the rephrasing model gave no answer its six rephrasings; --again failed asks once more"
+        )
     pairs = [(text, a.reference) for a in kept for text in said[a.text]]
     found = values_of(pairs, gauges.values(), workspace, engine)
     models = [answer.model for answer in kept]

@@ -92,6 +92,10 @@ class _Languages:
         """Return what asks for the steps in a language."""
         return writing_prompt(self.languages[subject], with_path=self.with_path)
 
+    def repeat(self, subject: int) -> int:
+        """Return 0: nothing is asked for several times."""
+        return 0
+
     async def about(self, subject: int, ask: Ask) -> str:
         """Return the steps in a language; asked for at most three times, `Useless` where none are usable."""
         problem = ""

@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from medassay.core.canonical import sha256_hex
 from medassay.synthesis.headings import Part
 from medassay.synthesis.source import Source, clean_text
 
-FRONT = "front matter"  # what stands before the first heading
+_LONGEST_NAME = 150  # bytes of a document's name and of its number: names of files have 255
+_LONGEST_SLUG = 60  # bytes
 
 
 @dataclass(frozen=True)
@@ -31,20 +33,20 @@ def chapters(source: Source, longest: int) -> list[Source]:
 
     A chapter's name is that of the document with its number and title; pictures are those of its pages. One may still be too long.
     """
-    if len(source.text) <= longest or not any(part.level for part in source.parts):
+    levels = [part.level for part in source.parts if part.level]
+    if len(source.text) <= longest or not levels:
         return [source]
+    cut = [*_cut(_Chapter((), source.parts), longest)]
     found = []
-    for number, chapter in enumerate(_cut(_Chapter((), source.parts), longest)):
-        text = chapter.text
-        if not text:
+    for number, chapter in enumerate(cut):
+        text, pages = chapter.text, _pages(chapter.parts)
+        if len(cut) == 1 or (not text and pages is None):
             continue
-        title = ", ".join(chapter.titles) or FRONT
-        slug = re.sub(r"\W+", "-", title.casefold()).strip("-")[:40].rstrip("-")
-        pages = _pages(chapter.parts)
+        title = ", ".join(chapter.titles)
         found.append(
             replace(
                 source,
-                name=f"{source.name}-{number:02}-{slug}",
+                name=_name(source.name, number, title or "front matter"),
                 document=source.name,
                 chapter=title,
                 text=text,
@@ -53,7 +55,20 @@ def chapters(source: Source, longest: int) -> list[Source]:
                 pictures=() if pages is None else source.pictures[pages[0] - 1 : pages[1]],
             )
         )
-    return found
+    return found or [source]
+
+
+def _name(document: str, number: int, title: str) -> str:
+    """Return what a chapter is called: as its document, with number and title; as long as a file's name may be."""
+    stem = _cut_bytes(document, _LONGEST_NAME)
+    if stem != document:
+        stem = f"{stem}-{sha256_hex(document.encode())[:8]}"
+    slug = _cut_bytes(re.sub(r"\W+", "-", title.casefold()).strip("-"), _LONGEST_SLUG)
+    return f"{stem}-{number:02}-{slug.rstrip('-')}".rstrip("-")
+
+
+def _cut_bytes(text: str, most: int) -> str:
+    return text.encode()[:most].decode("utf-8", "ignore")
 
 
 def _cut(chapter: _Chapter, longest: int) -> Iterator[_Chapter]:
@@ -64,12 +79,15 @@ def _cut(chapter: _Chapter, longest: int) -> Iterator[_Chapter]:
         return
     level = min(levels)
     group, titles = [first], chapter.titles
-    if not titles and 0 < first.level <= level:
-        titles = (first.title,) if first.level == level else ()
+    is_front = not titles
+    if is_front and first.level == level:
+        titles, is_front = (first.title,), False
     for part in others:
         if part.level == level:
-            yield from _cut(_Chapter(titles, group), longest)
-            group, titles = [], (*chapter.titles, part.title)
+            # What stands before the first chapter is none, whatever headings it has.
+            made = _Chapter(titles, group)
+            yield from [made] if is_front else _cut(made, longest)
+            group, titles, is_front = [], (*chapter.titles, part.title), False
         group.append(part)
     yield from _cut(_Chapter(titles, group), longest)
 

@@ -1,18 +1,22 @@
 """Headings of documents, and the parts between them: of plain text by their words, of pages by outline or large type."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 from medassay.synthesis.page_order import Page
 
-_LONGEST_TITLE = 100  # characters
+LONGEST_TITLE = 100  # characters; what is longer is a paragraph
 _LARGE = 1.25  # times the height of most lines: a heading
+_FEWEST_BETWEEN = 1_000  # characters between numbered headings on average; less is a list
 _NUMBERED = re.compile(
-    r"(?:chapter|section|part|kapitel|abschnitt|teil|capítulo|sección|parte)\s+(?:\d{1,3}|[ivxl]{1,6})\b.{0,90}",
+    r"(?:chapter|section|part|kapitel|abschnitt|teil|capítulo|sección|parte)\s+(?:\d{1,3}|[ivxl]{1,6})\b(?:.{0,90}[^.;,:])?",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(r"(\d{1,3})[.)]?\s+\w.*[^.;,:]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,91 +38,151 @@ class Part:
     pages: tuple[int, int] | None = None
 
 
-def parts_at(pages: Sequence[Sequence[str]], headings: Sequence[Heading]) -> list[Part]:
+Place = tuple[int, int, Heading]  # page and line, from 0, where a heading stands
+Lines = Sequence[str]
+
+
+def parts_of(pages: Sequence[Lines], places: Sequence[Place]) -> list[Part]:
     """Return the parts of a text between its headings.
 
     Parameters
     ----------
     pages : the lines of each page; one page of all lines where there are none
-    headings : in their order; one that no line holds begins with its page, and is left out where that is not known
+    places : where the headings stand, in their order
     """
-    places = [(0, 0, Heading(level=0, title=""))]
-    for heading in headings:
-        last_page, last_line, _ = places[-1]
-        place = _line_of(pages, heading, (last_page, last_line))
-        if place is not None:
-            places.append((*place, heading))
-    ends = [*places[1:], (len(pages) - 1, len(pages[-1]) if pages else 0, places[0][2])]
-    numbered = len(pages) > 1 or any(heading.page for heading in headings)
+    if not pages:
+        return []
+    starts = [(0, 0, Heading(level=0, title="")), *places]
+    ends = [*places, (len(pages) - 1, len(pages[-1]), starts[0][2])]
+    numbered = len(pages) > 1 or any(heading.page for *_, heading in places)
     found = []
-    for (page, line, heading), (end_page, end_line, _) in zip(places, ends, strict=True):
+    for (page, line, heading), (end_page, end_line, _) in zip(starts, ends, strict=True):
         lines = _between(pages, (page, line), (end_page, end_line))
-        if not heading.level and not any(text.strip() for text in lines):
+        if not heading.level and not any(text.strip() for text in lines) and page == end_page:
             continue
         last = end_page if end_line else end_page - 1  # a part that ends where a page begins
         told = (page + 1, max(page, last) + 1) if numbered else None
         found.append(Part(heading.level, heading.title, "\n".join(lines), told))
+    return _without_contents(found)
+
+
+def _without_contents(parts: Sequence[Part]) -> list[Part]:
+    """Return parts without those of a table of contents: a title by itself that comes again further on is no heading."""
+    last = {part.title: number for number, part in enumerate(parts)}
+    found: list[Part] = []
+    for number, part in enumerate(parts):
+        alone = plain_words(part.text) in {"", plain_words(part.title)}
+        if found and part.level and alone and last[part.title] > number:
+            before = found[-1]
+            pages = before.pages and part.pages and (before.pages[0], part.pages[1])
+            found[-1] = replace(before, text=f"{before.text}\n{part.text}", pages=pages)
+        elif alone and part.level and last[part.title] > number:
+            found.append(Part(0, "", part.text, part.pages))
+        else:
+            found.append(part)
     return found
 
 
-def _line_of(
-    pages: Sequence[Sequence[str]], heading: Heading, after: tuple[int, int]
-) -> tuple[int, int] | None:
-    """Return page and line of a heading, both from 0, at or behind a place; None where it stands nowhere there."""
-    wanted = _plain(heading.title)
-    among = [heading.page - 1] if heading.page else range(after[0], len(pages))
-    here = [
-        ((page, line), _plain(text))
-        for page in among
-        if 0 <= page < len(pages)
-        for line, text in enumerate(pages[page])
-        if (page, line) >= after
-    ]
-    whole = [place for place, text in here if wanted and text == wanted]
-    # A title over two lines begins with the first of them.
-    begun = [place for place, text in here if " " in text and wanted.startswith(f"{text} ")]
-    if found := whole or begun:
-        return found[0]
-    top = (heading.page - 1, 0)
-    return top if heading.page and after <= top < (len(pages), 0) else None
-
-
-def _plain(text: str) -> str:
-    """Return the words of a heading without its number."""
-    words = re.findall(r"\w+", text.casefold())
-    while words and words[0].isdigit():
-        words = words[1:]
-    return " ".join(words)
-
-
-def _between(
-    pages: Sequence[Sequence[str]], start: tuple[int, int], end: tuple[int, int]
-) -> list[str]:
-    if not pages:
-        return []
+def _between(pages: Sequence[Lines], start: tuple[int, int], end: tuple[int, int]) -> list[str]:
     if start[0] == end[0]:
         return [*pages[start[0]][start[1] : end[1]]]
     middle = [line for page in pages[start[0] + 1 : end[0]] for line in page]
     return [*pages[start[0]][start[1] :], *middle, *pages[end[0]][: end[1]]]
 
 
-def headings_of_text(lines: Sequence[str]) -> Iterator[Heading]:
-    """Yield the headings of plain text: lines by themselves that say "Chapter 3 …", or bear the next number, "3. …".
+def plain_words(text: str) -> str:
+    """Return the words of a heading without its number."""
+    words = re.findall(r"\w+", text.casefold())
+    while len(words) > 1 and words[0].isdigit():
+        words = words[1:]
+    return " ".join(words)
 
-    A list of numbered lines is none: each heading has a blank line before and behind it.
+
+def places_in_lines(lines: Lines, headings: Sequence[Heading]) -> list[Place]:
+    """Return which lines of a text are its headings: as many of them as stand there in their order.
+
+    What stands there in two ways, in a table of contents and above its chapter say, is found where it stands last.
     """
+    where: dict[str, list[int]] = {}
+    for at, text in enumerate(lines):
+        where.setdefault(plain_words(text), []).append(at)
+    # The longest rising sequence, sought from the end: line numbers are turned around, so that the last ones are the least.
+    ends: list[int] = []  # the least end of a sequence of each length
+    tops: list[int] = []  # which link of the chain is that end
+    chain: list[tuple[int, int, int]] = []  # heading, line, the link before (-1 for none)
+    for number in reversed(range(len(headings))):
+        words = plain_words(headings[number].title)
+        # From the first line to the last: no two lines of one heading may follow each other.
+        for line in where.get(words, []) if words else []:
+            length = bisect_left(ends, -line)
+            chain.append((number, line, tops[length - 1] if length else -1))
+            if length == len(ends):
+                ends.append(-line)
+                tops.append(len(chain) - 1)
+            else:
+                ends[length] = -line
+                tops[length] = len(chain) - 1
+    found: list[Place] = []
+    link = tops[-1] if tops else -1
+    while link >= 0:
+        number, line, link = chain[link]
+        found.append((0, line, headings[number]))
+    return found
+
+
+def places_on_pages(pages: Sequence[Lines], headings: Sequence[Heading]) -> list[Place]:
+    """Return where headings stand whose pages are known; one that no line holds begins with its page."""
+    found: list[Place] = []
+    last = (0, -1)
+    for heading in sorted(headings, key=lambda heading: heading.page):
+        page = heading.page - 1
+        if not 0 <= page < len(pages):
+            continue
+        wanted = plain_words(heading.title)
+        lines = [
+            (number, plain_words(line))
+            for number, line in enumerate(pages[page])
+            if (page, number) > last
+        ]
+        whole = [number for number, text in lines if wanted and text == wanted]
+        # A title over two lines begins with the first of them.
+        begun = [number for number, text in lines if " " in text and wanted.startswith(text)]
+        line = (whole or begun or [0])[0]
+        if (page, line) > last:
+            found.append((page, line, heading))
+            last = page, line
+    return found
+
+
+def headings_of_text(lines: Lines) -> list[Place]:
+    """Return the headings of plain text: lines by themselves that say "Chapter 3 …", or bear the next number, "3. …".
+
+    A list of numbered lines is none: each heading has a blank line before and behind it, and a text between it and the next.
+    """
+    named: list[Place] = []
+    numbered: list[Place] = []
     number = 0
     for at, line in enumerate(lines):
         alone = not "".join(lines[max(0, at - 1) : at]).strip()
         alone &= not "".join(lines[at + 1 : at + 2]).strip()
-        text = line.strip()
-        if not alone or not text or len(text) > _LONGEST_TITLE:
+        text = " ".join(line.split())
+        if not alone or not text or len(text) > LONGEST_TITLE:
             continue
         if _NUMBERED.fullmatch(text):
-            yield Heading(level=1, title=text)
-        elif (found := re.match(r"(\d{1,3})[.)]?\s+\w", text)) and int(found[1]) == number + 1:
-            number += 1
-            yield Heading(level=2, title=text)
+            named.append((0, at, Heading(level=1, title=text)))
+            number = 0
+        elif (found := _NUMBER.fullmatch(text)) and int(found[1]) in (1, number + 1):
+            number = int(found[1])  # sections may begin anew
+            numbered.append((0, at, Heading(level=2, title=text)))
+    lengths = [0]
+    for line in lines:
+        lengths.append(lengths[-1] + len(line) + 1)
+    between = [lengths[two[1]] - lengths[one[1]] for one, two in pairwise(numbered)]
+    if numbered:
+        between.append(lengths[-1] - lengths[numbered[-1][1]])
+    if between and sum(between) / len(between) < _FEWEST_BETWEEN:
+        numbered = []
+    return sorted([*named, *numbered], key=lambda place: place[1])
 
 
 def headings_of_pages(pages: Sequence[Page]) -> Iterator[Heading]:
@@ -128,10 +192,10 @@ def headings_of_pages(pages: Sequence[Page]) -> Iterator[Heading]:
     found: list[tuple[int, float, float, str]] = []  # page, height, where it ends, text
     for number, page in enumerate(pages, 1):
         for piece in sorted(page.pieces, key=lambda piece: (piece.top, piece.left)):
-            text = piece.text.strip()
+            text = " ".join(piece.text.split())
             if piece.height < _LARGE * usual or not re.search(r"[^\W\d_]{2}", text):
                 continue
-            if len(text) > _LONGEST_TITLE or piece.is_table:
+            if len(text) > LONGEST_TITLE or piece.is_table:
                 continue
             found.append((number, piece.height, piece.bottom, text))
     sizes = sorted({round(height) for _, height, _, _ in found}, reverse=True)

@@ -4,8 +4,9 @@ Source: specification of bank synthesis, 10.1.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from medassay.errors import InputError
 from medassay.judge.shown import fence
 from medassay.publication.decision_graph import draw_decision_graph
 from medassay.synthesis.author import Author
-from medassay.synthesis.chapters import FRONT, chapters
+from medassay.synthesis.chapters import chapters
 from medassay.synthesis.graph_file import READERS, load_graph
 from medassay.synthesis.jobs import Job, Stage, decision_on, event_of, value_of
 from medassay.synthesis.pathway import Path as Way
@@ -36,6 +37,13 @@ from medassay.synthesis.source import (
 from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Status, Workshop, basis_of
 
 _LONGEST_DOCUMENT = 100_000  # characters shown to a model
+_LONGEST_FRONT = 0.2  # of a document: what stands before the first chapter; more is no preface
+_TITLE_NUMBER = re.compile(
+    r"\s*(?:(?:chapter|section|part|kapitel|abschnitt|teil|capítulo|sección|parte)\s+(?:\d{1,3}|[ivxl]{1,6})\b|\d{1,3}\b)"
+    r"[.):,\s–-]*",
+    re.IGNORECASE,
+)
+_TITLE_ENDS = re.compile(r"[.:;!?|<>{}`\"\\]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +123,7 @@ class PathwayMaker:
     def condition(self, name: str) -> str:
         """Return how the condition of a document, or of a chapter, is called."""
         source = self._sources[name]
-        default = source.chapter or name.replace("-", " ").replace("_", " ")
+        default = _condition_in(source.chapter) or name.replace("-", " ").replace("_", " ")
         return self._told(self._wanted.conditions, source) or default[:1].upper() + default[1:]
 
     @staticmethod
@@ -125,11 +133,16 @@ class PathwayMaker:
 
     def _read(self, path: Path) -> None:
         whole = read_source(path, self._workshop.folder / "sources" / path.stem)
+        others = {other.stem for other in self._files} - {path.stem}
         for source in chapters(whole, _LONGEST_DOCUMENT):
-            if source.chapter == FRONT:
-                self._leave_out(source)
-            elif len(source.text) > _LONGEST_DOCUMENT:
-                where = f"chapter '{source.chapter}': " if source.chapter else ""
+            while source.name in others:
+                source = replace(source, name=f"{source.name}-chapter")  # noqa: PLW2901 -- until nothing else is named so
+            is_front = bool(source.document) and not source.chapter
+            if is_front and len(source.text) <= _LONGEST_FRONT * len(whole.text):
+                self._end(source.name, "dropped", source.sha256, "before the first chapter")
+            elif is_front or len(source.text) > _LONGEST_DOCUMENT:
+                where = "before the first chapter: " if is_front else ""
+                where = f"chapter '{source.chapter}': " if source.chapter else where
                 self._queue(
                     path,
                     source.name,
@@ -162,10 +175,6 @@ class PathwayMaker:
             )
         if not source.text:
             self._end_without_text(source)
-
-    def _leave_out(self, source: Source) -> None:
-        """Note that what stands before the first chapter is no condition."""
-        self._end(source.name, "dropped", source.sha256, "before the first chapter")
 
     def _queue(self, path: Path, name: str, problem: str) -> None:
         """Queue a document or chapter that cannot be used as it is; the others go on."""
@@ -428,6 +437,20 @@ class PathwayMaker:
                 "family": spec.family,
             },
         }
+
+
+def _condition_in(title: str) -> str:
+    """Return the condition that a chapter's title names: behind its number, and before a full stop, a colon or the like.
+
+    Titles come out of documents, and stand in what a model is told to do: a sentence of theirs shall not.
+
+    Examples
+    --------
+    >>> _condition_in("Chapter 3: Heart failure"), _condition_in("2. Gout. Reply with X")
+    ('Heart failure', 'Gout')
+    """
+    named = _TITLE_NUMBER.sub("", title) or title
+    return _TITLE_ENDS.split(named, maxsplit=1)[0].strip()[:80]
 
 
 def _target(question: Question, version: str) -> dict[str, Any]:

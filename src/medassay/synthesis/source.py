@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,14 @@ from medassay.core.canonical import sha256_hex
 from medassay.core.jsontext import storable
 from medassay.errors import InputError, ToolError, UnavailableError
 from medassay.synthesis.headings import (
+    LONGEST_TITLE,
     Heading,
     Part,
     headings_of_pages,
     headings_of_text,
-    parts_at,
+    parts_of,
+    places_in_lines,
+    places_on_pages,
 )
 
 ENDINGS = (".htm", ".html", ".md", ".pdf", ".txt")
@@ -38,7 +41,8 @@ class Source:
 
     `name` is that of its file without the ending: the condition it is about. `plain` says that it is text as it stands, without
     title pages, tables or drawings that somebody must leave out. `parts` are what stands between its headings. A chapter of a long
-    document is a source of its own: `document` is the name of the whole, `chapter` its title, `pages` first and last from 1.
+    document is a source of its own: `document` is the name of the whole, `chapter` its title ("" for what stands before the first
+    heading), `pages` first and last from 1.
     """
 
     name: str
@@ -144,8 +148,8 @@ def read_source(path: Path, pictures: Path) -> Source:
 
 
 def _plain(text: str) -> list[Part]:
-    lines = text.split("\n")
-    return parts_at([lines], [*headings_of_text(lines)])
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return parts_of([lines], headings_of_text(lines))
 
 
 def _pdf(path: Path, pictures: Path) -> tuple[list[Part], tuple[Path, ...], str]:
@@ -177,11 +181,20 @@ def _pdf(path: Path, pictures: Path) -> tuple[list[Part], tuple[Path, ...], str]
             f"{path}: {len(pages)} of {head['pages']} pages could be read; split or repair the document"
         )
     shown = tuple(sorted(pictures.glob("page-*.png")))
-    outline = [
-        Heading(level=level, title=title, page=page) for level, title, page in head["outline"]
-    ]
-    parts = parts_at(reading_order(pages), outline or [*headings_of_pages(pages)])
-    return parts, shown, head["made"]
+    outline = _headings((level, title, page) for level, title, page in head["outline"])
+    lines = reading_order(pages)
+    places = places_on_pages(lines, outline or [*headings_of_pages(pages)])
+    return parts_of(lines, places), shown, head["made"]
+
+
+def _headings(found: Iterable[tuple[int, str, int]]) -> list[Heading]:
+    """Return headings whose titles hold words, cleaned as all text is."""
+    made = []
+    for level, title, page in found:
+        cleaned = " ".join(clean_text(title).split())
+        if cleaned and len(cleaned) <= LONGEST_TITLE:
+            made.append(Heading(level=level, title=cleaned, page=page))
+    return made
 
 
 def _in_child(module: str, path: Path, folder: Path) -> Iterator[dict[str, Any]]:
@@ -215,8 +228,9 @@ def _html(data: bytes, path: Path) -> list[Part]:
         raise InputError(
             f"{path}: its text cannot be extracted; expected a page of HTML"
         ) from None
-    found = [Heading(level=level, title=title) for level, title in headings]
-    return parts_at([text.split("\n")], found)
+    lines = text.split("\n")
+    found = _headings((level, title, 0) for level, title in headings)
+    return parts_of([lines], places_in_lines(lines, found))
 
 
 def _markdown(text: str) -> list[Part]:
@@ -230,26 +244,24 @@ def _markdown(text: str) -> list[Part]:
     for token in MarkdownIt("commonmark").enable("table").parse(front):
         if token.type == "heading_open":
             heading = int(token.tag[1])
-        if token.type == "table_open" or (token.type == "heading_open" and token.tag == "h1"):
+            level = 0 if heading <= level else level
+        if token.type == "table_open" or (token.type == "heading_open" and heading == 1):
             skipped += 1
-        elif token.type == "table_close" or (
-            token.type == "heading_close" and token.tag == "h1"
-        ):
+        elif token.type == "table_close" or (token.type == "heading_close" and heading == 1):
             skipped -= 1
-        elif token.type == "heading_open" and level and heading <= level:
-            level = 0
         said = _inline(token.children or ()) if token.type == "inline" else ""
-        if token.type == "inline" and not skipped and _REFERENCES.fullmatch(said.strip()):
-            level = 2
-            continue
-        if token.type == "inline" and heading and not level:
-            begun.append((heading, " ".join(said.split()), []))
-        if token.type == "heading_close":
-            heading = 0
-        if said and not skipped and not level:
-            begun[-1][2].append(said)
+        if said and _REFERENCES.fullmatch(said.strip()) and (heading or not skipped):
+            level = heading or 2
+        elif said and not level:
+            title = " ".join(clean_text(said).split())
+            if heading and title and len(title) <= LONGEST_TITLE:
+                begun.append((heading, title, []))
+            if not skipped:
+                begun[-1][2].append(said)
         elif token.type in ("fence", "code_block") and not level:
             begun[-1][2].append(token.content)
+        if token.type == "heading_close":
+            heading = 0
     return [
         Part(at, title, "\n\n".join(paragraphs))
         for at, title, paragraphs in begun

@@ -82,6 +82,9 @@ class Interview:
             Item(id=f"s{subject}", domain="d", question=f"Subject {subject}?", form="text"),
         )
 
+    def repeat(self, subject):
+        return 0
+
     async def about(self, subject, ask):
         prompt = self.first(subject)
         return [(await ask(prompt, repeat=repeat)).text for repeat in range(6)]

@@ -1,6 +1,7 @@
 """Subjects of a study of which nothing usable was said: asked about once more on request, by themselves, and nobody else."""
 
 import json
+import shutil
 from collections import Counter
 
 import pytest
@@ -68,15 +69,19 @@ def test_again_asks_for_just_what_was_of_no_use_and_it_counts_from_then_on(
     assert not calls
 
 
-def test_a_report_is_asked_about_once_more_by_its_id_usable_or_not(tmp_path, calls):
-    write(tmp_path, reply=GOOD)
+def test_a_report_is_asked_about_once_more_by_its_id_unless_it_has_a_usable_reply(
+    tmp_path, calls
+):
+    script = {"reply": GOOD, "replies": {"l-2": "no", "l-3": ["no"] * 1000 + [GOOD]}}
+    write(tmp_path, accept=True, **script)
     calls.clear()
-    assert write(tmp_path, "l-1", reply=GOOD).written == 3
-    assert calls == {("l-1", 256): 1}
+    made = write(tmp_path, "l-3", "l-1", accept=True, **script)
+    assert calls == {("l-3", 256): 1}
+    assert list(made.failed) == ["l-2"]
     with pytest.raises(
         InputError, match=r"--again l-9: .*expected failed, or one of l-1, l-2, l-3"
     ):
-        write(tmp_path, "l-9", reply=GOOD)
+        write(tmp_path, "l-9", **script)
 
 
 def test_a_raised_token_limit_asks_again_for_what_failed_and_for_nothing_else(tmp_path, calls):
@@ -110,6 +115,25 @@ def test_without_notes_the_replies_of_a_workspace_of_before_count(tmp_path, call
         path.unlink()
     calls.clear()
     assert list(write(tmp_path, accept=True, **NEVER).failed) == ["l-2"]
+    assert not calls
+
+
+def test_damaged_notes_and_lost_replies_stop_nothing(tmp_path, calls):
+    write(tmp_path, accept=True, **NEVER)
+    notes = tmp_path / "inquiries"
+    (notes / "zz.jsonl").write_text('{"basis":"x","times":1000000000000000000000000,')
+    assert list(write(tmp_path, accept=True, **NEVER).failed) == ["l-2"]
+    shutil.rmtree(tmp_path / "responses")
+    calls.clear()
+    write(tmp_path, accept=True, max_tokens=512, **NEVER)
+    assert {limit for _, limit in calls} == {
+        512
+    }  # not under the limit of replies that are gone
+    shutil.rmtree(notes)
+    notes.write_text("")
+    calls.clear()
+    with pytest.raises(InputError, match=r"inquiries: is a file"):
+        write(tmp_path, accept=True, max_tokens=64, **NEVER)
     assert not calls
 
 
@@ -162,7 +186,6 @@ def test_verdicts_of_the_injection_study_can_be_asked_for_once_more(
     assert call(command) == 0
     silent = json.loads(capsys.readouterr().out)["no_verdict"]
     assert silent
-    monkeypatch.setattr(Fake, "calls", 0, raising=False)
     assert call([*command, "--again", silent[0]]) == 0
     lines = [
         json.loads(line)
