@@ -476,7 +476,9 @@ def test_queries_to_an_embedder_are_booked_and_paid_from_the_runs_budget(tmp_pat
     finally:
         server.close()
     found, _ = spent_in_all(str(tmp_path))
-    [paid] = [one for one in found if one.model == "e"]
+    [built] = [one for one in found if one.account == "indexes/index"]
+    assert (built.model, built.amount.calls) == ("e", before)
+    [paid] = [one for one in found if one.model == "e" and one is not built]
     assert (paid.amount.calls, paid.open.calls, paid.currency) == (1, 0, "USD")
     assert paid.amount.tokens == 7 * 4
     assert paid.amount.money == pytest.approx(7 * 4 * 1000 / 1e6)
