@@ -104,7 +104,12 @@ def reseal(run):
     [
         ("scores.jsonl", b'"because":"wrong"', b'"because":"right"', "scores.jsonl line"),
         ("trials.jsonl", b'"value":"A"', b'"value":"B"', "trials.jsonl line"),
-        ("statistics.json", b'"rank_rule":"leader"', b'"rank_rule":"arena"', "statistics.json"),
+        (
+            "statistics.json",
+            b'"rank_rule":"simultaneous"',
+            b'"rank_rule":"arena"',
+            "statistics.json",
+        ),
     ],
 )
 def test_a_forged_record_is_found_by_recomputation(sealed, tmp_path, name, old, new, says):

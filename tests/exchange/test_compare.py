@@ -50,8 +50,13 @@ def test_a_pair_is_what_the_statistics_say_of_it(pair):
     assert found["p_holm"] == found["p"]
     lo, hi = found["simultaneous"]
     assert lo < found["diff"] < hi
-    assert found["items_to_separate_by"].keys() == {"mcnemar", "simultaneous", "overlap"}
-    assert found["items_to_separate"] == found["items_to_separate_by"]["mcnemar"]
+    assert found["family"] == 1
+    half, lo, hi = 1 / 120, found["simultaneous"][0], found["simultaneous"][1]
+    assert (lo > 0) == (found["better"] == "a")
+    assert (hi < 0) == (found["better"] == "b")
+    assert hi - found["diff"] == pytest.approx(found["diff"] - lo)
+    assert hi - found["diff"] > half  # one item of 120 besides chance
+    assert found["items_to_tell"] is None or found["items_to_tell"] >= 10
 
 
 def test_exchanging_the_sides_turns_the_sign(pair):
@@ -64,8 +69,39 @@ def test_exchanging_the_sides_turns_the_sign(pair):
         pytest.approx(-forth["lo"]),
     )
     assert back["bounds_90"] == pytest.approx([-forth["bounds_90"][1], -forth["bounds_90"][0]])
-    for key in ("p", "different", "items_to_separate", "equivalent"):
+    for key in ("p", "items_to_tell", "equivalent"):
         assert back[key] == forth[key]
+    assert {"a": "b", "b": "a", "": ""}[back["better"]] == forth["better"]
+
+
+def test_within_a_run_the_family_is_that_of_its_board(tmp_path):
+    chance = np.random.default_rng(3)
+    rows = [
+        row
+        for name, p in (("a", 0.85), ("b", 0.6), ("c", 0.55), ("d", 0.5))
+        for row in answers(name, (chance.random(80) < p).astype(int))
+    ]
+    run = table(tmp_path, "t", rows)
+    [alone] = compare([run], only=["a", "b"], family="pair").pairs
+    [within] = compare([run], only=["a", "b"]).pairs
+    assert (alone["family"], within["family"]) == (1, 6)
+    wider = [one["simultaneous"][1] - one["simultaneous"][0] for one in (alone, within)]
+    assert wider[0] <= wider[1]
+    board = {
+        (p["first"][0], p["second"][0]): p
+        for p in run.statistics["fields"]["solo"]["d"]["pairs"]
+    }
+    for found in compare([run]).pairs:  # to the last digit: no reading contradicts the board
+        pair = board[found["a"], found["b"]]
+        assert {"first": "a", "second": "b", "": ""}[pair["better"]] == found["better"]
+        assert found["simultaneous"] == pytest.approx([pair["lo"], pair["hi"]], abs=1e-12)
+        assert found["p_holm"] == pytest.approx(pair["p_holm"])
+
+
+def test_of_fewer_than_ten_clusters_no_reading_is_given(tmp_path):
+    runs = [table(tmp_path, n, answers(n, [v] * 9)) for n, v in (("a", 1), ("b", 0))]
+    [row] = compare(runs).pairs
+    assert (row["better"], row["simultaneous"]) == (None, None)
 
 
 def test_only_common_items_are_compared_and_the_rest_is_told(tmp_path):
@@ -117,10 +153,10 @@ def test_identical_answers_are_never_different_and_claim_no_width(tmp_path):
     [row] = compare(runs, margin=0.05).pairs
     assert (row["a"], row["b"]) == ("same · 1. a", "same · 2. b")
     assert row["identical"]
-    assert not row["different"]
+    assert row["better"] == ""
     assert row["simultaneous"] is None
     assert row["equivalent"] is False  # 20 items show nothing within 5 points
-    assert row["items_to_separate"] is None
+    assert row["items_to_tell"] is None
 
 
 def test_graded_scores_take_the_t_test(tmp_path):
@@ -136,8 +172,8 @@ def test_graded_scores_take_the_t_test(tmp_path):
         None,
         "paired_t",
     )
-    assert row["different"]
-    assert row["items_to_separate"] <= 60
+    assert row["better"] == "a"
+    assert row["items_to_tell"] <= 60
 
 
 def test_a_gate_stops_a_worse_model(tmp_path, cli):
@@ -204,14 +240,18 @@ def test_baselines_are_compared_only_by_name(tmp_path):
 def test_the_planner_says_before_a_run_how_many_items_it_needs(cli):
     code, shown, _ = cli(
         *("--json", "study", "power", "--difference", "0.05", "--discordance", "0.2"),
-        *("--items", "658"),
+        *("--items", "668"),
     )
     found = json.loads(shown)
-    assert (code, found["items"], found["by_formula"]) == (0, 658, 626)
-    assert found["power"] == pytest.approx(0.8006, abs=1e-4)
-    code, shown, _ = cli("study", "power", "--difference", "0.1", "--deviation", "0.35")
+    assert (code, found["items"], found["models"]) == (0, 668, 2)
+    assert found["power"] == pytest.approx(0.8005, abs=1e-4)
+    code, shown, _ = cli(
+        *("study", "power", "--difference", "0.1", "--deviation", "0.35"),
+        *("--models", "10", "--items", "205"),
+    )
     assert code == 0
-    assert shown.startswith("97 items by paired t")
+    assert shown.startswith("205 items for a difference of 0.1, on a board of 10 models")
+    assert "80.2 % power with 205 items" in shown
     for wrong in (
         ("--difference", "0.1"),
         ("--difference", "0.1", "--discordance", "0.05"),

@@ -88,13 +88,14 @@ GIVEN = {
 }
 
 
-def test_a_mean_below_0_is_shown_as_0_and_its_scores_are_kept(tmp_path):
+def test_scores_below_0_are_kept_and_equal_ones_have_no_interval(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text("".join(json.dumps({**GIVEN, "prompt_id": n}) + "\n" for n in "abc"))
     run = import_healthbench(path, model="m", runs=tmp_path / "runs")
     assert [s["score"] for s in lines(run, "scores.jsonl")] == [pytest.approx(-0.6)] * 3
     [row] = medassay.leaderboard(run).domains["overall"]
-    assert (row["score"], row["lo"], row["hi"]) == (0, 0, 0)
+    assert (row["score"], row["lo"], row["hi"]) == (None, None, None)
+    assert "not_ranked:no_interval" in row["flags"]
     assert row["tags"]["axis:y"]["score"] == 1
     assert medassay.verify(run.path).ok
 

@@ -204,7 +204,7 @@ def test_the_report_draws_what_the_board_shows(tmp_path, cli):
     medassay.publish(run, tmp_path / "site", publication="x")
     code, shown, _ = cli("report", run.path, "--figure", "forest", "--to", tmp_path / "f.svg")
     assert code == 0
-    assert "1 of 1 pairs differ" in shown
+    assert "A difference is shown for 1 of 1 pairs" in shown
     board = (tmp_path / "site/p/x/figure/forest-solo.svg").read_text()
     assert (tmp_path / "f.svg").read_text() == board
     assert cli("report", run.path, "--figure", "forest", "--to", tmp_path / "f.svg")[0] == 3

@@ -319,7 +319,7 @@ def test_clusters_of_two_banks_that_share_a_name_stay_two(tmp_path):
     run = medassay.run(makers.write_plan(tmp_path, banks=["a", "b"]), secrets={})
     [row] = medassay.leaderboard(run).domains["overall"]
     assert (row["n"], row["n_clusters"]) == (24, 22)
-    assert row["second"]["method"] == "stratified_t"
+    assert row["interval"] == "score_effective"
     [group] = breakdown(run, ["language"])["language"]
     assert group["n_clusters"] == 22
 

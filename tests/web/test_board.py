@@ -159,11 +159,11 @@ def test_rows_of_a_group_share_rank_level_and_rendered_bar(page, site):
             (row.get_attribute("data-rank"), bar.get_attribute("data-level"), round(width))
         )
         text = row.query_selector(".rank").inner_text()
-        assert re.fullmatch(r"\d+( =)? \(\d+–\d+\)", text)
-        assert ("=" in text) == (
-            len(page.query_selector_all(f"tr[data-group='{row.get_attribute('data-group')}']"))
-            > 1
-        )
+        lo, hi = (row.get_attribute(f"data-rank-{end}") for end in ("lo", "hi"))
+        assert text == (lo if lo == hi else f"{lo}–{hi}")
+        title = row.query_selector(".rank").get_attribute("title")
+        assert title.startswith(f"{text}: ")
+        assert "shown to be better" in title
     assert groups
     assert all(len(seen) == 1 for seen in groups.values())
 

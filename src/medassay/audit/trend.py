@@ -52,6 +52,7 @@ def extended(before: dict[str, Any], run: Run, publication: str, reason: str) ->
                 for key in (
                     *("model", "setting", "mode", "metric", "scale"),
                     *("score", "lo", "hi", "n", "rank"),
+                    *(("rank_lo", "rank_hi", "interval") if "interval" in row else ()),
                 )
             },
         }

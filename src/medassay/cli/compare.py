@@ -11,6 +11,7 @@ from medassay.cli import place
 from medassay.cli.options import listed
 from medassay.cli.output import out, visible
 from medassay.core.leaderboard import UNREAD_WARNING
+from medassay.core.ranks import p_text
 from medassay.errors import GateError, UsageError
 
 _RULES = ("noninferior", "equivalent")
@@ -35,6 +36,10 @@ def command(
         help="noninferior:M or equivalent:M: exit 1 unless the first passes against the second.",
     ),
     by_domain: bool = typer.Option(False, "--by-domain", help="Compare each domain, too."),
+    family: str = typer.Option(
+        "board",
+        help="--only: test all models of the runs at once (board), or just those that are named (pair).",
+    ),
 ) -> None:
     """Compare models pair by pair on their common items: difference, tests, items that would tell."""
     from medassay.exchange.compare import compare
@@ -43,9 +48,17 @@ def command(
     rule, held = read_gate(gate) if gate else ("", margin)
     if gate and margin is not None and margin != held:
         raise UsageError("--gate names its own margin; leave --margin out")
+    if family not in ("board", "pair"):
+        raise UsageError(f"--family: '{family}'; expected board or pair")
     names = listed(only)
     with open_places(places) as runs:
-        found = compare(runs, margin=held, only=names, by_domain=by_domain)
+        found = compare(
+            runs,
+            margin=held,
+            only=names,
+            by_domain=by_domain,
+            family="pair" if family == "pair" else "board",
+        )
         scale = [runs[0].statistics["scale"][end] for end in ("lo", "hi")]
     passed, pair = found.gate(rule) if rule else (True, {})
     if out.json:
@@ -92,12 +105,17 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
     from medassay.core.leaderboard import scale_text
 
     unit = "points of 100" if scale == [0, 1] else f"scale {scale_text(scale)}"
-    widest = max(max(abs(pair["lo"]), abs(pair["hi"])) for pair in pairs) or 1.0
+    widest = max(max(map(abs, _ends(pair))) for pair in pairs) or 1.0
     for domain, mode in dict.fromkeys((pair["domain"], pair["mode"]) for pair in pairs):
         some = [pair for pair in pairs if (pair["domain"], pair["mode"]) == (domain, mode)]
+        family = some[0]["family"]
+        told = (
+            "this pair alone is tested"
+            if family == 1
+            else f"{family:,} pairs tested at once, as are their 95 % intervals"
+        )
         table = Table(
-            title=f"{escape(visible(domain))}, {escape(visible(mode))}: first minus second, {unit}, "
-            "95 % interval",
+            title=f"{escape(visible(domain))}, {escape(visible(mode))}: first minus second, {unit}; {told}",
             title_justify="left",
         )
         held = some[0]["margin"] is not None
@@ -114,16 +132,17 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
         ):
             table.add_column(heading, no_wrap=heading in ("difference", ""))
         for pair in some:
-            ends = f"{_units(pair['diff'], scale)} [{_units(pair['lo'], scale)}, {_units(pair['hi'], scale)}]"
+            lo, hi = _ends(pair)
+            ends = f"{_units(pair['diff'], scale)} [{_units(lo, scale)}, {_units(hi, scale)}]"
             cells = [
                 pair["a"],
                 pair["b"],
                 ends,
-                forest_line(pair["lo"], pair["diff"], pair["hi"], widest),
+                forest_line(lo, pair["diff"], hi, widest),
                 " / ".join(f"{100 * share:.1f} %" for share in pair["unread"]),
                 str(pair["n"]),
-                f"{pair['p']:.3f} {pair['test']}",
-                f"{pair['p_holm']:.3f}",
+                f"{p_text(pair['p'])} {pair['test'].replace('_', ' ')}",
+                p_text(pair["p_holm"]),
                 reading(pair, held=held),
             ]
             table.add_row(*(escape(visible(cell)) for cell in cells))
@@ -135,11 +154,14 @@ def reading(pair: dict[str, Any], *, held: bool) -> str:
 
     Examples
     --------
-    >>> pair = {"different": False, "identical": False, "equivalent": True, "non_inferior": True, "n": 50}
-    >>> reading({**pair, "items_to_separate": 626}, held=True)
-    'not separable; equally good within the margin; 626 items would tell'
+    >>> pair = {"a": "x", "b": "y", "better": "", "identical": False, "equivalent": True, "non_inferior": True, "n": 50}
+    >>> reading({**pair, "items_to_tell": 626}, held=True)
+    'no difference shown; equally good within the margin; about 626 items would tell'
     """
-    says = ["different" if pair["different"] else "not separable"]
+    better = pair["better"]
+    says = [f"{pair[better]} better" if better else "no difference shown"]
+    if better is None:
+        says = ["fewer than 10 items or clusters: no reading"]
     if pair["identical"]:
         says = [f"the same score on each of {pair['n']} items"]
     if held:
@@ -151,10 +173,15 @@ def reading(pair: dict[str, Any], *, held: bool) -> str:
             says.append("nothing shown within the margin")
     if pair.get("unread_outweighs"):
         says.append(f"⚠ {UNREAD_WARNING}")
-    if not pair["different"] and (needed := pair["items_to_separate"]) is not None:
-        many = ">100×" if needed > 100 * pair["n"] else str(needed)
-        says.append(f"{many} items would tell")
+    if better == "" and (needed := pair["items_to_tell"]) is not None:
+        says.append(f"about {needed:,} items would tell")
     return "; ".join(says)
+
+
+def _ends(pair: dict[str, Any]) -> tuple[float, float]:
+    """Return the interval that goes with the reading; where there is none, that of the pair alone."""
+    lo, hi = pair["simultaneous"] or (pair["lo"], pair["hi"])
+    return lo, hi
 
 
 def forest_line(lo: float, value: float, hi: float, widest: float, width: int = 21) -> str:

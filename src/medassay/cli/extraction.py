@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from medassay.cli.options import listed
 from medassay.cli.output import out, visible
+from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _print(document: Mapping[str, Any]) -> None:
 
 def _gain(pair: Mapping[str, Any], name: str) -> str:
     one = pair["differences"][name]
-    said = "different" if one["different"] else "not separable"
+    said = SHOWN if one["different"] else NOT_SHOWN
     ends = f"[{100 * one['lo']:+.1f}, {100 * one['hi']:+.1f}]"
     return f"{100 * one['difference']:+.1f} {ends} points, {said}, n={one['n']}"
 

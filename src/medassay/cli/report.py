@@ -69,7 +69,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         help="--suite: ± standard errors; answers that are too short are left out of means.",
     ),
 ) -> None:
-    """Print the leaderboard of a run, with intervals and shared ranks."""
+    """Print the leaderboard of a run, with intervals and ranks."""
     from medassay import pipeline
     from medassay.storage.run import open_run
     from medassay.suite.run import is_suite_folder
@@ -169,13 +169,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.leaderboard import (
-        UNREAD_WARNING,
-        scale_text,
-        told_fallback,
-        units,
-        unread_share,
-    )
+    from medassay.core.leaderboard import UNREAD_WARNING, scale_text, told_fallback
 
     rows = board.domains[domain]
     unit = scale_text(rows[0]["scale"], run.statistics["scale"]["better"])
@@ -184,43 +178,12 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         title=f"{escape(visible(domain))}: {rows[0]['metric']}, {unit}, 95 % interval",
         title_justify="left",
     )
-    for heading in (
-        "rank",
-        "model",
-        "setting",
-        "score",
-        "second interval",
-        "coverage",
-        "unread",
-        *(("agreement", "false claims") if judged else ()),
-        "notes",
-    ):
+    columns = _columns(rows, board.lines(domain), judged=judged)
+    for heading in columns:
         table.add_column(
             heading, no_wrap=heading in ("rank", "model", "score"), overflow="fold"
         )
-    for (rank, _, score), row in zip(board.lines(domain), rows, strict=True):
-        second = row["second"]
-        band = (
-            f"[{units(second['lo'], row['scale'])}, {units(second['hi'], row['scale'])}] {second['method']}"
-            if second
-            else "–"
-        )
-        marks = {"asked_again": f"asked again: {row.get('asked_again', 0)}"}
-        notes = ", ".join(
-            marks.get(flag, flag.replace("not_ranked:", "not ranked: ").replace("_", " "))
-            for flag in row["flags"]
-        )
-        cells = [
-            rank,
-            row["model"],
-            row["setting"],
-            score,
-            band,
-            f"{row['coverage']:.2f}",
-            f"{100 * unread_share(row['outcomes']):.1f} %",
-            *(_judging(row) if judged else ()),
-            notes,
-        ]
+    for cells in zip(*columns.values(), strict=True):
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
     if board.ddx is not None:
@@ -240,11 +203,91 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         )
     if any("scripted" in row["flags"] for row in rows):
         out.result("SCRIPTED: answers or judges were scripted; these numbers measure nothing.")
-    relations = next(iter(run.statistics["fields"].values()))[domain]
-    out.result(
-        f"{relations['n_common']} of {relations['n_items']} items common to the ranked models. "
-        "“=” shares a rank: the data cannot tell these models apart; in brackets the range of the rank."
-    )
+    _print_sentences(run, rows, domain)
+
+
+def _columns(
+    rows: list[dict[str, Any]], lines: list[tuple[str, str, str]], *, judged: bool
+) -> dict[str, list[str]]:
+    """Return the columns of a ranking; what is the same in every row, or least read, is left out where the terminal is narrow."""
+    from medassay.core.leaderboard import units, unread_share
+
+    def band(row: dict[str, Any]) -> str:
+        second = row["second"]
+        if not second:
+            return "–"
+        lo, hi = (units(second[end], row["scale"]) for end in ("lo", "hi"))
+        return f"[{lo}, {hi}] {second['method']}"
+
+    def notes(row: dict[str, Any]) -> str:
+        marks = {"asked_again": f"asked again: {row.get('asked_again', 0)}"}
+        return ", ".join(
+            marks.get(flag, flag.replace("not_ranked:", "not ranked: ").replace("_", " "))
+            for flag in row["flags"]
+        )
+
+    found = {
+        "rank": [rank for rank, _, _ in lines],
+        "model": [row["model"] for row in rows],
+        "setting": [row["setting"] for row in rows],
+        "mode": [row["mode"] for row in rows],
+        "score": [score for *_, score in lines],
+        "second interval": [band(row) for row in rows],
+        "coverage": [f"{row['coverage']:.2f}" for row in rows],
+        "unread": [f"{100 * unread_share(row['outcomes']):.1f} %" for row in rows],
+    }
+    if judged:
+        judging = [_judging(row) for row in rows]
+        found["agreement"] = [agreement for agreement, _ in judging]
+        found["false claims"] = [claims for _, claims in judging]
+    found["notes"] = [notes(row) for row in rows]
+    if len(set(found["mode"])) == 1:
+        found.pop("mode")
+    if not any(found["notes"]):
+        found.pop("notes")
+    for name in ("second interval", "coverage", "setting"):
+        if _width(found) <= out.console().width:
+            break
+        if name != "setting" or len(set(found["setting"])) == 1:
+            found.pop(name)
+    return found
+
+
+def _width(columns: Mapping[str, list[str]]) -> int:
+    """Return how many characters wide a table is; notes and settings may be folded."""
+    folded = {"notes": 14, "setting": 10, "false claims": 12}
+    widths = [
+        min(max(map(len, (heading, *cells))), folded.get(heading, 10**6))
+        for heading, cells in columns.items()
+    ]
+    return sum(width + 3 for width in widths) + 1
+
+
+def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> None:
+    """Print who is best, for each mode, and on what that rests."""
+    from medassay.core.ranks import SIMULTANEOUS, board_sentence
+
+    statistics = run.statistics
+    rule = statistics["rank_rule"]
+    n_domains = len(run.manifest["domains"])
+    for mode, fields in statistics["fields"].items():
+        relations = fields[domain]
+        own = [row for row in rows if row["mode"] == mode]
+        said = board_sentence(own, relations, statistics)
+        out.result(f"{mode}: {said}" if len(statistics["fields"]) > 1 else said)
+        for one in relations.get("small_domains", ()):
+            out.result(
+                f"⚠ {one['domain']}: {one['items']} items, {100 * one['weight']:.1f} % of the mean"
+            )
+        told = f"{relations['n_common']} of {relations['n_items']} items common to the ranked models"
+        if domain == "overall" and n_domains > 1:
+            told += f"; mean of {n_domains} domains, each counted alike"
+        if rule == SIMULTANEOUS:
+            pairs = relations["n_ranked"] * (relations["n_ranked"] - 1) // 2
+            told += f"; ranks are ranges, from all {pairs:,} pairs tested at once"
+        else:
+            told += f"; rule {rule}: rows share a rank (“=”) whose intervals overlap, in brackets the range of the rank"
+        out.result(f"{told}.")
 
 
 def _unread_pairs(run: "Run", domain: str) -> list[str]:

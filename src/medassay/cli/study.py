@@ -242,18 +242,37 @@ def power(
         None, help="Graded scores: the standard deviation of the items' differences."
     ),
     items: int | None = typer.Option(None, help="Also tell the power with so many items."),
+    models: int = typer.Option(
+        2, min=2, help="How many models the board will rank: all pairs are tested at once."
+    ),
 ) -> None:
-    """Say before a run how many items two models need to be told apart (80 % power, two-sided 5 %)."""
+    """Say before a run with how many items its board shows the better of two models to be better (80 % power)."""
     from medassay.study.power import plan_items
 
-    found = plan_items(difference, discordance=discordance, deviation=deviation, items=items)
+    found = plan_items(
+        difference,
+        discordance=discordance,
+        deviation=deviation,
+        items=items,
+        models=models,
+    )
     if out.json:
         out.document(found)
         return
     out.result(
-        f"{found['items']} items by {found['test']} ({found['by_formula']} by the formula)"
+        f"{_items(found['items'])} for a difference of {difference:g}, on a board of {models} models "
+        "(80 % power, at most 5 % error for the whole table)"
     )
     if found["power"] is not None:
-        out.result(f"{100 * found['power']:.1f} % power with {items} items")
+        out.result(f"{100 * found['power']:.1f} % power with {items:,} items")
+        shown = found["shown"]
+        least = (
+            "no difference is shown" if shown is None else f"differences from {shown:.3g} on"
+        )
+        out.result(f"with {items:,} items and 80 % power: {least}")
     for row in found["nearby"]:
-        out.result(f"  {row['difference']:g}  {row['items']}")
+        out.result(f"  {row['difference']:g}  {_items(row['items'])}")
+
+
+def _items(n: int | None) -> str:
+    return "more than 10 million items" if n is None else f"{n:,} items"

@@ -18,7 +18,8 @@ class Estimate:
     """A number, its interval, how it was made and from how much.
 
     `value`, `lo`, `hi` are on the metric's scale (shares in [0, 1], never percentages). `best` and
-    `worst` bound the value when scores are missing.
+    `worst` bound the value when scores are missing. `interval` names how lo and hi were made where that is not by percentiles of
+    draws.
     """
 
     value: float
@@ -32,6 +33,7 @@ class Estimate:
     worst: float | None = None
     best: float | None = None
     flags: tuple[str, ...] = ()
+    interval: str = ""
 
     def __str__(self) -> str:
         return f"{100 * self.value:.1f} [{100 * self.lo:.1f}, {100 * self.hi:.1f}] n={self.n}"
@@ -53,4 +55,5 @@ class Estimate:
             "worst": self.worst,
             "best": self.best,
             "flags": list(self.flags),
+            **({"interval": self.interval} if self.interval else {}),
         }

@@ -5,19 +5,25 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from medassay.core.ranks import rank_range
+
 _SHOWN = 20
 
 
 def rank_text(row: dict[str, Any], tied: bool) -> str:
-    """Return a rank with its range, "=" when shared: `7 = (3–38)`; a dash when there is none.
+    """Return the range of ranks, "3–38"; by the earlier rules a rank with its range, "=" when shared. A dash when there is none.
 
     Examples
     --------
+    >>> rank_text({"rank": 3, "rank_lo": 3, "rank_hi": 38, "interval": "wilson"}, True)
+    '3–38'
     >>> rank_text({"rank": 7, "rank_lo": 3, "rank_hi": 38}, True)
     '7 = (3–38)'
     """
     if row["rank"] is None:
         return "–"
+    if "interval" in row:
+        return rank_range(row)
     return f"{row['rank']}{' =' if tied else ''} ({row['rank_lo']}–{row['rank_hi']})"
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,8 +15,8 @@ from medassay.core.relaxed import Setting as RelaxedSetting
 from medassay.core.trial import Mode, Setting
 from medassay.errors import InputError
 
-RankRule = Literal["leader", "arena", "closure"]
-Separation = Literal["both", "percentile"]
+RankRule = Literal["simultaneous", "leader", "arena", "closure"]
+Separation = Literal["both", "percentile", "overlap"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +158,9 @@ class Plan:
     `retrieval` is what the settings of contexts and the tool doc_retrieval search; `tools` are the rules of the mode of that name.
     `metrics` says where the models of metrics are, as `bertscore=models/roberta-large`, or which ones to leave out, as `bleurt=none`.
     `engine` says how it is spread over processes and machines; like the budget it is no part of what the run is.
+    `rank_rule` "simultaneous" tests all pairs at once, and ranks are ranges; the others rank by whether intervals overlap
+    (`separation`: "both" by either interval, "percentile" by the first, "overlap" by the first, where touching is no overlap). `preset` "published" stands for the rule of the source: percentile intervals of 1,000 resamples, rows that are
+    joined by overlap share a rank. `pooled_small` says what a domain of fewer than 10 items does to the overall ranking.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -176,9 +179,11 @@ class Plan:
     few_shot_k: int = 3
     shuffle_options: bool = False
     extraction: Literal["standard", "paper"] = "standard"
-    rank_rule: RankRule = "leader"
+    rank_rule: RankRule = "simultaneous"
     separation: Separation = "both"
+    pooled_small: Literal["mark", "exclude"] = "mark"
     n_resamples: int = 1000
+    preset: Literal["", "published"] = ""
     budget: Budget = Budget()
     judges: tuple[str, ...] = ()
     substitute: str = ""
@@ -198,12 +203,15 @@ class Plan:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
         plain = asdict(self)
         plain["seed"] = str(self.seed)
+        plain.pop("preset")  # what it stands for is there
         if self.ddx == DdxRules():  # of tasks that know of no diagnoses, nothing is said
             plain.pop("ddx")
         if not self.graphs:
             plain.pop("graphs")
         if self.scoring == "generation":
             plain.pop("scoring")
+        if self.pooled_small == "mark":
+            plain.pop("pooled_small")
         if not self.chat_template:
             plain.pop("chat_template")
         if self.relaxed_perplexity is None:
@@ -227,6 +235,7 @@ class Plan:
 
 
 _PLAN = TypeAdapter(Plan)
+_PUBLISHED = {"rank_rule": "closure", "separation": "overlap", "n_resamples": 1000}
 _RULES = TypeAdapter(DdxRules)
 
 
@@ -238,6 +247,7 @@ def rules_from_dict(data: Mapping[str, Any]) -> DdxRules:
 def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
     """Return the plan in `data`; `where` names the file in errors."""
     plan = typed(_PLAN, data, {f.name for f in fields(Plan)}, where)
+    plan = _with_preset(plan, data, where)
     for name, least in (("repeats", 1), ("few_shot_k", 1), ("n_resamples", 100), ("seed", 0)):
         if getattr(plan, name) < least:
             raise InputError(
@@ -266,6 +276,18 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
             f"{where}: 'sample' is {plan.sample}; at least 1, or leave it out for all"
         )
     return plan
+
+
+def _with_preset(plan: Plan, data: Mapping[str, Any], where: str) -> Plan:
+    """Return a plan with what its preset stands for; a plan that says otherwise beside it is refused."""
+    if plan.preset != "published":
+        return plan
+    for name, value in _PUBLISHED.items():
+        if data.get(name, value) != value:
+            raise InputError(
+                f"{where}: 'preset' is \"published\" and '{name}' is {data[name]!r}; that preset has {value!r}, leave one of the two out"
+            )
+    return replace(plan, rank_rule="closure", separation="overlap", n_resamples=1000)
 
 
 def _lookup_problem(plan: Plan) -> str | None:

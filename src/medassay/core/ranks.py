@@ -4,9 +4,9 @@ Source: specification of ranks, R2, R3 and R7.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-SIMULTANEOUS = "simultaneous"  # the rule by which a rank is a range
+SIMULTANEOUS: Final = "simultaneous"  # the rule by which a rank is a range
 _NAMED = 5  # so many names stand in one sentence
 _NUMBERS = ("rank_lo", "rank_hi")
 
@@ -104,7 +104,8 @@ def _sentence_of_all(
     said = f"No difference between {told} is shown."
     if needed is None:
         return said
-    first, second, items = needed
+    first, second, exact = needed
+    items = int(float(f"{exact:.3g}"))  # "about" has no six digits
     return f"{said} About {items:,} items would be needed to tell {first} from {second}."
 
 
@@ -121,6 +122,7 @@ def listed(names: Sequence[str], word: str) -> str:
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
+SHOWN, NOT_SHOWN = "difference shown", "no difference shown"  # of two, in studies
 Reading = Literal["first", "second", "none"]
 
 
@@ -141,7 +143,7 @@ def reading_text(pair: Mapping[str, Any], names: tuple[str, str], better: str = 
     """Return what is said of two rows: which is better, or that no difference is shown."""
     found = reading_of(pair, better)
     if found == "none":
-        return "no difference shown"
+        return NOT_SHOWN
     return f"{names[0] if found == 'first' else names[1]} better"
 
 
@@ -168,6 +170,48 @@ def overlap_sentence(
         more = f", and {len(told) - 3} more pairs" if len(told) > 3 else ""
         said += f" Overlap is no test: the paired test shows {listed(told[:3], 'and')}{more}."
     return said
+
+
+def board_sentence(
+    rows: Sequence[Mapping[str, Any]],
+    relations: Mapping[str, Any],
+    statistics: Mapping[str, Any],
+) -> str:
+    """Return the answer to "who is best?" of one ranking of a document.
+
+    Parameters
+    ----------
+    rows : of one ranking and mode
+    relations : what holds between them
+    statistics : the document: the rule by which rows were ranked, and which end of the scale is better
+    """
+    if "sentence" in relations:
+        said: str = relations["sentence"]
+        return said
+    ranked = [row for row in rows if row["rank"] is not None]
+    alone = len({row["model"] for row in ranked}) == len(ranked)
+
+    def name(model: str, setting: str) -> str:
+        return model if alone else f"{model} ({setting})"
+
+    better = statistics["scale"]["better"]
+    sign = -1.0 if better == "high" else 1.0
+    first = [
+        name(row["model"], row["setting"])
+        for row in sorted(ranked, key=lambda row: (sign * row["score"], row["model"]))
+        if row["rank"] == 1
+    ]
+    told = []
+    for pair in relations["pairs"]:
+        names = name(*pair["first"]), name(*pair["second"])
+        reading = reading_of(pair, better)
+        if reading != "none":
+            told.append(names if reading == "first" else names[::-1])
+    who = "model" if alone else "pair of model and setting"
+    rule = f"rule {statistics['rank_rule']}"
+    if (statistics["rank_rule"], statistics["separation"]) == ("closure", "overlap"):
+        rule = "the rule of the source"
+    return overlap_sentence(first, told, rule=rule, who=who)
 
 
 def p_text(p: float) -> str:

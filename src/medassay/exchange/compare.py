@@ -3,29 +3,34 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from medassay.core.leaderboard import scale_text, unread_outweighs, unread_share
+from medassay.core.ranks import SIMULTANEOUS
 from medassay.errors import IncompleteError, InputError
 from medassay.statistic.draws import seed_of
-from medassay.statistic.interval.bootstrap import TIE
+from medassay.statistic.interval.bootstrap import SMALL_N, TIE
 from medassay.statistic.ranking.evidence import Evidence
-from medassay.statistic.ranking.field import MIN_COVERAGE
-from medassay.statistic.ranking.pairs import Compared, Pair, Pairs, pairs_of
-from medassay.statistic.ranking.pool import Options, Stratum, means_of
+from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
+from medassay.statistic.ranking.pairs import Compared, Pair, board_of, pairs_of_board
+from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.test.margin import Bounds, check_margin
+from medassay.statistic.test.planner import items_to_tell
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 from medassay.task.catalog import task_of_run
+from medassay.task.kinds import drawn_as
 from medassay.task.scoring import RunItems
 from medassay.task.standings import OVERALL, Table, unranked_rows
+from medassay.task.task import Task
 
 _SAME = (
     *("question", "context", "options", "expected", "range", "regex", "facts", "criteria"),
     *("revision", "commitment"),
 )
+Family = Literal["board", "pair"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +95,7 @@ def compare(
     margin: float | None = None,
     only: Sequence[str] = (),
     by_domain: bool = False,
+    family: Family = "board",
 ) -> Comparison:
     """Return all pairs of rows of some runs, each compared on the items common to all of them.
 
@@ -97,7 +103,8 @@ def compare(
     ----------
     margin : in units of the score; equivalence and non-inferiority are claimed against it, and are
         null without it
-    only : names of models, to compare no others; the pairs are then in this order
+    only : names of models, to tell of no others; the pairs are then in this order
+    family : "board": all rows that the runs rank are tested at once, whichever are told of; "pair": just those that are told of
     by_domain : whether each domain is compared too, besides the mean over domains
 
     Returns
@@ -128,10 +135,19 @@ def compare(
             "compared when --only names them)"
         )
     found: list[dict[str, Any]] = []
+    others = []
+    if only and family == "board":
+        told = {(row.side, row.model, row.setting, row.mode) for row in rows}
+        others = [
+            row
+            for row in _rows(sides, ())
+            if (row.side, row.model, row.setting, row.mode) not in told
+        ]
     for mode in sorted({row.mode for row in rows}):
         some = [row for row in rows if row.mode == mode]
+        beside = [row for row in others if row.mode == mode]
         if len(some) > 1:
-            found += _of_mode(sides, some, mode, margin, by_domain=by_domain)
+            found += _of_mode(sides, some, beside, mode, margin, by_domain=by_domain)
     if not found:
         raise InputError("the runs have no mode in common (solo, tools); nothing to compare")
     return Comparison(pairs=found, notes=_notes(sides))
@@ -241,12 +257,15 @@ def _label(
 
 def _of_mode(
     sides: Sequence[Side],
-    rows: Sequence[_Row],
+    told: Sequence[_Row],
+    beside: Sequence[_Row],
     mode: str,
     margin: float | None,
     *,
     by_domain: bool,
 ) -> list[dict[str, Any]]:
+    """Return the pairs of some rows; those beside them are of their family, and not told of."""
+    rows = [*told, *beside]
     used = sorted({row.side for row in rows})
     roots = sorted({sides[at].run.seal["root"] for at in used})
     task = task_of_run(sides[0].run.manifest)
@@ -254,9 +273,11 @@ def _of_mode(
     for domain in sides[used[0]].table.domains:
         common = set.intersection(*(_ids(sides[at], domain) for at in used))
         if common:
-            strata.append(
-                _stratum(sides, rows, domain, sorted(common), seed_of(*roots, domain, mode))
-            )
+            seed = seed_of(*roots, domain, mode)
+            if len(used) == 1:  # as its board: no reading contradicts it
+                manifest = sides[used[0]].run.manifest
+                seed = seed_of(manifest["domains"][domain], drawn_as(manifest), domain, mode)
+            strata.append(_stratum(sides, rows, domain, sorted(common), seed))
     if not strata:
         raise InputError("the runs have no item in common (same domain, same id)")
     groups = [(OVERALL if len(strata) > 1 else strata[0].name, strata)]
@@ -264,11 +285,26 @@ def _of_mode(
         groups += [(stratum.name, [stratum]) for stratum in strata]
     found = []
     for name, members in groups:
-        options = Options(pool_seed=seed_of(*roots, OVERALL, mode), scale=task.scale)
+        options = _options(sides, used, roots, task, mode)
         unread = [_unread(sides[row.side], row, members) for row in rows]
-        versus = _Versus(rows, members, options, margin, unread)
+        versus = _Versus(rows, members, options, margin, unread, len(told))
         found += [{"domain": name, "mode": mode, **pair} for pair in versus.pairs()]
     return found
+
+
+def _options(
+    sides: Sequence[Side], used: Sequence[int], roots: Sequence[str], task: Task, mode: str
+) -> Options:
+    """Return how pairs are drawn and tested: within one run as its board is."""
+    pool_seed, n_resamples = seed_of(*roots, OVERALL, mode), 1000
+    if len(used) == 1:
+        manifest = sides[used[0]].run.manifest
+        joined = "+".join(sorted(set(manifest["domains"].values())))
+        pool_seed = seed_of(joined, drawn_as(manifest), OVERALL, mode)
+        n_resamples = manifest["plan"]["n_resamples"]
+    return Options(
+        pool_seed=pool_seed, scale=task.scale, rule=SIMULTANEOUS, n_resamples=n_resamples
+    )
 
 
 def _unread(side: Side, row: _Row, members: Sequence[Stratum]) -> float:
@@ -323,14 +359,12 @@ class _Versus:
         options: Options,
         margin: float | None,
         unread: Sequence[float],
+        n_told: int,
     ) -> None:
-        self._unread = unread
+        self._unread, self._n_told = unread, n_told
         self._rows, self._strata, self._options, self._margin = rows, strata, options, margin
         self._present = [~np.isnan(s.scores) for s in strata]
-        common = [np.asarray(p.all(axis=0)) for p in self._present]
-        total = sum(len(mask) for mask in common)
-        enough = sum(int(mask.sum()) for mask in common) >= MIN_COVERAGE * total
-        self._common = common if enough else None
+        self._common = [np.asarray(p.all(axis=0)) for p in self._present]
 
     def pairs(self) -> list[dict[str, Any]]:
         """Return the documents of all pairs."""
@@ -343,25 +377,29 @@ class _Versus:
             common=self._common,
             options=self._options,
         )
-        apart = np.zeros((len(self._rows),) * 2, dtype=np.bool_)
-        found: Pairs = pairs_of(given, apart)
-        return [self._document(pair, found.c) for pair in found.pairs]
+        board = board_of(given, step_down=len(self._rows) <= ALL_PAIRS_UP_TO)
+        found = pairs_of_board(given, board, numbers[: self._n_told])
+        kappa = 0.0 if board.relation is None else board.relation.kappa
+        return [self._document(pair, found.c, kappa) for pair in found.pairs]
 
-    def _document(self, pair: Pair, c: float | None) -> dict[str, Any]:
+    def _document(self, pair: Pair, c: float | None, kappa: float) -> dict[str, Any]:
         a, b = int(pair.first[0]), int(pair.second[0])
-        masks = self._masks(a, b)
+        masks = self._common
         evidence = Evidence.of(self._strata, masks, a, b)
-        means = means_of(self._strata, [a, b], masks, self._options)
-        needed = evidence.needed(pair, c, means)
         difference, margin = pair.difference, self._margin
         discordant = evidence.discordant or (None, None)
         bounds = evidence.bounds
-        simultaneous = None
-        # Without a single difference there is no spread to go by: no interval of width 0 is honest.
-        if c is not None and pair.se is not None and pair.se > TIE:
-            half = c * pair.se
-            simultaneous = [difference.value - half, difference.value + half]
+        few = min(pair.n, evidence.groups) < SMALL_N
+        needed = None
+        if c is not None and pair.se is not None and not few:
+            width = kappa * pair.n or 1.0
+            needed = items_to_tell(
+                difference.value, pair.se, pair.n, c=c, right_wrong=kappa > 0, width=width
+            )
         high = self._options.scale.better == "high"
+        n = len(self._rows)
+        # Without a single difference there is no spread to go by: no interval of width 0 is honest.
+        spread = pair.se is not None and pair.se > TIE
         return {
             "a": self._rows[a].label,
             "b": self._rows[b].label,
@@ -370,12 +408,14 @@ class _Versus:
             "diff": difference.value,
             "lo": difference.lo,
             "hi": difference.hi,
-            "simultaneous": simultaneous,
+            "simultaneous": [*pair.ends]
+            if pair.ends is not None and spread and not few
+            else None,
+            "family": n * (n - 1) // 2,
+            "better": None if few else {"first": "a", "second": "b"}.get(pair.better or "", ""),
             "p": difference.p,
             "test": difference.test,
             "p_holm": pair.p_holm,
-            "p_max_t": pair.p_max_t,
-            "different": difference.different,
             "unread": [self._unread[a], self._unread[b]],
             "unread_outweighs": unread_outweighs(
                 self._unread[a], self._unread[b], difference.value, self._options.scale.ends
@@ -393,14 +433,8 @@ class _Versus:
             "non_inferior": None
             if margin is None
             else bounds is not None and _not_worse(bounds, margin, high=high),
-            "items_to_separate": needed[pair.difference.test],
-            "items_to_separate_by": needed,
+            "items_to_tell": needed,
         }
-
-    def _masks(self, a: int, b: int) -> list[Any]:
-        if self._common is not None:
-            return self._common
-        return [p[a] & p[b] for p in self._present]
 
 
 def _not_worse(bounds: Bounds, margin: float, *, high: bool) -> bool:

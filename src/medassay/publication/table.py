@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from medassay.core.health_record import NUMBERS
+from medassay.core.ranks import SIMULTANEOUS
 from medassay.publication.board import Board
 
 _TIMES = [
@@ -25,6 +26,7 @@ _COLUMNS = [
     "score",
     "lo",
     "hi",
+    "interval",
     "second_method",
     "second_lo",
     "second_hi",
@@ -188,11 +190,11 @@ def pairs_csv(board: Board) -> str:
         "test",
         "p",
         "p_holm",
-        "p_max_t",
-        "different",
-        "separated",
-        "ordered",
-        "note",
+        *(
+            ("se", "better")
+            if board.statistics["rank_rule"] == SIMULTANEOUS
+            else ("p_max_t", "different", "separated", "ordered", "note")
+        ),
         "unread_first",
         "unread_second",
         "unread_outweighs",

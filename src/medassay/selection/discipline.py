@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from medassay.core.ranks import SIMULTANEOUS
 from medassay.errors import InputError
 from medassay.selection.candidate import Candidate, check_header
 from medassay.statistic import Options, Stratum, field_of, seed_of
 from medassay.statistic.draws import Floats
 
 _NEEDED = ("question_id", "category", "answer")
-_ALPHA = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class DisciplineScores:
                 Stratum(name=name, scores=part, clusters=clusters, seed=seed_of(name))
             )
             start += n
-        options = Options(pool_seed=seed_of(*self.right))
+        options = Options(pool_seed=seed_of(*self.right), rule=SIMULTANEOUS)
         field = field_of([(model, "") for model in self.models], strata, options)
         models = []
         for standing in field.standings:
@@ -92,12 +92,13 @@ class DisciplineScores:
                 "first": pair.first[0],
                 "second": pair.second[0],
                 "difference": pair.difference.value,
-                "lo": pair.difference.lo,
-                "hi": pair.difference.hi,
+                "lo": pair.ends[0],
+                "hi": pair.ends[1],
                 "p_holm": pair.p_holm,
-                "noise": pair.p_holm >= _ALPHA,
+                "noise": not pair.better,
             }
             for pair in field.pairs
+            if pair.ends is not None
         ]
         models.sort(key=lambda row: (-(row["mean"] or 0.0), row["model"]))
         return {"models": models, "pairs": pairs}

@@ -113,7 +113,7 @@ def _recomputed(scores: dict[str, Any]) -> list[str]:
     if scores["pairs"]:
         parts += [
             "",
-            f"{len(noise)} of {len(scores['pairs'])} differences are noise (Holm, 5 %).",
+            f"No difference is shown for {len(noise)} of {len(scores['pairs'])} pairs (all tested at once, at most 5 % error).",
         ]
     if noise:
         pairs = ([p["first"], p["second"], _difference(p)] for p in noise)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from medassay.core.leaderboard import UNREAD_WARNING
+from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.publication.plot.forest import forest
 from medassay.publication.plot.panels import panels
 from medassay.publication.sheet import Grid, Section, Sheet
@@ -145,7 +146,7 @@ def _gain_sections(study: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def _reading_of(gain: Mapping[str, Any]) -> str:
-    told = "different" if gain["different"] else "not separable"
+    told = SHOWN if gain["different"] else NOT_SHOWN
     return f"{told}; ⚠ {UNREAD_WARNING}" if gain["unread_outweighs"] else told
 
 

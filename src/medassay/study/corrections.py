@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from medassay.core.estimate import Estimate
+from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.errors import IncompleteError, InputError
 from medassay.publication.plot.bars import stacked
 from medassay.publication.plot.figure import Figure
@@ -303,7 +304,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Grid:
             *(_interval(row[w], row[f"{w}_lo"], row[f"{w}_hi"]) for w in ("before", "after")),
             _interval(row["difference"], row["lo"], row["hi"], sign="+"),
             "–" if row["p_holm"] is None else f"{row['p_holm']:.3f}",
-            "different" if row["different"] else "not separable",
+            SHOWN if row["different"] else NOT_SHOWN,
             "–"
             if row["before_changed"] is None
             else f"{row['before_changed']:.1f} → {row['after_changed']:.1f} (n={row['n_changed']})",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.core.leaderboard import share_text
+from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.publication.page.html import asset, environment
 from medassay.publication.page.records import thinking_figure
 from medassay.publication.plot.figure import Figure, drawable
@@ -190,7 +191,7 @@ def _thinking(document: Mapping[str, Any]) -> Iterator[str]:
             name,
             *(f"{100 * one[side]:.1f}" for side in ("thinking", "direct")),
             f"{100 * one['difference']:+.1f} [{100 * one['lo']:+.1f}, {100 * one['hi']:+.1f}]",
-            "different" if one["different"] else "not separable",
+            SHOWN if one["different"] else NOT_SHOWN,
         ]
         for pair in document["thinking"]
         for name, one in pair["differences"].items()

@@ -1,10 +1,15 @@
-"""How many items a run needs before it is paid for."""
+"""How many items a run needs before it is paid for: with the power that its board will then have."""
 
-from math import sqrt
 from typing import Any
 
 from medassay.errors import InputError
-from medassay.statistic.test.planner import exact_power, items_exact, items_graded
+from medassay.statistic.test.planner import (
+    critical_value,
+    difference_shown,
+    items_to_show,
+    power_graded,
+    power_right_wrong,
+)
 
 _NEARBY = (0.5, 0.75, 1.0, 1.5, 2.0)  # times the difference asked for
 
@@ -15,56 +20,61 @@ def plan_items(
     discordance: float | None = None,
     deviation: float | None = None,
     items: int | None = None,
+    models: int = 2,
 ) -> dict[str, Any]:
-    """Return the items needed to find a difference with 80 % power at the two-sided 5 % level.
+    """Return the items with which a board shows the better of two models to be better, with 80 % power.
 
     Parameters
     ----------
     difference : in units of the score
     discordance : of right-or-wrong answers, the share of items that just one model answers rightly
     deviation : of graded scores, the standard deviation of the items' differences
-    items : a number of items whose power is told
+    items : a number of items whose power is told, and what difference they show
+    models : how many models the board ranks: all their pairs are tested at once
 
     Raises
     ------
     InputError
-        When not exactly one of discordance and deviation is given, or the difference is not positive.
+        When not exactly one of discordance and deviation is given, or a number is out of reach.
     ScaleError
         When the models cannot differ by so much with this discordance.
 
     Examples
     --------
     >>> found = plan_items(0.1, discordance=0.2, items=100)
-    >>> found["items"], found["by_formula"], round(found["power"], 3)
-    (168, 155, 0.544)
+    >>> found["items"], round(found["power"], 3), round(found["shown"], 3)
+    (170, 0.527, 0.13)
     """
     _check(difference, discordance, deviation, items)
+    if models < 2:
+        raise InputError(f"--models {models}: expected at least 2")
 
-    def needed(wanted: float) -> tuple[int | None, int | None]:
-        if discordance is None:
-            n = items_graded(deviation or 0.0, wanted)
-            return n, n
-        found = items_exact(discordance, wanted)
-        return (None, None) if found is None else (found.n_exact, found.n_asymptotic)
+    def needed(wanted: float) -> int | None:
+        return items_to_show(
+            wanted, models=models, discordance=discordance, deviation=deviation
+        )
 
-    exact, formula = needed(difference)
-    power = None
+    power = shown = None
     if items is not None:
+        c = critical_value(models)
         if discordance is not None:
-            power = exact_power(items, discordance, difference)
+            power = power_right_wrong(items, discordance, difference, c)
         else:
-            power = _graded_power(items, deviation or 0.0, difference)
+            power = power_graded(items, deviation or 0.0, difference, c)
+        shown = difference_shown(
+            items, models=models, discordance=discordance, deviation=deviation
+        )
     wanted = [difference * factor for factor in _NEARBY]
     nearby = [d for d in wanted if discordance is None or d <= discordance]
     return {
         "difference": difference,
         "discordance": discordance,
         "deviation": deviation,
-        "test": "paired t" if discordance is None else "McNemar's exact test",
-        "items": formula if exact is None else exact,
-        "by_formula": formula,
+        "models": models,
+        "items": needed(difference),
         "power": power,
-        "nearby": [{"difference": d, "items": needed(d)[0] or needed(d)[1]} for d in nearby],
+        "shown": shown,
+        "nearby": [{"difference": d, "items": needed(d)} for d in nearby],
     }
 
 
@@ -87,9 +97,3 @@ def _check(
         raise InputError(
             f"--difference {difference:g} with --deviation {deviation:g}: out of all proportion"
         )
-
-
-def _graded_power(items: int, deviation: float, difference: float) -> float:
-    from scipy.special import ndtr
-
-    return float(ndtr(difference * sqrt(items) / deviation - 1.959963984540054))

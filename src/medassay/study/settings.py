@@ -15,6 +15,7 @@ import numpy as np
 
 from medassay.core.canonical import short_hash
 from medassay.core.plan import Plan
+from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.errors import IncompleteError, InputError
 from medassay.publication.plot.forest import forest
 from medassay.publication.sheet import Grid, Section, Sheet
@@ -72,6 +73,9 @@ class Row:
     clusters: Mapping[tuple[str, str], int]
 
 
+_LEVEL = 0.05
+
+
 def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
     """Return what each setting does to each model.
 
@@ -97,6 +101,9 @@ def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
         )
     for effect, p in zip(effects, holm([e["p"] for e in effects]), strict=True):
         effect["p_holm"] = p
+        effect["different"] = (
+            effect["different"] and p <= _LEVEL
+        )  # no reading of an interval alone
     return {"runs": [run.id for run in runs], "effects": effects}
 
 
@@ -247,7 +254,7 @@ def _section(factor: str, unit: float, effects: Sequence[Mapping[str, Any]]) -> 
             f"{one['with']} − {one['without']}",
             f"{unit * one['difference']:+.1f} [{unit * one['lo']:+.1f}, {unit * one['hi']:+.1f}]",
             f"{one['p_holm']:.3f}",
-            "different" if one["different"] else "not separable",
+            SHOWN if one["different"] else NOT_SHOWN,
             str(one["n"]),
         ]
         for one in effects

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
 from medassay.publication.plot.matrix import rank_flow
 from medassay.publication.sheet import Grid, Section, Sheet, markdown_table, markdown_text
 from medassay.suite.catalog import BENCHMARKS
@@ -18,7 +19,7 @@ from medassay.suite.run import ANSWERS, Part, SuiteRun
 
 _COLUMNS = (
     *("group", "benchmark", "title", "metric", "better", "model", "setting", "value", "se", "lo", "hi"),
-    *("n", "left_out", "rank", "rank_lo", "rank_hi", "run"),
+    *("n", "left_out", "rank", "rank_lo", "rank_hi", "rank_by", "run"),
 )  # fmt: skip
 _PLACES = ("metrics", "models_file")  # of one machine
 _LARGE = 1000.0
@@ -53,6 +54,8 @@ def cell(one: Result | None, *, as_published: bool = False, items: int = 0) -> s
         lo, hi = one.second["lo"], one.second["hi"]
     band = "" if lo is None else f" [{number(lo)}, {number(hi)}]"
     place = "" if one.rank is None else f", {one.rank} ({one.rank_lo}–{one.rank_hi})"
+    if one.rank_by == "pairs":
+        place = f", {rank_range({'rank_lo': one.rank_lo, 'rank_hi': one.rank_hi})}"
     return f"{number(one.value)}{band}{part}{place}"
 
 
@@ -103,12 +106,18 @@ def reading(suite: SuiteRun, results: Sequence[Result]) -> str:
             first.setdefault((one.benchmark, one.metric), set()).add(one.model)
     alone = Counter(next(iter(models)) for models in first.values() if len(models) == 1)
     if first:
-        said += f" Of {len(first)} rankings {len(first) - alone.total()} share the first place: the data cannot tell their best models apart."
+        shared = len(first) - alone.total()
+        said += f" In {shared} of {len(first)} rankings several models share the first place."
     if len(alone) > 1:
         most, times = max(sorted(alone.items()), key=lambda pair: pair[1])
         said += f" {most} is first alone by {times}, {len(alone) - 1} others by {alone.total() - times}: the metric decides who wins."
     elif alone:
         said += f" {next(iter(alone))} is first in all others."
+    ways = {one.rank_by for one in results if one.rank_by}
+    if "pairs" in ways:
+        said += " A rank such as 2–4 is the range that the test of all pairs leaves."
+    if "intervals" in ways:
+        said += " A rank such as 2 (1–3) comes from whether 95 % intervals overlap, which is no test of pairs."
     return said
 
 
@@ -323,7 +332,7 @@ def _gaps(gaps: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
             one["model"],
             one["setting"],
             f"{one['difference']:+.3f} [{one['lo']:+.3f}, {one['hi']:+.3f}]",
-            "different" if one["different"] else "not separable",
+            SHOWN if one["different"] else NOT_SHOWN,
             str(one["n"]),
         ]
         for one in gaps

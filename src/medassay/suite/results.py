@@ -13,6 +13,7 @@ import numpy as np
 from medassay.core.estimate import Estimate, Second
 from medassay.core.trial import Scale
 from medassay.statistic.draws import seed_of
+from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate
 from medassay.statistic.ranking.shared import rank
 from medassay.statistic.test.paired import paired_difference
@@ -27,6 +28,7 @@ ACCURACY = "accuracy"
 PERPLEXITIES = ("bits_per_byte", "byte_perplexity", "word_perplexity")
 NEVER_RANKED = ("bleu",)  # it gives nothing to a right answer of three tokens
 _FEWEST = 2  # items of a difference
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,7 @@ class Result:
     rank: int | None = None
     rank_lo: int | None = None
     rank_hi: int | None = None
+    rank_by: str = ""  # "pairs", all tested at once, or "intervals", whether they overlap
     ranked: bool = True
     run: str = ""
 
@@ -129,6 +132,12 @@ def _filled(base: Result, found: Mapping[str, Any]) -> Result:
 def _scored(base: Result, row: Mapping[str, Any], items: Items) -> Result:
     """Return the mean over items, each counting once whatever its domain, as published tables have it."""
     told = row["micro"] or row
+    tested = {}
+    if "interval" in row and not row["micro"] and row["rank"] is not None:
+        # The mean of one domain is that of its items: the run's own ranks hold.
+        tested = {key: row[key] for key in ("rank", "rank_lo", "rank_hi")} | {
+            "rank_by": "pairs"
+        }
     values = np.array(list(items.values()))
     se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
     second = None if row["micro"] else row["second"]
@@ -140,6 +149,7 @@ def _scored(base: Result, row: Mapping[str, Any], items: Items) -> Result:
         second=second,
         se=se,
         n=row["n"],
+        **tested,
     )
 
 
@@ -156,13 +166,17 @@ def item_scores(run: Run) -> dict[Row, Items]:
 
 
 def _ranked(found: Sequence[Result]) -> list[Result]:
-    """Return the results with shared ranks within each benchmark and metric, where two or more rows have it; 1 is best."""
+    """Return the results with ranks within each benchmark and metric, where two or more rows have it; 1 is best.
+
+    Metrics whose pairs of models were tested keep the ranks of their run; others are ranked by whether intervals overlap.
+    """
     made = list(found)
     columns: dict[tuple[str, str], list[int]] = {}
     for at, one in enumerate(made):
         if (
             one.metric not in NEVER_RANKED
             and one.ranked
+            and not one.rank_by
             and one.value is not None
             and one.lo is not None
             and one.hi is not None
@@ -175,7 +189,11 @@ def _ranked(found: Sequence[Result]) -> list[Result]:
         for key, found_rank in rank(estimates, better=made[places[0]].better).items():  # type: ignore[arg-type]  # high or low
             at = int(key)
             made[at] = replace(
-                made[at], rank=found_rank.rank, rank_lo=found_rank.lo, rank_hi=found_rank.hi
+                made[at],
+                rank=found_rank.rank,
+                rank_lo=found_rank.lo,
+                rank_hi=found_rank.hi,
+                rank_by="intervals",
             )
     return made
 
@@ -253,6 +271,8 @@ def language_gaps(suite: SuiteRun) -> list[dict[str, Any]]:
                 continue  # as with a limit, which draws other items of each bank
             a, b = (np.array([side[row][item] for item in shared]) for side in sides)
             found = paired_difference(a, b, seed=seed_of(first, second, *row))
+            # No reading comes from an interval alone.
+            shown = found.p <= _LEVEL and len(shared) >= SMALL_N
             made.append(
                 {
                     "first": first,
@@ -263,7 +283,7 @@ def language_gaps(suite: SuiteRun) -> list[dict[str, Any]]:
                     "lo": found.lo,
                     "hi": found.hi,
                     "p": found.p,
-                    "different": found.different,
+                    "different": shown,
                     "n": len(shared),
                 }
             )

@@ -107,7 +107,9 @@ class Kinds:
             scale=self._task.scale,
             n_resamples=plan["n_resamples"],
             rule=plan["rank_rule"],
-            percentile_only=plan["separation"] == "percentile",
+            percentile_only=plan["separation"] != "both",
+            touching=plan["separation"] == "overlap",
+            pooled_small=plan.get("pooled_small", "mark"),
         )
 
     def _ranked(
@@ -133,8 +135,10 @@ class Kinds:
                 "rank_lo": rank.lo,
                 "rank_hi": rank.hi,
                 "group": rank.group,
+                **({"interval": plain.get("interval")} if field.ranges else {}),
                 "flags": [
                     *plain.get("flags", ()),
+                    *standing.marks,
                     *([f"not_ranked:{rank.reason}"] if rank.reason else ()),
                 ],
             }

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from medassay.statistic.interval.bootstrap import SMALL_N, percentile
+from medassay.statistic.ranking.pairs import Compared, board_of, pairs_of_board
 from medassay.statistic.ranking.pool import Options, Stratum, means_of
 
 Row = tuple[str, str]
@@ -18,9 +20,10 @@ MODES = ("solo", "tools")
 def tools_minus_solo(
     strata: Callable[[str, list[Row]], list[Stratum]], rows: Sequence[Row], options: Options
 ) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """Yield each row with the difference of its means: diff, lo, hi (percentile bootstrap), n and different.
+    """Yield each row with the difference of its means: diff, lo, hi, n and different (whether a difference is shown).
 
-    There is no interval from one cluster, and fewer than 10 are never told different.
+    By the rule "simultaneous" interval and reading come from one test of the pair; by the earlier rules from percentiles of draws.
+    There is no interval from one cluster, and fewer than 10 show nothing.
 
     Parameters
     ----------
@@ -48,6 +51,9 @@ def tools_minus_solo(
         if means.draws is not None and means.n_clusters > 1:  # one varies in no draw
             found = percentile(means.draws[:, 1] - means.draws[:, 0], 0.95)
             lo, hi = float(found[0]), float(found[1])
+        if options.simultaneous:
+            yield row, _tested(pairs, masks, options)
+            continue
         yield (
             row,
             {
@@ -61,3 +67,29 @@ def tools_minus_solo(
                 and (lo > 0 or hi < 0),
             },
         )
+
+
+def _tested(
+    pairs: Sequence[Stratum], masks: list[NDArray[np.bool_]], options: Options
+) -> dict[str, Any]:
+    """Return tools minus solo of one row, a family of one pair."""
+    given = Compared(
+        rows=[("solo", ""), ("tools", "")],
+        strata=pairs,
+        ranked=[1, 0],
+        present=[~np.isnan(s.scores) for s in pairs],
+        common=masks,
+        options=options,
+    )
+    board = board_of(given, step_down=True)
+    means = means_of(pairs, [0, 1], masks, options)
+    enough = means.n_clusters >= SMALL_N
+    found = pairs_of_board(given, board).pairs if enough else ()
+    ends = found[0].ends if found else None
+    return {
+        "diff": float(means.values[1] - means.values[0]),
+        "lo": None if ends is None else ends[0],
+        "hi": None if ends is None else ends[1],
+        "n": means.n,
+        "different": bool(found and found[0].better),
+    }

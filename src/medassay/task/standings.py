@@ -9,13 +9,14 @@ import numpy as np
 
 from medassay.core.again import same_chances
 from medassay.core.item import Item
-from medassay.core.leaderboard import unread_outweighs, unread_share
+from medassay.core.leaderboard import unread_share
+from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.trial import OUTCOMES
 from medassay.errors import StatisticError
 from medassay.score.rubric import lowest_points
 from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
-from medassay.statistic.ranking.pairs import Pair, Row
+from medassay.statistic.ranking.pairs import Row
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Bools
 from medassay.task.further import Further
@@ -23,6 +24,7 @@ from medassay.task.harm import HarmCounts, harm_of
 from medassay.task.judged import Judgements
 from medassay.task.kinds import Kinds, drawn_as
 from medassay.task.modes import MODES, tools_minus_solo
+from medassay.task.relations import relations_of
 from medassay.task.scoring import RunItems
 from medassay.task.task import GENERATED, Task
 
@@ -239,10 +241,11 @@ def _ranking(
         all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
     document = [_row(s, field, table, members, mode, task) for s in field.standings]
-    document.sort(key=lambda row: _place(row, task))
+    ranges = manifest["plan"]["rank_rule"] == SIMULTANEOUS
+    document.sort(key=lambda row: _place(row, task, ranges=ranges))
     used = {standing.row: standing.used for standing in field.standings}
     unread = {(row["model"], row["setting"]): row["unread_rate"] for row in document}
-    return document, _relations(field, unread, task), used
+    return document, relations_of(field, unread, task), used
 
 
 def _strata(
@@ -268,7 +271,9 @@ def _options(manifest: Mapping[str, Any], task: Task, mode: str) -> Options:
         scale=task.scale,
         n_resamples=plan["n_resamples"],
         rule=plan["rank_rule"],
-        percentile_only=plan["separation"] == "percentile",
+        percentile_only=plan["separation"] != "both",
+        touching=plan["separation"] == "overlap",
+        pooled_small=plan.get("pooled_small", "mark"),
     )
 
 
@@ -290,10 +295,15 @@ def _both_modes(table: Table, manifest: Mapping[str, Any], task: Task) -> list[d
     return found
 
 
-def _place(row: dict[str, Any], task: Task) -> tuple[bool, int, float, str, str]:
+def _place(
+    row: dict[str, Any], task: Task, *, ranges: bool
+) -> tuple[bool, int, int, float, str, str]:
+    """Return what rows are sorted by: rank, of ranges their last one too, then score and id."""
     score = 0.0 if row["score"] is None else row["score"]
     sign = -1.0 if task.scale.better == "high" else 1.0
-    return (row["rank"] is None, row["rank"] or 0, sign * score, row["model"], row["setting"])
+    last = row["rank_hi"] or 0 if ranges else 0
+    place = (row["rank"] is None, row["rank"] or 0, last)
+    return (*place, sign * score, row["model"], row["setting"])
 
 
 def _row(
@@ -304,7 +314,7 @@ def _row(
     estimate, rank = standing.estimate, standing.rank
     trials = counted["trials"]
     unparsed = counted["unparsed"] / trials if trials else 0.0
-    flags = list(estimate.flags) if estimate else []
+    flags = [*(estimate.flags if estimate else ()), *standing.marks]
     if rank.reason:
         flags.append(f"not_ranked:{rank.reason}")
     if field.not_common:
@@ -322,6 +332,9 @@ def _row(
     harm = harm_of(table, members, standing.row, mode, task)
     plain = estimate.to_dict() if estimate else {}
     ranges = field.simultaneous_ranges.get(standing.row)
+    of_rule: dict[str, Any] = {"simultaneous": None if ranges is None else list(ranges)}
+    if field.ranges:
+        of_rule = {"interval": plain.get("interval")}
     micro = standing.micro
     return {
         "model": model,
@@ -346,7 +359,7 @@ def _row(
         "rank_lo": rank.lo,
         "rank_hi": rank.hi,
         "group": rank.group,
-        "simultaneous": None if ranges is None else list(ranges),
+        **of_rule,
         "unparsed_rate": unparsed,
         "ambiguous_rate": counted["ambiguous"] / trials if trials else 0.0,
         "unread_rate": unread_share(counted),
@@ -430,57 +443,3 @@ def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
         for mode, found in document["fields"].items()
     }
     return {**document, "domains": rows, "fields": fields}
-
-
-def _relations(field: Field, unread: Mapping[Row, float], task: Task) -> dict[str, Any]:
-    best = field.oracle
-    return {
-        "n_items": field.n_items,
-        "n_common": field.n_common,
-        "common_share": field.common_share,
-        "not_common": field.not_common,
-        "leader_changes_with_nulls": field.leader_changes_with_nulls,
-        "c": field.c,
-        "pairs": [_pair(pair) | _unread(pair, unread, task) for pair in field.pairs],
-        "oracle": None
-        if best is None
-        else {
-            **best.estimate.to_dict(),
-            "best_single": best.best_single,
-            "headroom": best.headroom,
-            "unsolved_share": best.unsolved_share,
-            "wins": [
-                {"model": s.row[0], "setting": s.row[1], "wins": w}
-                for s, w in zip(
-                    (s for s in field.standings if s.rank.rank), best.wins, strict=True
-                )
-            ],
-        },
-    }
-
-
-def _unread(pair: Pair, unread: Mapping[Row, float], task: Task) -> dict[str, Any]:
-    """Return the unread shares of both rows, and whether these differ by more than the scores."""
-    shares = [unread[pair.first], unread[pair.second]]
-    outweighs = unread_outweighs(shares[0], shares[1], pair.difference.value, task.scale.ends)
-    return {"unread": shares, "unread_outweighs": outweighs}
-
-
-def _pair(pair: Pair) -> dict[str, Any]:
-    difference = pair.difference
-    return {
-        "first": list(pair.first),
-        "second": list(pair.second),
-        "difference": difference.value,
-        "lo": difference.lo,
-        "hi": difference.hi,
-        "n": pair.n,
-        "test": difference.test,
-        "p": difference.p,
-        "p_holm": pair.p_holm,
-        "p_max_t": pair.p_max_t,
-        "different": difference.different,
-        "separated": pair.separated,
-        "ordered": pair.ordered,
-        "note": pair.note,
-    }

@@ -1,6 +1,7 @@
 """Templates, and how hostile text becomes visible and harmless."""
 
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -9,6 +10,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from medassay.core.leaderboard import honest_ends, rank_text, units, unread_share
+from medassay.core.ranks import p_text, range_title, reading_text
 from medassay.publication.board import Board
 
 # Controls and format marks, among them all that turn the direction of text.
@@ -104,8 +106,19 @@ def environment() -> jinja2.Environment:
         honest=honest_ends,
         unread=unread_share,
     )
-    made.globals.update(rank_text=rank_text)
+    made.globals.update(
+        rank_text=rank_text,
+        range_title=range_title,
+        reading_text=reading_text,
+        p_text=p_text,
+        pair_name=_pair_name,
+    )
     return made
+
+
+def _pair_name(row: Sequence[str], other: Sequence[str]) -> str:
+    """Return how one row of a pair is called: with its setting where that tells the two apart."""
+    return row[0] if row[0] != other[0] else f"{row[0]} ({row[1]})"
 
 
 def render(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from medassay.core.leaderboard import scale_text
+from medassay.core.ranks import board_sentence
 from medassay.publication.board import OVERALL, Board, shown_rows
 from medassay.publication.page.html import Page, render
 
@@ -40,7 +41,11 @@ def ranking(
         others=others,
         relations=relations,
         pairs=pairs,
-        sentence=sentence(ranked),
+        sentence=board_sentence(
+            board.rows(domain, mode),
+            relations,
+            board.statistics,
+        ),
         metric=metric_text(board),
         scale=[board.statistics["scale"][end] for end in ("lo", "hi")],
         judged="bench" in board.manifest,
@@ -57,18 +62,3 @@ def metric_text(board: Board) -> str:
     if (scale["lo"], scale["hi"]) == (0, 1):
         return f"{name} in %"
     return f"{name}, {scale_text([scale['lo'], scale['hi']], scale['better'])}"
-
-
-def sentence(ranked: list[dict[str, object]]) -> str:
-    """Return the answer to "who is best?" in one or two sentences."""
-    first = [row for row in ranked if row["rank"] == 1]
-    if not first:
-        return "No model is ranked here."
-    if len(first) == 1:
-        return f"{first[0]['model']} ({first[0]['setting']}) stands alone on rank 1."
-    alone = len({row["model"] for row in first}) == len(first)
-    who = "models" if alone else "pairs of model and setting"
-    return (
-        f"{len(first)} {who} share rank 1. The data cannot tell them apart; each is an equally well "
-        "supported choice."
-    )

@@ -18,22 +18,26 @@ def pages(board: Board) -> Iterator[Page]:
     # Points of another metric stand in the table, in their own units, and in no figure beside these.
     scale, metric = board.statistics["scale"], board.statistics["metric"]
     hundred = (scale["lo"], scale["hi"]) == (0, 1)
-    points = [
-        {
-            **point,
-            "row": f"{point['model']} · {point['setting']}"
-            + ("" if len(board.modes) < 2 else f" · {point['mode']}"),
-            "series": f"{point['series']} {point['sampling']}",
-        }
-        for point in board.trend["points"]
-        if (point["metric"], point["scale"]) == (metric, [scale["lo"], scale["hi"]])
-    ]
-    drawn_here = {point["publication"] for point in points}
-    markers = [
-        m["publication"] for m in board.trend["markers"] if m["publication"] in drawn_here
-    ]
-    made = trend(points, markers, unit=metric_text(board), factor=100 if hundred else 1)
-    yield from drawn(made, "trend")
+    figures = []
+    for mode in board.modes:  # solo and tools are two series
+        points = [
+            {
+                **point,
+                "row": f"{point['model']} · {point['setting']}",
+                "series": f"{point['series']} {point['sampling']}",
+            }
+            for point in board.trend["points"]
+            if (point["metric"], point["scale"], point["mode"])
+            == (metric, [scale["lo"], scale["hi"]], mode)
+        ]
+        drawn_here = {point["publication"] for point in points}
+        markers = [
+            m["publication"] for m in board.trend["markers"] if m["publication"] in drawn_here
+        ]
+        made = trend(points, markers, unit=metric_text(board), factor=100 if hundred else 1)
+        name = "trend" if mode == board.modes[0] else f"trend-{board.slug(mode, 'mode')}"
+        yield from drawn(made, name)
+        figures.append({"mode": mode, **shown(made, name)})
     yield render(
         "trend.html",
         board,
@@ -42,5 +46,5 @@ def pages(board: Board) -> Iterator[Page]:
         left_out=max(0, len(board.trend["points"]) - _MOST_ROWS),
         markers=board.trend["markers"],
         series={entry["publication"]: entry for entry in board.trend["series"]},
-        **shown(made, "trend"),
+        figures=figures,
     )

@@ -1,8 +1,9 @@
-"""Differences with their intervals around zero; pairs that are not separable are hollow."""
+"""Differences with their intervals around zero; pairs of which no difference is shown are hollow."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.publication.plot.figure import Figure
 
 
@@ -11,7 +12,7 @@ def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
 
     Parameters
     ----------
-    pairs : each with a and b, or a name, and diff, lo, hi and different
+    pairs : each with a and b, or a name, and diff, lo, hi and different (whether a difference is shown)
     unit : of the axis
     factor : from scores to that unit, 100 for points of 100
     """
@@ -21,7 +22,7 @@ def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
             "diff": factor * pair["diff"],
             "lo": factor * pair["lo"],
             "hi": factor * pair["hi"],
-            "reading": "different" if pair["different"] else "not separable",
+            "reading": SHOWN if pair["different"] else NOT_SHOWN,
         }
         for pair in pairs
     ]
@@ -30,7 +31,7 @@ def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
         name="forest",
         title="Differences between models",
         description="A point and a 95 % interval for each pair, a line at zero.",
-        caption=f"{apart} of {len(pairs)} pairs differ; hollow points are not separable.",
+        caption=f"A difference is shown for {apart} of {len(pairs)} pairs; hollow points: no difference shown.",
         columns={
             "pair": "pair",
             "diff": "difference",
@@ -55,11 +56,11 @@ def agreement(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
         {
             "name": point["name"],
             **{key: point[key] for key in ("r", "lo", "hi")},
-            "reading": "different" if point["lo"] * point["hi"] > 0 else "not separable",
+            "reading": SHOWN if point["lo"] * point["hi"] > 0 else NOT_SHOWN,
         }
         for point in points
     ]
-    sure = sum(row["reading"] == "different" for row in rows)
+    sure = sum(row["reading"] == SHOWN for row in rows)
     return Figure(
         name="agreement",
         title="Agreement",
@@ -86,12 +87,12 @@ def _around_zero(names: str, value: str, title: str) -> dict[str, Any]:
             {"mark": "rule", "encoding": {"y": y, "x": x, "x2": {"field": "hi"}}},
             {
                 "mark": {"type": "point", "size": 60, "filled": True},
-                "transform": [{"filter": "datum.reading == 'different'"}],
+                "transform": [{"filter": f"datum.reading == '{SHOWN}'"}],
                 "encoding": {"y": y, "x": {**x, "field": value}},
             },
             {
                 "mark": {"type": "point", "size": 60, "filled": False, "strokeWidth": 2},
-                "transform": [{"filter": "datum.reading != 'different'"}],
+                "transform": [{"filter": f"datum.reading != '{SHOWN}'"}],
                 "encoding": {"y": y, "x": {**x, "field": value}},
             },
         ],

@@ -7,6 +7,7 @@ from medassay.publication.plot.figure import SHAPES, Figure
 
 _HEIGHT, _LABEL = 280, 13  # pixels of the figure, and of a line of text
 _MOST = 8  # more lines than colours and shapes cannot be told apart
+_NAMED = 12  # rows that are not drawn, named in the caption
 
 
 def trend(
@@ -56,7 +57,7 @@ def trend(
         title="Scores over publications",
         description="Scores with 95 % intervals; lines join publications of the same question bank and "
         "methodology only, a dashed line marks where either changed.",
-        caption=_caption(len(order), len(markers)),
+        caption=_caption(len(order), len(markers), sorted(latest.keys() - set(shown))),
         columns={
             "publication": "publication",
             "row": "model",
@@ -107,17 +108,23 @@ def trend(
     )
 
 
-def _caption(publications: int, changes: int) -> str:
+def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:
     if not publications:
         return "No points of this metric."
     said = f"{publications} publication{'s' if publications > 1 else ''}"
-    if not changes:
-        return f"{said} of one series."
-    times = "once" if changes == 1 else f"{changes} times"
-    return (
-        f"{said}; bank or methodology changed {times}, and scores on two sides of a dashed line cannot "
-        "be compared."
-    )
+    if changes:
+        times = "once" if changes == 1 else f"{changes} times"
+        said += (
+            f"; bank or methodology changed {times}, and scores on two sides of a dashed line cannot "
+            "be compared."
+        )
+    else:
+        said += " of one series."
+    if left_out:
+        named = ", ".join(left_out[:_NAMED])
+        more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
+        said += f" Drawn are the {_MOST} with the highest latest scores; in the table alone: {named}{more}."
+    return said
 
 
 def end_labels(

@@ -6,7 +6,7 @@ paired test of a pool) is decided in `docs/decisions/0002-pooled-intervals.md`.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,20 +22,31 @@ from medassay.statistic.interval.bootstrap import (
     percentile,
     second_interval,
 )
+from medassay.statistic.interval.effective import effective_interval, effective_number
 from medassay.statistic.ranking.oracle import Oracle, oracle
-from medassay.statistic.ranking.pairs import Compared, Pair, Pairs, Row, pairs_of
-from medassay.statistic.ranking.pool import Options, Stratum, means_of, stratified_t
+from medassay.statistic.ranking.pairs import (
+    Compared,
+    Pair,
+    Pairs,
+    Row,
+    board_of,
+    pairs_of,
+    pairs_of_board,
+)
+from medassay.statistic.ranking.pool import Means, Options, Stratum, means_of, stratified_t
+from medassay.statistic.ranking.relation import Relation
 from medassay.statistic.ranking.shared import Bools, Rank, separated, shared_ranks
 
 MIN_COVERAGE = 0.9
 ALL_PAIRS_UP_TO = 200
+FEW_GRADED = 50  # items; below, the order of graded scores is approximate
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
     """One row of a field. `estimate` is None when there is no honest interval; `reason` says why.
 
-    `used` are the items that the row is scored on, over the strata.
+    `used` are the items that the row is scored on, over the strata. `marks` are what readers must know of the rank.
     """
 
     row: Row
@@ -45,11 +56,16 @@ class Standing:
     coverage: float
     n_own: int
     used: Bools
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """All rows of one ranking with what holds between them."""
+    """All rows of one ranking with what holds between them.
+
+    `ranked` are the places of the ranked rows among all. By the rule "simultaneous" ranks are `ranges`, from the `relation` among
+    the ranked rows on their common items (None where there is none), and `small_domains` names the domains of a pool with fewer than 10 items or clusters, with their items.
+    """
 
     standings: tuple[Standing, ...]
     n_items: int
@@ -61,6 +77,12 @@ class Field:
     simultaneous_ranges: Mapping[Row, tuple[int, int]]
     pairs: tuple[Pair, ...]
     oracle: Oracle | None
+    ranked: tuple[int, ...] = ()
+    ranges: bool = False
+    n_domains: int = 1
+    relation: Relation | None = None
+    graded: bool = False
+    small_domains: Mapping[str, int] = field(default_factory=dict)
 
 
 def field_of(
@@ -108,18 +130,39 @@ def field_of(
         [None if e is None else clipped(e, options.scale) for e in made]
         for made in (estimates, micros)
     )
-    ranks, ranked, above = _ranks(rows, estimates, coverage, reasons, options)
+    reason_of = _reasons(rows, estimates, coverage, reasons)
+    small = _small_domains(strata, common) if options.simultaneous else {}
+    board = None
+    if options.simultaneous:
+        reason_of |= _board_reasons(rows, reason_of, strata, common, small, options)
+    ranked = [i for i in range(len(rows)) if i not in reason_of]
     compared = Pairs(pairs=(), c=None, ranges={})
-    if all_pairs and 2 <= len(ranked) <= ALL_PAIRS_UP_TO:
-        given = Compared(
-            rows=rows,
-            strata=strata,
-            ranked=ranked,
-            present=present,
-            common=None if not_common else common,
-            options=options,
-        )
-        compared = pairs_of(given, above)
+    given = Compared(
+        rows=rows,
+        strata=strata,
+        ranked=ranked,
+        present=present,
+        common=common if options.simultaneous or not not_common else None,
+        options=options,
+    )
+    some = all_pairs and 2 <= len(ranked) <= ALL_PAIRS_UP_TO
+    if options.simultaneous:
+        board = board_of(given, step_down=all_pairs or len(ranked) <= ALL_PAIRS_UP_TO)
+        found = board.ranks
+        if some:
+            compared = pairs_of_board(given, board)
+    else:
+        found, above = _ranks(rows, estimates, ranked, options)
+        if some:
+            compared = pairs_of(given, above)
+    ranks = [
+        found[i]
+        if i in found
+        else Rank(rank=None, lo=None, hi=None, group=None, reason=reason_of[i])
+        for i in range(len(rows))
+    ]
+    graded = board is not None and not board.binary
+    marks = _marks(strata, common, small, graded=graded) if options.simultaneous else ()
     bound = n_common > 0 and len(ranked) > 1
     return Field(
         standings=tuple(
@@ -131,6 +174,7 @@ def field_of(
                 coverage=float(c),
                 n_own=int(n),
                 used=np.concatenate(masks[i]),
+                marks=marks if i in found else (),
             )
             for i, (row, e, m, r, c, n) in enumerate(
                 zip(rows, estimates, micros, ranks, coverage, own, strict=True)
@@ -145,7 +189,62 @@ def field_of(
         simultaneous_ranges=compared.ranges,
         pairs=compared.pairs,
         oracle=_oracle(strata, ranked, common, options) if bound else None,
+        ranked=tuple(ranked),
+        ranges=options.simultaneous,
+        n_domains=len(strata),
+        relation=None if board is None else board.relation,
+        graded=graded,
+        small_domains=small,
     )
+
+
+def _small_domains(strata: Sequence[Stratum], common: list[Bools]) -> dict[str, int]:
+    """Return the domains of a pool that have fewer than 10 items or clusters in common, with their items."""
+    if len(strata) == 1:
+        return {}
+    return {
+        stratum.name: int(mask.sum())
+        for stratum, mask in zip(strata, common, strict=True)
+        if len(np.unique(stratum.clusters[mask])) < SMALL_N
+    }
+
+
+def _board_reasons(
+    rows: Sequence[Row],
+    reasons: Mapping[int, str],
+    strata: Sequence[Stratum],
+    common: list[Bools],
+    small: Mapping[str, int],
+    options: Options,
+) -> dict[int, str]:
+    """Return why no row is ranked, where the items that all have in common are too few."""
+    clusters = np.concatenate([s.clusters[m] for s, m in zip(strata, common, strict=True)])
+    if len(np.unique(clusters)) < SMALL_N:
+        reason = "too_few_items"
+    elif small and options.pooled_small == "exclude":
+        reason = "small_domain"
+    else:
+        return {}
+    return {i: reason for i in range(len(rows)) if i not in reasons}
+
+
+def _marks(
+    strata: Sequence[Stratum], common: list[Bools], small: Mapping[str, int], *, graded: bool
+) -> tuple[str, ...]:
+    """Return what marks the ranks of a board."""
+    sizes = [
+        np.unique(stratum.clusters[mask], return_counts=True)[1].tolist()
+        for stratum, mask in zip(strata, common, strict=True)
+        if mask.any()
+    ]
+    marks = []
+    if sizes and effective_number(sizes) < SMALL_N:
+        marks.append("few_effective")
+    if small:
+        marks.append("small_domain")
+    if graded and sum(int(mask.sum()) for mask in common) < FEW_GRADED:
+        marks.append("few_graded")
+    return tuple(marks)
 
 
 def _masks(
@@ -172,6 +271,10 @@ def _estimates(
         if not any(m.any() for m in mask):
             continue
         means = means_of(strata, members, mask, options)
+        if options.simultaneous:
+            for k, i in enumerate(members):
+                estimates[i], micros[i] = _printed(strata, i, mask, means, k, options)
+            continue
         if means.draws is None or means.micro_draws is None:
             continue
         lo, hi = percentile(means.draws, options.level)
@@ -199,6 +302,57 @@ def _estimates(
                     second=None,
                 )
     return estimates, micros
+
+
+def _printed(
+    strata: Sequence[Stratum],
+    i: int,
+    masks: list[Bools],
+    means: Means,
+    k: int,
+    options: Options,
+) -> tuple[Estimate | None, Estimate | None]:
+    """Return macro and micro mean of row `i`, the k-th of `means`, with the score interval; the percentile interval is the second one."""
+    kept = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
+    domains = [(s.scores[i][m], number_clusters(s.clusters[m])) for s, m in kept]
+    labels = [s.clusters[m] for s, m in kept]
+    apart = sum(len(np.unique(one)) for one in labels)
+    spanning = number_clusters(np.concatenate(labels)) if means.n_clusters < apart else None
+    sizes = [len(scores) for scores, _ in domains]
+    found = []
+    for weights, draws in (
+        (None, means.draws),
+        ([n / means.n for n in sizes], means.micro_draws),
+    ):
+        made = effective_interval(
+            domains,
+            scale=options.scale,
+            weights=weights,
+            spanning=spanning,
+            level=options.level,
+        )
+        second = None
+        if draws is not None:
+            lo, hi = percentile(draws[:, [k]], options.level)
+            second = Second(method="percentile", lo=float(lo[0]), hi=float(hi[0]))
+        few = min(means.n, means.n_clusters) < SMALL_N
+        found.append(
+            None
+            if made.ends is None
+            else Estimate(
+                value=made.mean,
+                lo=made.ends[0],
+                hi=made.ends[1],
+                n=means.n,
+                n_clusters=means.n_clusters,
+                level=options.level,
+                second=second,
+                flags=("small_n",) if few else (),
+                interval=made.method,
+            )
+        )
+    macro, micro = found
+    return macro, micro if len(strata) > 1 else None
 
 
 def _second(
@@ -241,14 +395,13 @@ def _with_bounds(
     return replace(estimate, coverage=coverage, worst=low, best=high)
 
 
-def _ranks(
+def _reasons(
     rows: Sequence[Row],
     estimates: list[Estimate | None],
     coverage: Floats,
     unranked: Mapping[Row, str],
-    options: Options,
-) -> tuple[list[Rank], list[int], Bools]:
-    """Return every row's rank, the indices of the ranked rows, and the separation among those."""
+) -> dict[int, str]:
+    """Return why rows are not ranked, by their place."""
     reasons: dict[int, str] = {}
     for i, row in enumerate(rows):
         estimate = estimates[i]
@@ -260,23 +413,30 @@ def _ranks(
             reasons[i] = "no_interval"
         elif min(estimate.n, estimate.n_clusters) < SMALL_N:
             reasons[i] = "too_few_items"
-    ranked = [i for i in range(len(rows)) if i not in reasons]
+    return reasons
+
+
+def _ranks(
+    rows: Sequence[Row],
+    estimates: list[Estimate | None],
+    ranked: Sequence[int],
+    options: Options,
+) -> tuple[dict[int, Rank], Bools]:
+    """Return the rank of every ranked row by whether intervals overlap, and the separation among them."""
     kept = [e for i in ranked if (e := estimates[i]) is not None]
     better = options.scale.better
     above: Bools = np.zeros((0, 0), dtype=np.bool_)
     if kept:
-        above = separated(kept, better=better, percentile_only=options.percentile_only)
+        above = separated(
+            kept,
+            better=better,
+            percentile_only=options.percentile_only,
+            touching=options.touching,
+        )
     names = [f"{rows[i][0]}\x1f{rows[i][1]}" for i in ranked]
     values = [e.value for e in kept]
     given = shared_ranks(names, values, above, rule=options.rule, better=better)
-    found = dict(zip(ranked, given, strict=True))
-    ranks = [
-        found[i]
-        if i in found
-        else Rank(rank=None, lo=None, hi=None, group=None, reason=reasons[i])
-        for i in range(len(rows))
-    ]
-    return ranks, ranked, above
+    return dict(zip(ranked, given, strict=True)), above
 
 
 def _leader_changes(estimates: list[Estimate | None], ranked: list[int], scale: Scale) -> bool:

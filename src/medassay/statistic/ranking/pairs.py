@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from medassay.statistic.draws import Floats, cluster_sums, number_clusters
 from medassay.statistic.interval.bootstrap import SMALL_N, TIE
 from medassay.statistic.ranking.pool import Means, Options, Stratum, means_of, stratified_spread
-from medassay.statistic.ranking.shared import Bools, rank_sets
+from medassay.statistic.ranking.relation import Relation, range_ranks, relation_of, shown_better
+from medassay.statistic.ranking.shared import Bools, Rank, rank_sets
 from medassay.statistic.ranking.simultaneous import (
     SimultaneousOrder,
     difference_norms,
@@ -19,6 +20,7 @@ from medassay.statistic.ranking.simultaneous import (
 )
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import Difference, difference_from_draws
+from medassay.statistic.test.planner import critical_value
 
 Row = tuple[str, str]
 
@@ -52,7 +54,9 @@ class Pairs:
 class Pair:
     """Two ranked rows compared on their `n` common items, first minus second.
 
-    `se` is what the simultaneous order divides by; difference ± c·se is the simultaneous interval.
+    `se` is what the simultaneous order divides by; difference ± c·se is the simultaneous interval. By the rule "simultaneous" a
+    pair has `better` ("first", "second", or "" where no difference is shown) in place of `separated` and `ordered`, and the ends of its
+    simultaneous interval.
     """
 
     first: Row
@@ -62,8 +66,10 @@ class Pair:
     p_holm: float
     p_max_t: float | None
     se: float | None
-    separated: bool
-    ordered: bool | None
+    separated: bool | None = None
+    ordered: bool | None = None
+    better: str | None = None
+    ends: tuple[float, float] | None = None
 
     @property
     def note(self) -> str:
@@ -73,6 +79,101 @@ class Pair:
         if self.separated and self.ordered is False:
             return "bands apart, not confirmed by the simultaneous paired test"
         return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """What holds among the ranked rows of a board: the relation, the rank of each by its place, and from what these were made.
+
+    `binary` says whether all scores are right or wrong, `n` counts the common items.
+    """
+
+    relation: Relation | None
+    ranks: dict[int, Rank]
+    means: Means | None
+    binary: bool
+    n: int
+
+
+def board_of(field: Compared, *, step_down: bool) -> Board:
+    """Return relation and ranks of the ranked rows on the items that all of them have.
+
+    Parameters
+    ----------
+    step_down : whether c is found by step-down; else it is Tukey's, which needs no draws of hundreds of thousands of pairs
+    """
+    common = field.common or []
+    n = sum(int(mask.sum()) for mask in common)
+    if not field.ranked or not n:
+        return Board(relation=None, ranks={}, means=None, binary=False, n=n)
+    means = means_of(field.strata, field.ranked, common, field.options)
+    better = field.options.scale.better
+    values = np.asarray(means.values)
+    se = _norms(field, common)
+    scale = field.options.scale
+    parts = [s.scores[field.ranked][:, m] for s, m in zip(field.strata, common, strict=True)]
+    binary = all(bool(np.isin(part, (scale.lo, scale.hi)).all()) for part in parts)
+    clustered = any(
+        number_clusters(s.clusters[m]) is not None
+        for s, m in zip(field.strata, common, strict=True)
+        if m.any()
+    )
+    clustered |= means.n_clusters < n
+    kappa = (scale.hi - scale.lo) / n if binary and not clustered else 0.0
+    if step_down and means.draws is not None:
+        relation = relation_of(values, means.draws, se, kappa=kappa, better=better)
+    else:
+        c = critical_value(max(2, len(field.ranked)))
+        shown = shown_better(values, se, kappa=kappa, c=c, better=better)
+        relation = Relation(better=shown, se=se, kappa=kappa, steps=(), c=c)
+    names = [f"{field.rows[i][0]}\x1f{field.rows[i][1]}" for i in field.ranked]
+    ranks, _ = range_ranks(names, values, relation.better, better=better)
+    return Board(
+        relation=relation,
+        ranks=dict(zip(field.ranked, ranks, strict=True)),
+        means=means,
+        binary=binary,
+        n=n,
+    )
+
+
+def pairs_of_board(field: Compared, board: Board, told: Sequence[int] | None = None) -> Pairs:
+    """Return every pair of ranked rows with what the board's relation says of it.
+
+    Parameters
+    ----------
+    told : places among the ranked rows of those whose pairs are wanted; None for all
+    """
+    relation = board.relation
+    if relation is None or board.means is None:
+        return Pairs(pairs=(), c=None, ranges={})
+    found: list[tuple[int, int, Difference, int]] = []
+    for a, b in combinations(range(len(field.ranked)), 2):  # Holm's p is of the whole family
+        given = _difference(field, board.means, a, b)
+        if given is not None:
+            found.append((a, b, *given))
+    adjusted = holm([difference.p for *_, difference, _ in found])
+    made = []
+    for (a, b, difference, n), p in zip(found, adjusted, strict=True):
+        if told is not None and not {a, b} <= {*told}:
+            continue
+        se = float(relation.se[a, b])
+        half = relation.kappa + relation.c * se
+        above = "first" if relation.better[a, b] else ""
+        made.append(
+            Pair(
+                first=field.rows[field.ranked[a]],
+                second=field.rows[field.ranked[b]],
+                difference=difference,
+                n=n,
+                p_holm=p,
+                p_max_t=None,
+                se=se,
+                better="second" if relation.better[b, a] else above,
+                ends=(difference.value - half, difference.value + half),
+            )
+        )
+    return Pairs(pairs=tuple(made), c=relation.c, ranges={})
 
 
 def pairs_of(field: Compared, above: Bools) -> Pairs:
@@ -117,15 +218,20 @@ def _order(
     if min(shared.n, shared.n_clusters) < SMALL_N:
         return None, None
     sign = 1.0 if field.options.scale.better == "high" else -1.0
+    se = _norms(field, field.common)
+    return simultaneous_order(sign * shared.values, sign * shared.draws, se), se
+
+
+def _norms(field: Compared, common: list[Bools]) -> Floats:
+    """Return SE of the difference of every two ranked rows, shape (n, n)."""
     weights: list[Floats] = []
-    for stratum, mask in zip(field.strata, field.common, strict=True):
+    for stratum, mask in zip(field.strata, common, strict=True):
         if mask.any():
             part = stratum.scores[field.ranked][:, mask]
             numbers = number_clusters(stratum.clusters[mask])
             sums = part if numbers is None else cluster_sums(part.T, numbers)[0].T
             weights.append(sums / part.shape[1])
-    se = difference_norms(weights)
-    return simultaneous_order(sign * shared.values, sign * shared.draws, se), se
+    return difference_norms(weights)
 
 
 def _difference(

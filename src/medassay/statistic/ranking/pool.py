@@ -7,6 +7,7 @@ decided in `docs/decisions/0002-pooled-intervals.md`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,11 @@ class Stratum:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a field is computed. `pool_seed` is for draws that join domains."""
+    """How a field is computed. `pool_seed` is for draws that join domains.
+
+    With the rule "simultaneous" `pooled_small` says whether a domain of fewer than 10 items or clusters only marks the rows of a pool,
+    or takes them out of its ranking.
+    """
 
     pool_seed: int
     scale: Scale = Scale()
@@ -47,6 +52,13 @@ class Options:
     level: float = 0.95
     rule: Rule = "leader"
     percentile_only: bool = False
+    touching: bool = False
+    pooled_small: Literal["mark", "exclude"] = "mark"
+
+    @property
+    def simultaneous(self) -> bool:
+        """Return whether ranks are ranges, from all pairs tested at once."""
+        return self.rule == "simultaneous"
 
 
 @dataclass(frozen=True)
@@ -85,13 +97,14 @@ def means_of(
     ):  # a cluster spans domains: resample clusters over the whole bank
         draws, micro_draws = _unstratified(scores, labels, options)
         return Means(values, draws, micro, micro_draws, n, n_clusters)
-    if min(groups) < 2:
+    # By the earlier rules a domain of one item leaves no interval; else it stays as it is in every draw.
+    if min(groups) < 2 and not options.simultaneous:
         return Means(values, None, micro, None, n, n_clusters)
     draws = np.zeros((options.n_resamples, len(members)))
     micro_draws = np.zeros_like(draws)
     for h, (part, number, seed) in enumerate(zip(scores, numbers, seeds, strict=True)):
         drawn = draw_means(part, number, options.n_resamples, seed)
-        stretched = stretch(drawn, domain_means[h], groups[h])
+        stretched = drawn if groups[h] < 2 else stretch(drawn, domain_means[h], groups[h])
         draws += stretched / len(scores)
         micro_draws += stretched * (sizes[h] / sizes.sum())
     return Means(values, draws, micro, micro_draws, n, n_clusters)

@@ -12,7 +12,7 @@ from medassay.errors import StatisticError
 from medassay.statistic.interval.bootstrap import SMALL_N
 
 ENDS = 1e-9  # interval ends closer than this touch
-Rule = Literal["leader", "arena", "closure"]
+Rule = Literal["simultaneous", "leader", "arena", "closure"]
 Bools = NDArray[np.bool_]
 
 
@@ -31,27 +31,41 @@ class Rank:
 
 
 def separated(
-    estimates: Sequence[Estimate], *, better: str = "high", percentile_only: bool = False
+    estimates: Sequence[Estimate],
+    *,
+    better: str = "high",
+    percentile_only: bool = False,
+    touching: bool = False,
 ) -> Bools:
     """Return S: whether row i lies above row j, by the first and by the second intervals.
 
     An estimate without a second interval is compared by its first. Shape (n, n).
+
+    Parameters
+    ----------
+    percentile_only : whether the second intervals are left aside
+    touching : whether intervals that only touch lie apart, as "overlap" is meant by the source
     """
     for estimate in estimates:
         if not estimate.lo - ENDS <= estimate.value <= estimate.hi + ENDS:
             raise StatisticError(f"{estimate}: the value lies outside its own interval")
     first = _above([(e.lo, e.hi) for e in estimates], better)
+    if touching:
+        sign = 1.0 if better == "high" else -1.0
+        values = sign * np.array([e.value for e in estimates])
+        near = _above([(e.lo, e.hi) for e in estimates], better, least=-2 * ENDS)
+        first |= near & (values[:, None] > values[None, :] + ENDS)
     if percentile_only:
         return first
     ends = [(e.second.lo, e.second.hi) if e.second else (e.lo, e.hi) for e in estimates]
     return np.logical_and(first, _above(ends, better))
 
 
-def _above(ends: list[tuple[float, float]], better: str) -> Bools:
+def _above(ends: list[tuple[float, float]], better: str, least: float = ENDS) -> Bools:
     lo, hi = np.array(ends, dtype=np.float64).reshape(-1, 2).T
     if better == "low":
         lo, hi = -hi, -lo
-    above: Bools = lo[:, None] > hi[None, :] + ENDS
+    above: Bools = lo[:, None] > hi[None, :] + least
     return above
 
 

@@ -266,3 +266,34 @@ def difference_shown(
     if power(most, c) < POWER:
         return None
     return float(brentq(lambda d: power(d, c) - POWER, 0.0, most, xtol=1e-7))
+
+
+_MOST_TOLD = 1_000_000  # items; a larger number says no more than that nobody will ask so many
+
+
+def items_to_tell(
+    difference: float, se: float, n: int, *, c: float, right_wrong: bool, width: float = 1.0
+) -> int | None:
+    """Return about how many items would show which of two rows of a board is better, if they go on to differ so.
+
+    Parameters
+    ----------
+    difference, se, n : of the pair on its common items, in units of the score
+    c : the critical value of the board
+    right_wrong : whether scores are right or wrong, each item by itself
+    width : of the scale
+
+    Returns
+    -------
+    int or None
+        None where they do not differ, or more than a million would be needed.
+    """
+    size = abs(difference) / width
+    if size <= TIE or se <= TIE:
+        return None
+    if right_wrong:
+        found = items_to_show(size, discordance=min(1.0, n * (se / width) ** 2), c=c)
+    else:
+        spread = sqrt(max(0.0, n * se**2 - difference**2)) / width
+        found = items_to_show(size, deviation=spread, c=c)
+    return None if found is None or found > _MOST_TOLD else found

@@ -1,0 +1,169 @@
+"""Every sentence that pages and terminal print about ranks is true of the relation that it comes from."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import makers
+
+from medassay.core.estimate import Estimate
+from medassay.core.plan import plan_from_dict
+from medassay.core.ranks import (
+    board_sentence,
+    overlap_sentence,
+    range_title,
+    ranking_sentence,
+    reading_text,
+)
+from medassay.core.trial import Scale
+from medassay.errors import InputError
+from medassay.statistic.ranking.field import field_of
+from medassay.statistic.ranking.pool import Options, Stratum
+from medassay.statistic.ranking.shared import separated, shared_ranks
+from medassay.task.catalog import find_task
+from medassay.task.relations import relations_of
+
+NAMES = "ABCDEFGHIJ"
+
+
+@st.composite
+def boards(draw):
+    """Draw the field of some models over one domain or two, ranked by ranges."""
+    n = draw(st.integers(1, 8))
+    sizes = draw(st.lists(st.integers(10, 60), min_size=1, max_size=2))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    levels = random.uniform(0.2, 0.95, n)
+    graded = draw(st.booleans())
+    strata, start = [], 0
+    for number, size in enumerate(sizes):
+        hard = random.normal(0, 0.2, size)
+        chance = np.clip(levels[:, None] + hard, 0, 1)
+        scores = chance if graded else (random.random((n, size)) < chance).astype(float)
+        clusters = np.arange(start, start + size)
+        start += size
+        strata.append(Stratum(name=f"d{number}", scores=scores, clusters=clusters, seed=number))
+    rows = [(name, "zero_shot") for name in NAMES[:n]]
+    options = Options(pool_seed=1, scale=Scale(), rule="simultaneous", n_resamples=200)
+    return field_of(rows, strata, options)
+
+
+def facts(field):
+    """Return names in the order of score, and who is shown to be better than whom, from the pairs alone."""
+    value = {s.row[0]: s.estimate.value for s in field.standings}
+    better = set()
+    for pair in field.pairs:
+        one, other = pair.first[0], pair.second[0]
+        if pair.better:
+            better.add((one, other) if pair.better == "first" else (other, one))
+    return sorted(value, key=lambda name: (-value[name], name)), better
+
+
+@given(boards())
+@settings(max_examples=150, deadline=None)
+def test_every_sentence_is_true_of_its_board(field):
+    order, better = facts(field)
+    n = len(order)
+    relations = relations_of(field, {s.row: 0.0 for s in field.standings}, find_task("closed"))
+    said = relations["sentence"]
+    unbeaten = [x for x in order if not any((y, x) in better for y in order)]
+    if found := re.fullmatch(
+        r"(\w) is shown to be better than each of the (\d+) others .*", said
+    ):
+        assert all((found[1], other) in better for other in order if other != found[1])
+        assert int(found[2]) == n - 1
+    elif found := re.fullmatch(r"(\w) is shown to be better than (\w) \(same.*", said):
+        assert better == {(found[1], found[2])}
+    elif found := re.fullmatch(
+        r"No model is shown to be better than (.+): with (?:about )?95 % .*", said
+    ):
+        assert re.findall(r"\b[A-J]\b", found[1]) == unbeaten
+        assert f"best of the {n} is among them" in said
+    elif found := re.match(
+        r"With (?:about )?95 % confidence the best of the (\d+) is among (\d+)", said
+    ):
+        assert (int(found[1]), int(found[2])) == (n, len(unbeaten))
+    elif said.startswith("No difference between"):
+        assert not better
+    else:
+        assert said == f"{order[0]} is the only model that is ranked."
+    if "no difference is shown" in said:
+        assert not {(a, b) for a, b in better if a in unbeaten and b in unbeaten}
+    for standing in field.standings:
+        name, rank = standing.row[0], standing.rank
+        above = sum((other, name) in better for other in order)
+        below = sum((name, other) in better for other in order)
+        assert (rank.lo, rank.hi) == (1 + above, n - below)
+        title = range_title({"rank_lo": rank.lo, "rank_hi": rank.hi}, n)
+        told = re.search(r": (no|\d+) models? (?:is|are) shown to be better, (none|\d+)", title)
+        assert [
+            {"no": 0, "none": 0}.get(t) if t in ("no", "none") else int(t)
+            for t in told.groups()
+        ] == [above, below]
+    for document, pair in zip(relations["pairs"], field.pairs, strict=True):
+        names = pair.first[0], pair.second[0]
+        text = reading_text(document, names)
+        winner = next((a for a, b in better if {a, b} == {*names}), None)
+        assert text == (f"{winner} better" if winner else "no difference shown")
+        # The interval beside it never says otherwise.
+        assert (document["lo"] > 1e-12) == (winner == names[0])
+        assert (document["hi"] < -1e-12) == (winner == names[1])
+
+
+def test_no_sentence_uses_a_word_that_promises_too_much():
+    for text in (
+        ranking_sentence(["A", "B"], []),
+        ranking_sentence(["A", "B"], ["C"]),
+        overlap_sentence(["A", "B"], [("A", "B")], rule="rule leader"),
+    ):
+        for never in ("tell them apart", "equally well", "separable", "different", "equal "):
+            assert never not in text
+
+
+def test_the_published_rule_has_its_sentence(golden):
+    for case in golden("ranks")["published"]:
+        bands = case["inputs"]
+        names = [row[0] for row in bands]
+        estimates = [
+            Estimate(value=v, lo=lo, hi=hi, n=99, n_clusters=99) for _, v, lo, hi in bands
+        ]
+        above = separated(estimates, percentile_only=True, touching=True)
+        ranks = shared_ranks(names, [r[1] for r in bands], above, rule="closure", better="high")
+        assert [r.rank for r in ranks] == case["rank"], case["name"]
+    rows = [
+        {"model": name, "setting": "zero_shot", "rank": 1, "score": score}
+        for name, score in (("o3-mini", 0.9), ("o1-mini", 0.88), ("gpt-4o", 0.87))
+    ]
+    pair = {"first": ["o1-mini", "s"], "second": ["o3-mini", "s"], "difference": -0.02}
+    statistics = {
+        "rank_rule": "closure",
+        "separation": "overlap",
+        "scale": {"better": "high"},
+    }
+    said = board_sentence(rows, {"pairs": [{**pair, "ordered": True}]}, statistics)
+    assert said == (
+        "3 models share rank 1: their 95 % intervals overlap (the rule of the source). Overlap is no test: the paired test shows "
+        "o3-mini to be better than o1-mini."
+    )
+    said = board_sentence(rows, {"pairs": [{**pair, "ordered": False}]}, statistics)
+    assert (
+        said == "3 models share rank 1: their 95 % intervals overlap (the rule of the source)."
+    )
+
+
+def test_a_preset_stands_for_its_rule_and_contradicts_nothing(tmp_path):
+    wanted = {"banks": ["b"], "models": ["m"], "preset": "published"}
+    plan = plan_from_dict(wanted, "plan")
+    assert (plan.rank_rule, plan.separation, plan.n_resamples) == (
+        "closure",
+        "overlap",
+        1000,
+    )
+    spelled = {**wanted, "preset": "", "rank_rule": "closure", "separation": "overlap"}
+    assert plan_from_dict(spelled, "plan").hash == plan.hash
+    with pytest.raises(
+        InputError, match="'preset' is \"published\" and 'rank_rule' is 'leader'"
+    ):
+        plan_from_dict({**wanted, "rank_rule": "leader"}, "plan")
+    assert makers.write_plan(tmp_path, **wanted).exists()
