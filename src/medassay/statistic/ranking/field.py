@@ -5,7 +5,7 @@ paired test of a pool) is decided in `docs/decisions/0002-pooled-intervals.md`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -272,8 +272,9 @@ def _estimates(
             continue
         means = means_of(strata, members, mask, options)
         if options.simultaneous:
-            for k, i in enumerate(members):
-                estimates[i], micros[i] = _printed(strata, i, mask, means, k, options)
+            made_rows = _printed(strata, members, mask, means, options)
+            for i, (macro, mean_of_items) in zip(members, made_rows, strict=True):
+                estimates[i], micros[i] = macro, mean_of_items
             continue
         if means.draws is None or means.micro_draws is None:
             continue
@@ -306,53 +307,57 @@ def _estimates(
 
 def _printed(
     strata: Sequence[Stratum],
-    i: int,
+    members: Sequence[int],
     masks: list[Bools],
     means: Means,
-    k: int,
     options: Options,
-) -> tuple[Estimate | None, Estimate | None]:
-    """Return macro and micro mean of row `i`, the k-th of `means`, with the score interval; the percentile interval is the second one."""
+) -> Iterator[tuple[Estimate | None, Estimate | None]]:
+    """Yield macro and micro mean of some rows with the score interval; the percentile interval is the second one."""
     kept = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
-    domains = [(s.scores[i][m], number_clusters(s.clusters[m])) for s, m in kept]
     labels = [s.clusters[m] for s, m in kept]
+    numbers = [number_clusters(one) for one in labels]
     apart = sum(len(np.unique(one)) for one in labels)
     spanning = number_clusters(np.concatenate(labels)) if means.n_clusters < apart else None
-    sizes = [len(scores) for scores, _ in domains]
-    found = []
-    for weights, draws in (
-        (None, means.draws),
-        ([n / means.n for n in sizes], means.micro_draws),
-    ):
-        made = effective_interval(
-            domains,
-            scale=options.scale,
-            weights=weights,
-            spanning=spanning,
-            level=options.level,
-        )
-        second = None
-        if draws is not None:
-            lo, hi = percentile(draws[:, [k]], options.level)
-            second = Second(method="percentile", lo=float(lo[0]), hi=float(hi[0]))
-        few = min(means.n, means.n_clusters) < SMALL_N
-        found.append(
-            None
-            if made.ends is None
-            else Estimate(
-                value=made.mean,
-                lo=made.ends[0],
-                hi=made.ends[1],
-                n=means.n,
-                n_clusters=means.n_clusters,
+    weights = [None, [len(one) / means.n for one in labels]]
+    bands = [
+        None if draws is None else percentile(draws, options.level)
+        for draws in (means.draws, means.micro_draws)
+    ]
+    flags = ("small_n",) if min(means.n, means.n_clusters) < SMALL_N else ()
+    for k, i in enumerate(members):
+        domains = [(s.scores[i][m], n) for (s, m), n in zip(kept, numbers, strict=True)]
+        found: list[Estimate | None] = []
+        for share, band in zip(weights, bands, strict=True):
+            made = effective_interval(
+                domains,
+                scale=options.scale,
+                weights=share,
+                spanning=spanning,
                 level=options.level,
-                second=second,
-                flags=("small_n",) if few else (),
-                interval=made.method,
             )
-        )
-    macro, micro = found
-    return macro, micro if len(strata) > 1 else None
+            second = None
+            if band is not None:
+                lo, hi = band
+                second = Second(method="percentile", lo=float(lo[k]), hi=float(hi[k]))
+            found.append(
+                None
+                if made.ends is None
+                else Estimate(
+                    value=made.mean,
+                    lo=made.ends[0],
+                    hi=made.ends[1],
+                    n=means.n,
+                    n_clusters=means.n_clusters,
+                    level=options.level,
+                    second=second,
+                    flags=flags,
+                    interval=made.method,
+                )
+            )
+            if len(strata) == 1:
+                found.append(None)
+                break
+        yield found[0], found[1]
 
 
 def _second(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from math import ceil, sqrt
 
 import numpy as np
@@ -129,6 +129,7 @@ _FEWEST, _IN_A_ROW = 10, 3
 _MOST_ITEMS = 10_000_000
 
 
+@lru_cache(maxsize=64)
 def critical_value(models: int) -> float:
     """Return the c that a board of so many models has, about: Tukey's for more than two.
 
