@@ -180,7 +180,7 @@ def _parts(
 
 
 def _is_on(scale: Scale, scores: Floats) -> bool:
-    finite = scale.floor is None and np.isfinite(scale.lo) and np.isfinite(scale.hi)
+    finite = np.isfinite(scale.lo) and np.isfinite(scale.hi)
     return bool(finite and (scores >= scale.lo).all() and (scores <= scale.hi).all())
 
 
