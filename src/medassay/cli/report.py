@@ -265,7 +265,7 @@ def _width(columns: Mapping[str, list[str]]) -> int:
 
 def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> None:
     """Print who is best, for each mode, and on what that rests."""
-    from medassay.core.ranks import SIMULTANEOUS, board_sentence
+    from medassay.core.ranks import SIMULTANEOUS, board_sentence, small_domain_text
 
     statistics = run.statistics
     rule = statistics["rank_rule"]
@@ -276,15 +276,19 @@ def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> Non
         said = board_sentence(own, relations, statistics)
         out.result(f"{mode}: {said}" if len(statistics["fields"]) > 1 else said)
         for one in relations.get("small_domains", ()):
-            out.result(
-                f"⚠ {one['domain']}: {one['items']} items, {100 * one['weight']:.1f} % of the mean"
-            )
+            out.result(f"⚠ {visible(small_domain_text(one))}")
         told = f"{relations['n_common']} of {relations['n_items']} items common to the ranked models"
         if domain == "overall" and n_domains > 1:
             told += f"; mean of {n_domains} domains, each counted alike"
         if rule == SIMULTANEOUS:
             pairs = relations["n_ranked"] * (relations["n_ranked"] - 1) // 2
-            told += f"; ranks are ranges, from all {pairs:,} pairs tested at once"
+            tested = (
+                f"all {pairs:,} pairs tested at once"
+                if pairs > 1
+                else "the test of the one pair"
+            )
+            if pairs:
+                told += f"; ranks are ranges, from {tested}"
         else:
             told += f"; rule {rule}: rows share a rank (“=”) whose intervals overlap, in brackets the range of the rank"
         out.result(f"{told}.")

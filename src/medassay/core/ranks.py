@@ -123,6 +123,23 @@ def listed(names: Sequence[str], word: str) -> str:
 
 
 SHOWN, NOT_SHOWN = "difference shown", "no difference shown"  # of two, in studies
+
+
+def small_domain_text(one: Mapping[str, Any]) -> str:
+    """Return what is said of a domain of few items.
+
+    Examples
+    --------
+    >>> small_domain_text({"domain": "rare", "items": 2, "clusters": 2, "weight": 0.5})
+    'rare: 2 items, 50.0 % of the mean'
+    """
+    items, clusters = one["items"], one["clusters"]
+    told = f"{items} item{'s' if items != 1 else ''}"
+    if clusters < items:
+        told += f" in {clusters} cluster{'s' if clusters != 1 else ''}"
+    return f"{one['domain']}: {told}, {100 * one['weight']:.1f} % of the mean"
+
+
 Reading = Literal["first", "second", "none"]
 
 

@@ -56,8 +56,8 @@ def _relation(field: Field, task: Task) -> dict[str, Any]:
         "c_steps": [] if relation is None else list(relation.steps),
         "n_ranked": len(field.ranked),
         "small_domains": [
-            {"domain": name, "items": n, "weight": weight}
-            for name, n in field.small_domains.items()
+            {"domain": name, "items": items, "clusters": clusters, "weight": weight}
+            for name, (items, clusters) in field.small_domains.items()
         ],
         "sentence": sentence_of(field, task),
     }

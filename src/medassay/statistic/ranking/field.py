@@ -82,7 +82,7 @@ class Field:
     n_domains: int = 1
     relation: Relation | None = None
     graded: bool = False
-    small_domains: Mapping[str, int] = field(default_factory=dict)
+    small_domains: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def field_of(
@@ -198,15 +198,17 @@ def field_of(
     )
 
 
-def _small_domains(strata: Sequence[Stratum], common: list[Bools]) -> dict[str, int]:
-    """Return the domains of a pool that have fewer than 10 items or clusters in common, with their items."""
+def _small_domains(
+    strata: Sequence[Stratum], common: list[Bools]
+) -> dict[str, tuple[int, int]]:
+    """Return the domains of a pool that have fewer than 10 items or clusters in common, with the numbers of both."""
     if len(strata) == 1:
         return {}
-    return {
-        stratum.name: int(mask.sum())
+    counted = {
+        stratum.name: (int(mask.sum()), len(np.unique(stratum.clusters[mask])))
         for stratum, mask in zip(strata, common, strict=True)
-        if len(np.unique(stratum.clusters[mask])) < SMALL_N
     }
+    return {name: found for name, found in counted.items() if found[1] < SMALL_N}
 
 
 def _board_reasons(
@@ -214,7 +216,7 @@ def _board_reasons(
     reasons: Mapping[int, str],
     strata: Sequence[Stratum],
     common: list[Bools],
-    small: Mapping[str, int],
+    small: Mapping[str, tuple[int, int]],
     options: Options,
 ) -> dict[int, str]:
     """Return why no row is ranked, where the items that all have in common are too few."""
@@ -229,7 +231,11 @@ def _board_reasons(
 
 
 def _marks(
-    strata: Sequence[Stratum], common: list[Bools], small: Mapping[str, int], *, graded: bool
+    strata: Sequence[Stratum],
+    common: list[Bools],
+    small: Mapping[str, tuple[int, int]],
+    *,
+    graded: bool,
 ) -> tuple[str, ...]:
     """Return what marks the ranks of a board."""
     sizes = [
