@@ -144,6 +144,11 @@ def _print_people(found: dict[str, Any]) -> None:
         out.result(
             f"corrected by people {corrected['value']:.3f} [{corrected['lo']:.3f}, "
             f"{corrected['hi']:.3f}], weight of the judge {corrected['lam']:.2f}"
+            + (
+                "; approximate: fewer than 10 labelled answers have the rarer verdict"
+                if corrected["approximate"]
+                else ""
+            )
         )
     out.result(f"judge minus human   {_shown(found['judge_minus_human'])}")
     _print_agreement(found, "judge", "people")

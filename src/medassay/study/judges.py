@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from medassay.task.judged import TRIAL_KEY, judges_of
 from medassay.task.scoring import RunItems
 
 Key = tuple[Any, ...]
+_FEWEST_OF_THE_RARER = 10  # labelled answers; below, the corrected interval is often too short
 _KINDS: dict[str, tuple[str, ...]] = {"facts": VERDICTS, "criteria": ("not met", "met")}
 
 
@@ -74,7 +75,7 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
         answers should be a random draw.
 
     Keys: `plain` (the judge's mean over all answers), `corrected` (prediction-powered; None below 30
-    labels), `judge_minus_human` with interval, and what `compare_judges` says of judge and people.
+    labels; `approximate` where fewer than 10 labelled answers have another score than the most frequent one), `judge_minus_human` with interval, and what `compare_judges` says of judge and people.
     """
     verdicts = _verdicts(run, judge)
     people = _labels(labels, run)
@@ -106,7 +107,9 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
             [*groups[0], *groups[1]],
             seed,
         ),
-        "corrected": None if corrected is None else asdict(corrected),
+        "corrected": None
+        if corrected is None
+        else asdict(corrected) | {"approximate": _few_of_the_rarer(human)},
         "judge_minus_human": _mean(
             [j - h for j, h in zip(on_labelled, human, strict=True)],
             groups[0],
@@ -114,6 +117,11 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
         ),
         **_compared(verdicts, people, (chosen, groups[0]), seed),
     }
+
+
+def _few_of_the_rarer(scores: Sequence[float]) -> bool:
+    """Return whether people gave the rarer verdict to so few answers that the corrected interval is only approximate."""
+    return len(scores) - max(Counter(scores).values()) < _FEWEST_OF_THE_RARER
 
 
 def _verdicts(run: Run, judge: str) -> dict[Key, dict[str, Any]]:

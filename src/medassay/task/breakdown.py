@@ -1,14 +1,19 @@
 """Scores by a property of the items (category, year, language …), each with its interval."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from medassay.core.estimate import Estimate, Second
 from medassay.core.item import Item
+from medassay.core.ranks import SIMULTANEOUS
+from medassay.core.trial import Scale
 from medassay.errors import InputError
-from medassay.statistic.draws import seed_of
+from medassay.statistic.draws import Floats, number_clusters, seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean, clipped
+from medassay.statistic.interval.effective import effective_interval
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 from medassay.task.catalog import task_of_run
@@ -69,6 +74,10 @@ def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]
                     clusters=[clusters[k] for k in keys],
                     scale=scale,
                 )
+                if run.manifest["plan"]["rank_rule"] == SIMULTANEOUS:
+                    means = np.array([float(np.mean(by_item[k])) for k in keys])
+                    printed = _as_printed(estimate, means, [clusters[k] for k in keys], scale)
+                    estimate = estimate if printed is None else printed
                 shown = clipped(estimate, scale) if scale.floor is not None else estimate
                 made[field].append(
                     {"value": value, "model": model, "setting": setting, "mode": mode}
@@ -76,6 +85,24 @@ def breakdown(run: Run, fields: Sequence[str]) -> dict[str, list[dict[str, Any]]
                     | shown.to_dict()
                 )
     return made
+
+
+def _as_printed(
+    estimate: Estimate, scores: Floats, clusters: Sequence[str], scale: Scale
+) -> Estimate | None:
+    """Return an estimate with the interval that boards print, that of the draws as its second; None where there is none."""
+    found = effective_interval([(scores, number_clusters(clusters))], scale=scale)
+    if found.ends is None:
+        return None
+    lo, hi = found.ends
+    return replace(
+        estimate,
+        lo=lo,
+        hi=hi,
+        interval=found.method,
+        second=Second(method="percentile", lo=estimate.lo, hi=estimate.hi),
+        flags=tuple(f for f in estimate.flags if f not in ("degenerate", "intervals_differ")),
+    )
 
 
 def _tags(run: Run) -> Iterator[dict[str, Any]]:
