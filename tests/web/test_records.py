@@ -82,7 +82,7 @@ def test_the_heat_map_and_the_gain_of_thinking_are_drawn(page, site):
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
     row = page.query_selector("tr[data-model=m][data-number=medication]")
     assert "50.0" in row.inner_text()
-    assert row.inner_text().endswith("different")
+    assert row.inner_text().endswith("difference shown")
 
 
 def test_each_stopped_drug_leads_to_its_answer(page, site):

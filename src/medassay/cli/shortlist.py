@@ -99,7 +99,9 @@ def _print(found: "Shortlist", document: dict[str, Any]) -> None:
         )
     noise = sum(pair["noise"] for pair in again["pairs"])
     if again["pairs"]:
-        out.result(f"{noise} of {len(again['pairs'])} differences are noise (Holm, 5 %)")
+        out.result(
+            f"no difference is shown for {noise} of {len(again['pairs'])} pairs (all tested at once)"
+        )
     if not again["models"]:
         out.result("no model of the shortlist has predictions in the file")
 

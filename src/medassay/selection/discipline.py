@@ -1,4 +1,4 @@
-"""Discipline scores from the predictions themselves: with intervals, and which differences are noise."""
+"""Discipline scores from the predictions themselves: with intervals, and of which pairs a difference is shown."""
 
 import csv
 from collections.abc import Sequence
