@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from medassay.core.ranks import range_title, ranking_sentence
 from medassay.core.trial import Scale
 from medassay.statistic.draws import cluster_sums, number_clusters
+from medassay.statistic.ranking.field import field_of
 from medassay.statistic.ranking.pool import Options, Stratum, means_of
 from medassay.statistic.ranking.relation import range_ranks, relation_of, shown_better
 from medassay.statistic.ranking.simultaneous import difference_norms
@@ -76,6 +77,32 @@ def test_the_golden_relations(golden):
         assert pairs_in(models, found.better) == expected["better"], case["name"]
         seen = told(models, values, found.better, graded=not inputs["binary"])
         assert seen == {key: expected[key] for key in seen}, case["name"]
+
+
+def test_a_field_has_the_golden_relations(golden):
+    """The path that runs take: κ, c, ranges and order of rows as the golden file has them."""
+    for case in golden("ranks")["relation"]:
+        inputs, expected = case["inputs"], case["expected"]
+        strata, start = [], 0
+        for number, one in enumerate(inputs["domains"]):
+            scores = np.array(one["scores"], dtype=float)
+            n = scores.shape[1]
+            names = one.get("clusters") or [f"item {k}" for k in range(n)]
+            numbers = number_clusters(names)
+            own = np.arange(n) if numbers is None else numbers
+            strata.append(
+                Stratum(name=str(number), scores=scores, clusters=own + start, seed=one["seed"])
+            )
+            start += n
+        rows = [(model, "s") for model in inputs["models"]]
+        found = field_of(rows, strata, Options(pool_seed=0, rule="simultaneous"))
+        assert found.relation.kappa == pytest.approx(expected["kappa"], abs=1e-12), case["name"]
+        assert list(found.relation.steps) == pytest.approx(expected["c_steps"], abs=1e-9)
+        assert found.relation.c == pytest.approx(expected["c"], abs=1e-9)
+        ranks = [standing.rank for standing in found.standings]
+        for key in ("lo", "hi", "group"):
+            assert [getattr(one, key) for one in ranks] == expected[key], case["name"]
+        assert found.graded == (not inputs["binary"])
 
 
 def test_the_golden_relations_of_given_errors(golden):

@@ -84,8 +84,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="medassay evaluates language models for medicine: banks, runs, honest intervals, shared "
-    "ranks, boards that anyone can check.",
+    help="medassay evaluates language models for medicine: banks, runs, honest intervals, ranges "
+    "of ranks, boards that anyone can check.",
     epilog="Everywhere: --json (one JSON document), --quiet, --no-color, --debug (tracebacks), "
     "--log FILE (events as JSON lines; - for standard error), --shared (runs, replies, logs and databases for one's group, not "
     "for their owner alone). "

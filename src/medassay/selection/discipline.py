@@ -52,7 +52,7 @@ class DisciplineScores:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return means over the disciplines with intervals and shared ranks, and every pair's difference.
+        """Return means over the disciplines with intervals and ranges of ranks, and every pair's difference.
 
         All disciplines weigh the same; draws are shared, so that differences are paired (`field_of`). A difference is
         `noise` when its p, adjusted by Holm over all pairs, is 0.05 or more.

@@ -48,7 +48,7 @@ def _notes(study: Mapping[str, Any]) -> Iterator[str]:
     yield f"{told[:1].upper()}{told[1:]}. Every item counts once. Runs: {', '.join(study['runs'])}."
     if study["scripted"]:
         yield "SCRIPTED: answers or grades are a script's; these numbers measure nothing."
-    yield "1st and 2nd are shared ranks among the models of a setting: equal marks cannot be told apart. Toplines are upper bounds and get none."
+    yield "1st and 2nd mark models of a setting whose 95 % intervals overlap, from the highest mean down; overlap is no test of two models. Toplines are upper bounds and get none."
     yield "Unread are replies in which no answer was read (unclear, cut off, declined); they score the worst."
     yield "Intervals are of 95 %, over conditions where items share one; each difference has its own. A difference is told where that excludes 0 and Holm's p over all of them is at most 0.05."
 

@@ -49,7 +49,7 @@ def relations_of(field: Field, unread: Mapping[Row, float], task: Task) -> dict[
 def _relation(field: Field, task: Task) -> dict[str, Any]:
     """Return the relation that decides ranks, and the sentence that follows from it."""
     relation = field.relation
-    weight = 1 / field.n_domains
+    weight = 1 / max(1, field.n_domains)
     return {
         "graded": field.graded,
         "kappa": None if relation is None else relation.kappa,

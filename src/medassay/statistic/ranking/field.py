@@ -191,7 +191,7 @@ def field_of(
         oracle=_oracle(strata, ranked, common, options) if bound else None,
         ranked=tuple(ranked),
         ranges=options.simultaneous,
-        n_domains=len(strata),
+        n_domains=sum(bool(mask.any()) for mask in common),
         relation=None if board is None else board.relation,
         graded=graded,
         small_domains=small,
@@ -207,6 +207,7 @@ def _small_domains(
     counted = {
         stratum.name: (int(mask.sum()), len(np.unique(stratum.clusters[mask])))
         for stratum, mask in zip(strata, common, strict=True)
+        if mask.any()  # one without a common item is no part of the mean
     }
     return {name: found for name, found in counted.items() if found[1] < SMALL_N}
 
