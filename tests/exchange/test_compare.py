@@ -98,6 +98,29 @@ def test_within_a_run_the_family_is_that_of_its_board(tmp_path):
         assert found["p_holm"] == pytest.approx(pair["p_holm"])
 
 
+def test_a_model_that_answered_too_little_to_rank_widens_no_family(tmp_path):
+    chance = np.random.default_rng(11)
+    rows = []
+    for name, skill in (("a", 0.85), ("b", 0.7), ("c", 0.6), ("d", 0.5)):
+        rows += answers(name, (chance.random(90) < skill).astype(int))
+    rows += answers("part", (chance.random(70) < 0.9).astype(int))  # 78 % of the items
+    run = table(tmp_path, "run", rows)
+    board = {
+        (p["first"][0], p["second"][0]): p
+        for p in run.statistics["fields"]["solo"]["d"]["pairs"]
+    }
+    assert len(board) == 6
+    found = {(p["a"], p["b"]): p for p in compare([run]).pairs}
+    assert len(found) == 10
+    for names, pair in found.items():
+        if "part" in names:
+            assert (pair["n"], pair["family"]) == (70, 10)
+            continue
+        assert (pair["n"], pair["family"]) == (90, 6)
+        ends = [board[names]["lo"], board[names]["hi"]]
+        assert pair["simultaneous"] == pytest.approx(ends, abs=1e-12)
+
+
 def test_of_fewer_than_ten_clusters_no_reading_is_given(tmp_path):
     runs = [table(tmp_path, n, answers(n, [v] * 9)) for n, v in (("a", 1), ("b", 0))]
     [row] = compare(runs).pairs

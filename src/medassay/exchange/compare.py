@@ -13,7 +13,7 @@ from medassay.errors import IncompleteError, InputError
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N, TIE
 from medassay.statistic.ranking.evidence import Evidence
-from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
+from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, MIN_COVERAGE
 from medassay.statistic.ranking.pairs import Compared, Pair, board_of, pairs_of_board
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.test.margin import Bounds, check_margin
@@ -364,28 +364,51 @@ class _Versus:
         self._unread, self._n_told = unread, n_told
         self._rows, self._strata, self._options, self._margin = rows, strata, options, margin
         self._present = [~np.isnan(s.scores) for s in strata]
-        self._common = [np.asarray(p.all(axis=0)) for p in self._present]
 
     def pairs(self) -> list[dict[str, Any]]:
-        """Return the documents of all pairs."""
-        numbers = range(len(self._rows))
+        """Return the documents of all pairs.
+
+        A board ranks no row that has scores of too few items: the family of its pairs is without such a row, and pairs
+        with one are tested in a family that has them all.
+        """
+        numbers = list(range(len(self._rows)))
+        enough = [k for k in numbers if self._coverage(k) >= MIN_COVERAGE]
+        found = self._pairs_among(enough)
+        if any(k not in enough for k in numbers[: self._n_told]):
+            for places, document in self._pairs_among(numbers).items():
+                found.setdefault(places, document)
+        return [found[places] for places in sorted(found)]
+
+    def _coverage(self, row: int) -> float:
+        present = np.concatenate([part[row] for part in self._present])
+        return float(present.mean())
+
+    def _pairs_among(self, ranked: list[int]) -> dict[tuple[int, int], dict[str, Any]]:
+        """Return the pairs of the rows to tell of, tested in the family of the `ranked` rows."""
+        common = [np.asarray(part[ranked].all(axis=0)) for part in self._present]
         given = Compared(
-            rows=[(str(k), "") for k in numbers],
+            rows=[(str(k), "") for k in range(len(self._rows))],
             strata=self._strata,
-            ranked=list(numbers),
+            ranked=ranked,
             present=self._present,
-            common=self._common,
+            common=common,
             options=self._options,
         )
-        board = board_of(given, step_down=len(self._rows) <= ALL_PAIRS_UP_TO)
-        found = pairs_of_board(given, board, numbers[: self._n_told])
+        board = board_of(given, step_down=len(ranked) <= ALL_PAIRS_UP_TO)
+        told = [place for place, k in enumerate(ranked) if k < self._n_told]
+        found = pairs_of_board(given, board, told)
         kappa = 0.0 if board.relation is None else board.relation.kappa
-        return [self._document(pair, found.c, kappa) for pair in found.pairs]
+        documents = {}
+        for pair in found.pairs:
+            a, b = int(pair.first[0]), int(pair.second[0])
+            evidence = Evidence.of(self._strata, common, a, b)
+            documents[a, b] = self._document(pair, evidence, found.c, kappa, len(ranked))
+        return documents
 
-    def _document(self, pair: Pair, c: float | None, kappa: float) -> dict[str, Any]:
+    def _document(
+        self, pair: Pair, evidence: Evidence, c: float | None, kappa: float, n_rows: int
+    ) -> dict[str, Any]:
         a, b = int(pair.first[0]), int(pair.second[0])
-        masks = self._common
-        evidence = Evidence.of(self._strata, masks, a, b)
         difference, margin = pair.difference, self._margin
         discordant = evidence.discordant or (None, None)
         bounds = evidence.bounds
@@ -397,7 +420,6 @@ class _Versus:
                 difference.value, pair.se, pair.n, c=c, right_wrong=kappa > 0, width=width
             )
         high = self._options.scale.better == "high"
-        n = len(self._rows)
         # Without a single difference there is no spread to go by: no interval of width 0 is honest.
         spread = pair.se is not None and pair.se > TIE
         return {
@@ -411,7 +433,7 @@ class _Versus:
             "simultaneous": [*pair.ends]
             if pair.ends is not None and spread and not few
             else None,
-            "family": n * (n - 1) // 2,
+            "family": n_rows * (n_rows - 1) // 2,
             "better": None if few else {"first": "a", "second": "b"}.get(pair.better or "", ""),
             "p": difference.p,
             "test": difference.test,

@@ -37,6 +37,7 @@ class Table:
     """Collects scores as a stream; holds one number an item and row, whatever the repeats.
 
     `worst` is the score at which an answer to an item marked `harm` counts as harmful; None where scores cannot tell.
+    `unequal` are the rows that were asked again where others were not: their model alone, or what it had refused.
     """
 
     def __init__(self, items: RunItems, worst: float | None = 0.0) -> None:
@@ -50,6 +51,7 @@ class Table:
             d: np.array(found, dtype=np.int8) for d, found in items.synthetic.items()
         }
         self.modes: set[str] = set()
+        self.unequal: set[Row] = set()
         self.outcomes: dict[Cell, Counter[str]] = {}
         self._sums: dict[Cell, Floats] = {}
         self._counts: dict[Cell, Floats] = {}
@@ -85,7 +87,8 @@ class Table:
         counter["trials"] += 1
         if "again" in trial:
             counter["again"] += 1
-            counter["unequal"] += not same_chances(trial["again"])
+            if not same_chances(trial["again"]):
+                self.unequal.add((trial["model"], trial["setting"]))
         if trial["outcome"] == "unparsed" and trial.get("reason") == "ambiguous":
             counter["ambiguous"] += 1
         if score is not None:
@@ -109,14 +112,6 @@ class Table:
                 counts = self._counts[cell]
                 np.divide(self._sums[cell], counts, out=made[i], where=counts > 0)
         return made
-
-    def had_more_chances(self, row: Row) -> bool:
-        """Return whether a row was asked again where others were not: its model alone, or what it had refused."""
-        return any(
-            counts["unequal"]
-            for (_, *found, _), counts in self.outcomes.items()
-            if tuple(found) == row
-        )
 
     def counted(self, domains: list[str], row: Row, mode: str) -> Counter[str]:
         """Return the outcomes of a row over some domains."""
@@ -149,7 +144,7 @@ def unranked_rows(
             reasons[model, setting] = "topline"
         elif setting.endswith(GENERATED):
             reasons[model, setting] = "generated"
-        elif table is not None and table.had_more_chances((model, setting)):
+        elif table is not None and (model, setting) in table.unequal:
             reasons[model, setting] = "asked_again"
     return reasons
 

@@ -1,20 +1,16 @@
-"""The paired scores of two rows, and what follows from them: tests, bounds, items needed."""
+"""The paired scores of two rows, and what follows from them: tests and bounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 from medassay.statistic.draws import Floats, number_clusters
-from medassay.statistic.interval.bootstrap import TIE, percentile
-from medassay.statistic.ranking.pairs import Pair
-from medassay.statistic.ranking.pool import Means, Stratum, stratified_spread
+from medassay.statistic.ranking.pool import Stratum
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.margin import Bounds, difference_bounds
 from medassay.statistic.test.mcnemar import mcnemar
-from medassay.statistic.test.planner import items_exact, items_graded, items_paired
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,43 +75,3 @@ class Evidence:
         if self.spans:
             return None
         return difference_bounds(self.first, self.second, self.clusters)
-
-    def needed(self, pair: Pair, c: float | None, means: Means) -> dict[str, int | None]:
-        """Return test → items that would show the observed difference, taken for the true one.
-
-        By the pair's own test, by the simultaneous order with its `c`, and by bands that no longer
-        overlap. None where no number of items would, or where it cannot be said.
-
-        Parameters
-        ----------
-        means : means and draws of just the two rows
-        """
-        n, d = pair.n, pair.difference.value
-        found: dict[str, int | None] = {}
-        if abs(d) <= TIE:
-            d = 0.0
-        if pair.difference.test == "mcnemar":
-            share = float(np.abs(self.differences).mean())
-            exact = items_exact(share, d) if share else None
-            found["mcnemar"] = None if exact is None else exact.n_exact or exact.n_asymptotic
-            found["simultaneous"] = (
-                items_paired(share, d, critical=c) if share and c is not None else None
-            )
-        else:
-            # More items of the same make, in the same clusters and domains: SE falls with √n.
-            differences = [a - b for a, b in zip(self.first, self.second, strict=True)]
-            spread = None if self.spans else stratified_spread(differences, self.clusters)
-            deviation = None if spread is None else (spread[1] * n) ** 0.5
-            found[pair.difference.test] = (
-                None if deviation is None else items_graded(deviation, d)
-            )
-            found["simultaneous"] = (
-                items_graded(pair.se * n**0.5, d, critical=c)
-                if pair.se is not None and c is not None
-                else None
-            )
-        found["overlap"] = None
-        if d and means.draws is not None:
-            lo, hi = percentile(means.draws)
-            found["overlap"] = ceil(n * (float((hi - lo).sum() / 2) / d) ** 2)
-        return found

@@ -1,4 +1,7 @@
-"""How many items would separate two models: two-sided 5 %, 80 % power."""
+"""How many items would show the difference of two models: 5 % error, 80 % power.
+
+First for one pair with a test of its own (McNemar, t), as other planners count; then for a pair of a board.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,15 +35,12 @@ def _check(discordance: float, difference: float) -> None:
         )
 
 
-def items_paired(
-    discordance: float, difference: float, *, critical: float = _Z_TEST
-) -> int | None:
+def items_paired(discordance: float, difference: float) -> int | None:
     """Return the items that McNemar's test needs by the formula, None for no difference.
 
     Parameters
     ----------
     discordance : share of items that just one of the two answers rightly
-    critical : the value that a standardised difference must exceed; 1.96, or c of a simultaneous order
 
     References
     ----------
@@ -55,7 +55,7 @@ def items_paired(
     if difference == 0:
         return None
     spread = sqrt(max(0.0, discordance - difference**2))
-    return ceil((critical * sqrt(discordance) + _Z_POWER * spread) ** 2 / difference**2)
+    return ceil((_Z_TEST * sqrt(discordance) + _Z_POWER * spread) ** 2 / difference**2)
 
 
 def items_exact(discordance: float, difference: float) -> Needed | None:
@@ -101,9 +101,7 @@ def exact_power(n: int, discordance: float, difference: float) -> float:
     return float((binom.pmf(discordant, n, discordance) * both).sum())
 
 
-def items_graded(
-    deviation: float, difference: float, *, critical: float = _Z_TEST
-) -> int | None:
+def items_graded(deviation: float, difference: float) -> int | None:
     """Return the items that a paired t test needs, None for no difference.
 
     Parameters
@@ -119,7 +117,7 @@ def items_graded(
         raise StatisticError(f"standard deviation {deviation:g}: expected 0 or more")
     if difference == 0:
         return None
-    return max(1, ceil(((critical + _Z_POWER) * deviation / difference) ** 2))
+    return max(1, ceil(((_Z_TEST + _Z_POWER) * deviation / difference) ** 2))
 
 
 # The planner of boards: power of one pair under the relation of `ranking/relation.py` (specification of ranks, R6).
