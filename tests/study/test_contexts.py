@@ -15,6 +15,7 @@ import medassay
 from medassay import pipeline
 from medassay.errors import InputError
 from medassay.exchange.healthbranches import import_healthbranches
+from medassay.exchange.predictions import import_predictions
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import open_run
 from medassay.study.contexts import contexts_study
@@ -105,7 +106,10 @@ def test_numbers_are_the_means_of_the_items_and_lie_in_their_intervals(study, ru
     for one in scores:
         wanted.setdefault((one["model"], one["setting"]), []).append(one["score"])
     for row in study["rows"]:
-        assert row["lo"] <= row["score"] <= row["hi"]
+        # m0 always gives the reference: on the scale of likeness, which has no ends, all alike give no interval.
+        alike = row["measure"] == "similarity" and row["model"] == "m0"
+        assert (row["lo"] is None) == alike
+        assert row["lo"] is None or row["lo"] <= row["score"] <= row["hi"]
         if (row["category"], row["measure"]) == ("all", "accuracy"):
             assert row["score"] == pytest.approx(np.mean(wanted[row["model"], row["setting"]]))
 
@@ -124,6 +128,36 @@ def test_models_of_one_setting_share_ranks_and_toplines_get_none(place, mock_ser
     marks = {(r["setting"], r["rank"]) for r in found["rows"] if r["category"] == "all"}
     assert {setting for setting, rank in marks if rank} == {"zero_shot", "rag"}
     assert {rank for _, rank in marks} == {1, None}
+
+
+def test_the_ranks_of_a_setting_are_those_of_a_board_of_its_models(tmp_path):
+    """Three models of a quiz whose skill differs: the ranges are those that the run's own board gives."""
+
+    def answered(skill):
+        return {f"q{at:03}": "ABCDE"[at % 5] if at % 10 < skill else "none" for at in range(60)}
+
+    rows = [
+        (item, model, "d", f"{int(reply in 'ABCDE')}")
+        for model, skill in (("good", 9), ("fair", 8), ("poor", 3))
+        for item, reply in answered(skill).items()
+    ]
+    table = tmp_path / "table.csv"
+    table.write_text(
+        "\n".join(["item,model,domain,score", *(",".join(row) for row in rows)]) + "\n"
+    )
+    made = import_predictions(
+        table, {n: n for n in ("item", "model", "domain", "score")}, to=tmp_path / "run"
+    )
+    board = {r["model"]: r for r in made.statistics["domains"]["overall"]}
+    study = contexts_study([made])
+    assert len(study["rows"]) == 3
+    for row in study["rows"]:
+        same = board[row["model"]]
+        for key in ("rank_lo", "rank_hi", "score", "lo", "hi", "n"):
+            assert row[key] == pytest.approx(same[key], abs=1e-12), key
+    assert board["poor"]["rank_lo"] == 3
+    grid = contexts_sheet(study).sections[0].grids[0]
+    assert any("rank 1–2" in cell for line in grid.rows for cell in line)
 
 
 def test_each_context_is_paired_with_zero_shot(study):

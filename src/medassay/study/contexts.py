@@ -3,27 +3,32 @@
 Settings stand side by side: zero-shot, with retrieved text, and the toplines with path, source text, or both, which are upper bounds
 and get no rank. Every item counts once, whatever its category, as published; ranks are of the models of one setting.
 
-Source: specification of tasks and prompts, 14.2; statistics, 7.3, 7.4 and 7.7.
+Source: specification of tasks and prompts, 14.2; of ranks, R1, R2 and R5; of statistics, 7.4 and 7.7.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from medassay.core.estimate import Estimate
 from medassay.core.leaderboard import unread_outweighs, unread_share
+from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.trial import Scale, Setting
 from medassay.errors import IncompleteError, InputError
 from medassay.score.metric import UNBOUNDED
 from medassay.statistic.draws import number_clusters, seed_of
-from medassay.statistic.interval.bootstrap import SMALL_N, bootstrap_mean
+from medassay.statistic.interval.bootstrap import SMALL_N
+from medassay.statistic.interval.effective import effective_interval
 from medassay.statistic.metric.correlation import FEWEST, pearson_intervals, spearman
-from medassay.statistic.ranking.shared import rank
+from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
+from medassay.statistic.ranking.pairs import Compared, board_of
+from medassay.statistic.ranking.pool import Options, Stratum
+from medassay.statistic.ranking.shared import Rank
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import paired_difference
 from medassay.storage.jsonl import read_jsonl
@@ -49,8 +54,22 @@ Row = tuple[str, str]  # model, setting
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mean:
+    """The mean of some items, each counted once.
+
+    `ends` are those of its interval; None of a single condition, and of values that are all alike on a scale without ends: nothing is
+    known of how sure the number is.
+    """
+
+    value: float
+    ends: tuple[float, float] | None
+    n: int
+    n_clusters: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Column:
-    """One measure of one run: estimates by category and row, and the value of every item for differences."""
+    """One measure of one run: means by category and row, and the value of every item for differences."""
 
     measure: Measure
     metric: str
@@ -64,9 +83,9 @@ class Column:
     unread: Mapping[Row, float] = field(default_factory=dict)
 
     @cached_property
-    def estimates(self) -> dict[str, dict[Row, Estimate]]:
-        """Return category → row → mean over its items, drawn by clusters; of a single item there is none."""
-        made: dict[str, dict[Row, Estimate]] = {}
+    def means(self) -> dict[str, dict[Row, Mean]]:
+        """Return category → row → mean over its items; of a single item there is none."""
+        made: dict[str, dict[Row, Mean]] = {}
         for row, values in self.values.items():
             places: dict[str, list[tuple[str, str]]] = {ALL: sorted(values)}
             for item in places[ALL]:
@@ -75,18 +94,33 @@ class Column:
                 places = {ALL: places[ALL]}
             for category, items in places.items():
                 if len(items) > 1:
-                    one = self.estimate(row, category, items)
-                    made.setdefault(category, {})[row] = one
+                    made.setdefault(category, {})[row] = self.mean(row, items)
         return made
 
-    def estimate(self, row: Row, category: str, items: Sequence[tuple[str, str]]) -> Estimate:
-        """Return the mean of a row over some items of a category."""
-        return bootstrap_mean(
-            [self.values[row][item] for item in items],
-            seed=seed_of(self.measure, category),
-            scale=self.scale,
-            clusters=number_clusters(np.array([self.clusters[item] for item in items])),
+    def mean(self, row: Row, items: Sequence[tuple[str, str]]) -> Mean:
+        """Return the mean of a row over some items."""
+        by_category = [[*some] for _, some in groupby(items, key=lambda item: item[0])]
+        numbers = self._numbers(items)
+        labels = [self._numbers(some) for some in by_category]
+        n_clusters = len(items) if numbers is None else int(numbers.max()) + 1
+        apart = sum(
+            len(some) if label is None else int(label.max()) + 1
+            for some, label in zip(by_category, labels, strict=True)
         )
+        found = effective_interval(
+            [
+                (np.array([self.values[row][item] for item in some]), label)
+                for some, label in zip(by_category, labels, strict=True)
+            ],
+            scale=self.scale,
+            weights=[len(some) / len(items) for some in by_category],
+            spanning=numbers if n_clusters < apart else None,
+        )
+        ends = found.ends if n_clusters > 1 else None
+        return Mean(value=found.mean, ends=ends, n=len(items), n_clusters=n_clusters)
+
+    def _numbers(self, items: Sequence[tuple[str, str]]) -> NDArray[np.int64] | None:
+        return number_clusters(np.array([self.clusters[item] for item in items]))
 
 
 def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
@@ -95,7 +129,7 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     Returns
     -------
     dict
-        rows (model, setting, category, measure, metric, score, lo, hi, n, rank, few, unread, run), gains (paired, setting minus
+        rows (model, setting, category, measure, metric, score, lo, hi, n, rank, rank_lo, rank_hi, few, unread, run), gains (paired, setting minus
         zero_shot, in points of 100 of the scale; unread shares of both, and whether these differ by more), correlations of two measures over models by setting, sources (how often
         the own source was retrieved), long (open answers beyond 150 characters), scripted (whether any answer or grade is
         a script's), metrics, runs.
@@ -207,7 +241,7 @@ def _refuse_twice(columns: Sequence[Column]) -> None:
     for column in columns:
         other = owners.get(column.measure)
         owners[column.measure] = column.run.id
-        if not column.estimates:
+        if not column.means:
             raise InputError(f"run {column.run.id}: no row has two items with a score")
         if other is not None:
             raise InputError(
@@ -223,11 +257,9 @@ def order_of(setting: str) -> tuple[int, str]:
 
 
 def _rows(column: Column) -> Iterator[dict[str, Any]]:
-    for category, estimates in sorted(
-        column.estimates.items(), key=lambda o: (o[0] != ALL, o[0])
-    ):
-        for setting in sorted({setting for _, setting in estimates}, key=order_of):
-            own = {m: e for (m, s), e in sorted(estimates.items()) if s == setting}
+    for category, means in sorted(column.means.items(), key=lambda o: (o[0] != ALL, o[0])):
+        for setting in sorted({setting for _, setting in means}, key=order_of):
+            own = {m: e for (m, s), e in sorted(means.items()) if s == setting}
             ranks = _ranks(column, category, setting, own)
             for model, one in own.items():
                 yield {
@@ -237,11 +269,10 @@ def _rows(column: Column) -> Iterator[dict[str, Any]]:
                     "measure": column.measure,
                     "metric": column.metric,
                     "score": one.value,
-                    # One condition varies in no draw: nothing is known of how sure the number is.
-                    "lo": one.lo if one.n_clusters > 1 else None,
-                    "hi": one.hi if one.n_clusters > 1 else None,
+                    "lo": None if one.ends is None else one.ends[0],
+                    "hi": None if one.ends is None else one.ends[1],
                     "n": one.n,
-                    "rank": ranks.get(model),
+                    **_rank_keys(ranks.get(model)),
                     "few": min(one.n, one.n_clusters) < SMALL_N,
                     "unread": column.unread.get((model, setting), 0.0)
                     if category == ALL
@@ -250,12 +281,19 @@ def _rows(column: Column) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _ranks(
-    column: Column, category: str, setting: str, own: Mapping[str, Estimate]
-) -> dict[str, int]:
-    """Return the shared rank group of each model of a setting on the items that all have, 1 the best.
+def _rank_keys(rank: Rank | None) -> dict[str, int | None]:
+    keys = ("rank", "rank_lo", "rank_hi")
+    return dict(
+        zip(keys, (None,) * 3 if rank is None else (rank.lo, rank.lo, rank.hi), strict=True)
+    )
 
-    Nothing for rows that the run does not rank, toplines among them.
+
+def _ranks(
+    column: Column, category: str, setting: str, own: Mapping[str, Mean]
+) -> dict[str, Rank]:
+    """Return the rank range of each model of a setting on the items that all have: all its pairs are tested at once.
+
+    Nothing for rows that the run does not rank, toplines among them, and where items or conditions are too few to order anything.
     """
     models = [model for model in own if (model, setting) not in column.unranked]
     if not models:
@@ -263,10 +301,21 @@ def _ranks(
     values = [column.values[model, setting] for model in models]
     common = sorted(set(values[0]).intersection(*values[1:]))
     items = [item for item in common if category in (ALL, item[0])]
-    if len(items) < SMALL_N:
+    clusters = np.array([column.clusters[item] for item in items], dtype=np.int64)
+    if len(np.unique(clusters)) < SMALL_N:
         return {}
-    given = {model: column.estimate((model, setting), category, items) for model in models}
-    return {m: one.group for m, one in rank(given).items() if one.group is not None}
+    scores = np.array([[one[item] for item in items] for one in values])
+    seed = seed_of(column.measure, category)
+    of_setting = Compared(
+        rows=[(model, setting) for model in models],
+        strata=[Stratum(name=category, scores=scores, clusters=clusters, seed=seed)],
+        ranked=[*range(len(models))],
+        present=[np.ones(scores.shape, dtype=bool)],
+        common=[np.ones(len(items), dtype=bool)],
+        options=Options(pool_seed=seed, scale=column.scale, rule=SIMULTANEOUS),
+    )
+    board = board_of(of_setting, step_down=len(models) <= ALL_PAIRS_UP_TO)
+    return {models[place]: rank for place, rank in board.ranks.items()}
 
 
 def _gains(column: Column) -> Iterator[dict[str, Any]]:
@@ -315,10 +364,10 @@ def _correlations(columns: Sequence[Column]) -> Iterator[dict[str, Any]]:
     """Yield Spearman's rho of two measures over the models of a setting, with an interval where models suffice."""
     score: dict[tuple[str, str], dict[str, float]] = {}  # measure, setting → model → score
     for column in columns:
-        for (model, setting), estimate in column.estimates.get(ALL, {}).items():
+        for (model, setting), mean in column.means.get(ALL, {}).items():
             if (model, setting) in column.baselines:
                 continue
-            score.setdefault((column.measure, setting), {})[model] = estimate.value
+            score.setdefault((column.measure, setting), {})[model] = mean.value
     for setting in sorted({setting for _, setting in score}, key=order_of):
         for one, other in combinations(MEASURES, 2):
             first, second = score.get((one, setting), {}), score.get((other, setting), {})

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from medassay.core.leaderboard import UNREAD_WARNING
-from medassay.core.ranks import NOT_SHOWN, SHOWN
+from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
 from medassay.publication.plot.forest import forest
 from medassay.publication.plot.panels import panels
 from medassay.publication.sheet import Grid, Section, Sheet
@@ -15,8 +15,9 @@ _FACTOR: Mapping[Measure, float] = {"accuracy": 100.0, "judge": 1.0, "similarity
 _DIGITS: Mapping[Measure, int] = {"accuracy": 1, "judge": 2, "similarity": 3}
 _COLUMNS = (
     *("model", "setting", "category", "measure", "metric", "score", "lo", "hi"),
-    *("n", "rank", "few", "unread", "run"),
+    *("n", "rank", "rank_lo", "rank_hi", "few", "unread", "run"),
 )
+_RANKS = ("rank", "rank_lo", "rank_hi")
 
 
 def contexts_sheet(study: Mapping[str, Any]) -> Sheet:
@@ -31,7 +32,8 @@ def contexts_sheet(study: Mapping[str, Any]) -> Sheet:
         sections=[section for section in sections if section.grids or section.figure],
         columns=list(_COLUMNS),
         lines=[
-            {**row, "rank": "" if row["rank"] is None else row["rank"]} for row in study["rows"]
+            {name: "" if row[name] is None and name in _RANKS else row[name] for name in row}
+            for row in study["rows"]
         ],
         data=study,
     )
@@ -48,7 +50,7 @@ def _notes(study: Mapping[str, Any]) -> Iterator[str]:
     yield f"{told[:1].upper()}{told[1:]}. Every item counts once. Runs: {', '.join(study['runs'])}."
     if study["scripted"]:
         yield "SCRIPTED: answers or grades are a script's; these numbers measure nothing."
-    yield "1st and 2nd mark models of a setting whose 95 % intervals overlap, from the highest mean down; overlap is no test of two models. Toplines are upper bounds and get none."
+    yield "Ranks are ranges: of five models, 2–4 says that one is shown to be better and one to be worse, with all pairs of a setting tested at once (at most 5 % error, about 5 % for grades). Toplines are upper bounds and get no rank."
     yield "Unread are replies in which no answer was read (unclear, cut off, declined); they score the worst."
     yield "Intervals are of 95 %, over conditions where items share one; each difference has its own. A difference is told where that excludes 0 and Holm's p over all of them is at most 0.05."
 
@@ -60,10 +62,10 @@ def _cell(row: Mapping[str, Any] | None) -> str:
     factor, digits = _FACTOR[row["measure"]], _DIGITS[row["measure"]]
     value = f"{factor * row['score']:.{digits}f}"
     if row["lo"] is None:
-        return f"{value} [one condition: no interval]"
+        return f"{value} [no interval]"
     lo, hi = (f"{factor * row[key]:.{digits}f}" for key in ("lo", "hi"))
-    mark = {1: " 1st", 2: " 2nd"}.get(row["rank"] or 0, "")
-    return f"{value} [{lo}, {hi}]{mark}{' few' if row['few'] else ''}"
+    place = "" if row["rank"] is None else f" rank {rank_range(row)}"
+    return f"{value} [{lo}, {hi}]{place}{' few' if row['few'] else ''}"
 
 
 def _cells(row: Mapping[str, Any] | None) -> tuple[str, str]:
@@ -227,7 +229,7 @@ def reading(study: Mapping[str, Any]) -> str:
     if not gains:
         return "No model was asked both with a context and without."
     sure = [one for one in gains if one["different"]]
-    said = [f"Against zero-shot {len(sure)} of {len(gains)} differences are more than chance."]
+    said = [f"Against zero-shot {len(sure)} of {len(gains)} differences are shown."]
     for measure, setting in sorted(
         {(one["measure"], one["setting"]) for one in sure},
         key=lambda pair: (MEASURES.index(pair[0]), order_of(pair[1])),

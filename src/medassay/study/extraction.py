@@ -18,14 +18,18 @@ import numpy as np
 
 from medassay.core.health_record import SECTIONS
 from medassay.core.item import Item
+from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.record_reply import record_value
 from medassay.errors import IncompleteError, InputError
 from medassay.score.embedding import Embedder
 from medassay.score.health_record import section_of, section_text
 from medassay.score.medication import medication_state
 from medassay.score.text import text_likeness
+from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.metric.correlation import pearson, tree
-from medassay.statistic.ranking.field import MIN_COVERAGE
+from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, MIN_COVERAGE
+from medassay.statistic.ranking.pairs import Compared, board_of
+from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Bools
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
@@ -103,6 +107,7 @@ def extraction_study(
     -------
     dict
         metrics (name, family, threshold, id), families, rows (estimates by metric and family, composite, pass rates),
+        composite (rank ranges of the rows by their composites, and of how many reports; null where these are too few),
         correlation (Pearson over all answers, with n, order and clusters), thinking (paired differences), stopped (drugs
         that were stopped and are listed as current, by report and row; those of synthetic reports without a name), reports
         (how many the rows have in common, how many there are), and run, seal, code, scripted, references.
@@ -254,6 +259,7 @@ class _Study:
             ],
             "families": self._families,
             "rows": [self._row(row) for row in rows],
+            "composite": self._order_of_composites(rows),
             "correlation": self._correlation(),
             "thinking": [
                 pair for mode in sorted({r[2] for r in rows}) for pair in self._pairs(mode)
@@ -263,6 +269,58 @@ class _Study:
                 | {"domain": a.domain, "item": a.item, "drug": None if a.synthetic else drug}
                 for a in self._answers
                 for drug in a.stopped
+            ],
+        }
+
+    def _order_of_composites(self, rows: Sequence[Row]) -> dict[str, Any] | None:
+        """Return the rank ranges of the rows by their composites, all pairs tested at once on the reports that all have.
+
+        None where reports are too few to order anything.
+        """
+        pools = [self._pools[row] for row in rows]
+        whole = int(self._common.sum())
+        among = [
+            k
+            for k, pool in enumerate(pools)
+            if len(pool.values) == whole and pool.known(COMPOSITE).mean() >= MIN_COVERAGE
+        ]
+        if not among:
+            return None
+        at = self._numbers.index(COMPOSITE)
+        strata = [
+            Stratum(
+                name=str(number),
+                scores=np.array([one.values[:, at] for one in parts]),
+                clusters=parts[0].clusters,
+                seed=parts[0].seed,
+            )
+            for number, parts in enumerate(zip(*(pools[k].domains for k in among), strict=True))
+        ]
+        present = [~np.isnan(one.scores) for one in strata]
+        common = [np.asarray(part.all(axis=0)) for part in present]
+        labels = [one.clusters[mask] for one, mask in zip(strata, common, strict=True)]
+        if len(np.unique(np.concatenate(labels))) < SMALL_N:
+            return None
+        found = board_of(
+            Compared(
+                rows=[(str(k), "") for k in among],
+                strata=strata,
+                ranked=[*range(len(among))],
+                present=present,
+                common=common,
+                options=Options(pool_seed=strata[0].seed, rule=SIMULTANEOUS),
+            ),
+            step_down=len(among) <= ALL_PAIRS_UP_TO,
+        )
+        return {
+            "n": found.n,
+            "rows": [
+                {
+                    **dict(zip(("model", "setting", "mode"), rows[k], strict=True)),
+                    "rank_lo": found.ranks[place].lo,
+                    "rank_hi": found.ranks[place].hi,
+                }
+                for place, k in enumerate(among)
             ],
         }
 

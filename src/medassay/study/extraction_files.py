@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.core.leaderboard import share_text
-from medassay.core.ranks import NOT_SHOWN, SHOWN
+from medassay.core.ranks import NOT_SHOWN, SHOWN, ranking_sentence
 from medassay.publication.page.html import asset, environment
 from medassay.publication.page.records import thinking_figure
 from medassay.publication.plot.figure import Figure, drawable
@@ -60,17 +60,31 @@ def correlation_figure(correlation: Mapping[str, Any]) -> Figure:
 
 
 def reading(document: Mapping[str, Any]) -> str:
-    """Return the study in one sentence or two: the best composite, and what it hides."""
+    """Return the study in a few sentences: the composite, whether rows are shown to differ by it, and what it hides."""
     rows = [row for row in document["rows"] if row["metrics"][COMPOSITE]]
     if not rows:
         return "There is no composite with an interval: too few reports, or a family of metrics is absent."
-    best = max(rows, key=lambda row: row["metrics"][COMPOSITE]["score"])
-    stopped = sum(row["stopped_as_current"] for row in document["rows"])
+    rows.sort(key=lambda row: (-row["metrics"][COMPOSITE]["score"], _name(row)))
+    stopped, one = sum(row["stopped_as_current"] for row in document["rows"]), rows[0]
     said = (
-        f"{best['model']} ({best['setting']}) has the highest composite, "
-        f"{share_text(best['metrics'][COMPOSITE])}, and lists {best['stopped_as_current']} stopped drugs as current"
+        f"{_name(one)} has a composite of {share_text(one['metrics'][COMPOSITE])}, "
+        f"and lists {one['stopped_as_current']} stopped drugs as current; all rows together list {stopped}."
     )
-    return f"{said}; all rows together list {stopped}."
+    if len(rows) == 1:
+        return said
+    order = document["composite"]
+    if order is None:
+        return f"{said} Too few reports to say whether the composites of the {len(rows)} rows differ."
+    lowest = {_name(row): row["rank_lo"] for row in order["rows"]}
+    ranked = [name for name in map(_name, rows) if name in lowest]
+    first = [name for name in ranked if lowest[name] == 1]
+    others = [name for name in ranked if lowest[name] > 1]
+    return f"{said} By the composite: {ranking_sentence(first, others, graded=True, who='row')}"
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    told = row["setting"] if row["mode"] == "solo" else f"{row['setting']}, {row['mode']}"
+    return f"{row['model']} ({told})"
 
 
 def csv_text(document: Mapping[str, Any]) -> str:

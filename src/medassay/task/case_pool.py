@@ -85,6 +85,11 @@ class CasePool:
             [np.empty((0, len(self._numbers))), *(s.values for s in self._strata)]
         )
 
+    @property
+    def domains(self) -> Sequence[CaseStratum]:
+        """Return the cases of each domain."""
+        return self._strata
+
     @cached_property
     def strata(self) -> Strata:
         """Return how the cases are drawn."""
