@@ -20,7 +20,7 @@ points = st.integers(-10, 10).filter(bool)
 def imported(data, tmp_path_factory):
     path = data / "healthbench_sample" / "judge_responses.jsonl"
     runs = tmp_path_factory.mktemp("healthbench")
-    return path, import_healthbench(path, model="answerer", runs=runs)
+    return path, import_healthbench([path], models=["answerer"], runs=runs)
 
 
 def test_reproduces_every_stored_score(imported):
@@ -91,7 +91,7 @@ GIVEN = {
 def test_scores_below_0_are_kept_and_equal_ones_have_no_interval(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text("".join(json.dumps({**GIVEN, "prompt_id": n}) + "\n" for n in "abc"))
-    run = import_healthbench(path, model="m", runs=tmp_path / "runs")
+    run = import_healthbench([path], models=["m"], runs=tmp_path / "runs")
     assert [s["score"] for s in lines(run, "scores.jsonl")] == [pytest.approx(-0.6)] * 3
     [row] = medassay.leaderboard(run).domains["overall"]
     assert (row["score"], row["lo"], row["hi"]) == (None, None, None)
@@ -103,7 +103,7 @@ def test_scores_below_0_are_kept_and_equal_ones_have_no_interval(tmp_path):
 def test_given_verdicts_belong_to_imported_judges_only(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps(GIVEN) + "\n")
-    run = import_healthbench(path, model="m", runs=tmp_path / "runs")
+    run = import_healthbench([path], models=["m"], runs=tmp_path / "runs")
     manifest = run.path / "manifest.json"
     for name in ("manifest.json", "MANIFEST.sha256", "seal.json"):
         (run.path / name).chmod(0o644)
@@ -127,7 +127,7 @@ def test_an_answer_that_is_none_counts_in_every_tag(tmp_path):
         {**GIVEN, **only, "prompt_id": f"p{n}", **(blank if n < 4 else {})} for n in range(10)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = import_healthbench(path, model="m", runs=tmp_path / "runs")
+    run = import_healthbench([path], models=["m"], runs=tmp_path / "runs")
     [row] = medassay.leaderboard(run).domains["overall"]
     assert row["score"] == pytest.approx(0.6)
     assert row["tags"]["axis:y"]["score"] == pytest.approx(0.6)
@@ -165,7 +165,7 @@ def test_a_row_of_another_form_is_named_and_nothing_is_left(tmp_path, change):
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps(GIVEN) + "\n" + json.dumps({**GIVEN, **change}) + "\n")
     with pytest.raises(InputError, match=r"r\.jsonl row 2: "):
-        import_healthbench(path, model="m", runs=tmp_path / "runs")
+        import_healthbench([path], models=["m"], runs=tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []
 
 
@@ -174,7 +174,7 @@ def test_a_file_that_is_none_is_bad_input(tmp_path, junk):
     path = tmp_path / "r.jsonl"
     path.write_bytes(junk)
     with pytest.raises(InputError, match=r"r\.jsonl"):
-        import_healthbench(path, model="m", runs=tmp_path / "runs")
+        import_healthbench([path], models=["m"], runs=tmp_path / "runs")
 
 
 @given(st.lists(st.tuples(points, st.booleans()), min_size=1, max_size=9))
@@ -196,3 +196,30 @@ def test_a_score_is_at_most_1_and_rises_with_every_wanted_criterion(rows):
 def test_points_and_verdicts_go_together():
     with pytest.raises(ScaleError, match="2 criteria, 1 verdicts"):
         rubric_points([{"points": 1}, {"points": 2}], [True])
+
+
+def test_files_of_several_models_make_one_run(tmp_path, cli):
+    rows = [{**GIVEN, "prompt_id": n} for n in "abc"]
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for name in ("one", "two"):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(text)
+    code, _, errors = cli("import", "healthbench", folder, "--to", tmp_path / "run")
+    assert code == 0, errors
+    run = medassay.open_run(tmp_path / "run")
+    assert sorted(run.manifest["models"]) == ["one", "two"]
+    assert len(lines(run, "trials.jsonl")) == 6
+    assert len(lines(run, "items.jsonl")) == 3
+    assert medassay.verify(run.path).ok
+    files = [folder / "one.jsonl", folder / "two.jsonl"]
+    named = import_healthbench(files, models=["x", "y"], to=tmp_path / "named")
+    assert named.manifest["domains"] == run.manifest["domains"]
+    code, _, errors = cli("import", "healthbench", *files, "--model", "x")
+    assert (code, errors.count("\n")) == (3, 1)
+    assert "1 for 2 files (one.jsonl, two.jsonl)" in errors
+    rows[0]["prompt"] = [{"role": "user", "content": "Something else?"}]
+    (folder / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, _, errors = cli("import", "healthbench", folder, "--to", tmp_path / "other")
+    assert (code, errors.count("\n")) == (3, 1)
+    assert "two.jsonl row 1: prompt_id 'a' asks something else" in errors

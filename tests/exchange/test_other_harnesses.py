@@ -163,13 +163,13 @@ def test_what_is_no_log_is_refused_in_one_line_and_leaves_nothing(tmp_path, cli)
     assert (
         "has match, includes" in cli("import", "inspect", INSPECT / "doses-m1.json", *scorer)[2]
     )
-    assert "expected the output of" in cli("import", "lm-eval", tmp_path)[2]
+    assert "samples_<task>_<time>.jsonl" in cli("import", "lm-eval", tmp_path)[2]
     metric = ("--metric", "f1", "--model", "m")
     assert "it has exact_match" in cli("import", "lm-eval", ONE["lm-eval"], *metric)[2]
     samples = shutil.copy(next(ONE["lm-eval"].glob("samples_doses*")), tmp_path)
     assert "name it with --model" in cli("import", "lm-eval", samples)[2]
     assert "choose with --metric" in cli("import", "helm", HELM, "--metric", "f1")[2]
-    assert "run folder of HELM" in cli("import", "helm", tmp_path)[2]
+    assert "a run folder with per_instance_stats.json" in cli("import", "helm", tmp_path)[2]
     assert not (tmp_path / "run").exists()
     assert not list((tmp_path / "runs").iterdir())
 
@@ -208,3 +208,123 @@ def test_logs_that_the_real_tools_write_today_are_imported(name, tmp_path):
         for run in runs:
             assert medassay.verify(run.path).ok
             assert run.manifest["source"]["version"] in (folder / "VERSION").read_text()
+
+
+def written(folder, name, model, samples, *, status="success"):
+    """Write a log of Inspect as one JSON file: samples are id, question, target, grade."""
+    path = folder / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "version": 2,
+        "status": status,
+        "eval": {"task": "doses", "model": model, "packages": {"inspect_ai": "0.3"}},
+        "results": {"scores": [{"name": "match"}]},
+        "samples": [
+            {
+                "id": at,
+                "epoch": 1,
+                "input": question,
+                "target": target,
+                "output": {"completion": "said"},
+                "scores": {"match": {"value": grade}},
+            }
+            for at, question, target, grade in samples
+        ],
+    }
+    path.write_text(json.dumps(document))
+    return path
+
+
+def sixteen(grades, first=0):
+    return [
+        (at, f"Dose {at}?", "A", grades[at % len(grades)]) for at in range(first, first + 16)
+    ]
+
+
+@pytest.mark.parametrize("name", ["inspect", "lm-eval"])
+def test_logs_of_several_models_make_one_run_and_one_board(name, tmp_path, cli):
+    """Logs that the tools wrote, of two models: given one by one, and as the folder above them."""
+    paths = [INSPECT / f"electrolytes-m{n}.eval" for n in (1, 2)]
+    if name == "lm-eval":
+        paths = [LM_EVAL / "m1", LM_EVAL / "m2"]
+    named = (
+        ("--model", "m1", "--model", "m2") if name == "lm-eval" else ()
+    )  # both are called alike
+    code, _, errors = cli("import", name, *paths, *named, "--to", "both")
+    assert code == 0, errors
+    run = medassay.open_run(tmp_path / "both")
+    models = {row["model"] for row in run.statistics["domains"]["electrolytes"]}
+    assert len(models) == 2
+    assert run.statistics["fields"]["solo"]["electrolytes"]["n_common"] == 12
+    assert [log["sha256"] for log in run.manifest["source"]["logs"]]
+    assert medassay.verify(run.path).ok
+    medassay.publish(run, tmp_path / "site")
+    if name == "lm-eval":  # two folders deeper than the one that is named
+        code, _, errors = cli("import", name, LM_EVAL, *named, "--to", "folder")
+        assert code == 0, errors
+        found = medassay.open_run(tmp_path / "folder")
+        for file in ("items.jsonl", "trials.jsonl"):
+            assert (found.path / file).read_bytes() == (run.path / file).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["inspect", "lm-eval"])
+def test_one_benchmark_imported_twice_is_one_series_and_joins(name, tmp_path):
+    paths = [INSPECT / f"electrolytes-m{n}.eval" for n in (1, 2)]
+    if name == "lm-eval":
+        paths = [LM_EVAL / "m1", LM_EVAL / "m2"]
+    runs = [
+        IMPORTS[name].load(
+            path, to=tmp_path / f"run{n}", models=[f"m{n}"] if name == "lm-eval" else []
+        )
+        for n, path in enumerate(paths)
+    ]
+    assert runs[0].manifest["domains"] == runs[1].manifest["domains"]
+    medassay.publish(runs[0], tmp_path / "site", publication="first")
+    medassay.publish([runs[0], runs[1]], tmp_path / "site", publication="second")
+    trend = json.loads((tmp_path / "site/p/second/data/trend.json").read_text())
+    assert trend["markers"] == []
+    assert len({point["series"] for point in trend["points"]}) == 1
+    assert len(trend["points"]) == 3
+    assert medassay.verify(tmp_path / "site").ok
+
+
+def test_items_are_known_by_content_whatever_a_log_calls_them(tmp_path):
+    one = written(tmp_path, "one", "a", sixteen("CI"))
+    shuffled = [(f"s{at}", q, t, g) for at, q, t, g in reversed(sixteen("CCI"))]
+    other = written(tmp_path, "other", "b", shuffled)
+    run = IMPORTS["inspect"].load(one, other, to=tmp_path / "run")
+    assert run.statistics["fields"]["solo"]["overall"]["n_common"] == 16
+    trials = [json.loads(line) for line in (run.path / "trials.jsonl").read_text().splitlines()]
+    right = {t["item"] for t in trials if t["model"] == "b" and t["value"] == "1.0"}
+    assert right == {f"{at}" for at, *_, grade in sixteen("CCI") if grade == "C"}
+
+
+def test_another_question_under_the_same_name_is_refused(tmp_path, cli):
+    one = written(tmp_path, "one", "a", sixteen("CI"))
+    other = written(tmp_path, "other", "b", [(0, "Another?", "A", "C"), *sixteen("C")[1:]])
+    code, _, errors = cli("import", "inspect", one, other, "--to", "run")
+    assert (code, errors.count("\n")) == (3, 1)
+    assert "item '0' of 'doses' asks something else here than in" in errors
+    assert "one.json" in errors
+    assert not (tmp_path / "run").exists()
+
+
+def test_unfinished_logs_of_a_folder_are_left_out_by_name(tmp_path, cli):
+    written(tmp_path / "logs/deep", "one", "a", sixteen("CI"))
+    written(tmp_path / "logs", "broken", "b", sixteen("C"), status="error")
+    code, out, errors = cli("import", "inspect", tmp_path / "logs", "--to", "run")
+    assert code == 0, errors
+    assert "left out: broken.json, its status is 'error'" in out
+    assert cli("import", "inspect", tmp_path / "logs/broken.json")[0] == 3
+    (tmp_path / "logs/deep/one.json").unlink()
+    code, _, errors = cli("import", "inspect", tmp_path / "logs", "--to", "none")
+    assert (code, errors.count("\n")) == (3, 1)
+    assert "no finished log of Inspect among those given (broken.json" in errors
+
+
+def test_a_second_log_of_a_model_is_refused(tmp_path, cli):
+    one = written(tmp_path, "one", "a", sixteen("CI"))
+    again = written(tmp_path, "again", "a", sixteen("CI"))
+    code, _, errors = cli("import", "inspect", one, again)
+    assert (code, errors.count("\n")) == (3, 1)
+    assert "of two logs of a model leave one out" in errors

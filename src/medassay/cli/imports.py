@@ -16,6 +16,9 @@ app = typer.Typer(
 )
 
 
+_TO = typer.Option(None, help="The run's folder; default: runs/import-<hash>-<n>.")
+
+
 @app.callback()
 def _group() -> None:
     """Make a run from finished predictions of others."""
@@ -28,9 +31,7 @@ def csv(
         ...,
         help="item=…,model=…,domain=… and prediction=…,key=… or score=…; also setting, mode, repeat, cluster.",
     ),
-    to: Path | None = typer.Option(
-        None, help="The run's folder; default: runs/import-<hash>-<n>."
-    ),
+    to: Path | None = _TO,
 ) -> None:
     """Import a table of predictions: intervals, ranks and boards then work on it."""
     from medassay.cli.report import tell_run
@@ -53,9 +54,7 @@ def ddx(
         help="How to score and aggregate, comma-separated: preset=easy|medium|hard, or k=… and x0=…; "
         "semantic_max=16|published; unjudged=d_max|exclude_rank; rank_limit=5.",
     ),
-    to: Path | None = typer.Option(
-        None, help="The run's folder; default: runs/import-<hash>-<n>."
-    ),
+    to: Path | None = _TO,
 ) -> None:
     """Import ranked diagnoses: labels as given, or raw replies whose names are compared by rule."""
     from medassay.cli.report import tell_run
@@ -94,72 +93,78 @@ def _tell_names(source: dict[str, Any]) -> None:
 
 @app.command()
 def healthbench(
-    file: Path = typer.Argument(..., help="HealthBench results: one JSON object a line."),
-    model: str = typer.Option(..., help="The model that gave the answers."),
-    to: Path | None = typer.Option(
-        None, help="The run's folder; default: runs/import-<hash>-<n>."
+    files: list[Path] = typer.Argument(
+        ...,
+        help="HealthBench results, one JSON object a line: a file for each model, or a folder.",
     ),
+    model: list[str] = typer.Option(
+        [], help="The model that gave the answers, once a file; default: the file's name."
+    ),
+    to: Path | None = _TO,
 ) -> None:
     """Import answers with a verdict for each criterion: scores, tags and every verdict on a board."""
     from medassay.cli.report import tell_run
     from medassay.exchange.healthbench import import_healthbench
 
-    tell_run(import_healthbench(file, model=model, to=to))
+    tell_run(import_healthbench(files, models=model, to=to))
 
 
 @app.command()
 def inspect(
-    log: Path = typer.Argument(..., help="A log of Inspect: .eval, or .json."),
+    logs: list[Path] = typer.Argument(
+        ..., help="Logs of Inspect (.eval, or .json), or folders of them, at any depth."
+    ),
     scorer: str = typer.Option(
-        "", help="The score to take where the log has several; default: the first."
+        "", help="The score to take where a log has several; default: the first."
     ),
-    to: Path | None = typer.Option(
-        None, help="The run's folder; default: runs/import-<hash>-<n>."
-    ),
+    to: Path | None = _TO,
 ) -> None:
-    """Import a finished evaluation of Inspect: its task is the domain, epochs are repeats."""
-    _load("inspect", log, to, scorer=scorer)
+    """Import finished evaluations of Inspect into one run: a task is a domain, epochs are repeats."""
+    _load("inspect", logs, to, scorer=scorer)
 
 
 @app.command("lm-eval")
 def lm_eval(
-    samples: Path = typer.Argument(
-        ..., help="A samples_*.jsonl of lm-evaluation-harness, or the folder of one model."
+    samples: list[Path] = typer.Argument(
+        ...,
+        help="samples_*.jsonl of lm-evaluation-harness, or folders of them, at any depth; of a folder the newest of each task.",
     ),
     metric: str = typer.Option("", help="The metric to take; default: the first of each task."),
     filter_name: str = typer.Option(
         "", "--filter", help="The filter whose rows to take; default: the first."
     ),
-    model: str = typer.Option(
-        "", help="The model's name; default: that of the results file beside the samples."
+    model: list[str] = typer.Option(
+        [],
+        help="The model's name, once for each log given; default: that of the results file beside the samples.",
     ),
-    to: Path | None = typer.Option(
-        None, help="The run's folder; default: runs/import-<hash>-<n>."
-    ),
+    to: Path | None = _TO,
 ) -> None:
-    """Import samples of lm-evaluation-harness: each task is a domain."""
-    _load("lm-eval", samples, to, metric=metric, filter_name=filter_name, model=model)
+    """Import samples of lm-evaluation-harness into one run: each task is a domain."""
+    _load("lm-eval", samples, to, metric=metric, filter_name=filter_name, models=model)
 
 
 @app.command()
 def helm(
-    folder: Path = typer.Argument(
-        ..., help="A run folder of HELM, with per_instance_stats.json and run_spec.json."
+    folders: list[Path] = typer.Argument(
+        ...,
+        help="Run folders of HELM (per_instance_stats.json with run_spec.json), or folders of these, at any depth.",
     ),
     metric: str = typer.Option("", help="The statistic to take; default: exact_match."),
-    to: Path | None = typer.Option(
-        None, help="The run's folder; default: runs/import-<hash>-<n>."
-    ),
+    to: Path | None = _TO,
 ) -> None:
-    """Import a run of HELM: its scenario is the domain, train trials are repeats."""
-    _load("helm", folder, to, metric=metric)
+    """Import runs of HELM into one run: a scenario is a domain, train trials are repeats."""
+    _load("helm", folders, to, metric=metric)
 
 
-def _load(name: str, path: Path, to: Path | None, **options: Any) -> None:
+def _load(name: str, paths: list[Path], to: Path | None, **options: Any) -> None:
     from medassay.cli.report import tell_run
     from medassay.exchange.catalog import IMPORTS
 
-    tell_run(IMPORTS[name].load(path, to=to, **options))
+    run = IMPORTS[name].load(*paths, to=to, **options)
+    tell_run(run)
+    if not out.json:
+        for one in run.manifest["source"].get("left_out", []):
+            out.result(f"left out: {one['file']}, {one['reason']}")
 
 
 @app.command()
@@ -167,9 +172,7 @@ def healthbranches(
     folder: Path = typer.Argument(
         ..., help="A folder with questions.csv and raw_predictions.csv."
     ),
-    to: Path | None = typer.Option(
-        None, help="The run's folder; default: runs/import-<hash>-<n>."
-    ),
+    to: Path | None = _TO,
     extraction: str = typer.Option(
         "standard",
         help="standard: our rules for letters; paper: the published ones, to compare with published accuracies.",

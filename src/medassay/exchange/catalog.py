@@ -1,31 +1,100 @@
 """Every harness whose logs become runs: one line each."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from medassay.errors import InputError
 from medassay.exchange import helm, inspect, lm_eval
-from medassay.exchange.prediction import Log, run_of
+from medassay.exchange.logs import run_of
+from medassay.exchange.prediction import Log, UnfinishedLog
 from medassay.storage.run import Run
 
 
 @dataclass(frozen=True)
 class Import:
-    """How one harness's logs are known and read; `options` are those of its reader."""
+    """How one harness's logs are known and read; `expected` says what they look like, `options` are those of the reader."""
 
+    title: str
+    expected: str
     recognises: Callable[[Path], bool]
     read: Callable[..., Log]
 
     def load(
-        self, path: Path, *, runs: Path | None = None, to: Path | None = None, **options: Any
+        self,
+        *places: Path,
+        models: Sequence[str] = (),
+        runs: Path | None = None,
+        to: Path | None = None,
+        **options: Any,
     ) -> Run:
-        """Return the sealed run of a log."""
-        return run_of(self.read(path, **options), runs=runs, to=to)
+        """Return the sealed run of some logs; of a folder all those in it, at any depth.
+
+        A log in a folder whose evaluation did not end is left out, and named in the run; named by itself it is refused.
+
+        Parameters
+        ----------
+        models : names of the models in place of those of the logs: one for all, or one for each log, in order
+
+        Raises
+        ------
+        InputError
+            When a folder holds no log, or a log cannot be read.
+        """
+        logs: list[Log] = []
+        left_out: list[dict[str, str]] = []
+        found = [(place, path) for place in places for path in self._found(place)]
+        if len(models) > 1 and len(models) != len(found):
+            listed = ", ".join(path.name for _, path in found)
+            raise InputError(
+                f"--model: {len(models)} for {len(found)} logs ({listed}); expected one for each"
+            )
+        for number, (place, path) in enumerate(found):
+            if models:
+                options["model"] = models[number % len(models)]
+            try:
+                logs.append(self.read(path, **options))
+            except UnfinishedLog as error:
+                if path == place:
+                    raise
+                file = str(path.relative_to(place))
+                left_out.append({"file": file, "reason": error.reason})
+        if not logs:
+            told = "; ".join(f"{one['file']}: {one['reason']}" for one in left_out)
+            raise InputError(f"no finished log of {self.title} among those given ({told})")
+        return run_of(logs, left_out=left_out, runs=runs, to=to)
+
+    def _found(self, place: Path) -> Iterator[Path]:
+        """Yield a log, or those in a folder: files, and folders that hold one log together."""
+        if not place.is_dir():
+            yield place
+            return
+        found = False
+        for name, folders, files in os.walk(place):
+            folders.sort()
+            folder = Path(name)
+            own = [folder] if self.recognises(folder) else [folder / file for file in files]
+            for path in sorted(own):
+                if path == folder or self.recognises(path):
+                    found = True
+                    yield path
+        if not found:
+            raise InputError(
+                f"{place}: holds no log of {self.title}, at any depth; expected {self.expected}"
+            )
 
 
 IMPORTS: dict[str, Import] = {
-    "helm": Import(helm.recognises, helm.read),
-    "inspect": Import(inspect.recognises, inspect.read),
-    "lm-eval": Import(lm_eval.recognises, lm_eval.read),
+    "helm": Import(
+        "HELM", f"a run folder with {helm.STATS} and {helm.SPEC}", helm.recognises, helm.read
+    ),
+    "inspect": Import("Inspect", "*.eval or *.json", inspect.recognises, inspect.read),
+    "lm-eval": Import(
+        "lm-evaluation-harness",
+        "samples_<task>_<time>.jsonl, as lm_eval --log_samples writes them",
+        lm_eval.recognises,
+        lm_eval.read,
+    ),
 }

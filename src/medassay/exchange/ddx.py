@@ -14,7 +14,7 @@ from typing import Any
 from medassay.answer.catalog import PARSERS
 from medassay.answer.diagnoses import read_list
 from medassay.answer.parse import read_answer
-from medassay.core.canonical import canonical, short_hash
+from medassay.core.canonical import canonical, content_hash, short_hash
 from medassay.core.diagnosis import EXACT, Diagnosis
 from medassay.core.item import Item
 from medassay.core.model import ModelSpec
@@ -169,6 +169,7 @@ def _fill(folder: Path, name: str, source: Source, found: Lists, rules: DdxRules
         models=models,
         settings=sorted({one.setting for one in found.lists}),
         n_items=len(found.items),
+        content=content_hash(found.items.values()),
         **more,
     )
     judges = judges_of(task, {**manifest, "ddx": remembered})

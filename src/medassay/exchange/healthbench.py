@@ -8,8 +8,8 @@ the HealthBench evaluation writes it. The verdicts are taken as given; scores fo
 import ast
 import datetime as dt
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from medassay.bank.check import build_item, check_record
 from medassay.bank.draft import read_records
 from medassay.bank.healthbench import DOMAIN, record_of
 from medassay.bank.record import item_record
-from medassay.core.canonical import canonical
+from medassay.core.canonical import canonical, content_hash, sha256_hex
 from medassay.core.item import Item
 from medassay.core.trial import Completion, Prompt
 from medassay.core.verdict import Verdict
@@ -55,16 +55,23 @@ class Judged:
     item: Item
     text: str
     verdict: Verdict
+    model: str = ""
+    where: str = ""
 
 
 def import_healthbench(
-    file: Path, *, model: str, runs: Path | None = None, to: Path | None = None
+    files: Sequence[Path],
+    *,
+    models: Sequence[str] = (),
+    runs: Path | None = None,
+    to: Path | None = None,
 ) -> Run:
-    """Return the sealed run made from a file of HealthBench results of one model.
+    """Return the sealed run made from files of HealthBench results, each of one model.
 
     Parameters
     ----------
-    model : the name under which the answers are published; the file does not say it
+    files : JSON Lines, or folders of these at any depth
+    models : the names under which the answers are published, one a file; without any they are called as their files, which do not say it
     runs : folder for the new run; `to` names the run's own folder instead
 
     Raises
@@ -72,20 +79,46 @@ def import_healthbench(
     InputError
         Naming the file, the row and what was expected; nothing is left half-written.
     """
-    if not model.strip():
+    found = [file for given in files for file in _files(given)]
+    if any(not model.strip() for model in models):
         raise InputError("--model: empty; name the model that gave the answers")
+    names = [*models] or [file.stem for file in found]
+    if len(names) != len(found):
+        raise InputError(
+            f"--model: {len(names)} for {len(found)} files ({', '.join(f.name for f in found)}); name one for "
+            "each, or none: then they are called as their files"
+        )
+    for one, other in pairwise(sorted(names)):
+        if one == other:
+            raise InputError(f"two files are of model '{one}'; name each with --model")
+    digests = [file_digest(file) for file in found]
     source = Source(
-        file=file,
-        digest=file_digest(file),
+        file=found[0],
+        digest=digests[0] if len(found) == 1 else sha256_hex("".join(digests).encode()),
         task=RUBRIC.name,
         limits="Imported answers: how they were asked for is known to the file's maker.",
+        title="" if len(found) == 1 else f"{found[0].stem} and {len(found) - 1} more",
     )
     return new_run(
-        [source.digest, model],
-        lambda folder, name: _fill(folder, source, model, name),
+        [source.digest, names[0] if len(names) == 1 else names],
+        lambda folder, name: _fill(
+            folder, source, dict(zip(names, found, strict=True)), name, digests
+        ),
         runs=runs or Path("runs"),
         to=to,
     )
+
+
+def _files(given: Path) -> list[Path]:
+    """Return a file, or the JSON Lines of a folder at any depth."""
+    if not given.is_dir():
+        return [given]
+    found = sorted(given.rglob("*.jsonl"))
+    if not found:
+        raise InputError(
+            f"{given}: holds no *.jsonl, at any depth; expected HealthBench results"
+        )
+    return found
 
 
 def read_healthbench(path: Path) -> Iterator[Judged]:
@@ -122,6 +155,7 @@ def read_healthbench(path: Path) -> Iterator[Judged]:
             item=build_item(record),
             text=text,
             verdict=Verdict(valid=True, body={"criteria": body}),
+            where=where,
         )
         _check_score(one, row.get("score"), where)
         yield one
@@ -161,33 +195,61 @@ def _one(given: Any, rubric: Any) -> dict[str, Any]:
     return {"met": met, "why": why.encode("utf-8", "replace").decode()}
 
 
-def _fill(folder: Path, source: Source, model: str, name: str) -> None:
-    judged = sorted(read_healthbench(source.file), key=lambda one: one.item.id)
+def _fill(
+    folder: Path, source: Source, files: Mapping[str, Path], name: str, digests: Sequence[str]
+) -> None:
+    judged = sorted(
+        (
+            replace(one, model=model)
+            for model, file in files.items()
+            for one in read_healthbench(file)
+        ),
+        key=lambda one: (one.model, one.item.id),
+    )
     if not judged:
         raise InputError(f"{source.file.name}: no rows")
     for one, other in pairwise(judged):
-        if one.item.id == other.item.id:
-            raise InputError(f"{source.file.name}: prompt_id '{one.item.id}' occurs twice")
+        if (one.model, one.item.id) == (other.model, other.item.id):
+            raise InputError(f"{other.where}: prompt_id '{one.item.id}' occurs twice")
+    records: dict[str, dict[str, Any]] = {}
+    for one in judged:
+        record = item_record(one.item)
+        if records.setdefault(one.item.id, record) != record:
+            raise InputError(
+                f"{one.where}: prompt_id '{one.item.id}' asks something else, or has other criteria, than in another "
+                "file; import files of one benchmark together"
+            )
     judge = CriteriaJudge()
+    with (folder / "items.jsonl").open("wb") as items:
+        for item in sorted(records):
+            items.write(canonical(records[item]) + b"\n")
     with (
-        (folder / "items.jsonl").open("wb") as items,
         (folder / "trials.jsonl").open("wb") as trials,
         (folder / "timings.jsonl").open("wb") as timings,
         (folder / "verdicts.jsonl").open("wb") as verdicts,
     ):
         for one in judged:
-            items.write(canonical(item_record(one.item)) + b"\n")
-            trial = _trial(one, model)
+            trial = _trial(one)
             trials.write(canonical(trial) + b"\n")
             timings.write(b"{}\n")
             if trial["outcome"] == "answered":
                 verdicts.write(canonical(_verdict(one, trial, judge)) + b"\n")
+    logs = [
+        {"file": file.name, "sha256": digest, "model": model}
+        for (model, file), digest in zip(files.items(), digests, strict=True)
+    ]
     manifest = import_manifest(
-        source, domains=[DOMAIN], models=[model], settings=["zero_shot"], n_items=len(judged)
+        source,
+        domains=[DOMAIN],
+        models=sorted(files),
+        settings=["zero_shot"],
+        n_items=len(records),
+        content=content_hash(records.values()),
+        **({"logs": logs} if len(logs) > 1 else {}),
     )
     bench = {
         "judges": [{"id": GIVEN, "model": "", "provider": "import", "family": "unknown"}],
-        "bench": {model: [GIVEN]},
+        "bench": {model: [GIVEN] for model in sorted(files)},
         "rubrics": {DOMAIN: judge.id},
     }
     run = create_run(folder.parent, folder.name, {**manifest, **bench, "run": name})
@@ -198,14 +260,14 @@ def _fill(folder: Path, source: Source, model: str, name: str) -> None:
     finish(run, RUBRIC, run_items, [], sealed_at=now)
 
 
-def _trial(one: Judged, model: str) -> dict[str, Any]:
+def _trial(one: Judged) -> dict[str, Any]:
     prompt = Prompt(item_id=one.item.id, messages=(), encoded=b"", template="")
     completion = Completion(text=one.text)
     answer = read_answer(one.item, prompt, completion, PARSERS["text"])
     return {
         "schema_version": 1,
         "domain": DOMAIN,
-        "model": model,
+        "model": one.model,
         "setting": "zero_shot",
         "mode": "solo",
         "item": one.item.id,

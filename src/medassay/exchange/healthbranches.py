@@ -17,7 +17,7 @@ from medassay.bank.check import build_item
 from medassay.bank.draft import need_columns, read_csv
 from medassay.bank.healthbranches import load
 from medassay.bank.record import item_record
-from medassay.core.canonical import canonical, short_hash
+from medassay.core.canonical import canonical, content_hash, short_hash
 from medassay.core.item import Item
 from medassay.core.jsontext import parse_json
 from medassay.core.trial import Completion, Prompt
@@ -168,6 +168,7 @@ def _fill(place: Path, folder: Path, source: Source, name: str, mode: Extraction
         models=sorted({model for _, model, _, _ in found}),
         settings=sorted({setting for _, _, setting, _ in found}),
         n_items=len(kept),
+        content=content_hash(item_record(item) for item in kept),
         dropped=dropped,
     )
     if mode != "standard":  # other rules make another series

@@ -25,11 +25,12 @@ class Source:
     task: str
     licence: str = "as of the imported file"
     limits: str = "Imported predictions: the questions are not here."
+    title: str = ""
 
     @property
-    def version(self) -> str:
-        """Return what stands for the version of a bank: the file's hash."""
-        return f"import-{self.digest[:12]}"
+    def name(self) -> str:
+        """Return what the run and its bank are called: by default as the file."""
+        return self.title or self.file.stem
 
 
 def file_digest(file: Path) -> str:
@@ -77,23 +78,32 @@ def import_manifest(
     models: Sequence[str],
     settings: Sequence[str],
     n_items: int,
+    content: str | None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the manifest of an import; `more` is added to what it remembers of its source."""
-    plan = Plan(banks=(source.version,), models=tuple(models), task=source.task).to_dict()
+    """Return the manifest of an import; `more` is added to what it remembers of its source.
+
+    Parameters
+    ----------
+    content : SHA-256 of the items by their content, which stands for the version of a bank: imports of the same items are one series and
+        join. None where the files say too little to know the items again: then the hash of the source stands for them.
+    """
+    content = content or source.digest
+    version = f"import-{content[:12]}"
+    plan = Plan(banks=(version,), models=tuple(models), task=source.task).to_dict()
     plan["settings"] = list(settings)
     return {
         "kind": "import",
-        "name": source.file.stem,
+        "name": source.name,
         "plan": plan,
         "task": source.task,
         "source": {"file": source.file.name, "sha256": source.digest, **more},
         "banks": [
             {
-                "name": source.file.stem,
-                "version": source.version,
-                "content_sha256": source.digest,
-                "title": source.file.name,
+                "name": source.name,
+                "version": version,
+                "content_sha256": content,
+                "title": source.title or source.file.name,
                 "licence": source.licence,
                 "limits": source.limits,
                 "domains": list(domains),
@@ -101,7 +111,7 @@ def import_manifest(
                 "items": n_items,
             }
         ],
-        "domains": dict.fromkeys(domains, source.version),
+        "domains": dict.fromkeys(domains, version),
         "models": {
             model: {"id": model, "provider": "import", "location": "external"}
             for model in models

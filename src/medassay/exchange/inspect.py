@@ -8,7 +8,13 @@ from typing import Any
 
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest
-from medassay.exchange.prediction import Log, Prediction, lenient_json, number_or_none
+from medassay.exchange.prediction import (
+    Log,
+    Prediction,
+    UnfinishedLog,
+    lenient_json,
+    number_or_none,
+)
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -53,9 +59,7 @@ def read(path: Path, *, scorer: str = "") -> Log:
     ):
         raise InputError(f"{path}: no log of Inspect; expected 'eval' with task and model")
     if header.get("status") != "success":
-        raise InputError(
-            f"{path}: its status is '{header.get('status')}'; only finished evaluations are imported"
-        )
+        raise UnfinishedLog(path, f"its status is '{header.get('status')}'")
     # A scorer that gives several values has a score of each name; samples file them under the scorer.
     try:
         given = (header.get("results") or {}).get("scores") or []

@@ -1,6 +1,7 @@
 """Logs of lm-evaluation-harness: `samples_*.jsonl` beside `results_*.json`, read without importing it."""
 
 import hashlib
+import json
 import re
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
@@ -121,6 +122,7 @@ def _predictions(
                 score=number_or_none(row[chosen], where),
                 question=_asked(row),
                 reference=str(row["target"]),
+                content=_document(row),
             )
         except _UNREADABLE:
             raise InputError(
@@ -143,6 +145,11 @@ def _requests(row: dict[str, Any]) -> list[Sequence[Any]]:
     given = row["arguments"]
     found = given.values() if isinstance(given, dict) else given
     return [list(one.values()) if isinstance(one, dict) else one for one in found]
+
+
+def _document(row: dict[str, Any]) -> str:
+    """Return the row of the dataset that was asked, without the template of a model; empty in a log that has none."""
+    return json.dumps(row["doc"], sort_keys=True) if row.get("doc") else ""
 
 
 def _asked(row: dict[str, Any]) -> str:

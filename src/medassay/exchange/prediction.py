@@ -1,42 +1,32 @@
-"""`Prediction`, one finished answer of another harness, and the run that many of them make.
+"""`Prediction`, one finished answer of another harness, and `Log`, a file of them."""
 
-Predictions are streamed through a scratch database, which sorts them and finds duplicates; memory does
-not grow with their number.
-"""
-
-import datetime as dt
 import json
 import math
-import sqlite3
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from medassay.core.canonical import canonical
+from medassay.core.canonical import short_hash
 from medassay.core.jsontext import storable
 from medassay.errors import InputError
-from medassay.exchange.imported import Source, import_manifest, new_run
-from medassay.runner.finish import finish, write_scores
-from medassay.storage.run import Run, create_run
-from medassay.task.catalog import TASKS
-from medassay.task.scoring import RunItems
+from medassay.exchange.imported import Source
 
-_LONGEST = 2**20  # characters of one answer or question; more is no answer
-_SCHEMA = """
-CREATE TABLE item (domain, item, key, cluster, question, reference, PRIMARY KEY (domain, item))
-    WITHOUT ROWID;
-CREATE TABLE trial (domain, model, setting, mode, item, repeat INTEGER, prediction, score REAL,
-    PRIMARY KEY (domain, model, setting, mode, item, repeat)) WITHOUT ROWID;
-"""
+
+class UnfinishedLog(InputError):
+    """A log of an evaluation that did not end: among the logs of a folder it is left out, by name."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}; only finished evaluations are imported")
+        self.reason = reason
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
     """One answer with its score, or with the key that it is held against.
 
-    `where` names its place in the file, for messages. A `score` of None is unknown, not wrong.
+    `where` names its place in the file, for messages. A `score` of None is unknown, not wrong. `content` is what the item is known by in
+    other logs: the question as its dataset has it, before a harness wraps it for a model; empty where the log does not say it.
     """
 
     where: str
@@ -52,6 +42,13 @@ class Prediction:
     cluster: str | None = None
     question: str | None = None
     reference: str | None = None
+    content: str = ""
+
+    @property
+    def identity(self) -> str | None:
+        """Return a hash of what the item asks and takes for right, whichever file it stands in; None where the file does not say."""
+        told = [self.content or self.question, self.key, self.reference]
+        return short_hash(told) if any(told) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,153 +59,6 @@ class Log:
     predictions: Generator[Prediction, None, None]
     scored: bool = True
     remembered: Mapping[str, Any] = field(default_factory=dict)
-
-
-def run_of(log: Log, *, runs: Path | None = None, to: Path | None = None) -> Run:
-    """Return the sealed run of a log's predictions; what fails leaves nothing behind.
-
-    Parameters
-    ----------
-    runs : folder for the new run; `to` names the run's own folder instead
-
-    Raises
-    ------
-    InputError
-        Naming the file, the place and what was expected.
-    """
-    return new_run(
-        [log.source.digest, dict(log.remembered)],
-        lambda folder, name: _fill(folder, log, name),
-        runs=runs or Path("runs"),
-        to=to,
-    )
-
-
-def _fill(folder: Path, log: Log, name: str) -> None:
-    scratch = folder / "scratch.sqlite"
-    base = sqlite3.connect(scratch)
-    try:
-        base.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _SCHEMA)
-        with closing(log.predictions) as predictions:
-            taken = sum(_take(base, one) for one in predictions)
-        if not taken:
-            raise InputError(f"{log.source.file.name}: holds no predictions")
-        manifest = _manifest(base, log)
-        with (folder / "items.jsonl").open("wb") as items:
-            _write_items(base, items)
-        with (
-            (folder / "trials.jsonl").open("wb") as trials,
-            (folder / "timings.jsonl").open("wb") as timings,
-        ):
-            for trial in _trials(base, scored=log.scored):
-                trials.write(canonical(trial) + b"\n")
-                timings.write(b"{}\n")
-    finally:
-        base.close()
-        scratch.unlink(missing_ok=True)
-    run = create_run(folder.parent, folder.name, {**manifest, "run": name})
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    run_items = RunItems(run.path, run.manifest["domains"])
-    write_scores(run, TASKS["closed"], run_items)
-    finish(run, TASKS["closed"], run_items, [], sealed_at=now)
-
-
-def _take(base: sqlite3.Connection, one: Prediction) -> int:
-    """Put one prediction into the database; return 1."""
-    for name in ("item", "model", "domain"):
-        if not getattr(one, name):
-            raise InputError(f"{one.where}: '{name}' is empty; expected text")
-    if one.domain == "overall":
-        raise InputError(
-            f"{one.where}: 'domain' is 'overall', which names the ranking over all domains"
-        )
-    for text in (one.text, one.question or "", one.reference or ""):
-        if len(text) > _LONGEST:
-            raise InputError(
-                f"{one.where}: {len(text)} characters; expected at most {_LONGEST}"
-            )
-    try:
-        "".join((one.item, one.model, one.domain, one.text, one.question or "")).encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{one.where}: holds broken Unicode; expected text") from None
-    if not 0 <= one.repeat < 2**31:
-        raise InputError(f"{one.where}: repeat {one.repeat}; expected a whole number from 0")
-    if one.score is not None and not 0 <= one.score <= 1:
-        raise InputError(
-            f"{one.where}: score {one.score:g}; expected a number from 0 to 1, or none"
-        )
-    known = base.execute(
-        "SELECT key FROM item WHERE domain = ? AND item = ?", (one.domain, one.item)
-    ).fetchone()
-    if known is None:
-        base.execute(
-            "INSERT INTO item VALUES (?, ?, ?, ?, ?, ?)",
-            (one.domain, one.item, one.key, one.cluster, one.question, one.reference),
-        )
-    elif known[0] != one.key:
-        raise InputError(
-            f"{one.where}: item '{one.item}' has key '{one.key}' here and '{known[0]}' in an earlier row"
-        )
-    place = (one.domain, one.model, one.setting, one.mode, one.item)
-    try:
-        base.execute(
-            "INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*place, one.repeat, one.text, one.score),
-        )
-    except sqlite3.IntegrityError:
-        raise InputError(
-            f"{one.where}: a second row for item '{one.item}', model '{one.model}', domain "
-            f"'{one.domain}'; expected one, or repeats that are told apart"
-        ) from None
-    return 1
-
-
-def _write_items(base: sqlite3.Connection, file: IO[bytes]) -> None:
-    rows = base.execute("SELECT * FROM item ORDER BY domain, item")
-    for domain, item, *more in rows:
-        record = {"id": item, "domain": domain, "kind": "public", "answer_type": "closed"}
-        names = ("expected", "cluster", "question", "reference")
-        record.update({k: v for k, v in zip(names, more, strict=True) if v is not None})
-        file.write(canonical(record) + b"\n")
-
-
-def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any]]:
-    order = "domain, model, setting, mode, item, repeat"
-    for domain, model, setting, mode, item, repeat, prediction, score in base.execute(
-        f"SELECT * FROM trial ORDER BY {order}"
-    ):
-        value = (None if score is None else repr(score)) if scored else (prediction or None)
-        missing = ("failed", "no score given") if scored else ("unparsed", "blank")
-        outcome, reason = ("answered", "imported") if value is not None else missing
-        yield {
-            "schema_version": 1,
-            "domain": domain,
-            "model": model,
-            "setting": setting,
-            "mode": mode,
-            "item": item,
-            "repeat": repeat,
-            "text": prediction or "",
-            "finish": "stop",
-            "outcome": outcome,
-            "value": value,
-            "reason": reason,
-        }
-
-
-def _manifest(base: sqlite3.Connection, log: Log) -> dict[str, Any]:
-    def distinct(column: str, table: str) -> list[str]:
-        found = base.execute(f"SELECT DISTINCT {column} FROM {table} ORDER BY {column}")
-        return [value for (value,) in found]
-
-    return import_manifest(
-        log.source,
-        domains=distinct("domain", "item"),
-        models=distinct("model", "trial"),
-        settings=distinct("setting", "trial"),
-        n_items=base.execute("SELECT COUNT(*) FROM item").fetchone()[0],
-        **log.remembered,
-    )
 
 
 def lenient_json(data: bytes, where: str) -> Any:

@@ -8,7 +8,8 @@ from pathlib import Path
 from medassay.bank.draft import read_csv
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest
-from medassay.exchange.prediction import Log, Prediction, run_of
+from medassay.exchange.logs import run_of
+from medassay.exchange.prediction import Log, Prediction
 from medassay.storage.run import Run
 
 REQUIRED = ("item", "model", "domain")
@@ -40,7 +41,7 @@ def import_predictions(
         scored="score" in columns,
         remembered={"columns": dict(columns)},
     )
-    return run_of(log, runs=runs, to=to)
+    return run_of([log], runs=runs, to=to)
 
 
 def _check_columns(columns: Mapping[str, str]) -> None:

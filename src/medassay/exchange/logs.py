@@ -1,0 +1,280 @@
+"""Logs of another harness → one sealed run.
+
+Predictions are streamed through a scratch database, which sorts them and finds duplicates; memory does
+not grow with their number.
+"""
+
+import datetime as dt
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.errors import InputError
+from medassay.exchange.imported import import_manifest, new_run
+from medassay.exchange.prediction import Log, Prediction
+from medassay.runner.finish import finish, write_scores
+from medassay.storage.run import Run, create_run
+from medassay.task.catalog import TASKS
+from medassay.task.scoring import RunItems
+
+_LONGEST = 2**20  # characters of one answer or question; more is no answer
+_SCHEMA = """
+CREATE TABLE item (domain, item, key, cluster, question, reference, identity, log INTEGER,
+    PRIMARY KEY (domain, item)) WITHOUT ROWID;
+CREATE INDEX by_identity ON item (domain, identity);
+CREATE TABLE trial (domain, model, setting, mode, item, repeat INTEGER, prediction, score REAL,
+    PRIMARY KEY (domain, model, setting, mode, item, repeat)) WITHOUT ROWID;
+"""
+
+
+def run_of(
+    logs: Sequence[Log],
+    *,
+    left_out: Sequence[Mapping[str, str]] = (),
+    runs: Path | None = None,
+    to: Path | None = None,
+) -> Run:
+    """Return the sealed run of the predictions of one log or several; what fails leaves nothing behind.
+
+    Items of different logs are the same where their content is, whatever each log calls them; the run has the names of the first log.
+
+    Parameters
+    ----------
+    left_out : logs beside these that are not taken: file and reason, which the run remembers
+    runs : folder for the new run; `to` names the run's own folder instead
+
+    Raises
+    ------
+    InputError
+        Naming the file, the place and what was expected.
+    """
+    whole = _joined(logs, left_out)
+    return new_run(
+        [whole.source.digest, dict(whole.remembered)],
+        lambda folder, name: _fill(folder, logs, whole, name),
+        runs=runs or Path("runs"),
+        to=to,
+    )
+
+
+def _joined(logs: Sequence[Log], left_out: Sequence[Mapping[str, str]]) -> Log:
+    """Return several logs as one, whose source is all of them."""
+    first, more = logs[0], {"left_out": [dict(one) for one in left_out]} if left_out else {}
+    if len(logs) == 1:
+        return replace(first, remembered={**first.remembered, **more})
+    digests = sorted(log.source.digest for log in logs)
+    return Log(
+        source=replace(
+            first.source,
+            digest=sha256_hex("".join(digests).encode()),
+            title=f"{first.source.name} and {len(logs) - 1} more",
+        ),
+        predictions=first.predictions,
+        scored=first.scored,
+        remembered={
+            "logs": [
+                {"file": log.source.file.name, "sha256": log.source.digest, **log.remembered}
+                for log in logs
+            ],
+            **more,
+        },
+    )
+
+
+def _fill(folder: Path, logs: Sequence[Log], whole: Log, name: str) -> None:
+    scratch = folder / "scratch.sqlite"
+    base = sqlite3.connect(scratch)
+    try:
+        base.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _SCHEMA)
+        for number, log in enumerate(logs):
+            names = _Names(base, number, logs)
+            with closing(log.predictions) as predictions:
+                taken = sum(_take(base, one, names) for one in predictions)
+            if not taken:
+                raise InputError(f"{log.source.file.name}: holds no predictions")
+        manifest = _manifest(base, whole)
+        with (folder / "items.jsonl").open("wb") as items:
+            _write_items(base, items)
+        with (
+            (folder / "trials.jsonl").open("wb") as trials,
+            (folder / "timings.jsonl").open("wb") as timings,
+        ):
+            for trial in _trials(base, scored=whole.scored):
+                trials.write(canonical(trial) + b"\n")
+                timings.write(b"{}\n")
+    finally:
+        base.close()
+        scratch.unlink(missing_ok=True)
+    run = create_run(folder.parent, folder.name, {**manifest, "run": name})
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    run_items = RunItems(run.path, run.manifest["domains"])
+    write_scores(run, TASKS["closed"], run_items)
+    finish(run, TASKS["closed"], run_items, [], sealed_at=now)
+
+
+class _Names:
+    """What the items of one log are called in the run: as in the logs before it, where the content is the same.
+
+    `number` is the place of the log among all.
+    """
+
+    def __init__(self, base: sqlite3.Connection, number: int, logs: Sequence[Log]) -> None:
+        self._base, self.number, self._logs = base, number, logs
+        self._known: dict[tuple[str, str], str] = {}
+        self._taken: set[tuple[str, str]] = set()
+
+    def of(self, one: Prediction) -> str:
+        """Return the name of an item in the run.
+
+        Raises
+        ------
+        InputError
+            When an earlier log asks something else under this name, and this question nowhere.
+        """
+        place = (one.domain, one.item)
+        if not self.number:
+            return one.item
+        if place not in self._known:
+            self._known[place] = self._find(one)
+            self._taken.add((one.domain, self._known[place]))
+        return self._known[place]
+
+    def _find(self, one: Prediction) -> str:
+        identity = one.identity
+        same_name = self._base.execute(
+            "SELECT identity, log FROM item WHERE domain = ? AND item = ?",
+            (one.domain, one.item),
+        ).fetchone()
+        if identity is None or (same_name and same_name[0] in (None, identity)):
+            return one.item
+        for (name,) in self._base.execute(
+            "SELECT item FROM item WHERE domain = ? AND identity = ? AND log < ? ORDER BY item",
+            (one.domain, identity, self.number),
+        ):
+            if (one.domain, name) not in self._taken:
+                return str(name)
+        if same_name and same_name[1] < self.number:
+            raise InputError(
+                f"{one.where}: item '{one.item}' of '{one.domain}' asks something else here than in "
+                f"{self._logs[same_name[1]].source.file}; logs of one benchmark make a run, import others apart"
+            )
+        return one.item
+
+
+def _take(base: sqlite3.Connection, one: Prediction, names: _Names) -> int:
+    """Put one prediction into the database; return 1."""
+    for name in ("item", "model", "domain"):
+        if not getattr(one, name):
+            raise InputError(f"{one.where}: '{name}' is empty; expected text")
+    if one.domain == "overall":
+        raise InputError(
+            f"{one.where}: 'domain' is 'overall', which names the ranking over all domains"
+        )
+    for text in (one.text, one.question or "", one.reference or ""):
+        if len(text) > _LONGEST:
+            raise InputError(
+                f"{one.where}: {len(text)} characters; expected at most {_LONGEST}"
+            )
+    try:
+        "".join((one.item, one.model, one.domain, one.text, one.question or "")).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{one.where}: holds broken Unicode; expected text") from None
+    if not 0 <= one.repeat < 2**31:
+        raise InputError(f"{one.where}: repeat {one.repeat}; expected a whole number from 0")
+    if one.score is not None and not 0 <= one.score <= 1:
+        raise InputError(
+            f"{one.where}: score {one.score:g}; expected a number from 0 to 1, or none"
+        )
+    item = names.of(one)
+    known = base.execute(
+        "SELECT key FROM item WHERE domain = ? AND item = ?", (one.domain, item)
+    ).fetchone()
+    if known is None:
+        told = (one.key, one.cluster, one.question, one.reference, one.identity, names.number)
+        base.execute(
+            "INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (one.domain, item, *told)
+        )
+    elif known[0] != one.key:
+        raise InputError(
+            f"{one.where}: item '{one.item}' has key '{one.key}' here and '{known[0]}' in an earlier row"
+        )
+    place = (one.domain, one.model, one.setting, one.mode, item)
+    try:
+        base.execute(
+            "INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*place, one.repeat, one.text, one.score),
+        )
+    except sqlite3.IntegrityError:
+        raise InputError(
+            f"{one.where}: a second row for item '{one.item}', model '{one.model}', domain "
+            f"'{one.domain}'; expected one, or repeats that are told apart (of two logs of a model leave one out; `import lm-eval --model` names models apart)"
+        ) from None
+    return 1
+
+
+def _write_items(base: sqlite3.Connection, file: IO[bytes]) -> None:
+    rows = base.execute(
+        "SELECT domain, item, key, cluster, question, reference FROM item ORDER BY domain, item"
+    )
+    for domain, item, *more in rows:
+        record = {"id": item, "domain": domain, "kind": "public", "answer_type": "closed"}
+        names = ("expected", "cluster", "question", "reference")
+        record.update({k: v for k, v in zip(names, more, strict=True) if v is not None})
+        file.write(canonical(record) + b"\n")
+
+
+def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any]]:
+    order = "domain, model, setting, mode, item, repeat"
+    for domain, model, setting, mode, item, repeat, prediction, score in base.execute(
+        f"SELECT * FROM trial ORDER BY {order}"
+    ):
+        value = (None if score is None else repr(score)) if scored else (prediction or None)
+        missing = ("failed", "no score given") if scored else ("unparsed", "blank")
+        outcome, reason = ("answered", "imported") if value is not None else missing
+        yield {
+            "schema_version": 1,
+            "domain": domain,
+            "model": model,
+            "setting": setting,
+            "mode": mode,
+            "item": item,
+            "repeat": repeat,
+            "text": prediction or "",
+            "finish": "stop",
+            "outcome": outcome,
+            "value": value,
+            "reason": reason,
+        }
+
+
+def _manifest(base: sqlite3.Connection, log: Log) -> dict[str, Any]:
+    def distinct(column: str, table: str) -> list[str]:
+        found = base.execute(f"SELECT DISTINCT {column} FROM {table} ORDER BY {column}")
+        return [value for (value,) in found]
+
+    return import_manifest(
+        log.source,
+        domains=distinct("domain", "item"),
+        models=distinct("model", "trial"),
+        settings=distinct("setting", "trial"),
+        n_items=base.execute("SELECT COUNT(*) FROM item").fetchone()[0],
+        content=_content(base),
+        **log.remembered,
+    )
+
+
+def _content(base: sqlite3.Connection) -> str | None:
+    """Return the SHA-256 of all items by their content; None where the content of one is not known."""
+    digest = sha256()
+    for domain, item, identity in base.execute(
+        "SELECT domain, item, identity FROM item ORDER BY domain, item"
+    ):
+        if identity is None:
+            return None
+        digest.update(canonical([domain, item, identity]) + b"\n")
+    return digest.hexdigest()
