@@ -31,6 +31,7 @@ _SAME = (
     *("revision", "commitment"),
 )
 Family = Literal["board", "pair"]
+_TOLD_OF = 30  # rows: of the pairs of more of them nobody asks how many items each would need
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -414,7 +415,8 @@ class _Versus:
         bounds = evidence.bounds
         few = min(pair.n, evidence.groups) < SMALL_N
         needed = None
-        if c is not None and pair.se is not None and not few:
+        open_question = self._n_told <= _TOLD_OF and not pair.better
+        if c is not None and pair.se is not None and not few and open_question:
             width = kappa * pair.n or 1.0
             needed = items_to_tell(
                 difference.value, pair.se, pair.n, c=c, right_wrong=kappa > 0, width=width

@@ -107,10 +107,10 @@ def reading(suite: SuiteRun, results: Sequence[Result]) -> str:
     alone = Counter(next(iter(models)) for models in first.values() if len(models) == 1)
     if first:
         shared = len(first) - alone.total()
-        said += f" In {shared} of {len(first)} rankings several models share the first place."
+        said += f" In {shared} of {len(first)} rankings no model has the first place alone."
     if len(alone) > 1:
         most, times = max(sorted(alone.items()), key=lambda pair: pair[1])
-        said += f" {most} is first alone by {times}, {len(alone) - 1} others by {alone.total() - times}: the metric decides who wins."
+        said += f" {most} is first alone by {times}, {len(alone) - 1} others by {alone.total() - times}: the metric decides."
     elif alone:
         said += f" {next(iter(alone))} is first in all others."
     ways = {one.rank_by for one in results if one.rank_by}

@@ -187,7 +187,8 @@ def power_graded(n: int, deviation: float, difference: float, c: float) -> float
 def fewest_items(power: Callable[[int], float]) -> int | None:
     """Return the smallest number of items from 10 on from which the power is at least 80 % three times in a row; None beyond 10 million.
 
-    Power of right and wrong answers goes up and down by single items, hence three.
+    Power of right and wrong answers goes up and down by single items, hence three. Beyond 20,000 items it is a crossing of the 80 %
+    and perhaps not the first of them: they lie within a few thousandths of the number.
     """
     high = _FEWEST
     while power(high) < POWER:
@@ -195,10 +196,11 @@ def fewest_items(power: Callable[[int], float]) -> int | None:
         if high > _MOST_ITEMS:
             return None
     low = max(_FEWEST, high // 2)
-    while high - low > max(1.0, _SWING * low):  # far from the goal power only rises
+    swing = _SWING * low if low < _EXACT_TO else 0.0
+    while high - low > max(1.0, swing):  # far from the goal power only rises
         middle = (low + high) // 2
         low, high = (low, middle) if power(middle) >= POWER else (middle, high)
-    n = max(_FEWEST, low - int(_SWING * low) - _IN_A_ROW)
+    n = max(_FEWEST, low - int(_SWING * low if low < _EXACT_TO else 0) - _IN_A_ROW)
     run = 0
     while run < _IN_A_ROW:
         run = run + 1 if power(n) >= POWER else 0
@@ -207,6 +209,7 @@ def fewest_items(power: Callable[[int], float]) -> int | None:
 
 
 _SWING = 0.03  # of n: power rises over a longer stretch than it goes up and down
+_EXACT_TO = 20_000  # items: from there on the stretch would take minutes, and the number is "about" anyway
 
 
 def items_to_show(
