@@ -9,6 +9,7 @@ from medassay.errors import InputError
 from medassay.exchange.compare import compare
 from medassay.exchange.predictions import import_predictions
 from medassay.statistic import mcnemar, paired_difference, seed_of
+from medassay.statistic.test import planner
 
 NAMES = ["item", "model", "domain", "score"]
 
@@ -196,7 +197,25 @@ def test_graded_scores_take_the_t_test(tmp_path):
         "paired_t",
     )
     assert row["better"] == "a"
-    assert row["items_to_tell"] <= 60
+    assert row["items_to_tell"] is None  # it is told already
+    near = table(tmp_path, "c", answers("c", (one * 0.98 + 0.01 * chance.random(60)).round(2)))
+    [row] = compare([runs[0], near]).pairs
+    assert row["better"] or row["items_to_tell"] > 60
+
+
+def test_pairs_that_are_almost_alike_do_not_take_minutes(monkeypatch):
+    """A difference of a few items in 6,000 would need millions; they are not tried one by one."""
+    asked = []
+    power = planner.power_right_wrong
+    monkeypatch.setattr(
+        planner, "power_right_wrong", lambda *given: asked.append(given) or power(*given)
+    )
+    found = planner.items_to_show(0.0007, discordance=0.12, c=3.1)
+    assert (
+        power(found, 0.12, 0.0007, 3.1) >= planner.POWER > power(found - 60, 0.12, 0.0007, 3.1)
+    )
+    assert 3e6 < found < 4.5e6
+    assert len(asked) < 100
 
 
 def test_a_gate_stops_a_worse_model(tmp_path, cli):
