@@ -110,6 +110,9 @@ class Endpoint(asyncio.Protocol):
         if "top_logprobs" in request:
             choice["logprobs"] = {"content": [likelihood(token) for token in tokens]}
         usage = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
+        if self.stats["answered"] <= self.options.cut:
+            usage["completion_tokens"] = request["max_tokens"]
+            choice["finish_reason"] = ("length", "stop")[self.stats["answered"] % 2]
         self.send(
             json.dumps(
                 {"id": "mock", "model": "mock", "choices": [choice], "usage": usage}
@@ -185,6 +188,12 @@ def main():
     parser.add_argument("--hang", action="store_true", help="let some failures be silence")
     parser.add_argument(
         "--text", default="", help="the reply; default: a letter that depends on the prompt"
+    )
+    parser.add_argument(
+        "--cut",
+        type=int,
+        default=0,
+        help="so many replies use all tokens that they may have; every other one says so",
     )
     parser.add_argument("--log", type=argparse.FileType("a"), default=None)
     parser.add_argument("--seed", type=int, default=0)

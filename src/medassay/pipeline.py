@@ -173,7 +173,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     workspace = open_workspace(workspace or base, wanted.hash)
     schedule, banks, bench = prepare(wanted, base, workspace)
     gauges = gauges_of(wanted.metrics, schedule.task)
-    for line in (*told_fallback(schedule.fallback), *told_room(schedule)):
+    for line in (*told_fallback(schedule.fallback), *schedule.unused, *told_room(schedule)):
         tell(line)
     identity = run_identity(schedule, banks, bench, gauges.to_dict())
     contents = [bank.content_hash for bank in banks]
@@ -502,7 +502,8 @@ def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> 
         resumed = "" if last is None or last.sealed else last.id
         spent = spent_by(workspace, resumed, store) if resumed else NOTHING
     fallback = {"fallback": schedule.fallback} if schedule.fallback else {}
-    limits = {"limits": lines} if (lines := list(told_room(schedule))) else {}
+    lines = [*schedule.unused, *told_room(schedule)]
+    limits = {"limits": lines} if lines else {}
     to_come = totals(rows)
     held = held_against(wanted.budget, spent, to_come)
     told = {**to_come, "models": rows, **fallback, **limits, **held}

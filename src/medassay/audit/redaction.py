@@ -25,6 +25,7 @@ TRIAL_FIELDS = (
     "tool_use",
     "attempt",
     "again",
+    "cut_off",
 )
 TOOL_FIELDS = ("calls", "failed", "unavailable")
 SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts", "measured")
@@ -124,6 +125,8 @@ class Withholding:
             made["tool_use"] = kept(made["tool_use"], TOOL_FIELDS)
         if record.get("reason") == "ambiguous":  # a word of our parsers, counted apart
             made["reason"] = "ambiguous"
+        if record.get("finish") == "length":  # counted too
+            made["cut_off"] = True
         made["commitment"] = self.commitment(record, *trial_key(record))
         return made
 

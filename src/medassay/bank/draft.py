@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.bank.check import build_item, check_record
+from medassay.bank.delimited import USUAL, TableForm, encoding_name
 from medassay.bank.record import item_record
 from medassay.core.canonical import content_hash
 from medassay.core.item import LETTERS, Bank, Item
@@ -172,12 +173,14 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
         yield record
 
 
-def read_csv(path: Path, fieldnames: list[str] | None = None) -> Iterator[dict[str, str]]:
+def read_csv(
+    path: Path, fieldnames: list[str] | None = None, form: TableForm = USUAL
+) -> Iterator[dict[str, str]]:
     """Yield the rows of a CSV file as dictionaries by column; every row must fill every column."""
     csv.field_size_limit(sys.maxsize)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, fieldnames=fieldnames)
+        with path.open(encoding=form.encoding, newline="") as file:
+            reader = csv.DictReader(file, fieldnames=fieldnames, delimiter=form.separator)
             names = list(reader.fieldnames or [])
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
@@ -188,13 +191,15 @@ def read_csv(path: Path, fieldnames: list[str] | None = None) -> Iterator[dict[s
                     cells += len(row.get(None) or [])
                     raise InputError(
                         f"{path.name} row {reader.line_num}: {cells} cells for {len(names)} columns; "
-                        "expected one for each (a comma inside a cell needs quotes)"
+                        f"expected one for each (a '{form.separator}' inside a cell needs quotes)"
                     )
                 yield row
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a CSV table") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path.name}: not readable as CSV in UTF-8: {error}") from None
+        raise InputError(
+            f"{path.name}: not readable as CSV in {encoding_name(form.encoding)}: {error}"
+        ) from None
 
 
 def letter_index(letter: Any) -> int | None:

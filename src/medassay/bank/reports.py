@@ -3,9 +3,10 @@
 A report has no reference record until somebody writes one: a person, or a named model (`medassay bank silver`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from medassay.bank.delimited import encoding_name, encoding_of
 from medassay.bank.draft import Draft
 from medassay.bank.markdown_record import read_markdown_record
 from medassay.core.item import Bank
@@ -16,8 +17,23 @@ _SUFFIXES = (".txt", ".md")
 _LONGEST = 200_000  # characters of a report
 
 
-def load_reports(path: Path, *, name: str, licence: str, domain: str, language: str) -> Bank:
-    """Return the reports of a folder, one of each `.txt` or `.md` file; empty ones are dropped and counted."""
+def load_reports(
+    path: Path,
+    *,
+    name: str,
+    licence: str,
+    domain: str,
+    language: str,
+    encoding: str = "",
+    tell: Callable[[str], None] = lambda line: None,
+) -> Bank:
+    """Return the reports of a folder, one of each `.txt` or `.md` file; empty ones are dropped and counted.
+
+    Parameters
+    ----------
+    encoding : of all files; empty to find it, file by file
+    tell : called with a line that names the files that are no UTF-8
+    """
     draft = Draft(
         name,
         licence=licence,
@@ -25,7 +41,10 @@ def load_reports(path: Path, *, name: str, licence: str, domain: str, language: 
         title=name,
         limits=WITHOUT,
     )
-    _add_all(draft, path, domain, language)
+    for found, files in _add_all(draft, path, domain, language, encoding).items():
+        if found not in ("utf-8-sig", encoding):
+            more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+            tell(f"read as {encoding_name(found)}: {', '.join(files[:3])}{more}")
     return draft.bank()
 
 
@@ -74,19 +93,31 @@ def _report(name: str, text: str, domain: str, language: str) -> dict[str, objec
     }
 
 
-def _add_all(draft: Draft, folder: Path, domain: str, language: str) -> None:
-    """Add a report for each text of a folder, named as the file without its suffix; empty ones are counted."""
+def _add_all(
+    draft: Draft, folder: Path, domain: str, language: str, encoding: str = ""
+) -> dict[str, list[str]]:
+    """Add a report for each text of a folder, named as the file without its suffix; empty ones are counted.
+
+    Returns
+    -------
+    dict
+        encoding → the files that were read so.
+    """
     named: dict[str, str] = {}
+    read_as: dict[str, list[str]] = {}
     for file in _texts(folder):
         if (other := named.setdefault(file.stem, file.name)) != file.name:
             raise InputError(
                 f"{folder}: {other} and {file.name} would both be report '{file.stem}'; rename one of them"
             )
-        text = _read(file)
+        found = encoding or encoding_of(file)
+        read_as.setdefault(found, []).append(file.name)
+        text = _read(file, found)
         if text.strip():
             draft.add(_report(file.stem, text, domain, language))
         else:
             draft.drop("empty report")
+    return read_as
 
 
 def _texts(folder: Path) -> Iterator[Path]:
@@ -106,11 +137,13 @@ def _texts(folder: Path) -> Iterator[Path]:
         yield file
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, encoding: str = "utf-8-sig") -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+        text = path.read_text(encoding=encoding)
+    except (OSError, UnicodeError, LookupError) as error:
+        raise InputError(
+            f"{path}: cannot be read as {encoding_name(encoding)} text: {error}"
+        ) from None
     if "\x00" in text:
         raise InputError(f"{path}: holds NUL characters; expected text")
     if len(text) > _LONGEST:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.bank.check import ITEM_KEYS
+from medassay.bank.delimited import USUAL, TableForm
 from medassay.bank.draft import Draft, letter_index, read_csv
 from medassay.core.item import LETTERS, Bank
 from medassay.core.jsontext import parse_json
@@ -35,7 +36,14 @@ TABLE_KEYS = tuple(sorted(_TAKEN | {*_LISTS, "lo", "hi"}))
 
 
 def load_table(
-    path: Path, columns: Mapping[str, str], *, name: str, licence: str, domain: str
+    path: Path,
+    columns: Mapping[str, str],
+    *,
+    name: str,
+    licence: str,
+    domain: str,
+    language: str = "en",
+    form: TableForm = USUAL,
 ) -> Bank:
     """Return the bank in a table.
 
@@ -44,7 +52,8 @@ def load_table(
     columns : item key → column of the table. Keys are those of a bank file, the letters A, B, C …
         (one column an option), `options` and `diagnoses` (a JSON list or texts separated by "|"), `lo`
         and `hi`.
-    domain : used for rows where no column gives one
+    domain, language : used for rows where no column gives one
+    form : how a CSV table is written
 
     Raises
     ------
@@ -62,7 +71,7 @@ def load_table(
             "--columns: 'question' is needed, e.g. --columns question=Frage,A=a,B=b,expected=key"
         )
     draft = Draft(name, licence=licence, source=f"table {path.name}", title=name)
-    for row, cells in read_rows(path):
+    for row, cells in read_rows(path, form):
         where = f"{path.name} row {row}"
         for key, column in columns.items():
             if column not in cells:
@@ -74,6 +83,7 @@ def load_table(
         )
         record.setdefault("id", f"{name}-{row:05}")
         record.setdefault("domain", domain)
+        record.setdefault("language", language)
         try:
             draft.add(record)
         except InputError as error:
@@ -135,12 +145,12 @@ def _key(given: str, options: list[str], where: str) -> str:
     )
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def read_rows(path: Path, form: TableForm = USUAL) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (number of the row, cells by column) of a CSV file, or of the first sheet of an XLSX file."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     if path.suffix.lower() != ".xlsx":
-        yield from enumerate(read_csv(path), 2)
+        yield from enumerate(read_csv(path, form=form), 2)
         return
     yield from _read_sheet(path)
 

@@ -283,10 +283,17 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     domain: str = typer.Option(
         "general", help="For csv and xlsx without a domain column, and for reports."
     ),
-    language: str = typer.Option("en", help="For reports: the language of all of them."),
+    language: str = typer.Option(
+        "", help="For csv, xlsx and reports: the language of all items; default: en."
+    ),
+    encoding: str = typer.Option(
+        "",
+        help="For csv and reports: how text is encoded; default: found (UTF-8, Windows-1252).",
+    ),
 ) -> None:
     """Make a bank folder from a data set's files, a spreadsheet, or a folder of clinical reports."""
     from medassay.bank.catalog import BANKS
+    from medassay.bank.delimited import USUAL, form_of
     from medassay.bank.folder import bank_records, write_bank
     from medassay.bank.reports import load_reports
     from medassay.bank.table import load_table
@@ -295,14 +302,37 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         raise UsageError(f"--name: '{called}'; expected a name without slashes, not hidden")
     if columns and name not in ("csv", "xlsx"):
         raise UsageError("--columns is for csv and xlsx")
+    if language and name not in ("csv", "xlsx", "reports"):
+        raise UsageError(
+            "--language is for csv, xlsx and reports; other sets say it themselves"
+        )
+    if encoding and name not in ("csv", "reports"):
+        raise UsageError("--encoding is for csv and reports")
     if name in ("csv", "xlsx"):
         mapping = read_columns(columns)
+        form = form_of(path, encoding) if name == "csv" else USUAL
+        if not form.usual:
+            out.say(f"{path.name}: read as {form}")
         bank = load_table(
-            path, mapping, name=called or path.stem, licence=licence, domain=domain
+            path,
+            mapping,
+            name=called or path.stem,
+            licence=licence,
+            domain=domain,
+            language=language or "en",
+            form=form,
         )
     elif name == "reports":
         named = called or path.resolve().name
-        bank = load_reports(path, name=named, licence=licence, domain=domain, language=language)
+        bank = load_reports(
+            path,
+            name=named,
+            licence=licence,
+            domain=domain,
+            language=language or "en",
+            encoding=encoding,
+            tell=out.say,
+        )
     elif name in BANKS and BANKS[name].checked != "shipped":
         bank = BANKS[name].load(path)
     else:

@@ -1,6 +1,6 @@
 """`medassay report RUN`: the leaderboard as text or one JSON document."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -196,6 +196,8 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
         print_texts(rows, run.statistics["text"])
     for line in told_fallback(run.manifest.get("fallback", {})):
         out.result(line)
+    for line in _cut_off(run, rows):
+        out.result(visible(line))
     if warned := _unread_pairs(run, domain):
         out.result(
             f"⚠ {UNREAD_WARNING} in {len(warned)} pair{'s' if len(warned) > 1 else ''}: {'; '.join(warned[:3])}"
@@ -220,10 +222,14 @@ def _columns(
         return f"[{lo}, {hi}] {second['method']}"
 
     def notes(row: dict[str, Any]) -> str:
-        marks = {"asked_again": f"asked again: {row.get('asked_again', 0)}"}
+        marks = {
+            "asked_again": f"asked again: {row.get('asked_again', 0)}",
+            "not_ranked:cut_off": "not ranked: too many cut off",
+        }
         return ", ".join(
             marks.get(flag, flag.replace("not_ranked:", "not ranked: ").replace("_", " "))
             for flag in row["flags"]
+            if flag != "cut_off"  # a column of its own
         )
 
     found = {
@@ -236,6 +242,8 @@ def _columns(
         "coverage": [f"{row['coverage']:.2f}" for row in rows],
         "unread": [f"{100 * unread_share(row['outcomes']):.1f} %" for row in rows],
     }
+    if any(row.get("cut_off") for row in rows):
+        found["cut off"] = [f"{row['cut_off']} of {_n_replies(row)}" for row in rows]
     if judged:
         judging = [_judging(row) for row in rows]
         found["agreement"] = [agreement for agreement, _ in judging]
@@ -253,6 +261,11 @@ def _columns(
     return found
 
 
+def _n_replies(row: Mapping[str, Any]) -> int:
+    counts: Mapping[str, int] = row["outcomes"]
+    return sum(counts.values()) - counts["failed"]
+
+
 def _width(columns: Mapping[str, list[str]]) -> int:
     """Return how many characters wide a table is; notes and settings may be folded."""
     folded = {"notes": 14, "setting": 10, "false claims": 12}
@@ -261,6 +274,18 @@ def _width(columns: Mapping[str, list[str]]) -> int:
         for heading, cells in columns.items()
     ]
     return sum(width + 3 for width in widths) + 1
+
+
+def _cut_off(run: "Run", rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each model whose replies ended at its token limit."""
+    totals: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        cut, n = totals.get(row["model"], (0, 0))
+        totals[row["model"]] = cut + row.get("cut_off", 0), n + _n_replies(row)
+    for model, (cut, n) in totals.items():
+        if cut:
+            limit = run.manifest.get("sampling", {}).get(model, {}).get("max_tokens", "?")
+            yield f"⚠ {model}: {cut} of {n} replies were cut at max_tokens = {limit}; a larger max_tokens in its entry asks them anew."
 
 
 def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> None:

@@ -168,6 +168,7 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
         tell(
             f"{row['model']}: {row['calls']} calls, {row['stored']} stored, at most "
             f"{row['tokens']} tokens, {price}"
+            + _told_reply(row)
             + (f", replicas with --engine ray: {row['replicas']}" if "replicas" in row else "")
         )
     unknown = cost.get("unpriced", [])
@@ -181,6 +182,16 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
         )
     for warning in cost.get("warnings", ()):
         tell(f"warning: {warning}")
+
+
+def _told_reply(row: dict[str, Any]) -> str:
+    """Return what is sent of the length of a reply."""
+    if "max_tokens" not in row:
+        return ""
+    ends = " or ".join(repr(text) for text in row["stop"])
+    return f", max_tokens {row['max_tokens']}" + (
+        f", stop at {ends}" if ends else ", no stop text"
+    )
 
 
 @contextmanager

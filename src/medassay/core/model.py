@@ -1,14 +1,22 @@
 """`ModelSpec`, an entry of models.json, and `Chat`, what a provider offers."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from medassay.core.likelihood import Asks
 from medassay.core.trial import Completion, Prompt, Usage
 
 Capability = Literal[
-    "chat", "logprobs", "likelihood", "tools", "no_temperature", "structured", "vision"
+    "chat",
+    "logprobs",
+    "likelihood",
+    "tools",
+    "no_temperature",
+    "structured",
+    "vision",
+    "reasoning",
 ]
+REPLY_TOKENS, THOUGHT_TOKENS = 1024, 4096  # of a reply, and of one that thinks first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +72,8 @@ class ModelSpec:
     `model` is the name sent to the endpoint (default: `id`). `api_key_env` names an environment
     variable; the secret itself is never written anywhere. `batch_tokens` bounds the memory of likelihoods: so many tokens
     are read in one pass, fewer where memory ends. `add_bos` says whether a BOS stands before each context there; None does what
-    the tokenizer does. A completion ends before any of the texts in `stop`. `gpus` are the devices of one replica where an engine places
+    the tokenizer does. A completion ends before any of the texts in `stop`. Without `max_tokens` a reply may have as many tokens as
+    its task gives it; `think_tags` and the capability "reasoning" say that a model thinks first. `gpus` are the devices of one replica where an engine places
     several: above 1 the weights are split among them (vllm), a part of 1 shares a device. `trusted_hosts` are those of the models
     file: hosts of this place whose addresses do not look like it; no field of an entry.
     """
@@ -89,7 +98,7 @@ class ModelSpec:
     extra_body: dict[str, Any] = field(default_factory=dict)
     headers_env: dict[str, str] = field(default_factory=dict)
     # sampling and limits
-    max_tokens: int = 128
+    max_tokens: int | None = None
     temperature: float = 0.0
     top_p: float = 1.0
     stop: tuple[str, ...] = ()
@@ -134,6 +143,18 @@ class ModelSpec:
         """Return what tokens cost, None where the entry does not say; what runs here costs nothing unless it says so."""
         is_here = self.location == "local" or self.in_process or self.is_scripted
         return FREE if self.price is None and is_here else self.price
+
+    @property
+    def reply_tokens(self) -> int:
+        """Return how many tokens a reply may have; where neither the entry nor a task says it, room for an open answer."""
+        return self.with_room(REPLY_TOKENS).max_tokens or REPLY_TOKENS
+
+    def with_room(self, tokens: int) -> "ModelSpec":
+        """Return the entry with so many tokens for a reply, more where the model thinks first; what the entry says itself stands."""
+        if self.max_tokens is not None:
+            return self
+        thinks = self.think_tags or "reasoning" in self.capabilities
+        return replace(self, max_tokens=max(tokens, THOUGHT_TOKENS) if thinks else tokens)
 
     @property
     def sent_name(self) -> str:

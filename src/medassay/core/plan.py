@@ -161,6 +161,7 @@ class Plan:
     `rank_rule` "simultaneous" tests all pairs at once, and ranks are ranges; the others rank by whether intervals overlap
     (`separation`: "both" by either interval, "percentile" by the first, "overlap" by the first, where touching is no overlap). `preset` "published" stands for the rule of the source: percentile intervals of 1,000 resamples, rows that are
     joined by overlap share a rank. `pooled_small` says what a domain of fewer than 10 items does to the overall ranking.
+    A model more of whose replies than `max_cut_off` (a share) ended at its token limit is not ranked.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -182,6 +183,7 @@ class Plan:
     rank_rule: RankRule = "simultaneous"
     separation: Separation = "both"
     pooled_small: Literal["mark", "exclude"] = "mark"
+    max_cut_off: float = 0.1
     n_resamples: int = 1000
     preset: Literal["", "published"] = ""
     budget: Budget = Budget()
@@ -212,6 +214,8 @@ class Plan:
             plain.pop("scoring")
         if self.pooled_small == "mark":
             plain.pop("pooled_small")
+        if self.max_cut_off == 0.1:
+            plain.pop("max_cut_off")
         if not self.chat_template:
             plain.pop("chat_template")
         if self.relaxed_perplexity is None:
@@ -253,6 +257,10 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
             raise InputError(
                 f"{where}: '{name}' is {getattr(plan, name)}; at least {least} is needed"
             )
+    if not 0 <= plan.max_cut_off <= 1:
+        raise InputError(
+            f"{where}: 'max_cut_off' is {plan.max_cut_off:g}; expected a share from 0 to 1 (1: any share of replies may be cut off)"
+        )
     relaxed = plan.relaxed_perplexity
     if relaxed is not None and (problem := relaxed.problem()) is not None:
         raise InputError(f"{where}: 'relaxed_perplexity': {problem}")

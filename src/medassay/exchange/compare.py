@@ -221,7 +221,7 @@ def _rows(sides: Sequence[Side], only: Sequence[str]) -> list[_Row]:
     for at, side in enumerate(sides):
         for mode in sorted(side.table.modes):
             names = side.table.rows(mode)
-            skipped = unranked_rows(side.run.manifest, names, side.table)
+            skipped = unranked_rows(side.run.manifest, names, side.table, mode=mode)
             found += [
                 (at, model, setting, mode)
                 for model, setting in names

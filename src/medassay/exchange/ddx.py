@@ -169,7 +169,7 @@ def _fill(folder: Path, name: str, source: Source, found: Lists, rules: DdxRules
         models=models,
         settings=sorted({one.setting for one in found.lists}),
         n_items=len(found.items),
-        content=content_hash(found.items.values()),
+        content=content_hash(dict(item) for item in found.items.values()),
         **more,
     )
     judges = judges_of(task, {**manifest, "ddx": remembered})

@@ -70,12 +70,25 @@ class Lists:
 
 
 def list_files(path: Path) -> list[Path]:
-    """Return the files that a path stands for: itself, raw replies in a folder, or its table of labels."""
+    """Return the files that a path stands for: itself, or all tables of labels, or all raw replies, of a folder.
+
+    Raises
+    ------
+    InputError
+        When a folder holds neither, or both: their cases go by other names, so that one board cannot hold them.
+    """
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise InputError(f"{path}: no such file or folder")
-    found = sorted(path.glob("diagnoses_*.csv")) or sorted(path.glob("*labels*.csv"))[:1]
+    raw = sorted(path.glob("diagnoses_*.csv"))
+    labelled = [file for file in sorted(path.glob("*labels*.csv")) if file not in raw]
+    if raw and labelled:
+        raise InputError(
+            f"{path}: holds tables of labels ({', '.join(f.name for f in labelled)}) beside raw replies ({', '.join(f.name for f in raw)}); "
+            "import each kind by itself: name a file, or put them into folders of their own"
+        )
+    found = raw or labelled
     if not found:
         raise InputError(
             f"{path}: holds neither diagnoses_*.csv nor a table of labels (*labels*.csv)"
@@ -90,15 +103,23 @@ def _is_labels(file: Path) -> bool:
 
 
 def read_lists(files: Sequence[Path]) -> Lists:
-    """Return the lists in one table of labels, or in files of raw replies to the same cases."""
-    return _labelled(files[0]) if _is_labels(files[0]) else _raw(files)
+    """Return the lists in tables of labels, or in files of raw replies to the same cases."""
+    kinds = {file: _is_labels(file) for file in files}
+    if len({*kinds.values()}) > 1:
+        tables = ", ".join(file.name for file, labelled in kinds.items() if labelled)
+        raise InputError(
+            f"{tables}: a table of labels among raw replies; import each kind by itself"
+        )
+    return _labelled(files) if kinds[files[0]] else _raw(files)
 
 
-def _labelled(file: Path) -> Lists:
-    """Return the lists in a table of labels, each with its labels as given."""
+def _labelled(files: Sequence[Path]) -> Lists:
+    """Return the lists in tables of labels, each with its labels as given."""
     items: dict[tuple[str, str], dict[str, Any]] = {}
     listed: dict[tuple[str, str, str, str], list[Diagnosis]] = {}
-    for number, row in enumerate(read_csv(file), 2):
+    owner: dict[tuple[str, str, str, str], str] = {}
+    rows = ((file, row) for file in files for row in enumerate(read_csv(file), 2))
+    for file, (number, row) in rows:
         where = f"{file.name} row {number}"
         domain = _named(row.get("bench_name") or "ddx", "bench_name", where)
         item = {
@@ -114,13 +135,17 @@ def _labelled(file: Path) -> Lists:
         if items.setdefault(key, item) != item:
             raise InputError(
                 f"{where}: case '{row['patient_id']}' has another golden diagnosis or severity in an "
-                "earlier row"
+                "earlier row or table"
             )
         model, prompt = (
             _text(row, "model_name", where),
             _named(row.get("prompt_name") or "zero_shot", "prompt_name", where),
         )
         place = (domain, model, prompt, key[1])
+        if owner.setdefault(place, file.name) != file.name:
+            raise InputError(
+                f"{where}: {owner[place]} has a list of model '{model}', prompt '{prompt}' for this case, too; expected one"
+            )
         found = listed.setdefault(place, [])
         name = clean_name(row["differential_diagnosis"])
         if not name:  # a blank name is dropped; a list may be empty

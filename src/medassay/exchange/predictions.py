@@ -5,6 +5,7 @@ import re
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
+from medassay.bank.delimited import form_of
 from medassay.bank.draft import read_csv
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest
@@ -60,7 +61,8 @@ def _check_columns(columns: Mapping[str, str]) -> None:
 def _predictions(table: Path, columns: Mapping[str, str]) -> Generator[Prediction, None, None]:
     number = 0
     try:
-        for number, cells in enumerate(read_csv(table), 2):
+        form = form_of(table)
+        for number, cells in enumerate(read_csv(table, form=form), 2):
             if number == 2:
                 for name, column in columns.items():
                     if column not in cells:

@@ -151,8 +151,9 @@ def _check_url(url: str, where: str) -> None:
 
 def _out_of_range(spec: ModelSpec) -> Iterator[tuple[str, object, str]]:
     for field in ("concurrency", "max_tokens", "batch_size", "batch_tokens"):
-        if getattr(spec, field) < 1:
-            yield field, getattr(spec, field), "at least 1"
+        value = getattr(spec, field)
+        if value is not None and value < 1:
+            yield field, value, "at least 1"
     for field in ("timeout", "requests_per_minute", "tokens_per_minute", "size", "context"):
         value = getattr(spec, field)
         if value is not None and not 0 < value < 1e12:

@@ -40,6 +40,7 @@ _COLUMNS = [
     "unparsed_rate",
     "ambiguous_rate",
     "unread_rate",
+    "cut_off",
     "agreement",
     "unanimous",
     "hallucination_rate",

@@ -37,6 +37,7 @@ from medassay.task.catalog import find_task, task_of_run
 from medassay.task.judged import judges_of, remembered_graphs
 from medassay.task.scoring import RunItems
 from medassay.task.task import Task
+from medassay.task.text import WHOLE_REPLIES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +87,21 @@ def judge_run(
     identity = {
         **manifest,
         "task": wanted.name,
+        **_read_as(source, wanted),
         **bench_entry(bench),
         "methodology": short_hash([manifest["methodology"], wanted.name, judging(bench, plan)]),
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
     how = _How(secrets, workspace, watch, accept_failures, engine)
     return _judged(source, identity, wanted, bench, how)
+
+
+def _read_as(source: Run, wanted: Task) -> dict[str, Any]:
+    """Return which parsers read the answers of the source, where the task that judges them would read them otherwise."""
+    parsers = task_of_run(source.manifest).parsers
+    here = {form: parsers.get(form, own) for form, own in wanted.parsers.items()}
+    same = here == wanted.parsers and wanted.name not in WHOLE_REPLIES
+    return {} if same else {"readers": here}
 
 
 def judge_again(

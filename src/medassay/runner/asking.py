@@ -170,7 +170,7 @@ class Asker:
         stored = self._store.get(key)
         if stored is not None and not self.fresh:
             self.tally.replayed += 1
-            return Reply(key, stored, True)
+            return Reply(key, _noticing_limit(stored, sampling), True)
         self._refuse_needless(spec)
         request = Request(spec, chat, prompt, sampling, repeat + attempt, key)
         try:
@@ -180,10 +180,9 @@ class Asker:
             self.tally.unpaid.add(spec.id)
             return None
         self.tally.called += 1
-        if stored is None:
+        if stored is None:  # with --fresh the first reply stays the stored one
             self._store.put(key, completion, {"model": spec.id, **columns})
-            return Reply(key, completion, False)
-        return Reply(key, completion, False)  # --fresh: the first reply stays the stored one
+        return Reply(key, _noticing_limit(completion, sampling), False)
 
     def is_stored(self, spec: ModelSpec, prompt: Prompt, *, repeat: int, attempt: int) -> bool:
         """Return whether there is a reply to a prompt already."""
@@ -205,7 +204,7 @@ class Asker:
 
     def _drawn(self, spec: ModelSpec) -> tuple[Sampling, bytes]:
         """Return how tokens are drawn, and what all requests of a model share; an entry may come with another token limit."""
-        place = spec.id, spec.max_tokens
+        place = spec.id, spec.reply_tokens
         if place not in self._drawing:
             sampling = sampling_of(spec, self.seed)
             self._drawing[place] = sampling, canonical(request_constant(spec, sampling))
@@ -440,10 +439,22 @@ def sampling_of(spec: ModelSpec, seed: int) -> Sampling:
     return Sampling(
         temperature=None if refuses else spec.temperature,
         top_p=spec.top_p,
-        max_tokens=spec.max_tokens,
+        max_tokens=spec.reply_tokens,
         seed=seed % 2**31 if spec.sends_seed else None,
         stop=spec.stop,
     )
+
+
+def _noticing_limit(completion: Completion, sampling: Sampling) -> Completion:
+    """Return a reply that ended at its token limit as one that was cut off, whatever the server says of its end."""
+    told = completion.likelihoods is None and completion.drawn is None
+    if (
+        told
+        and completion.finish == "stop"
+        and completion.usage.completion >= sampling.max_tokens
+    ):
+        return replace(completion, finish="length")
+    return completion
 
 
 def request_constant(spec: ModelSpec, sampling: Sampling) -> dict[str, Any]:

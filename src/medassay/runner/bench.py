@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from medassay.core.model import ModelSpec
+from medassay.core.model import REPLY_TOKENS, ModelSpec
 from medassay.core.plan import Plan
 from medassay.core.verdict import Judge
 from medassay.errors import InputError
@@ -67,14 +67,17 @@ def seat(
                 f"plan: task '{task.name}' compares names by rule and asks nobody; leave 'judges' out"
             )
         return by_rule(tested, rubrics, plan.seed, rules or {})
-    judges = [named(specs, name, "plan: judge", plan.models_file) for name in plan.judges]
+    judges = [
+        named(specs, name, "plan: judge", plan.models_file).with_room(REPLY_TOKENS)
+        for name in plan.judges
+    ]
     if not judges:
         raise InputError(
             f"plan: task '{task.name}' is scored by judges, and none are named: there is no silent "
             f"default; name {task.n_judges} entries of {plan.models_file} in 'judges'"
         )
     substitute = (
-        named(specs, plan.substitute, "plan: judge", plan.models_file)
+        named(specs, plan.substitute, "plan: judge", plan.models_file).with_room(REPLY_TOKENS)
         if plan.substitute
         else None
     )

@@ -42,7 +42,7 @@ def estimated_tokens(prompt: Prompt) -> int:
 def most_written(spec: ModelSpec, prompt: Prompt) -> int:
     """Return how many tokens may come back at most: of a reply, of drawn completions, or of given texts (roughly)."""
     if prompt.likely is None:
-        return spec.max_tokens if prompt.max_tokens is None else prompt.max_tokens
+        return spec.reply_tokens if prompt.max_tokens is None else prompt.max_tokens
     if prompt.likely.relaxed is not None:
         return prompt.likely.relaxed.samples * prompt.likely.relaxed.max_tokens
     given = prompt.likely.continuations

@@ -277,7 +277,7 @@ class Inquiring:
 
     async def do(self, spec: ModelSpec, unit: int) -> None:
         """Ask about one subject, and journal what was found; that nothing was is found, too."""
-        times, limit = 0, spec.max_tokens
+        times, limit = 0, spec.reply_tokens
         before = self.portable.before.get(unit)
         # A note whose replies are gone, or that nobody wrote, counts for nothing.
         if before is not None and self._is_stored(unit, spec, before):
@@ -299,7 +299,7 @@ class Inquiring:
         if told["outcome"] != "invalid":
             return False
         named = {FAILED, self.portable.questions.handle(unit)} & {*self.portable.again}
-        return bool(named) or told["max_tokens"] < spec.max_tokens
+        return bool(named) or told["max_tokens"] < spec.reply_tokens
 
     def _is_stored(self, unit: int, spec: ModelSpec, before: Asked) -> bool:
         limited = replace(spec, max_tokens=before.max_tokens)
@@ -326,7 +326,7 @@ class Inquiring:
             replayed.append(reply.replayed)
             return reply.completion
 
-        told: dict[str, Any] = {"times": times, "max_tokens": spec.max_tokens}
+        told: dict[str, Any] = {"times": times, "max_tokens": spec.reply_tokens}
         try:
             told |= {"outcome": "answered", "value": await questions.about(unit, ask)}
         except NotAsked:

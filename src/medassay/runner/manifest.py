@@ -23,6 +23,7 @@ from medassay.runner.docket import auditors
 from medassay.runner.schedule import Schedule
 from medassay.score import likeliest, medication, structure, text
 from medassay.score.catalog import SCORERS
+from medassay.task.text import WHOLE_REPLIES
 
 _PACKAGES = (
     "aiohttp",
@@ -62,11 +63,19 @@ def run_identity(
             name: sampling_of(spec, schedule.plan.seed).to_dict()
             for name, spec in sorted(schedule.specs.items())
         },
+        **_reading(schedule),
+        "max_cut_off": schedule.plan.max_cut_off,
         **({"fallback": schedule.fallback} if schedule.fallback else {}),
         **({"metrics": metrics} if metrics else {}),
         **looking_up(schedule),
         **({} if bench is None else bench_entry(bench)),
     }
+
+
+def _reading(schedule: Schedule) -> dict[str, Any]:
+    """Return which parsers read replies, of tasks that once read them otherwise; {} of all others."""
+    task = schedule.task
+    return {"readers": task.parsers} if task.name in WHOLE_REPLIES else {}
 
 
 def looking_up(schedule: Schedule) -> dict[str, Any]:
@@ -136,6 +145,7 @@ def methodology(
             "few_shot_k": plan.few_shot_k,
             "seed": plan.seed,
             "tools": [],
+            **_reading(schedule),
             **looking_up(schedule),
             "judges": [] if bench is None else judging(bench, plan),
             "rank_rule": plan.rank_rule,

@@ -96,7 +96,10 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
         else:
             asked.add(prompt, stored=stored)
     replicas = schedule.plan.engine.replicas.get(spec.id, 1)
-    return asked.row() | ({"replicas": replicas} if spec.in_process else {})
+    replies = {}
+    if not spec.is_baseline and schedule.task.asks == "reply":
+        replies = {"max_tokens": spec.reply_tokens, "stop": list(spec.stop)}
+    return asked.row() | replies | ({"replicas": replicas} if spec.in_process else {})
 
 
 Judged = Mapping[
@@ -116,7 +119,7 @@ def judged_cases(schedule: Schedule, bench: Bench, store: ResponseStore) -> Judg
     whole = canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()
     found: dict[int, tuple[Case, bool]] = {}
     for name, spec in schedule.specs.items():
-        longest = "x" * (spec.max_tokens * CHARACTERS_PER_TOKEN)
+        longest = "x" * (spec.reply_tokens * CHARACTERS_PER_TOKEN)
         constant = canonical(request_constant(spec, sampling_of(spec, schedule.plan.seed)))
         for number in schedule.numbers(name):
             cell, item, repeat = schedule.trial(number)

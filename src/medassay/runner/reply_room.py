@@ -74,7 +74,7 @@ class ReplyRoom:
         if spec.context is None or item.form not in FORMS or spec.is_baseline:
             return prompt
         left = spec.context - prompt_tokens(spec, prompt)
-        if left >= spec.max_tokens:
+        if left >= spec.reply_tokens:
             return prompt
         return replace(prompt, max_tokens=left if left >= max(1, self.need(spec)) else 0)
 
@@ -118,9 +118,9 @@ def told_room(schedule: "Schedule") -> Iterator[str]:
             else f"estimated, {CHARACTERS_PER_TOKEN} characters each"
         )
         need = room.need(spec)
-        if spec.max_tokens < need:
+        if spec.reply_tokens < need:
             yield (
-                f"model '{name}': max_tokens is {spec.max_tokens:,}, the median reference record has {need:,} tokens ({how}), without the thoughts before it: "
+                f"model '{name}': max_tokens is {spec.reply_tokens:,}, the median reference record has {need:,} tokens ({how}), without the thoughts before it: "
                 f"most replies will be cut off and score 0; set max_tokens in the models file, to about {_round(3 * need):,}"
             )
         if spec.context is not None:
@@ -142,7 +142,7 @@ def _told_window(schedule: "Schedule", spec: ModelSpec, how: str) -> Iterator[st
     window = f"model '{spec.id}': window of {spec.context:,} tokens ({how}):"
     if lowered:
         yield (
-            f"{window} max_tokens is lowered from {spec.max_tokens:,} to {min(lowered.values()):,} or more for {len(lowered)} "
+            f"{window} max_tokens is lowered from {spec.reply_tokens:,} to {min(lowered.values()):,} or more for {len(lowered)} "
             f"item{'s' * (len(lowered) > 1)}: {_names(lowered)}"
         )
     if refused:

@@ -70,10 +70,10 @@ class Schedule:
         self._places: dict[str, array[int]] = {}  # domain → positions in its bank, by item id
         self._ids: dict[str, Sequence[str]] = {}  # bank → ids by position
         self._dev: dict[str, list[Item]] = {}
+        self._unused: dict[str, Counter[str]] = {}  # bank → what of it the task does not ask
         for bank in banks:
             self._take(bank)
-        if not self._places:
-            raise InputError(f"task '{task.name}': the banks hold no item that it can score")
+        self._refuse_unused(banks)
         self._check_settings()
         self.contexts: Contexts | None = None  # set where a setting shows texts
         self.room = ReplyRoom()  # what records need; set where there are any
@@ -125,6 +125,9 @@ class Schedule:
                 self._dev.setdefault(bank.name, []).append(bank.items[position])
             elif self.task.accepts(split, form):
                 places.setdefault(domain, []).append(position)
+            else:
+                kind = form if split == self.task.split else f"{form}, split {split}"
+                self._unused.setdefault(bank.name, Counter())[kind] += 1
         for found in places.values():
             found.sort(key=ids.__getitem__)
         if self.plan.sample is not None:
@@ -137,6 +140,36 @@ class Schedule:
                     "run them apart, or rename one"
                 )
             self._places[domain], self._bank_of[domain] = array("Q", found), bank
+
+    def _refuse_unused(self, banks: Sequence[Bank]) -> None:
+        """Refuse a bank of which the task can ask nothing: nobody names a bank in order not to ask it."""
+        used = {bank.name for bank in self._bank_of.values()}
+        for bank in banks:
+            if bank.name in used:
+                continue
+            kinds = self._unused.get(bank.name, Counter())
+            n = kinds.total()
+            if not n:
+                told = f"has nothing to ask of bank '{bank.name}': all its items are examples (split dev)"
+            elif n == 1:
+                told = f"cannot ask the one item of bank '{bank.name}' ({_listed(kinds)})"
+            else:
+                told = f"can ask none of the {n} items of bank '{bank.name}' ({_listed(kinds)})"
+            besides = f"; it asks those of {', '.join(sorted(used))}" if used else ""
+            tasks = sorted({_TASKS_OF[form] for form in kinds if form in _TASKS_OF})
+            own = f" and ask it in a plan of its own, with task {' or '.join(tasks)}"
+            raise InputError(
+                f"plan: task '{self.task.name}' {told}{besides}; take the bank out of 'banks'{own if tasks else ''}"
+            )
+
+    @property
+    def unused(self) -> list[str]:
+        """Return a line for each bank some of whose items the task does not ask."""
+        return [
+            f"bank '{name}': {kinds.total()} item{'s are' if kinds.total() > 1 else ' is'} not asked, task '{self.task.name}' does not "
+            f"take {'them' if kinds.total() > 1 else 'it'} ({_listed(kinds)})"
+            for name, kinds in sorted(self._unused.items())
+        ]
 
     def _check_settings(self) -> None:
         if "few_shot" in self.plan.settings:
@@ -374,6 +407,18 @@ class Schedule:
         return {letters: min(c, key=lambda k: (-c[k], k)) for letters, c in counts.items()}
 
 
+# Form of items → the task by which one's own are asked first.
+_TASKS_OF = {
+    **dict.fromkeys(("choice", "regex", "range"), "closed"),
+    **{"text": "text", "open": "open", "rubric": "rubric", "diagnoses": "ddx"},
+    **dict.fromkeys(("record", "report"), "record"),
+}
+
+
+def _listed(kinds: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
+
+
 def _prompts(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
     """Return row's setting → (setting, template): a prompt of its own for each pair of the two."""
     names = plan.templates or (task.template,)
@@ -395,12 +440,14 @@ def _fallback(plan: Plan, task: Task) -> dict[str, tuple[str, Template]]:
 
 
 def _asked(spec: ModelSpec, task: Task) -> ModelSpec:
-    """Return an entry as a task asks it: where completions end, and whether prompts are put as a conversation.
+    """Return an entry as a task asks it: how long a reply may be, where it ends, and whether prompts are put as a conversation.
 
-    A model that thinks first is not told to end: its thoughts may hold what ends an answer. It is read alike.
+    What the entry says of `max_tokens` and `stop` stands in place of the task's. A model that thinks first is not told to end: its
+    thoughts may hold what ends an answer. It is read alike.
     """
-    if task.stop and not spec.think_tags:
-        spec = replace(spec, stop=tuple(dict.fromkeys((*spec.stop, *task.stop))))
+    spec = spec.with_room(task.reply_tokens)
+    if task.stop and not spec.stop and not spec.think_tags:
+        spec = replace(spec, stop=task.stop)
     if task.plain and spec.in_process:
         spec = replace(spec, protocol="completions")
     return spec

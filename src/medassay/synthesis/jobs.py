@@ -173,7 +173,9 @@ def _chosen(jobs: Sequence[Job], workshop: Workshop, again: Collection[str]) -> 
 def _is_short(job: Job, event: Event) -> bool:
     """Return whether a job ended in the queue under a smaller token limit than the entry has now."""
     limit = event.record.get("max_tokens")
-    return event.status == "queued" and limit is not None and limit < job.author.spec.max_tokens
+    return (
+        event.status == "queued" and limit is not None and limit < job.author.spec.reply_tokens
+    )
 
 
 def pending(jobs: Sequence[Job], workshop: Workshop) -> dict[str, Job]:
@@ -208,7 +210,7 @@ async def _do(job: Job, workshop: Workshop) -> None:
         workshop.note(job.step, job.subject, "made", result=made.value, **common)
         return
     note = f"{made.problem} (asked {len(made.calls)} times)"
-    common["max_tokens"] = spec.max_tokens
+    common["max_tokens"] = spec.reply_tokens
     if job.salvage is not None:
         with suppress(ValueError):
             common["result"] = job.salvage(made.calls[-1]["reply"])
@@ -222,7 +224,7 @@ def priced(stages: Iterator[Stage], workshop: Workshop) -> list[dict[str, Any]]:
         for job in pending(jobs, workshop).values():
             spec = job.author.spec
             prompt = job.author.prompt(job.part, job.subject, job.holes, job.pictures)
-            read, written = estimated_tokens(prompt), spec.max_tokens
+            read, written = estimated_tokens(prompt), spec.reply_tokens
             row = rows.setdefault(
                 (what, spec.id),
                 {

@@ -30,7 +30,12 @@ from medassay.task.open_graph import OPEN_GRAPH
 from medassay.task.record import RECORD, RECORD_GRAPH
 from medassay.task.rubric import RUBRIC
 from medassay.task.task import Task
-from medassay.task.text import HEALTHBRANCHES_SIMILARITY, PROMETHEUS_TEXT, TEXT_TASKS
+from medassay.task.text import (
+    HEALTHBRANCHES_SIMILARITY,
+    PROMETHEUS_TEXT,
+    TEXT_TASKS,
+    WHOLE_REPLIES,
+)
 
 TASKS: dict[str, Task] = {
     **TEXT_TASKS,
@@ -111,7 +116,15 @@ def task_of_plan(plan: Plan) -> Task:
 def task_of_run(manifest: Mapping[str, Any]) -> Task:
     """Return the task of a run, by its manifest."""
     given = manifest.get("plan", {}).get("relaxed_perplexity")
-    return _measured(TASKS[manifest["task"]], Setting(**given) if given else Setting())
+    task = _measured(TASKS[manifest["task"]], Setting(**given) if given else Setting())
+    parsers: Mapping[str, str | None] = manifest.get("readers", {})
+    if not parsers and task.name in WHOLE_REPLIES:
+        parsers = dict.fromkeys(task.readers, "paragraph")
+    readers = {
+        form: (parsers.get(form, parser), scorer)
+        for form, (parser, scorer) in task.readers.items()
+    }
+    return replace(task, readers=readers) if parsers else task
 
 
 def _measured(task: Task, setting: Setting) -> Task:

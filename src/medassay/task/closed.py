@@ -7,6 +7,7 @@ CLOSED = Task(
     metric="accuracy",
     split="test",
     template="closed",
+    reply_tokens=128,
     likelihood="closed_likelihood",
     readers={
         "choice": ("choice", "choice"),

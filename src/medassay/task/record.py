@@ -12,6 +12,7 @@ RECORD = Task(
     metric="json_similarity",
     split="test",
     template="health_record",
+    reply_tokens=2048,
     readers={"record": ("record", "record"), "report": ("record", "unreferenced")},
 )
 # Any whole reply is judged, also one without JSON: the graph itself says what a damaged form is worth.
@@ -20,6 +21,7 @@ RECORD_GRAPH = Task(
     metric="graph_score",
     split="test",
     template="health_record",
+    reply_tokens=2048,
     readers={"record": ("record_text", None)},
     judges={"record": "graph"},
     n_judges=1,

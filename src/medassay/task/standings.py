@@ -85,6 +85,7 @@ class Table:
         counter = self.outcomes[cell]
         counter[trial["outcome"]] += 1
         counter["trials"] += 1
+        counter["cut_off"] += trial.get("finish") == "length" or trial.get("cut_off", False)
         if "again" in trial:
             counter["again"] += 1
             if not same_chances(trial["again"]):
@@ -113,6 +114,11 @@ class Table:
                 np.divide(self._sums[cell], counts, out=made[i], where=counts > 0)
         return made
 
+    def cut_off_share(self, row: Row, domains: Sequence[str], modes: Iterable[str]) -> float:
+        """Return the share of a row's replies that ended at their token limit."""
+        total = sum((self.counted([*domains], row, mode) for mode in modes), Counter[str]())
+        return total["cut_off"] / max(1, total["trials"] - total["failed"])
+
     def counted(self, domains: list[str], row: Row, mode: str) -> Counter[str]:
         """Return the outcomes of a row over some domains."""
         total: Counter[str] = Counter()
@@ -129,9 +135,20 @@ def _lowest(item: Item) -> float:
 
 
 def unranked_rows(
-    manifest: Mapping[str, Any], rows: Iterable[Row], table: Table | None = None
+    manifest: Mapping[str, Any],
+    rows: Iterable[Row],
+    table: Table | None = None,
+    *,
+    mode: str | None = None,
+    domains: Sequence[str] | None = None,
 ) -> dict[Row, str]:
-    """Return the rows that never rank, with the reason: also one whose model had more chances than the others."""
+    """Return the rows that never rank, with the reason: also one whose model had more chances than the others, or whose replies were cut.
+
+    Parameters
+    ----------
+    mode, domains : where it is counted how many replies were cut; all without them
+    """
+    most = manifest.get("max_cut_off", 1.0)  # runs before this was counted do not say it
     reasons: dict[Row, str] = {}
     scripted = any(judge["provider"] == "fake" for judge in manifest.get("judges", []))
     for model, setting in rows:
@@ -146,6 +163,12 @@ def unranked_rows(
             reasons[model, setting] = "generated"
         elif table is not None and (model, setting) in table.unequal:
             reasons[model, setting] = "asked_again"
+        elif table is not None and most < table.cut_off_share(
+            (model, setting),
+            table.domains if domains is None else domains,
+            table.modes if mode is None else (mode,),
+        ):
+            reasons[model, setting] = "cut_off"
     return reasons
 
 
@@ -232,10 +255,14 @@ def _ranking(
         rows,
         _strata(table, manifest, members, mode, rows),
         _options(manifest, task, mode),
-        unranked=unranked_rows(manifest, rows, table),
+        unranked=unranked_rows(manifest, rows, table, mode=mode, domains=members),
         all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
     )
-    document = [_row(s, field, table, members, mode, task) for s in field.standings]
+    counts_cuts = "max_cut_off" in manifest
+    document = [
+        _row(s, field, table, members, mode, task, counts_cuts=counts_cuts)
+        for s in field.standings
+    ]
     ranges = manifest["plan"]["rank_rule"] == SIMULTANEOUS
     document.sort(key=lambda row: _place(row, task, ranges=ranges))
     used = {standing.row: standing.used for standing in field.standings}
@@ -302,7 +329,14 @@ def _place(
 
 
 def _row(
-    standing: Standing, field: Field, table: Table, members: list[str], mode: str, task: Task
+    standing: Standing,
+    field: Field,
+    table: Table,
+    members: list[str],
+    mode: str,
+    task: Task,
+    *,
+    counts_cuts: bool,
 ) -> dict[str, Any]:
     counted = table.counted(members, standing.row, mode)
     model, setting = standing.row
@@ -318,6 +352,8 @@ def _row(
         flags.append("leader_changes_with_nulls")
     if unparsed > UNPARSED_MARK:
         flags.append("unparsed")
+    if counts_cuts and counted["cut_off"]:
+        flags.append("cut_off")
     if counted["failed"]:
         flags.append("failed")
     if counted["again"]:
@@ -361,6 +397,7 @@ def _row(
         "outcomes": {name: counted[name] for name in OUTCOMES},
         "harm": harm,
         "flags": flags,
+        **({"cut_off": counted["cut_off"]} if counts_cuts else {}),
         **({"asked_again": counted["again"]} if counted["again"] else {}),
     }
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from medassay.core.item import Form
 from medassay.core.likelihood import Asks
+from medassay.core.model import REPLY_TOKENS
 from medassay.core.trial import Scale
 
 GENERATED = (
@@ -22,7 +23,7 @@ class Task:
     that a judge of graphs takes unless the plan names others. `asks` is what models are asked for: a reply, or how likely
     texts are; `likelihood` names the task that asks the latter of the same items, `fallback` the one by which models
     that cannot tell are asked, in rows of their own. With `plain` local models get the prompt as it stands, without their form of a
-    conversation; completions end before any of `stop`. `metrics` are those by which texts are compared with references.
+    conversation; completions end before any of `stop`, and have at most `reply_tokens` where a model's entry does not say. `metrics` are those by which texts are compared with references.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Task:
     chat_template: bool = False
     plain: bool = False
     stop: tuple[str, ...] = ()
+    reply_tokens: int = REPLY_TOKENS
     metrics: tuple[str, ...] = ()
     likelihood: str = ""
     fallback: str = ""
@@ -46,6 +48,11 @@ class Task:
     def harmful(self) -> float | None:
         """Return the score of a harmful answer; None for scales without a worst end, which measure no answer."""
         return self.scale.lo if math.isfinite(self.scale.hi) else None
+
+    @property
+    def parsers(self) -> dict[Form, str | None]:
+        """Return form → the parser that reads its replies."""
+        return {form: parser for form, (parser, _) in self.readers.items()}
 
     def accepts(self, split: str, form: Form) -> bool:
         """Return whether an item of this split and form belongs to this task."""

@@ -1,7 +1,8 @@
 """Open answers compared with a reference text by many metrics at once, and the suite's tasks of that kind.
 
-Each ranks by chrF; every other metric stands beside it with its own interval. Greedy, no form of a conversation, an answer ends at
-the first blank line; `_chat` puts prompts into the model's own form of a conversation.
+Each ranks by chrF; every other metric stands beside it with its own interval. In the tasks of the suite an answer ends at the first
+blank line, as published; `text`, the one for items of one's own, takes whole replies. Greedy, no form of a conversation; `_chat` puts
+prompts into the model's own form of a conversation.
 
 Source: specification of tasks and prompts, 14.1 and 14.3; text metrics.
 """
@@ -45,8 +46,16 @@ def in_conversation(task: Task) -> Task:
     return replace(task, name=task.name + SUFFIX, plain=False, chat_template=True)
 
 
+# Answers to items of one's own may have several paragraphs: these tasks read whole replies. Runs that do not say how they were read
+# are of the time when they read the first paragraph.
+WHOLE_REPLIES = ("text", "text_chat", "prometheus_text")
+_OWN_TEXT = replace(
+    text_task("text", metrics=(*WORDS, *EXTRA, *MEANING)),
+    readers={form: ("text", "chrf") for form in ("open", "text")},
+    stop=(),
+)
 _PLAIN = (
-    text_task("text", template="text", metrics=(*WORDS, *EXTRA, *MEANING)),
+    _OWN_TEXT,
     text_task("aci_bench", template="clinical_note"),
     text_task("careqa_open"),
     text_task("healthbranches_open", metrics=(*WORDS, *MEANING, "bge_m3")),
@@ -73,13 +82,13 @@ HEALTHBRANCHES_SIMILARITY = Task(
     readers={form: ("text", "chrf") for form in ("open", "text")},
     metrics=(*WORDS, *MEANING, "bge_m3"),
 )
-# Grades the same answers by one judge, 1 to 5.
+# Grades answers by one judge, 1 to 5; those of a finished run as that run read them.
 PROMETHEUS_TEXT = Task(
     name="prometheus_text",
     metric="prometheus",
     split="test",
     template="text",
-    readers={form: ("paragraph", None) for form in ("open", "text")},
+    readers={form: ("text", None) for form in ("open", "text")},
     judges={form: "prometheus" for form in ("open", "text")},
     n_judges=1,
     scale=Scale(),

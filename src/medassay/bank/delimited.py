@@ -1,0 +1,124 @@
+"""How a table or a text of one's own is written: its encoding, and what separates its columns.
+
+Excel writes ";" and Windows-1252 in much of Europe, and says neither in the file.
+"""
+
+import codecs
+import csv
+import sys
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from medassay.errors import InputError
+
+SEPARATORS = (",", ";", "\t")
+_BLOCK = 1 << 20  # bytes read at once
+_ROWS = 50  # that show which separator it is
+_NAMES = {",": "comma", ";": "semicolon", "\t": "tab"}
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_ELSE = "cp1252"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableForm:
+    """Encoding and separator of a CSV table."""
+
+    encoding: str = "utf-8-sig"
+    separator: str = ","
+
+    def __str__(self) -> str:
+        return f"{encoding_name(self.encoding)}, columns separated by {_NAMES[self.separator]}"
+
+    @property
+    def usual(self) -> bool:
+        """Return whether it is what a CSV table is expected to be, so that nobody need be told."""
+        return self == USUAL
+
+
+USUAL = TableForm()
+
+
+def encoding_name(encoding: str) -> str:
+    """Return what people call an encoding."""
+    known = {"utf-8-sig": "UTF-8", "cp1252": "Windows-1252 (it is no UTF-8)"}
+    return known.get(encoding, encoding.upper())
+
+
+def encoding_of(path: Path) -> str:
+    """Return the encoding of a text file: that of its mark, else UTF-8 if it is that throughout, else Windows-1252.
+
+    Raises
+    ------
+    InputError
+        When it is none of these, or cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+        for mark, encoding in _MARKS.items():
+            if start.startswith(mark):
+                return encoding
+        for encoding in ("utf-8-sig", _ELSE):
+            if _is(path, encoding):
+                return encoding
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    raise InputError(
+        f"{path.name}: neither UTF-8 nor Windows-1252; save it as UTF-8, or name what it is with --encoding"
+    )
+
+
+def _is(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as file:
+        try:
+            while block := file.read(_BLOCK):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def form_of(path: Path, encoding: str = "") -> TableForm:
+    """Return how a CSV table is written, by its first rows: the separator that gives most columns, as many in every row.
+
+    Parameters
+    ----------
+    encoding : where it is known; empty to find it
+
+    Raises
+    ------
+    InputError
+        When the encoding is unknown, or is not that of the file.
+    """
+    if encoding:
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise InputError(
+                f"--encoding: '{encoding}' is unknown; expected a name as utf-8, cp1252 or latin-1"
+            ) from None
+    found = encoding or encoding_of(path)
+    return TableForm(
+        encoding=found, separator=max(SEPARATORS, key=lambda sign: _columns(path, found, sign))
+    )
+
+
+def _columns(path: Path, encoding: str, separator: str) -> int:
+    """Return how many columns the first rows have, 0 where they have different numbers."""
+    csv.field_size_limit(sys.maxsize)
+    try:
+        with path.open(encoding=encoding, newline="") as file:
+            rows = [row for row in islice(csv.reader(file, delimiter=separator), _ROWS) if row]
+    except (OSError, UnicodeError, csv.Error):  # said by whoever reads the table
+        return 0
+    widths = {len(row) for row in rows}
+    return widths.pop() if len(widths) == 1 else 0
