@@ -22,7 +22,7 @@ def board(tmp_path_factory):
         }
     makers.write_bank(folder / "bank", given)
     makers.write_models(folder, fake("good", GOOD), fake("poor", POOR))
-    plan = makers.write_plan(folder, models=["good", "poor"], task="text")
+    plan = makers.write_plan(folder, models=["good", "poor"], task="medtext")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HOME", str(folder / "none"))
         patch.setenv("XDG_DATA_HOME", str(folder / "none"))

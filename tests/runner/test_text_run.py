@@ -44,7 +44,7 @@ def plan(tmp_path):
         makers.write_bank(tmp_path / "bank", items())
         makers.write_models(tmp_path, *models)
         names = [m["id"] for m in models]
-        return makers.write_plan(tmp_path, models=names, **{"task": "text", **keys})
+        return makers.write_plan(tmp_path, models=names, **{"task": "medtext", **keys})
 
     return write
 
@@ -192,5 +192,5 @@ def test_local_models_get_plain_prompts_that_end_at_blank_lines(plan, weights):
     entry = run.manifest["models"]["tiny"]
     assert (entry["protocol"], entry["stop"]) == ("completions", ["\n\n"])
     chat = medassay.run(plan(model, chat_template=True))
-    assert chat.manifest["task"] == "text_chat"
+    assert chat.manifest["task"] == "medtext_chat"
     assert chat.manifest["models"]["tiny"]["protocol"] == "chat"

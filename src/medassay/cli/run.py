@@ -208,5 +208,5 @@ def watch(
     elif not sys.stderr.isatty():
         yield Lines(sizes.total(), done.total(), what)
     else:
-        with Live(sizes, done) as progress:
+        with Live(sizes, done, what) as progress:
             yield progress

@@ -19,7 +19,11 @@ _MODERATION = re.compile(
 
 
 def failure(
-    spec: ModelSpec, status: int, said: str, retry_after: float | None = None
+    spec: ModelSpec,
+    status: int,
+    said: str,
+    retry_after: float | None = None,
+    explained: str = "",
 ) -> Transient | Permanent:
     """Return the error of one request that came back with this status.
 
@@ -29,8 +33,9 @@ def failure(
     ----------
     said : the body, which may hold anything
     retry_after : the seconds that the endpoint asks to wait
+    explained : what it may mean, and what to do
     """
-    message = secrets.told(f"{spec.id}: HTTP {status}: {said}", _LONGEST)
+    message = secrets.told(f"{spec.id}: HTTP {status}: {said}", _LONGEST) + explained
     if status in _TRANSIENT:
         wait = None if retry_after is None else min(max(retry_after, 0.0), _LONGEST_WAIT)
         return Transient(message, retry_after=wait, overload=status in _OVERLOAD)

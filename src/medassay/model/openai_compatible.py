@@ -9,6 +9,7 @@ import math
 import time
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -34,6 +35,11 @@ _FINISH: dict[str, Finish] = {
 }
 _MOST_CALLS, _LONGEST_ARGUMENTS = 64, 20_000
 _SHOWN = 4000  # bytes of a body that an error is made of
+_UNKNOWN = (400, 404)  # of an address, or a model, that an endpoint does not know
+_MOST_NAMED = 8  # models of an endpoint, in an error
+_SAID = 200  # characters of an address or a name
+_PATIENCE = 10.0  # seconds for the list of models
+_LONGEST_LIST = 2**20  # bytes of it
 _LONGEST_REPLY = 8 * 2**20  # bytes; nothing a judge or a model should say is longer
 
 
@@ -55,6 +61,7 @@ class OpenAICompatible:
             self._headers[header] = prefix + secrets.get(variable, "")
         known_secrets.learn(secrets.values())
         self._session: aiohttp.ClientSession | None = None
+        self._models: tuple[str, ...] | None = None  # that the endpoint names; None: not asked
         self._echo = Echo(spec, self._post)
 
     def body(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> bytes:
@@ -129,9 +136,7 @@ class OpenAICompatible:
             ) as response:
                 status, headers = response.status, response.headers
                 refuse_redirect(self._spec, status, self._url, headers.get("Location"))
-                data = await response.content.read(_LONGEST_REPLY + 1)
-                while not response.content.at_eof() and len(data) <= _LONGEST_REPLY:
-                    data += await response.content.read(_LONGEST_REPLY + 1)
+                data = await _read(response, _LONGEST_REPLY)
         except TimeoutError:
             raise Transient(
                 f"{self._spec.id}: no reply within {self._spec.timeout:g} s"
@@ -141,12 +146,50 @@ class OpenAICompatible:
         seconds = time.perf_counter() - started
         if status != 200:
             said = data[:_SHOWN].decode("utf-8", "replace")
-            raise failure(self._spec, status, said, _seconds(headers.get("Retry-After")))
+            explained = await self._explained(status, said) if status in _UNKNOWN else ""
+            wait = _seconds(headers.get("Retry-After"))
+            raise failure(self._spec, status, said, wait, explained)
         if len(data) > _LONGEST_REPLY:
             raise Permanent(
                 f"{self._spec.id}: the reply is longer than {_LONGEST_REPLY >> 20} MiB"
             )
         return data, seconds
+
+    async def _explained(self, status: int, said: str) -> str:
+        """Return what may be wrong with an entry whose address or model an endpoint does not know."""
+        if status != 404 and "model" not in said.casefold():
+            return ""
+        names = await self._named_models()
+        if names and self._spec.sent_name not in names:
+            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            return f"; it has no model '{self._spec.sent_name}', but {', '.join(names[:_MOST_NAMED])}{more}: put one of them into 'model'"
+        if status != 404 or names:
+            return ""
+        asked = known_secrets.told(self._url.partition("?")[0], _SAID)
+        path = urlsplit(self._spec.url).path.rstrip("/")
+        if path.endswith(("/completions", "/chat")):
+            return f"; asked was {asked}: 'url' is the address before /chat/completions, and mostly ends in /v1"
+        if not path.endswith("/v1"):
+            return f"; asked was {asked}: 'url' should mostly end in /v1"
+        return f"; asked was {asked}"
+
+    async def _named_models(self) -> tuple[str, ...]:
+        """Return the models that the endpoint says it has, asked once; none where it does not say."""
+        if self._models is None and self._session is not None:
+            self._models = ()
+            try:
+                async with self._session.get(
+                    self._spec.url.rstrip("/") + "/models",
+                    allow_redirects=False,
+                    timeout=aiohttp.ClientTimeout(total=_PATIENCE),
+                ) as response:
+                    data = await _read(response, _LONGEST_LIST)
+                found = json.loads(data)["data"] if response.status == 200 else []
+                names = [one["id"] for one in found if isinstance(one["id"], str)]
+                self._models = tuple(known_secrets.told(_text(name), _SAID) for name in names)
+            except (*UNREADABLE, TimeoutError, aiohttp.ClientError, OSError, RecursionError):
+                pass
+        return self._models or ()
 
     async def close(self) -> None:
         """Close the connections."""
@@ -199,6 +242,14 @@ class OpenAICompatible:
             alternatives=alternatives,
             calls=calls,
         )
+
+
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """Return a body, cut after one byte more than it may have."""
+    data = await response.content.read(most + 1)
+    while not response.content.at_eof() and len(data) <= most:
+        data += await response.content.read(most + 1)
+    return data
 
 
 def _usage(told: dict[str, Any]) -> Usage:

@@ -370,6 +370,8 @@ def _refuse_unscorable(run: Run, task: Task) -> None:
             if made_by.asks != "reply"
             else f"run {run.id}: task '{made_by.name}' asked for replies; '{task.name}' needs likelihoods: run its plan"
         )
+    if task.name in WHOLE_REPLIES:  # takes answers as the run read them
+        return
     read_by = made_by.readers
     for form in RunItems(run.path, run.manifest["domains"]).forms & read_by.keys():
         if read_by[form][0] is not None and read_by[form][0] != task.readers[form][0]:

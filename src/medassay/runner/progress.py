@@ -3,6 +3,7 @@
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,8 +19,31 @@ class Stop:
         self.soon = True
 
 
+def duration_text(seconds: float) -> str:
+    """Return a duration as people say it.
+
+    Examples
+    --------
+    >>> duration_text(41), duration_text(125), duration_text(103_498)
+    ('41 s', '2 min', '28 h 45 min')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def money_text(money: float) -> str:
+    """Return what a pass has cost by now, after a comma; nothing where nothing costs money."""
+    return f", {money:.4f} in money" if money else ""
+
+
 class Progress(Protocol):
-    """What the engine tells."""
+    """What the engine tells; `money` says what was spent by now."""
+
+    money: Callable[[], float]
 
     def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
         """Note finished trials, or verdicts of the judge `model`."""
@@ -28,16 +52,20 @@ class Progress(Protocol):
 class Silent:
     """Says nothing: for Python callers and --quiet."""
 
+    def __init__(self) -> None:
+        self.money: Callable[[], float] = lambda: 0.0
+
     def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
         """Note nothing."""
 
 
 class Lines:
-    """A line every 30 seconds: done, failed, left, time left."""
+    """A line every 30 seconds: done, failed, left, time left, cost."""
 
     def __init__(
         self, total: int, done: int, what: str = "trials", *, every: float = 30.0
     ) -> None:
+        self.money: Callable[[], float] = lambda: 0.0
         self._what = what
         self._total, self._done, self._failed = total, done, 0
         self._at_start = done
@@ -56,15 +84,18 @@ class Lines:
             seconds = (now - self._started) / made * left
             sys.stderr.write(
                 f"{self._done} of {self._total} {self._what} done, {self._failed} failed, {left} left, "
-                f"about {seconds:.0f} s\n"
+                f"about {duration_text(seconds)}{money_text(self.money())}\n"
             )
 
 
 class Live:
-    """A bar for each model and domain, drawn with rich; a context manager."""
+    """A bar for the sum, with failures and cost, and one for each model and domain, drawn with rich; a context manager."""
 
     def __init__(
-        self, sizes: dict[tuple[str, str], int], done: Counter[tuple[str, str]]
+        self,
+        sizes: dict[tuple[str, str], int],
+        done: Counter[tuple[str, str]],
+        what: str = "trials",
     ) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -79,9 +110,13 @@ class Live:
             console=Console(stderr=True),
             refresh_per_second=4,
         )
+        self.money: Callable[[], float] = lambda: 0.0
         self._failed: Counter[tuple[str, str]] = Counter()
         # Above 30 bars a terminal scrolls: one bar a model then.
         self._by_model = len(sizes) > 30
+        self._sum = self._bars.add_task(
+            what, total=sum(sizes.values()), completed=done.total(), failed=""
+        )
         totals: Counter[tuple[str, str]] = Counter()
         dones: Counter[tuple[str, str]] = Counter()
         for key, size in sizes.items():
@@ -105,8 +140,12 @@ class Live:
         self._bars.stop()
 
     def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
-        """Move one bar."""
+        """Move one bar, and that of the sum."""
         key = self._key(model, domain)
+        moved = 0 if outcome == "failed" else times
+        failed = self._failed.total() + times - moved
+        told = f"{failed} failed{money_text(self.money())}"
+        self._bars.update(self._sum, advance=moved, failed=told)
         if outcome == "failed":
             self._failed[key] += times
             self._bars.update(self._tasks[key], failed=f"{self._failed[key]} failed")

@@ -94,6 +94,7 @@ def answer(
     toolbox = open_toolbox(schedule, portable.models_file, secrets, asker.purse)
     looking = None if toolbox is None else Looking(toolbox, asker)
     with watching(means.watch, "trials", sizes, done) as progress, closing(journal):
+        progress.money = lambda: asker.purse.booked.money
         stage = Answering(
             schedule, asker, journal, progress, looking=looking, again=portable.again
         )
@@ -177,6 +178,7 @@ def _give(docket: Docket, means: Means) -> Journal:
     sizes, done = docket.sizes(journal)
     before = asker.tally.failed
     with watching(means.watch, docket.name, sizes, done) as progress, closing(journal):
+        progress.money = lambda: asker.purse.booked.money
         stage = Judging(docket, asker, journal, progress, again)
         portable = PortableVerdicts.of(docket, again)
         todo = means.todo(run, stage, portable, journal, progress, docket.place_of)

@@ -5,7 +5,7 @@ import contextlib
 import time
 from array import array
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -187,6 +187,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, str]] = Counter()
+        self.money: Callable[[], float] = lambda: 0.0
 
     def advance(self, model: str, domain: str, outcome: str, times: int = 1) -> None:
         """Count."""
