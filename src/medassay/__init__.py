@@ -104,6 +104,10 @@ _FOLDERS = ("solver", "synthesis")
 def __getattr__(name: str) -> Any:
     if name in _FOLDERS:
         return import_module(f"{__name__}.{name}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("medassay")
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

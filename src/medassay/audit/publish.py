@@ -67,7 +67,7 @@ class About:
 
 def publish(
     runs: Run | str | Path | Sequence[Run | str | Path],
-    site: Path,
+    site: Path | str,
     *,
     publication: str | None = None,
     signer: Signer | None = None,
@@ -104,6 +104,7 @@ def publish(
         raise InputError(
             f"publication id '{name}': expected a-z, 0-9, dot and hyphen, at most 200; give one with --id"
         )
+    site = Path(site)
     refuse_inside(site)
     place = site / "p" / name
     refuse_key_inside(site, signer)

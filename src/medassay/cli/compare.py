@@ -9,7 +9,7 @@ import typer
 
 from medassay.cli import place
 from medassay.cli.options import listed
-from medassay.cli.output import out, visible
+from medassay.cli.output import out, table_width, visible
 from medassay.core.leaderboard import UNREAD_WARNING
 from medassay.core.ranks import p_text
 from medassay.errors import GateError, UsageError
@@ -24,8 +24,8 @@ def command(
         metavar="places",
         help="Sealed runs, publications, or logs of other harnesses (see import).",
     ),
-    only: str = typer.Option(
-        "", help="Compare only these models, in this order; comma-separated."
+    only: list[str] = typer.Option(
+        [], help="Compare only these models, in this order; comma-separated, or once for each."
     ),
     margin: float | None = typer.Option(
         None,
@@ -50,7 +50,7 @@ def command(
         raise UsageError("--gate names its own margin; leave --margin out")
     if family not in ("board", "pair"):
         raise UsageError(f"--family: '{family}'; expected board or pair")
-    names = listed(only)
+    names = listed(",".join(only))
     with open_places(places) as runs:
         found = compare(
             runs,
@@ -118,35 +118,53 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
             title=f"{escape(visible(domain))}, {escape(visible(mode))}: first minus second, {unit}; {told}",
             title_justify="left",
         )
-        held = some[0]["margin"] is not None
-        for heading in (
-            "first",
-            "second",
-            "difference",
-            "",
-            "unread",
-            "n",
-            "p",
-            "p (Holm)",
-            "reading",
-        ):
-            table.add_column(heading, no_wrap=heading in ("difference", ""))
-        for pair in some:
-            lo, hi = _ends(pair)
-            ends = f"{_units(pair['diff'], scale)} [{_units(lo, scale)}, {_units(hi, scale)}]"
-            cells = [
-                pair["a"],
-                pair["b"],
-                ends,
-                forest_line(lo, pair["diff"], hi, widest),
-                " / ".join(f"{100 * share:.1f} %" for share in pair["unread"]),
-                str(pair["n"]),
-                f"{p_text(pair['p'])} {pair['test'].replace('_', ' ')}",
-                p_text(pair["p_holm"]),
-                reading(pair, held=held),
-            ]
+        columns = _columns(some, scale, widest)
+        whole = ["difference", "", "n", "p (Holm)"]
+        if table_width(columns, _FOLDED) <= out.console().width:
+            whole += ["first", "second"]
+        for heading in columns:
+            table.add_column(heading, no_wrap=heading in whole, overflow="fold")
+        for cells in zip(*columns.values(), strict=True):
             table.add_row(*(escape(visible(cell)) for cell in cells))
         out.console().print(table)
+
+
+def _columns(
+    pairs: list[dict[str, Any]], scale: list[float | None], widest: float
+) -> dict[str, list[str]]:
+    """Return the columns of a table of pairs; what is least read is left out where the terminal is narrow."""
+    held = pairs[0]["margin"] is not None
+    ends = [_ends(pair) for pair in pairs]
+    found = {
+        "first": [pair["a"] for pair in pairs],
+        "second": [pair["b"] for pair in pairs],
+        "difference": [
+            f"{_units(pair['diff'], scale)} [{_units(lo, scale)}, {_units(hi, scale)}]"
+            for pair, (lo, hi) in zip(pairs, ends, strict=True)
+        ],
+        "": [
+            forest_line(lo, pair["diff"], hi, widest)
+            for pair, (lo, hi) in zip(pairs, ends, strict=True)
+        ],
+        "unread": [
+            " / ".join(f"{100 * share:.1f} %" for share in pair["unread"]) for pair in pairs
+        ],
+        "n": [str(pair["n"]) for pair in pairs],
+        "p": [f"{p_text(pair['p'])} {pair['test'].replace('_', ' ')}" for pair in pairs],
+        "p (Holm)": [p_text(pair["p_holm"]) for pair in pairs],
+        "reading": [reading(pair, held=held) for pair in pairs],
+    }
+    for name in ("", "unread", "p", "p (Holm)", "n"):
+        if table_width(found, _FOLDED) <= out.console().width:
+            break
+        found.pop(name)
+    return found
+
+
+_FOLDED = {
+    "p": 18,
+    "reading": 20,
+}  # characters, folded at blanks; names stay whole as long as they can
 
 
 def reading(pair: dict[str, Any], *, held: bool) -> str:

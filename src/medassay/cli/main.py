@@ -81,7 +81,6 @@ _ClickError: type[Exception] = next(
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="medassay evaluates language models for medicine: banks, runs, honest intervals, ranges "

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,15 @@ class Output:
 def visible(text: str) -> str:
     """Return text without characters that steer a terminal; lines stay lines."""
     return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
+
+
+def table_width(columns: Mapping[str, Sequence[str]], folded: Mapping[str, int]) -> int:
+    """Return how many characters wide a table is whose columns in `folded` may be folded to so many."""
+    widths = [
+        min(max(map(len, (heading, *cells))), folded.get(heading, 10**6))
+        for heading, cells in columns.items()
+    ]
+    return sum(width + 3 for width in widths) + 1
 
 
 out = Output()

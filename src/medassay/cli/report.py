@@ -8,7 +8,7 @@ import typer
 
 from medassay.cli import place
 from medassay.cli.likelihood import print_likelihoods
-from medassay.cli.output import out, visible
+from medassay.cli.output import out, table_width, visible
 from medassay.cli.records import print_records
 from medassay.cli.rules import HELP
 from medassay.cli.texts import print_texts
@@ -254,26 +254,19 @@ def _columns(
     if not any(found["notes"]):
         found.pop("notes")
     for name in ("second interval", "coverage", "setting"):
-        if _width(found) <= out.console().width:
+        if table_width(found, _FOLDED) <= out.console().width:
             break
         if name != "setting" or len(set(found["setting"])) == 1:
             found.pop(name)
     return found
 
 
+_FOLDED = {"notes": 14, "setting": 10, "false claims": 12}  # characters, folded at blanks
+
+
 def _n_replies(row: Mapping[str, Any]) -> int:
     counts: Mapping[str, int] = row["outcomes"]
     return sum(counts.values()) - counts["failed"]
-
-
-def _width(columns: Mapping[str, list[str]]) -> int:
-    """Return how many characters wide a table is; notes and settings may be folded."""
-    folded = {"notes": 14, "setting": 10, "false claims": 12}
-    widths = [
-        min(max(map(len, (heading, *cells))), folded.get(heading, 10**6))
-        for heading, cells in columns.items()
-    ]
-    return sum(width + 3 for width in widths) + 1
 
 
 def _cut_off(run: "Run", rows: list[dict[str, Any]]) -> Iterator[str]:

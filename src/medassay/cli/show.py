@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from medassay.cli import place
 from medassay.cli.output import out
 from medassay.errors import IncompleteError, InputError, UsageError
+
+if TYPE_CHECKING:
+    from medassay.storage.run import Run
 
 
 def command(
@@ -19,7 +22,7 @@ def command(
         None,
         parser=place.read,
         metavar="PATH",
-        help="The run's folder; default: the newest in runs/.",
+        help="The run's folder; default: the newest in runs/ that has it.",
     ),
     history: bool = typer.Option(
         False,
@@ -36,30 +39,23 @@ def command(
         return
     if workshop is not None:
         raise UsageError("--workshop goes with --history")
-    from medassay.core.canonical import canonical, sha256_hex
-    from medassay.storage.jsonl import read_jsonl
     from medassay.storage.run import open_run
     from medassay.task.scoring import RunItems
 
-    folder = run or _newest()
-    found = open_run(folder)
-    if not found.sealed:
-        raise IncompleteError(f"run {found.id}: not finished; run its plan again to resume it")
-    scores = read_jsonl(found.path / "scores.jsonl")
-    hits: list[dict[str, Any]] = []
-    for trial, score in zip(read_jsonl(found.path / "trials.jsonl"), scores, strict=True):
-        digest = sha256_hex(canonical(trial))
-        if trial["item"] == name or (len(name) >= 8 and digest.startswith(name.lower())):
-            hits.append(
-                {
-                    "sha256": digest,
-                    "trial": trial,
-                    "score": score["score"],
-                    "because": score["because"],
-                }
+    others: list[str] = []
+    if run is not None:
+        found = open_run(run)
+        if not found.sealed:
+            raise IncompleteError(
+                f"run {found.id}: not finished; run its plan again to resume it"
             )
-    if not hits:
-        raise InputError(f"run {found.id}: no item '{name}', and no trial whose hash starts so")
+        hits = _hits(found, name)
+        if not hits:
+            raise InputError(
+                f"run {found.id}: no item '{name}', and no trial whose hash starts so"
+            )
+    else:
+        found, hits, others = _search(name)
     items = RunItems(found.path, found.manifest["domains"])
     item = items.get(hits[0]["trial"]["domain"], hits[0]["trial"]["item"])
     if out.json:
@@ -83,13 +79,47 @@ def command(
             f"{trial.get('text', '')!r} → {trial['value']} ({trial['outcome']}, {trial['reason']}), "
             f"score {hit['score']}, sha256 {hit['sha256'][:16]}"
         )
+    if others:
+        out.say(
+            f"of run {found.id}; {name} is in {', '.join(others)}, too: name one with --run"
+        )
 
 
-def _newest() -> Path:
+def _hits(run: "Run", name: str) -> list[dict[str, Any]]:
+    """Return the trials of an item, or the one whose hash starts so, with their scores."""
+    from medassay.core.canonical import canonical, sha256_hex
+    from medassay.storage.jsonl import read_jsonl
+
+    hits = []
+    scores = read_jsonl(run.path / "scores.jsonl")
+    for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
+        digest = sha256_hex(canonical(trial))
+        if trial["item"] == name or (len(name) >= 8 and digest.startswith(name.lower())):
+            hits.append(
+                {
+                    "sha256": digest,
+                    "trial": trial,
+                    "score": score["score"],
+                    "because": score["because"],
+                }
+            )
+    return hits
+
+
+def _search(name: str) -> tuple["Run", list[dict[str, Any]], list[str]]:
+    """Return the newest finished run in runs/ that holds an item or trial, its trials, and the other runs that do."""
+    from medassay.storage.run import open_run
+
     folders = [p.parent for p in Path("runs").glob("*/seal.json")]
     if not folders:
         raise InputError("runs/: no finished run here; name one with --run")
-    return max(folders, key=lambda p: (p / "seal.json").stat().st_mtime)
+    folders.sort(key=lambda p: (p / "seal.json").stat().st_mtime, reverse=True)
+    held = [(run, hits) for run in map(open_run, folders) if (hits := _hits(run, name))]
+    if not held:
+        raise InputError(
+            f"runs/: none of the {len(folders)} finished runs here has an item '{name}', or a trial whose hash starts so"
+        )
+    return *held[0], [run.id for run, _ in held[1:]]
 
 
 def _tell_history(name: str, folder: Path | None) -> None:

@@ -322,6 +322,6 @@ def _lookup_problem(plan: Plan) -> str | None:
     return None
 
 
-def load_plan(path: Path) -> Plan:
+def load_plan(path: Path | str) -> Plan:
     """Return the plan in a TOML file; paths in it are relative to the file's folder."""
-    return plan_from_dict(read_toml(path, "`medassay init` writes one"), str(path))
+    return plan_from_dict(read_toml(Path(path), "`medassay init` writes one"), str(path))

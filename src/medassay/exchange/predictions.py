@@ -18,7 +18,11 @@ KNOWN = (*REQUIRED, "prediction", "key", "score", "setting", "mode", "repeat", "
 
 
 def import_predictions(
-    table: Path, columns: Mapping[str, str], *, runs: Path | None = None, to: Path | None = None
+    table: Path | str,
+    columns: Mapping[str, str],
+    *,
+    runs: Path | str | None = None,
+    to: Path | str | None = None,
 ) -> Run:
     """Return the sealed run made from a CSV table of predictions.
 
@@ -34,6 +38,7 @@ def import_predictions(
     InputError
         Naming the file, the row, the column and what was expected; nothing is left half-written.
     """
+    table = Path(table)
     _check_columns(columns)
     source = Source(file=table, digest=file_digest(table), task="closed")
     log = Log(
@@ -42,7 +47,9 @@ def import_predictions(
         scored="score" in columns,
         remembered={"columns": dict(columns)},
     )
-    return run_of([log], runs=runs, to=to)
+    return run_of(
+        [log], runs=None if runs is None else Path(runs), to=None if to is None else Path(to)
+    )
 
 
 def _check_columns(columns: Mapping[str, str]) -> None:

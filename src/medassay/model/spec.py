@@ -23,7 +23,7 @@ Price.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defi
 _SPEC = TypeAdapter(ModelSpec)
 
 
-def load_models(path: Path) -> dict[str, ModelSpec]:
+def load_models(path: Path | str) -> dict[str, ModelSpec]:
     """Return the enabled entries of a models file by id.
 
     Raises
@@ -32,6 +32,7 @@ def load_models(path: Path) -> dict[str, ModelSpec]:
         Naming the file, the entry, the field and what was expected; also when a value looks like a
         secret, since secrets come from the environment only.
     """
+    path = Path(path)
     try:
         document = parse_json(path.read_bytes(), str(path))
     except FileNotFoundError:

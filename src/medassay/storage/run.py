@@ -82,8 +82,9 @@ def read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def open_run(path: Path) -> Run:
+def open_run(path: Path | str) -> Run:
     """Return the run in a folder, or fail saying what was expected."""
+    path = Path(path)
     if not (path / "manifest.json").is_file():
         raise InputError(f"{path}: not a run; expected a folder with manifest.json (see runs/)")
     return Run(path)
