@@ -199,5 +199,7 @@ def _tombstone(
         made = kept(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)
         if name == "trials.jsonl" and record.get("reason") == "ambiguous":
             made["reason"] = "ambiguous"
+        if record.get("finish") == "length":  # counted still
+            made["cut_off"] = True
         made["tombstone"] = leaf_hash(line).hex()
     return canonical(made) + b"\n"

@@ -127,7 +127,8 @@ def _check_trends(folder: Path) -> str:
             if parse_record(canonical(made), str(TREND)) != found:
                 raise Mismatch(f"p/{name}/{TREND.as_posix()}: not what its publications say")
             before = found
-    return f"{len(before['series'])} publications, {len(before['markers'])} changes of series"
+    n, changes = len(before["series"]), len(before["markers"])
+    return f"{n} publication{'s' if n != 1 else ''}, {changes} change{'s' if changes != 1 else ''} of series"
 
 
 def _verify_publication(folder: Path) -> Report:

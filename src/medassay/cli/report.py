@@ -104,10 +104,16 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         raise InputError(
             f"--domain: '{domain}' is not in this run; known are {', '.join(board.domains)}"
         )
-    for name in board.domains if domain == "all" else [domain]:
+    for name in _every(board) if domain == "all" else [domain]:
         print_leaderboard(board, found, name)
     for field, rows in (groups or {}).items():
         _print_groups(field, rows)
+
+
+def _every(board: "Leaderboard") -> list[str]:
+    """Return all rankings; of a run with one domain just that, which is the whole."""
+    domains = [name for name in board.domains if name != "overall"]
+    return domains if len(domains) == 1 else list(board.domains)
 
 
 def _suite(folder: Path, to: Path | None, *, as_published: bool, others: bool) -> None:

@@ -269,8 +269,12 @@ def export(
         if out.json:
             out.document({k: v for k, v in document.items() if k != "schema_version"})
         else:
-            reviews = document["frozen"]["reviews"]
-            out.result(f"{name}: {len(reviews)} reviews, sha256 {document['sha256']}")
+            kept = document["frozen"]
+            training = {one["number"] for one in kept["entries"] if one["training"]}
+            trained = sum(one["entry"] in training for one in kept["reviews"])
+            besides = f" and {trained} of training" if trained else ""
+            told = f"{len(kept['reviews']) - trained} reviews{besides}"
+            out.result(f"{name}: {told}, sha256 {document['sha256']}")
 
 
 def _note_bank(folder: Path, found: "ReviewedBank") -> None:

@@ -34,7 +34,11 @@ def read_rules(
             given[name] = int(value) if name == "rank_limit" else float(value)
         except ValueError:
             given[name] = value
-    if "preset" in given and not {"k", "x0"} & given.keys():
+    if "preset" in given and (both := {"k", "x0"} & given.keys()):
+        raise UsageError(
+            f"--rules: preset={given['preset']} beside {' and '.join(sorted(both))}; a preset stands for both: give the one or the other"
+        )
+    if "preset" in given:
         given |= {"k": None, "x0": None}  # a preset leads again
     try:
         rules = rules_from_dict({**(start or DdxRules()).to_dict(), **given})

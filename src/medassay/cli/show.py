@@ -74,6 +74,12 @@ def command(
         out.result(f"  {letter}. {option}")
     for hit in hits:
         trial = hit["trial"]
+        if "tombstone" in trial:
+            out.result(
+                f"{trial['model']} · {trial['setting']} · {trial['mode']} · repeat {trial['repeat']}: the reply was deleted "
+                f"({trial['outcome']}, score {hit['score']}); what it was has SHA-256 {trial['tombstone'][:16]}"
+            )
+            continue
         out.result(
             f"{trial['model']} · {trial['setting']} · {trial['mode']} · repeat {trial['repeat']}: "
             f"{trial.get('text', '')!r} → {trial['value']} ({trial['outcome']}, {trial['reason']}), "
@@ -100,7 +106,7 @@ def _hits(run: "Run", name: str) -> list[dict[str, Any]]:
                     "sha256": digest,
                     "trial": trial,
                     "score": score["score"],
-                    "because": score["because"],
+                    "because": score.get("because", ""),
                 }
             )
     return hits

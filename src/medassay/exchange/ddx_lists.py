@@ -31,7 +31,10 @@ _LABELS = {
     "differential_diagnosis_semantic_relationship_name",
 }
 _RAW = {"GT", "Diagnosis 1"}
-_FILE = re.compile(r"diagnoses_(?P<bench>(?:[A-Z0-9]+_)*[A-Z0-9]+)_(?P<model>[^A-Z].*)\Z")
+# diagnoses_PUMCH_ADM_gpt4: the bench is in capitals, the model has a small letter somewhere.
+_FILE = re.compile(
+    r"diagnoses_(?P<bench>(?:[A-Z0-9]+_)*?[A-Z0-9]+)_(?P<model>(?:[a-z]|[^_]*[a-z]).*)\Z"
+)
 _FAILED = ("", "ERROR")  # what a row holds whose call failed
 _LONGEST_NAME = 300
 _LONGEST = 200_000  # characters of a reply

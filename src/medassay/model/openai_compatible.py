@@ -36,6 +36,11 @@ _FINISH: dict[str, Finish] = {
 _MOST_CALLS, _LONGEST_ARGUMENTS = 64, 20_000
 _SHOWN = 4000  # bytes of a body that an error is made of
 _UNKNOWN = (400, 404)  # of an address, or a model, that an endpoint does not know
+# Word in a refusal → what endpoints that say it want to have changed.
+_MENDS = {
+    "max_completion_tokens": 'put "token_parameter": "max_completion_tokens" into its entry',
+    "temperature": 'put "no_temperature" among the capabilities of its entry',
+}
 _MOST_NAMED = 8  # models of an endpoint, in an error
 _SAID = 200  # characters of an address or a name
 _PATIENCE = 10.0  # seconds for the list of models
@@ -156,22 +161,25 @@ class OpenAICompatible:
         return data, seconds
 
     async def _explained(self, status: int, said: str) -> str:
-        """Return what may be wrong with an entry whose address or model an endpoint does not know."""
+        """Return what may be wrong with an entry whose address, model or parameter an endpoint does not know."""
+        for word, mend in _MENDS.items() if status == 400 else ():
+            if word in said.casefold():
+                return f"; {mend}"
         if status != 404 and "model" not in said.casefold():
             return ""
         names = await self._named_models()
         if names and self._spec.sent_name not in names:
             more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
             return f"; it has no model '{self._spec.sent_name}', but {', '.join(names[:_MOST_NAMED])}{more}: put one of them into 'model'"
-        if status != 404 or names:
-            return ""
-        asked = known_secrets.told(self._url.partition("?")[0], _SAID)
+        return "" if status != 404 or names else self._asked_address()
+
+    def _asked_address(self) -> str:
+        """Return the address that was asked, and how an entry's should end."""
+        asked = f"; asked was {known_secrets.told(self._url.partition('?')[0], _SAID)}"
         path = urlsplit(self._spec.url).path.rstrip("/")
         if path.endswith(("/completions", "/chat")):
-            return f"; asked was {asked}: 'url' is the address before /chat/completions, and mostly ends in /v1"
-        if not path.endswith("/v1"):
-            return f"; asked was {asked}: 'url' should mostly end in /v1"
-        return f"; asked was {asked}"
+            return f"{asked}: 'url' is the address before /chat/completions, and mostly ends in /v1"
+        return asked if path.endswith("/v1") else f"{asked}: 'url' should mostly end in /v1"
 
     async def _named_models(self) -> tuple[str, ...]:
         """Return the models that the endpoint says it has, asked once; none where it does not say."""

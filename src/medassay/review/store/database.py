@@ -65,7 +65,7 @@ def open_database(address: str = "", *, make: bool = True) -> Database:
     InputError
         When it cannot be reached, or is of a later version of medassay.
     """
-    place = address or DEFAULT
+    place = address.removeprefix("sqlite:///") or DEFAULT
     if not make and "://" not in place and not Path(place).exists():
         raise InputError(
             f"database {place}: is not there; `medassay review import` or `serve` makes one, --database names another"
@@ -85,6 +85,7 @@ def open_database(address: str = "", *, make: bool = True) -> Database:
 
 
 def _engine(address: str) -> Engine:
+    address = address.removeprefix("sqlite:///")  # as others write the path of an SQLite file
     if "://" not in address:
         path = Path(address)
         if not path.absolute().parent.is_dir():

@@ -1,0 +1,105 @@
+"""Small things that were said or done otherwise than they are: one test each."""
+
+import json
+
+import pytest
+from tests import makers
+
+import medassay
+from medassay import pipeline
+from medassay.audit.tombstone import forget
+from medassay.cli.rules import read_rules
+from medassay.errors import InputError, UsageError
+from medassay.exchange.ddx import import_ddx
+from medassay.review.store.database import open_database
+
+LABELS = (
+    "patient_id,model_name,prompt_name,golden_diagnosis,golden_diagnosis_severity,rank,differential_diagnosis,"
+    "differential_diagnosis_severity_name,differential_diagnosis_semantic_relationship_name\n"
+)
+
+
+def test_a_preset_beside_its_own_numbers_is_refused():
+    for text in ("k=3,x0=0,preset=easy", "preset=easy,k=3"):
+        with pytest.raises(UsageError, match="preset=easy beside k"):
+            read_rules(text)
+    assert read_rules("preset=easy").preset == "easy"
+
+
+def labels(folder, name, model, patients=12):
+    folder.mkdir(exist_ok=True)
+    rows = (
+        f"{n},{model},zero_shot,Gout,moderate,1,Gout,moderate,Exact Synonym\n"
+        for n in range(patients)
+    )
+    (folder / f"{name}.csv").write_text(LABELS + "".join(rows))
+
+
+def test_every_table_of_labels_in_a_folder_is_read(tmp_path):
+    labels(tmp_path / "two", "judge_labels_a", "a")
+    labels(tmp_path / "two", "judge_labels_b", "b")
+    run = import_ddx(tmp_path / "two", to=tmp_path / "run")
+    assert sorted(run.manifest["models"]) == ["a", "b"]
+    labels(tmp_path / "two", "judge_labels_again", "a")
+    with pytest.raises(InputError, match=r"judge_labels_a\.csv has a list of model 'a'"):
+        import_ddx(tmp_path / "two", to=tmp_path / "other")
+
+
+def test_labels_beside_raw_replies_are_refused_by_name(tmp_path):
+    labels(tmp_path / "mixed", "judge_labels", "a")
+    raw = tmp_path / "mixed" / "diagnoses_PUMCH_ADM_b.csv"
+    raw.write_text("GT,Diagnosis 1\nGout,+1. Gout\n")
+    with pytest.raises(
+        InputError, match=r"judge_labels\.csv\) beside raw replies \(diagnoses_"
+    ):
+        import_ddx(tmp_path / "mixed", to=tmp_path / "run")
+
+
+def test_a_model_with_a_capital_letter_is_split_from_its_bench(tmp_path):
+    for model in ("Llama3_8b", "c3opus", "Qwen_72B"):
+        name = f"diagnoses_PUMCH_ADM_{model}.csv"
+        (tmp_path / name).write_text("GT,Diagnosis 1\n" + "['Gout'],+1. Gout\n" * 12)
+    run = import_ddx(tmp_path, to=tmp_path / "run")
+    assert sorted(run.manifest["models"]) == ["Llama3_8b", "Qwen_72B", "c3opus"]
+    assert list(run.manifest["domains"]) == ["pumch_adm"]
+
+
+def test_the_usual_address_of_an_sqlite_file_is_one(tmp_path):
+    path = tmp_path / "r.sqlite"
+    open_database(f"sqlite:///{path}").close()
+    assert path.is_file()
+    open_database(str(path), make=False).close()
+
+
+def test_one_domain_is_printed_once(tmp_path, cli):
+    makers.write_bank(tmp_path / "bank", makers.many_items(12))
+    makers.write_models(tmp_path, makers.fake(reply="A"))
+    run = pipeline.run(makers.write_plan(tmp_path), secrets={})
+    code, out, _ = cli("report", run.path, "--domain", "all")
+    assert code == 0
+    assert out.count("accuracy, %, 95 % interval") == 1
+
+
+def test_one_publication_is_no_publications(tmp_path):
+    makers.write_bank(tmp_path / "bank", makers.many_items(12))
+    makers.write_models(tmp_path, makers.fake(reply="A"))
+    run = pipeline.run(makers.write_plan(tmp_path), secrets={})
+    medassay.publish(run, tmp_path / "site")
+    details = {one["name"]: one["detail"] for one in medassay.verify(tmp_path / "site").checks}
+    assert details["trend"] == "1 publication, 0 changes of series"
+
+
+def test_a_deleted_item_is_shown_as_deleted_and_its_cut_stays_counted(
+    tmp_path, mock_server, cli
+):
+    makers.write_bank(tmp_path / "bank", makers.many_items(20))
+    url = mock_server("--cut", 20)
+    makers.write_models(tmp_path, makers.endpoint(url, max_tokens=8))
+    run = pipeline.run(makers.write_plan(tmp_path, max_cut_off=1.0), secrets={})
+    forget("q00003", tmp_path, reason="request of a patient", at="2026-11-21T00:00:00Z")
+    assert medassay.verify(run.path).ok
+    code, out, errors = cli("show", "q00003", "--run", run.path)
+    assert code == 0, errors
+    assert "the reply was deleted" in out
+    code, out, _ = cli("show", "q00003", "--run", run.path, "--json")
+    assert json.loads(out)["trials"][0]["trial"]["tombstone"]
