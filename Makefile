@@ -20,7 +20,7 @@ check: $(VENV)/.vendors $(VENV)/.web $(VENV)/.scale
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check docs examples $(VENV)/.web $(VENV)/.scale $(VENV)/.local $(INTEROP)/.ready $(LEGACY)/.ready
+test: check docs examples $(VENV)/.web $(VENV)/.scale $(VENV)/.local $(VENV)/.serving $(INTEROP)/.ready $(LEGACY)/.ready
 	$(BIN)/pytest -n 3 -q
 
 docs: $(VENV)/.dev
@@ -86,6 +86,11 @@ $(VENV)/.vendors: requirements/vendors.txt $(VENV)/.dev
 # The review app, and what reaches PostgreSQL.
 $(VENV)/.web: requirements/web.txt $(VENV)/.core
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/web.txt
+	touch $@
+
+# A real server of the OpenAI protocol, by `transformers serve`.
+$(VENV)/.serving: requirements/serving.txt $(VENV)/.local $(VENV)/.web
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/serving.txt
 	touch $@
 
 # Many machines, and an object store with the server that tests talk to.

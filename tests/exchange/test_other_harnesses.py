@@ -208,6 +208,17 @@ def test_logs_that_the_real_tools_write_today_are_imported(name, tmp_path):
         for run in runs:
             assert medassay.verify(run.path).ok
             assert run.manifest["source"]["version"] in (folder / "VERSION").read_text()
+    if len(places) > 1:  # two logs: one run, one board, one line of the trend
+        named = ["m1", "m2"] if name == "lm-eval" else []
+        made = IMPORTS[name]
+        first = made.load(sorted(places)[0], models=named[:1], to=tmp_path / "first")
+        both = made.load(*sorted(places), models=named, to=tmp_path / "both")
+        medassay.publish(first, tmp_path / "site", publication="first")
+        medassay.publish(both, tmp_path / "site", publication="second")
+        trend = json.loads((tmp_path / "site/p/second/data/trend.json").read_text())
+        assert trend["markers"] == []
+        assert len({point["model"] for point in trend["points"]}) == 2
+        assert medassay.verify(tmp_path / "site").ok
 
 
 def written(folder, name, model, samples, *, status="success"):

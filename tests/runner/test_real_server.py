@@ -1,0 +1,137 @@
+"""Open questions of one's own against a server of the OpenAI protocol that nobody here wrote: `transformers serve`."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from tests import makers
+
+import medassay
+from medassay.model.embedded import embedded_folder
+
+QUESTIONS = [
+    ("How should a suspected stroke be recognised?", "Sudden weakness of face, arm or leg, or speech."),
+    ("What does a low potassium do to the heart?", "It lengthens repolarisation and favours arrhythmia."),
+    ("Why is aspirin avoided in children with fever?", "Because of Reye's syndrome."),
+    ("What is the first step in anaphylaxis?", "Adrenaline into the muscle of the thigh."),
+    ("How is an opioid overdose reversed?", "With naloxone, and help for breathing."),
+    ("What is a normal resting heart rate in adults?", "60 to 100 beats a minute."),
+    ("Which vaccine protects against cervical cancer?", "That against human papillomavirus."),
+    ("What raises the risk of a deep vein thrombosis?", "Surgery, immobility, cancer, pregnancy."),
+    ("How is type 1 diabetes treated?", "With insulin."),
+    ("What does a high TSH suggest?", "An underactive thyroid."),
+    ("When are antibiotics useless?", "In infections by viruses."),
+    ("What is given for a heart attack at once?", "Aspirin, and quick opening of the artery."),
+    ("How is dehydration in children treated first?", "With oral rehydration solution."),
+    ("Name two signs of sepsis.", "Fever, fast heart rate, confusion, low blood pressure."),
+    ("Why are statins given?", "To lower cholesterol and the risk of a heart attack."),
+    ("What must be checked before giving metformin?", "The function of the kidneys."),
+]  # fmt: skip
+TOKENS = 12
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Serve SmolLM2-135M; returns its address and the name of its model."""
+    folder, port = str(embedded_folder("embedded:smollm2")), free_port()
+    program = str(Path(sys.executable).with_name("transformers"))
+    options = ["serve", folder, "--port", str(port), "--device", "cpu", "--host", "127.0.0.1"]
+    process = subprocess.Popen(
+        [program, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        ends = time.monotonic() + 240
+        while time.monotonic() < ends:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
+                break
+            except (urllib.error.URLError, OSError):
+                assert process.poll() is None, "the server ended"
+                time.sleep(1)
+        yield f"http://127.0.0.1:{port}", folder
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def recorded(server):
+    """Stand before the server and keep what is sent; returns the address, the model, and the bodies with the replies to them."""
+    address, model = server
+    kept = []
+
+    class Between(BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            request = urllib.request.Request(
+                address + self.path, body, {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(request, timeout=300) as reply:
+                said = reply.read()
+            kept.append((json.loads(body), json.loads(said)))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+    between = ThreadingHTTPServer(("127.0.0.1", 0), Between)
+    threading.Thread(target=between.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{between.server_port}/v1", model, kept
+    between.shutdown()
+    between.server_close()
+
+
+@pytest.mark.local_model
+def test_no_stop_text_is_sent_and_no_reply_is_cut_without_a_mark(tmp_path, recorded, cli):
+    url, model, kept = recorded
+    sheet = tmp_path / "questions.csv"
+    rows = "".join(f'"{question}";"{answer}"\n' for question, answer in QUESTIONS)
+    sheet.write_bytes(f"Question;Answer\n{rows}".encode("cp1252"))
+    columns = "question=Question,reference=Answer"
+    code, _, errors = cli("bank", "import", "csv", sheet, "--name", "own", "--columns", columns)
+    assert code == 0, errors
+    entry = makers.endpoint(
+        url, "small", model=model, max_tokens=TOKENS, concurrency=2, timeout=300
+    )
+    makers.write_models(tmp_path, entry)
+    none = ["bertscore=none", "moverscore=none", "bleurt=none"]
+    plan = makers.write_plan(
+        tmp_path, banks=["own"], models=["small"], task="text", metrics=none, max_cut_off=1.0
+    )
+    code, out, errors = cli("run", plan, "--yes")
+    assert code == 0, errors
+    assert len(kept) == len(QUESTIONS)
+    assert not any("stop" in body for body, _ in kept)
+    cut = sum(
+        reply["choices"][0]["finish_reason"] == "length"
+        or reply["usage"]["completion_tokens"] >= TOKENS
+        for _, reply in kept
+    )
+    assert cut > 0  # so few tokens do not suffice
+    [run] = (tmp_path / "runs").iterdir()
+    [row] = medassay.leaderboard(medassay.open_run(run)).domains["overall"]
+    assert row["cut_off"] == cut
+    assert "cut_off" in row["flags"]
+    assert f"small: {cut} of 16 replies were cut at max_tokens = {TOKENS}" in out
+    trials = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+    replies = {reply["choices"][0]["message"]["content"].strip() for _, reply in kept}
+    assert {t["text"].strip() for t in trials} == replies  # whole, whatever stands in them
+    assert sum(t["finish"] == "length" for t in trials) == cut
+    assert medassay.verify(run).ok
