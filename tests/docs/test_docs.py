@@ -138,3 +138,48 @@ def test_no_path_of_one_machine_is_in_the_repository():
             and "test_docs" not in name
         ):
             assert not pattern.search(path.read_text(encoding="utf-8")), name
+
+
+def told_commands():
+    """Yield (document, command) of every call of medassay in README and docs: lines of code, and code within a sentence."""
+    for document in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        if document.name == "cli.md" or "decisions" in document.parts:
+            continue
+        text = re.sub(r"\\\n\s*", " ", document.read_text(encoding="utf-8"))
+        lines = re.findall(r"(?m)^    (?:\$ )?(medassay [^\n]*)", text)
+        inline = [" ".join(one.split()) for one in re.findall(r"`(medassay [^`]*)`", text)]
+        yield from ((document.name, one) for one in [*lines, *inline])
+
+
+def known_options(command):
+    found = {"--json", "--quiet", "--no-color", "--debug", "--log", "--shared", "--help"}
+    for parameter in command.params:
+        found.update((*parameter.opts, *parameter.secondary_opts))
+    return found
+
+
+def test_every_command_of_the_documents_exists_with_its_options():
+    """151 commands were held against the help once; one named an option of another command."""
+    from typer.main import get_command
+
+    from medassay.cli.main import app
+
+    wrong, n = [], 0
+    for document, line in told_commands():
+        command, told = get_command(app), re.split(r"\s#\s|\s\|\s|…$", line)[0]
+        words = [word.strip("[]()\"',;.") for word in told.split()[1:]]
+        n += 1
+        options = [w.partition("=")[0] for w in words if re.match(r"--[a-z]", w)]
+        for word in words:
+            inner = getattr(command, "commands", None)
+            if inner is None or word.startswith("-"):
+                break
+            names = word.split("|")
+            if not set(names) <= inner.keys():
+                wrong.append(f"{document}: {line}: no command '{word}'")
+                break
+            command = inner[names[0]]
+        strange = set(options) - known_options(command)
+        wrong += [f"{document}: {line}: no option {name}" for name in sorted(strange)]
+    assert n > 150
+    assert not wrong, "\n".join(wrong)
