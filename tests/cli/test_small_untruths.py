@@ -9,6 +9,7 @@ import medassay
 from medassay import pipeline
 from medassay.audit.tombstone import forget
 from medassay.cli.rules import read_rules
+from medassay.core.decision_graph import read_decision_graph
 from medassay.errors import InputError, UsageError
 from medassay.exchange.ddx import import_ddx
 from medassay.review.store.database import open_database
@@ -62,6 +63,23 @@ def test_a_model_with_a_capital_letter_is_split_from_its_bench(tmp_path):
     run = import_ddx(tmp_path, to=tmp_path / "run")
     assert sorted(run.manifest["models"]) == ["Llama3_8b", "Qwen_72B", "c3opus"]
     assert list(run.manifest["domains"]) == ["pumch_adm"]
+
+
+def test_a_graph_of_one_box_is_refused():
+    with pytest.raises(InputError, match="nothing follows its root 'fever'"):
+        read_decision_graph({"node": "fever"})
+    with pytest.raises(InputError, match="no edges"):
+        read_decision_graph({"edges": {"fever": []}, "root": "fever"})
+
+
+def test_a_board_of_too_few_items_says_how_many_are_needed(tmp_path, mock_server, cli):
+    makers.write_bank(tmp_path / "bank", makers.many_items(6))
+    makers.write_models(tmp_path, makers.endpoint(mock_server()))
+    run = pipeline.run(makers.write_plan(tmp_path), secrets={})
+    words = cli("report", run.path)[1].replace("│", " ").split()
+    assert "not ranked: fewer than 10" in " ".join(words)
+    page = medassay.publish(run, tmp_path / "site").read_text()
+    assert "Not ranked: fewer than 10 items or clusters, of which 10 are needed" in page
 
 
 def test_the_usual_address_of_an_sqlite_file_is_one(tmp_path):

@@ -12,7 +12,7 @@ from tests.synthesis.test_other_makers import make as make_text
 from tests.synthesis.test_other_makers import models as two_models
 from tests.synthesis.test_pathways import decided, make, released
 
-import medassay
+from medassay import pipeline
 from medassay.bank.folder import load_bank
 from medassay.errors import GateError, IncompleteError, InputError
 from medassay.exchange.bank_export import export_bank
@@ -128,7 +128,7 @@ def corrected_shop(tmp_path):
     (tmp_path / "run.toml").write_text(
         'banks = ["shop/bank"]\nmodels = ["a", "b", "c"]\ntask = "closed"\n'
     )
-    run = medassay.run(tmp_path / "run.toml", secrets={})
+    run = pipeline.run(tmp_path / "run.toml", secrets={})
     wanted = commission(tmp_path)
     wanted = type(wanted)(
         reviewer="checker", models_file=wanted.models_file, bank=tmp_path / "shop/bank"
@@ -348,7 +348,7 @@ def test_a_run_of_one_cluster_has_a_row_without_an_interval(tmp_path):
         folder = tmp_path / str(version)
         makers.write_bank(folder / "bank", bank, question_bank_version=f"law-2026.{version}")
         makers.write_models(folder, makers.fake("m", reply="A"))
-        made.append(medassay.run(makers.write_plan(folder), secrets={}))
+        made.append(pipeline.run(makers.write_plan(folder), secrets={}))
     study = corrections_study([made[0]], [made[1]])
     [row] = study["rows"]
     assert (row["lo"], row["p_holm"], row["different"], row["n_changed"]) == (

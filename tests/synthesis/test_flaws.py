@@ -7,7 +7,7 @@ from tests import makers
 from tests.bank.test_release import TODAY
 from tests.solver.services import Services
 
-import medassay
+from medassay import pipeline
 from medassay.bank.folder import load_bank
 from medassay.errors import GateError, InputError
 from medassay.storage.run import open_run
@@ -112,7 +112,7 @@ def runs(tmp_path):
     same = {**makers.fake("author"), "family": "author"}
     makers.write_models(tmp_path, *MODELS, reviewer, same)
     names = [one["id"] for one in MODELS]
-    return [medassay.run(makers.write_plan(tmp_path, models=names), secrets={})]
+    return [pipeline.run(makers.write_plan(tmp_path, models=names), secrets={})]
 
 
 def commission(tmp_path, reviewer="checker"):
@@ -200,7 +200,7 @@ def test_no_item_changes_without_a_person_and_then_as_decided(runs, tmp_path):
     assert steps[-2:] == ["release", "release"] or steps[-1] == "release"
     # the same models on the corrected bank
     names = [one["id"] for one in MODELS]
-    after = medassay.run(makers.write_plan(tmp_path, models=names), secrets={})
+    after = pipeline.run(makers.write_plan(tmp_path, models=names), secrets={})
     study = corrections_study(runs, [after], type_counts(read_workshop(shop)))
     assert (study["changed"], study["removed"], study["scripted"]) == (
         ["q0-quiz", "q1-quiz"],
@@ -243,7 +243,7 @@ def test_a_removed_item_leaves_the_bank(runs, tmp_path, cli):
     assert cli("bank", "release", "shop", "--reason", "one out")[0] == 0
     assert "q1-quiz" not in {item.id for item in load_bank(tmp_path / "bank").items}
     assert "q1-quiz removed" in (tmp_path / "bank/CHANGES.md").read_text()
-    after = medassay.run(
+    after = pipeline.run(
         makers.write_plan(tmp_path, models=[one["id"] for one in MODELS]), secrets={}
     )
     code, shown, _ = cli(

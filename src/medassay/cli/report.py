@@ -231,6 +231,7 @@ def _columns(
         marks = {
             "asked_again": f"asked again: {row.get('asked_again', 0)}",
             "not_ranked:cut_off": "not ranked: too many cut off",
+            "not_ranked:too_few_items": "not ranked: fewer than 10 items or clusters",
         }
         return ", ".join(
             marks.get(flag, flag.replace("not_ranked:", "not ranked: ").replace("_", " "))

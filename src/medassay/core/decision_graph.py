@@ -123,13 +123,19 @@ def read_decision_graph(value: Any) -> DecisionGraph:
     Raises
     ------
     InputError
-        Naming the box and what was expected; also for a cycle.
+        Naming the box and what was expected; also for a cycle, and for a root without children.
     """
     if isinstance(value, Mapping) and "edges" in value:
-        return _from_edges(value["edges"], value.get("root"))
-    if isinstance(value, list | tuple):
-        return _from_edges(value, None)
-    return _from_tree(value)
+        graph = _from_edges(value["edges"], value.get("root"))
+    elif isinstance(value, list | tuple):
+        graph = _from_edges(value, None)
+    else:
+        graph = _from_tree(value)
+    if not graph.nodes[0].children:
+        raise InputError(
+            f"decision graph: nothing follows its root '{graph.nodes[0].name}'; expected at least one child: a graph of one box decides nothing"
+        )
+    return graph
 
 
 def _from_tree(value: Any) -> DecisionGraph:
