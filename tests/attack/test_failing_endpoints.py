@@ -61,7 +61,7 @@ def test_a_refusal_of_a_single_request_is_its_own(tmp_path, hostile, status):
     server = hostile(
         lambda path, headers, body: (
             (status, {}, {"error": {"message": f"not item {number_in(body)}"}})
-            if number_in(body) % 40 == 16
+            if body and number_in(body) % 40 == 16
             else (200, {}, says("A"))
         )
     )
@@ -71,11 +71,11 @@ def test_a_refusal_of_a_single_request_is_its_own(tmp_path, hostile, status):
     # The same command asks these alone, and what is sealed in the end says of each why.
     run = medassay.pipeline.run(plan, secrets={}, accept_failures=True)
     failed = [t for t in trials(run) if t["outcome"] == "failed"]
-    assert len(server.requests) == 205
-    assert [t["reason"] for t in failed] == [
-        f'm: HTTP {status}: {{"error": {{"message": "not item {n}"}}}}'
-        for n in range(16, 200, 40)
-    ]
+    asked = [path for path, *_ in server.requests if not path.endswith("/models")]
+    assert len(asked) == 205
+    for trial, n in zip(failed, range(16, 200, 40), strict=True):
+        said = f'm: HTTP {status}: {{"error": {{"message": "not item {n}"}}}}'
+        assert trial["reason"].startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_what_holds_no_texts_is_refused(tmp_path, broken):
         folder.mkdir()
     if broken == "bytes":
         (folder / "a.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match=r"no folder|holds no|UTF-8"):
+    with pytest.raises(InputError, match=r"no folder|holds no|UTF-16"):
         load_reports(folder, name="n", licence="l", domain="d", language="de")
 
 

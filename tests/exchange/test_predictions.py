@@ -150,10 +150,17 @@ def test_a_decimal_comma_or_a_repeated_column_is_refused_not_cut(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_other_encodings_are_one_line(tmp_path, encoding):
+def test_other_encodings_are_read(tmp_path, encoding):
     path = tmp_path / "t.csv"
     path.write_bytes((HEAD + "ä,a,d,A,A\n").encode(encoding))
-    with pytest.raises(InputError, match="not readable as CSV in UTF-8"):
+    run = import_predictions(path, COLUMNS, runs=tmp_path)
+    assert '"id":"ä"' in (run.path / "items.jsonl").read_text(encoding="utf-8")
+
+
+def test_what_is_no_text_is_one_line(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(HEAD.encode() + b"\x81\x8d,a,d,A,A\n")
+    with pytest.raises(InputError, match="neither UTF-8 nor Windows-1252"):
         import_predictions(path, COLUMNS, runs=tmp_path)
 
 

@@ -98,7 +98,7 @@ def test_a_raised_token_limit_asks_for_what_failed_alone_and_keeps_decisions(tmp
     told = replies()
     unwell = next(key for key in told if key.startswith("make_question/"))
     good, told[unwell] = told[unwell], "cut of"
-    write_shop(tmp_path, told, max_tokens=16)
+    write_shop(tmp_path, told, max_tokens=1000)
     assert len(make(tmp_path).queue) == 1
     with open_workshop(tmp_path / "shop") as shop:
         decide(shop, "accept", ["all"], who="A. Reviewer")

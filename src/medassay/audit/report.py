@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from jinja2 import TemplateError
+
 from medassay.audit.rejudge import Mismatch
 from medassay.errors import MedassayError
 
@@ -45,6 +47,7 @@ class Report:
             AttributeError,
             RecursionError,
             OSError,
+            TemplateError,  # a page that cannot be made from what is there
         ) as error:
             self.add(name, f"unreadable: {type(error).__name__}: {error}", ok=False)
         return self.ok

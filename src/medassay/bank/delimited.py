@@ -90,6 +90,8 @@ def _is(path: Path, encoding: str) -> bool:
 def form_of(path: Path, encoding: str = "") -> TableForm:
     """Return how a CSV table is written, by its first rows: the separator that gives most columns, as many in every row.
 
+    Where none does, it is the one that gives the header most columns: whoever reads the table names the row that is wrong.
+
     Parameters
     ----------
     encoding : where it is known; empty to find it
@@ -112,13 +114,14 @@ def form_of(path: Path, encoding: str = "") -> TableForm:
     )
 
 
-def _columns(path: Path, encoding: str, separator: str) -> int:
-    """Return how many columns the first rows have, 0 where they have different numbers."""
+def _columns(path: Path, encoding: str, separator: str) -> tuple[int, int]:
+    """Return how many columns all of the first rows have (0: different numbers, or one), and how many the header has."""
     csv.field_size_limit(sys.maxsize)
     try:
         with path.open(encoding=encoding, newline="") as file:
             rows = [row for row in islice(csv.reader(file, delimiter=separator), _ROWS) if row]
     except (OSError, UnicodeError, csv.Error):  # said by whoever reads the table
-        return 0
+        return 0, 0
     widths = {len(row) for row in rows}
-    return widths.pop() if len(widths) == 1 else 0
+    header = len(rows[0]) if rows else 0
+    return (header if len(widths) == 1 and header > 1 else 0), header

@@ -67,6 +67,7 @@ class OpenAICompatible:
         known_secrets.learn(secrets.values())
         self._session: aiohttp.ClientSession | None = None
         self._models: tuple[str, ...] | None = None  # that the endpoint names; None: not asked
+        self._answered = False  # once it did, nothing is wrong with address and model
         self._echo = Echo(spec, self._post)
 
     def body(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> bytes:
@@ -151,13 +152,15 @@ class OpenAICompatible:
         seconds = time.perf_counter() - started
         if status != 200:
             said = data[:_SHOWN].decode("utf-8", "replace")
-            explained = await self._explained(status, said) if status in _UNKNOWN else ""
+            doubtful = status in _UNKNOWN and not self._answered
+            explained = await self._explained(status, said) if doubtful else ""
             wait = _seconds(headers.get("Retry-After"))
             raise failure(self._spec, status, said, wait, explained)
         if len(data) > _LONGEST_REPLY:
             raise Permanent(
                 f"{self._spec.id}: the reply is longer than {_LONGEST_REPLY >> 20} MiB"
             )
+        self._answered = True
         return data, seconds
 
     async def _explained(self, status: int, said: str) -> str:
