@@ -178,3 +178,13 @@ def test_items_that_a_task_does_not_take_are_told(tmp_path, cli):
     code, _, errors = cli("run", plan)
     assert code == 0
     assert told in errors
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.1, "more than 10.0 % were cut off is not ranked"), (1.0, "none is left out of the ranks")],
+)
+def test_the_methodology_says_what_cut_off_means(tmp_path, mock_server, share, said):
+    plan = place(tmp_path, makers.endpoint(mock_server(), "m"), max_cut_off=share)
+    page = medassay.publish(pipeline.run(plan, secrets={}), tmp_path / "site")
+    assert said in (page.parent / "methodology/index.html").read_text()
