@@ -174,7 +174,7 @@ def reading(pair: dict[str, Any], *, held: bool) -> str:
     --------
     >>> pair = {"a": "x", "b": "y", "better": "", "identical": False, "equivalent": True, "non_inferior": True, "n": 50}
     >>> reading({**pair, "items_to_tell": 626}, held=True)
-    'no difference shown; equally good within the margin; about 626 items would tell'
+    'no difference shown; equally good within the margin; about 626 items would be needed'
     """
     better = pair["better"]
     says = [f"{pair[better]} better" if better else "no difference shown"]
@@ -192,7 +192,7 @@ def reading(pair: dict[str, Any], *, held: bool) -> str:
     if pair.get("unread_outweighs"):
         says.append(f"⚠ {UNREAD_WARNING}")
     if better == "" and (needed := pair["items_to_tell"]) is not None:
-        says.append(f"about {needed:,} items would tell")
+        says.append(f"about {needed:,} items would be needed")
     return "; ".join(says)
 
 

@@ -21,7 +21,7 @@ def command(
         help="The file to write, for every-eval-ever the folder; default: by the run's name.",
     ),
 ) -> None:
-    """Write every answer with its score for other tools; nothing is left out, also what is private."""
+    """Write every answer with its score for other tools. Private items are included."""
     from medassay.exchange.export import export
     from medassay.exchange.place import open_places
 

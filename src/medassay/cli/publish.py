@@ -56,8 +56,8 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
         page = publish(found, folder, publication=called, signer=signer, about=about)
     names = ", ".join(run.id for run in found)
     out.say(
-        f"public are now: all questions, targets, replies and scores of {banks} in {names}; of "
-        "synthetic items commitments and numbers alone"
+        f"now public: all questions, targets, replies and scores of {banks} in {names}. Of synthetic items only "
+        "commitments and scores are public."
     )
     if out.json:
         out.document({"path": place.shown(page.parent), "page": place.shown(page)})
