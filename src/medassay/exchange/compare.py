@@ -82,7 +82,7 @@ class Comparison:
         whole = [pair for pair in self.pairs if pair["domain"] == self.pairs[0]["domain"]]
         if len(whole) != 1:
             raise InputError(
-                f"--gate: {len(whole)} pairs here; a gate holds one model against one, name them "
+                f"--gate: {len(whole)} pairs; a gate holds one model against one, name them "
                 "with --only"
             )
         [pair] = whole
