@@ -208,7 +208,7 @@ def test_doctor_says_what_is_missing(cli, tmp_path):
 def test_doctor_knows_every_extra_of_the_package():
     with open("pyproject.toml", "rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
-    assert _EXTRAS.keys() == extras.keys() - {"dev", "interop", "interop-test"}
+    assert _EXTRAS.keys() == extras.keys() - {"dev", "interop", "interop-test", "serving-test"}
 
 
 def test_who_declines_is_not_told_that_something_was_stopped(cli, monkeypatch):
