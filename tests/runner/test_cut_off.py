@@ -182,7 +182,10 @@ def test_items_that_a_task_does_not_take_are_told(tmp_path, cli):
 
 @pytest.mark.parametrize(
     ("share", "said"),
-    [(0.1, "more than 10.0 % were cut off is not ranked"), (1.0, "none is left out of the ranks")],
+    [
+        (0.1, "more than 10.0 % were cut off is not ranked"),
+        (1.0, "none is left out of the ranks"),
+    ],
 )
 def test_the_methodology_says_what_cut_off_means(tmp_path, mock_server, share, said):
     plan = place(tmp_path, makers.endpoint(mock_server(), "m"), max_cut_off=share)
