@@ -296,6 +296,10 @@ def test_one_benchmark_imported_twice_is_one_series_and_joins(name, tmp_path):
     assert trend["markers"] == []
     assert len({point["series"] for point in trend["points"]}) == 1
     assert len(trend["points"]) == 3
+    joined = json.loads((tmp_path / "site/p/second/data/run/manifest.json").read_text())
+    assert "source" not in joined
+    sources = {member["source"]["sha256"] for member in joined["joined"]}
+    assert sources == {run.manifest["source"]["sha256"] for run in runs}
     assert medassay.verify(tmp_path / "site").ok
 
 

@@ -193,9 +193,11 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
             "created_at": run.manifest["created_at"],
             "machine": run.manifest["machine"],
             "cells": _cells(run),
+            **({"source": run.manifest["source"]} if "source" in run.manifest else {}),
         }
         for run in members
     ]
+    made.pop("source", None)  # each import is of its own
     return {**made, "plan": plan, "drawn_as": drawn_as, "joined": joined}
 
 
