@@ -12,6 +12,7 @@ import msgspec
 from medassay.audit.cases import MOST_CASES, shown_cases
 from medassay.audit.likelihood import shown_likelihoods
 from medassay.audit.records import shown_record
+from medassay.audit.reruns import read_reruns
 from medassay.audit.times import cost_totals, from_sealed, shown_times, times_of
 from medassay.audit.trend import read_trend
 from medassay.bank.stats import item_stats
@@ -24,6 +25,7 @@ from medassay.storage.run import Run
 from medassay.task.judged import TRIAL_KEY, by_trial
 from medassay.task.scoring import RunItems
 
+DATA = Path("data/run")  # where a publication keeps the run that its pages are made of
 _ABSENT = dict.fromkeys(
     ("context", "question", "options", "expected", "range", "regex", "language")
 )
@@ -63,6 +65,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
         trend=read_trend(run.path.parents[1]),
         banks=_banks(run, items),
         rerun=rerun_of(run),
+        reruns=read_reruns(run.path.parents[1]),
         documents=_documents(run.path.parents[1] / VALIDATION),
         date=run.seal["sealed_at"][:10],
         manifest=run.manifest,

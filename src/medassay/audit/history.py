@@ -6,16 +6,19 @@ holds their sums, so that a copy of the site can be checked whole.
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical
+from medassay.audit.board import DATA, board_of
 from medassay.core.ledger import (
     HEAD,
     LEDGER,
     SITE_SUMS,
     STATES,
     Entry,
+    front_of,
     is_publication,
     status_of,
 )
@@ -26,7 +29,7 @@ from medassay.publication.page.ranking import ranking
 from medassay.publication.site import site_files
 from medassay.runner.manifest import code_of_today
 from medassay.storage.ledger import append_entry, head_of, lock_site, read_ledger
-from medassay.storage.run import SUMS, file_sha256
+from medassay.storage.run import SUMS, Run, file_sha256
 from medassay.storage.signature import Signer
 
 
@@ -103,18 +106,26 @@ def record_publication(
             "at": _now(),
             "publication": name,
             "code": code_of_today(),
-            **recorded(board.manifest, board.seal),
+            **recorded(board.manifest, board.seal, board.rerun),
             "sums_sha256": file_sha256(place / "data" / SUMS),
         }
         entries = [*entries, append_entry(site, record, signer)]
-    if name == _published(entries)[0]:
-        _replace(site / "index.html", front_page(board, entries))
-    _write_site(site)
+    _write_site(site, board)
 
 
-def recorded(manifest: Mapping[str, Any], seal: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a line of the ledger says of a publication's run."""
-    return {
+def recorded(
+    manifest: Mapping[str, Any], seal: Mapping[str, Any], rerun: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return what a line of the ledger says of a publication's run; lines of earlier versions lack `joined` and `rerun`."""
+    more: dict[str, Any] = {}
+    if "joined" in manifest:
+        more["joined"] = [member["run"] for member in manifest["joined"]]
+    if rerun is not None:
+        more["rerun"] = {
+            "run": rerun["of"]["run"],
+            **{key: rerun[key] for key in ("differing", "trials", "within")},
+        }
+    return more | {
         "run": manifest["run"],
         "banks": [bank["version"] for bank in manifest["banks"]],
         "methodology": manifest["methodology"],
@@ -122,21 +133,27 @@ def recorded(manifest: Mapping[str, Any], seal: Mapping[str, Any]) -> dict[str, 
     }
 
 
+def front_board(site: Path, entries: Sequence[Entry], newest: Board | None = None) -> Board:
+    """Return the board that a site opens with; `newest` where it is that one, so that it is not read again."""
+    name = front_of(entries)
+    if newest is not None and newest.publication == name:
+        return newest
+    return board_of(Run(site / "p" / name / DATA), name, front=True)
+
+
 def front_page(board: Board, entries: Sequence[Entry]) -> bytes:
-    """Return the first page of a site: the newest ranking and the list of publications."""
+    """Return the first page of a site: a ranking, its status, what audits found of it, and the list of publications."""
     up = f"p/{board.publication}/"
-    names = _published(entries)
-    _, content = ranking(board, OVERALL, board.modes[0], up=up, publications=names)
+    names = [e.record["publication"] for e in reversed(entries) if is_publication(e)]
+    state = status_of(entries)[board.publication]
+    shown = replace(board, reruns=state.get("reruns", []))
+    _, content = ranking(shown, OVERALL, board.modes[0], up=up, publications=names, state=state)
     return content.encode()
 
 
-def _published(entries: Sequence[Entry]) -> list[str]:
-    """Return the publications of a site, newest first."""
-    return [e.record["publication"] for e in reversed(entries) if is_publication(e)]
-
-
-def _write_site(site: Path) -> None:
+def _write_site(site: Path, newest: Board | None = None) -> None:
     entries = read_ledger(site)
+    _replace(site / "index.html", front_page(front_board(site, entries, newest), entries))
     for address, content in site_files(entries):
         _replace(site / address, content)
     _replace(site / HEAD, canonical(head_of(entries)) + b"\n")

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from medassay.audit.board import board_of
+from medassay.audit.board import DATA, board_of
 from medassay.audit.history import record_publication, refuse_foreign, refuse_key_inside
 from medassay.audit.recompute import verify_run
 from medassay.audit.shingles import leaking_file
-from medassay.audit.trend import write_trend
-from medassay.audit.verify import DATA
+from medassay.audit.reruns import write_reruns
+from medassay.audit.trend import series_of, write_trend
 from medassay.audit.withhold import secrets_of, write_public
 from medassay.core.lookup import MOST_UNAVAILABLE
 from medassay.core.private import open_to_all
@@ -32,7 +32,7 @@ from medassay.publication.table import (
     times_csv,
 )
 from medassay.runner.join import join_runs
-from medassay.storage.ledger import lock_site
+from medassay.storage.ledger import lock_site, read_ledger
 from medassay.storage.run import SUMS, Run, file_sha256, refuse_inside, sealed_names
 from medassay.storage.signature import Signer
 from medassay.task.scoring import RunItems
@@ -239,6 +239,7 @@ def _assemble(
             shutil.copyfile(run.path / file, data / file)
         shown = Run(data)
     write_trend(folder, site, shown, name, about.reason)
+    write_reruns(folder, read_ledger(site), series_of(shown))
     _copy_documents(folder, about.validation)
     board = board_of(shown, name, compact=about.compact)
     for file in _ASSETS:

@@ -5,26 +5,27 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from medassay.audit.board import board_of
+from medassay.audit.board import DATA
 from medassay.audit.fetch import Bounds, fetch_site, is_address
-from medassay.audit.history import front_page, recorded, site_sums
+from medassay.audit.history import front_board, front_page, recorded, site_sums
 from medassay.audit.recompute import check_sums, verify_run
 from medassay.audit.rejudge import Mismatch
 from medassay.audit.report import Report
 from medassay.audit.tree import files_in, of_the_host, refuse_unlisted
-from medassay.audit.trend import TREND, extended, nothing, read_trend
+from medassay.audit.reruns import RERUNS, read_reruns, reruns_in_series
+from medassay.audit.trend import TREND, extended, nothing, read_trend, series_of
 from medassay.core.canonical import canonical
 from medassay.core.jsontext import parse_record
 from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, Entry, is_publication, status_of
 from medassay.errors import InputError
 from medassay.publication.site import site_files, status_document
+from medassay.runner.fresh import rerun_of
 from medassay.runner.manifest import code_of_today
 from medassay.storage.ledger import head_of, read_ledger
 from medassay.storage.merkle import consistency_proof, extends
 from medassay.storage.mirror import mirror_of
 from medassay.storage.run import JOURNALS, LEASES, SEAL, SUMS, Run, file_sha256
 
-DATA = Path("data/run")
 OUTSIDE = (
     "hashes show that nothing changed since publication, not that scores are right; excluding a "
     "rewritten history needs an outside copy of the log (--since)"
@@ -113,7 +114,8 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> Report:
 
 
 def _check_trends(folder: Path) -> str:
-    """Check that the trend of every publication is that of the one before it and its own points."""
+    """Check that every publication says of the earlier ones what they say: their points in its trend, and the audits among them."""
+    _check_reruns(folder)
     names = [e.record["publication"] for e in read_ledger(folder) if is_publication(e)]
     before = nothing()
     for name in names:
@@ -129,6 +131,16 @@ def _check_trends(folder: Path) -> str:
             before = found
     n, changes = len(before["series"]), len(before["markers"])
     return f"{n} publication{'s' if n != 1 else ''}, {changes} change{'s' if changes != 1 else ''} of series"
+
+
+def _check_reruns(folder: Path) -> None:
+    entries = read_ledger(folder)
+    for position, entry in enumerate(entries):
+        place = folder / "p" / entry.record["publication"]
+        if is_publication(entry):
+            expected = reruns_in_series(entries[:position], series_of(Run(place / DATA)))
+            if read_reruns(place) != expected:
+                raise Mismatch(f"p/{place.name}/{RERUNS.as_posix()}: not what {LEDGER} says")
 
 
 def _verify_publication(folder: Path) -> Report:
@@ -158,8 +170,11 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
         if not sums.is_file() or file_sha256(sums) != record["sums_sha256"]:
             raise Mismatch(f"p/{record['publication']}/data/{SUMS}: not the file of {LEDGER}")
         run = Run(folder / "p" / record["publication"] / DATA)
-        for key, value in recorded(run.manifest, run.seal).items():
-            if record[key] != value:
+        for key, value in recorded(run.manifest, run.seal, rerun_of(run)).items():
+            earlier = (
+                key in ("joined", "rerun") and key not in record
+            )  # written before these were told
+            if not earlier and record[key] != value:
                 raise Mismatch(f"p/{record['publication']}: {LEDGER} says another {key}")
     for name, state in status_of(entries).items():
         path = folder / "status" / f"{name}.json"
@@ -208,11 +223,8 @@ def _check_pages(folder: Path) -> str:
     # Sums vouch for themselves only: where this code made the pages, they are made once more.
     if entries[-1].record.get("code") != code_of_today():
         return f"{len(listed_names)} files, not made anew: other code"
-    newest = next(e.record["publication"] for e in reversed(entries) if is_publication(e))
     pages = dict(site_files(entries))
-    pages["index.html"] = front_page(
-        board_of(Run(folder / "p" / newest / DATA), newest, front=True), entries
-    )
+    pages["index.html"] = front_page(front_board(folder, entries), entries)
     for name, content in pages.items():
         if (folder / name).read_bytes() != content:
             raise Mismatch(f"{name}: not the page that {LEDGER} and the newest ranking make")

@@ -19,6 +19,7 @@ from typing import Any, overload
 from medassay.bank.check import build_item, check_record
 from medassay.bank.lock import registered_hash
 from medassay.bank.record import item_record
+from medassay.bank.released import write_released
 from medassay.bank.reviews import as_records, read_reviews
 from medassay.core.canonical import canonical, content_hash
 from medassay.core.item import Bank, Form, Item
@@ -350,6 +351,7 @@ def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, A
             f"# Changes\n\n## {card['question_bank_version']}\n\nFirst version; content {found}.\n",
             encoding="utf-8",
         )
+        write_released(draft, ordered)
         draft.rename(folder)
     finally:
         if draft.exists():

@@ -9,6 +9,7 @@ from typing import Any
 from medassay.bank.check import form_of
 from medassay.bank.folder import bank_records, card_text, load_bank, next_version, read_card
 from medassay.bank.lock import register, registered_hash
+from medassay.bank.released import FILE, raise_revisions, read_released, write_released
 from medassay.core.canonical import canonical
 from medassay.core.item import Bank
 from medassay.errors import GateError, InputError
@@ -52,6 +53,8 @@ def _changed_fields(before: dict[str, Any], after: dict[str, Any]) -> tuple[str,
 def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[str, str]:
     """Register the bank's present items, under a new version if the present one is taken.
 
+    An item that changed since the last release gets its next revision; CHANGES.md names it, as well as what came and went.
+
     Returns
     -------
     (version, content hash)
@@ -70,17 +73,30 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
         raise GateError(
             f"bank '{bank.name}': items equal those of {bank.version}; nothing to release"
         )
+    changes, bank = _revised(folder, bank, known=known is not None)
     version = bank.version if known is None else next_version(bank.version, today.year)
     while registered_hash(lock, version) not in (None, bank.content_hash):
         version = next_version(version, today.year)  # taken by a release that was cut off
     register(lock, version, bank.content_hash)
     new_card = {**card, "question_bank_version": version, "content_sha256": bank.content_hash}
     (folder / "bank.toml").write_text(card_text(new_card), encoding="utf-8")
-    changes = folder / "CHANGES.md"
-    before = changes.read_text(encoding="utf-8") if changes.exists() else "# Changes\n"
-    entry = f"\n## {version}\n\n{today.isoformat()}. {' '.join(reason.split())} Content {bank.content_hash}.\n"
-    changes.write_text(before + entry, encoding="utf-8")
+    log = folder / "CHANGES.md"
+    before = log.read_text(encoding="utf-8") if log.exists() else "# Changes\n"
+    sentences = [" ".join(reason.split()), changes, f"Content {bank.content_hash}."]
+    entry = f"\n## {version}\n\n{today.isoformat()}. {' '.join(filter(None, sentences))}\n"
+    log.write_text(before + entry, encoding="utf-8")
+    write_released(folder, (record for _, record in bank_records(bank)))
     return version, bank.content_hash
+
+
+def _revised(folder: Path, bank: Bank, *, known: bool) -> tuple[str, Bank]:
+    """Raise the revisions of changed items; return what CHANGES.md says of them, and the bank as it is then."""
+    released = read_released(folder)
+    if released is None:
+        unknown = f"Which items changed since {bank.version} is not known: that version has no {FILE}."
+        return (unknown if known else ""), bank
+    changes = raise_revisions(folder, released)
+    return changes.text, load_bank(folder, lock=None, check=False)
 
 
 def approve(

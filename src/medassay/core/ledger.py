@@ -1,6 +1,6 @@
 """`Entry`, one line of a site's ledger, and what the lines together say of each publication."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,59 @@ def status_of(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
             "next": record.get("next"),
             "at": record["at"],
         }
+    for rerun in reruns_of(entries):
+        for name in rerun["of"]:
+            found[name].setdefault("reruns", []).append(rerun)
     return found
+
+
+def reruns_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return what each published audit found that asked the models of other publications again, oldest first.
+
+    An audit says `publication`, its own name, `of`, the publications whose run it made again, `differing` of `trials`, and whether
+    all cells lie `within` tolerance. Boards of earlier versions do not say it in their ledger.
+    """
+    published = [entry.record for entry in entries if is_publication(entry)]
+    return [
+        {"publication": record["publication"], "of": audited}
+        | {key: record["rerun"][key] for key in ("differing", "trials", "within")}
+        for record in published
+        if "rerun" in record
+        if (
+            audited := [
+                other["publication"]
+                for other in published
+                if _holds(other, record["rerun"]["run"])
+            ]
+        )
+    ]
+
+
+def _holds(record: Mapping[str, Any], run: str) -> bool:
+    """Return whether a publication is of a run, alone or joined with others."""
+    return run == record["run"] or run in record.get("joined", ())
+
+
+def front_of(entries: Sequence[Entry]) -> str:
+    """Return the publication that a site opens with: the newest that neither was retracted nor is an audit of another.
+
+    Where there is none, the newest that is no audit; where all are audits, the newest of these.
+    """
+    states = status_of(entries)
+    published = [entry.record for entry in reversed(entries) if is_publication(entry)]
+    return next(
+        name
+        for names in (
+            [
+                r["publication"]
+                for r in published
+                if "rerun" not in r and states[r["publication"]]["status"] != "retracted"
+            ],
+            [r["publication"] for r in published if "rerun" not in r],
+            [r["publication"] for r in published],
+        )
+        for name in names
+    )
 
 
 def is_publication(entry: Entry) -> bool:

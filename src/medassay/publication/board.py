@@ -109,6 +109,7 @@ class Board:
     trend: Mapping[str, Any] = field(default_factory=dict)
     banks: Sequence[Mapping[str, Any]] = ()
     rerun: Mapping[str, Any] | None = None
+    reruns: Sequence[Mapping[str, Any]] = ()
     documents: Mapping[str, str] = field(default_factory=dict)
     cases: Sequence[ShownCase] = ()
     slugs: dict[tuple[str, str], str] = field(default_factory=dict)

@@ -31,4 +31,6 @@ def pages(board: Board) -> Iterator[Page]:
         more[DIAGNOSES] = "every estimate on ranked diagnoses"
     if "records" in board.statistics:
         more[RECORDS] = "every estimate on health records"
+    if board.reruns:
+        more["reruns.json"] = "what earlier audits found of publications of these banks"
     yield render("data.html", board, "data/", files={**FILES, **more})

@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 from medassay.core.leaderboard import honest_ends, rank_text, units, unread_share
 from medassay.core.ranks import p_text, range_title, reading_text, small_domain_text
+from medassay.core.wording import counted, listed
 from medassay.publication.board import Board
 
 # Controls and format marks, among them all that turn the direction of text.
@@ -112,6 +113,8 @@ def environment() -> jinja2.Environment:
         reading_text=reading_text,
         p_text=p_text,
         pair_name=_pair_name,
+        counted=counted,
+        listed=listed,
         small_domain_text=small_domain_text,
     )
     return made

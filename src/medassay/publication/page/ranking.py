@@ -1,6 +1,7 @@
 """The ranking: overall and for each domain, one page a mode."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from medassay.core.leaderboard import scale_text
 from medassay.core.ranks import board_sentence
@@ -24,8 +25,9 @@ def ranking(
     *,
     up: str | None = None,
     publications: Sequence[str] = (),
+    state: Mapping[str, Any] | None = None,
 ) -> Page:
-    """Return one ranking page; a site's first page also lists its publications, newest first."""
+    """Return one ranking page; a site's first page also says its status and lists its publications, newest first."""
     ranked, others = shown_rows(board.rows(domain, mode))
     relations = board.relations(domain, mode)
     pairs = relations["pairs"] if len(relations["pairs"]) <= _PAIRS_SHOWN else []
@@ -35,6 +37,7 @@ def ranking(
         board.ranking_path(domain, mode),
         up=up,
         publications=publications,
+        state=state,
         domain=domain,
         mode=mode,
         ranked=ranked,

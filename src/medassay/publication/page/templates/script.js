@@ -76,6 +76,13 @@
   var status = document.querySelector("a[data-status]");
   if (status && location.protocol.indexOf("http") === 0) {
     fetch(status.dataset.status).then(function (reply) { return reply.json(); }).then(function (now) {
+      (now.reruns || []).forEach(function (rerun) {
+        var told = document.createElement("p");
+        told.className = rerun.within ? "" : "flag";
+        told.setAttribute("role", "status");
+        told.textContent = "The models of this publication were asked again by the audit " + rerun.publication + ": " + rerun.differing + " of " + rerun.trials + (rerun.within ? " answers differ, all rows are within tolerance." : " answers differ, some rows are beyond tolerance.");
+        document.getElementById("main").prepend(told);
+      });
       if (now.status === "current") return;
       var banner = document.createElement("p");
       banner.className = "watermark";

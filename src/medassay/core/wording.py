@@ -1,0 +1,40 @@
+"""Counts and lists as people say them: numbers agree with their nouns, long lists end."""
+
+from collections.abc import Sequence
+
+_NAMED = 20  # names that a sentence gives before it counts the rest
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun in the right form.
+
+    Examples
+    --------
+    >>> counted(1, "review"), counted(1_234, "review"), counted(0, "entry", "entries")
+    ('1 review', '1,234 reviews', '0 entries')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as one says them.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def some_of(names: Sequence[str], most: int = _NAMED) -> str:
+    """Return the first names of a list, and how many more there are.
+
+    Examples
+    --------
+    >>> some_of(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    if len(names) <= most:
+        return listed(names)
+    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
