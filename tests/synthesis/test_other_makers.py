@@ -95,6 +95,11 @@ def test_drafts_go_through_rounds_and_only_a_person_approves(tmp_path):
         decide(opened, "accept", [f"mandate-{a}"], who="Owner")
         decide(opened, "remove", [f"mandate-{b}"], who="Owner")
         decide(opened, "change", [f"end:{d}/round-3"], who="Owner", change=json.loads(draft(7)))
+        with pytest.raises(
+            GateError,
+            match=rf"1 entry of the queue, first 'end:{d}/round-3', was accepted and is no item yet: `medassay bank synthesize`",
+        ):
+            release_items(opened, reason="first", lock=tmp_path / "banks.lock", today=TODAY)
     assert make(tmp_path, PROPOSALS).items == 3
     with open_workshop(tmp_path / "shop") as opened:
         decide(opened, "accept", [f"mandate-{d}"], who="Owner")
@@ -103,6 +108,11 @@ def test_drafts_go_through_rounds_and_only_a_person_approves(tmp_path):
         )
     bank = load_bank(folder, lock=None)
     assert {item.kind for item in bank.items} == {"synthetic"}
+    assert "0 sources" not in bank.limits
+    assert (
+        "The items name 1 source, 1 with a year of 2024, as the model that wrote them says; nobody looked them up."
+        in bank.limits
+    )
     assert [item.id for item in bank.items] == sorted([f"mandate-{a}", f"mandate-{d}"])
     assert not bank.may_leave
     from medassay.exchange.bank_export import export_bank

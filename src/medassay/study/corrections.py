@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from medassay.bank.check import form_of
 from medassay.core.estimate import Estimate
+from medassay.core.item import OPEN_FORMS
 from medassay.core.ranks import NOT_SHOWN, SHOWN
+from medassay.core.wording import counted
 from medassay.errors import IncompleteError, InputError
 from medassay.publication.plot.bars import stacked
 from medassay.publication.plot.figure import Figure
@@ -27,7 +30,10 @@ from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 
 _LEVEL = 0.05
-_COMPARED = ("question", "options", "expected", "path", "context")
+_COMPARED = (
+    *("question", "context", "options", "expected"),
+    *("range", "regex", "extract", "locale", "path"),
+)
 _TYPE_NAMES = {
     0: "0 rewrite or remove",
     1: "1 key or option",
@@ -39,7 +45,7 @@ Place = tuple[str, str]  # domain, item
 
 
 class _Version:
-    """The quiz scores of the runs of one version of a bank."""
+    """The scores of closed items in the runs of one version of a bank."""
 
     def __init__(self, runs: Sequence[Run], when: str) -> None:
         self.records: dict[Place, dict[str, Any]] = {}
@@ -58,12 +64,12 @@ class _Version:
                 m["provider"] == "fake" for m in run.manifest["models"].values()
             )
             for record in read_jsonl(run.path / "items.jsonl"):
-                if "options" in record:
+                if form_of(record) not in (*OPEN_FORMS, "withheld"):
                     self.records[record["domain"], record["id"]] = record
             self._add(run)
         if not self.scores:
             raise InputError(
-                f"runs {when}: no quiz in the mode solo; expected runs of closed items"
+                f"runs {when}: no closed item was answered in the mode solo; expected runs of closed items"
             )
         if len({name for name, *_ in self.banks}) < len(self.banks):
             told = ", ".join(sorted(version for _, version, _ in self.banks))
@@ -223,8 +229,8 @@ def _reading(study: Mapping[str, Any]) -> str:
     sure = [row for row in study["rows"] if row["different"]]
     up = sum(row["difference"] > 0 for row in sure)
     return (
-        f"{len(study['changed'])} items were changed, {len(study['removed'])} removed. Of {len(study['rows'])} rows of model and "
-        f"setting {up} rose and {len(sure) - up} fell by more than chance, on the items that both versions have."
+        f"{counted(len(study['changed']), 'item')} {'was' if len(study['changed']) == 1 else 'were'} changed, {len(study['removed'])} removed. "
+        f"Of {counted(len(study['rows']), 'row')} of model and setting {up} rose and {len(sure) - up} fell by more than chance, on the items that both versions have."
     )
 
 

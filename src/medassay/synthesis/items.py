@@ -74,6 +74,20 @@ def manual_queue(workshop: Workshop) -> list[Event]:
     return [event for event in queued(workshop) if decision_on(workshop, event) is None]
 
 
+def not_yet_items(workshop: Workshop) -> list[Event]:
+    """Return what a person took over from the queue since items were last made: no item was made of it so far."""
+    listed = workshop.latest("plan", LISTED)
+    since = 0 if listed is None else listed.number
+    decisions = [(event, decision_on(workshop, event)) for event in queued(workshop)]
+    return [
+        event
+        for event, decided in decisions
+        if decided is not None
+        and decided.number > since
+        and decided.status in ("accept", "change")
+    ]
+
+
 def undecided(workshop: Workshop) -> list[Event]:
     """Return the items about which nobody has decided."""
     return [one for one in present_items(workshop) if decision_on(workshop, one) is None]

@@ -1,13 +1,18 @@
 """What whoever uses a made bank must know: who wrote it, what people did, how old its sources are; and its card."""
 
 import datetime as dt
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from medassay.core.wording import counted
 from medassay.errors import InputError
 from medassay.synthesis.items import left_out, present_items
 from medassay.synthesis.jobs import decision_on
 from medassay.synthesis.workshop import Workshop
+
+
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
 def plan_of(workshop: Workshop) -> Mapping[str, Any]:
@@ -122,7 +127,10 @@ def _review_share(workshop: Workshop) -> str:
 
 
 def _source_age(workshop: Workshop) -> str:
+    """Return how old the documents are that items were made from; private items have none and name their sources themselves."""
     sources = _sources(workshop)
+    if not sources and plan_of(workshop)["maker"] == "proposals":
+        return _named_sources(workshop)
     made = sorted(one.result["made"] for one in sources if one.result.get("made"))
     count = f"{len(sources)} source{'s' if len(sources) != 1 else ''}"
     if not made:
@@ -130,3 +138,28 @@ def _source_age(workshop: Workshop) -> str:
     told = made[0] if made[0] == made[-1] else f"{made[0]} to {made[-1]}"
     undated = len(sources) - len(made)
     return f"{count}, of {told}{f', {undated} undated' if undated else ''}; what changed in medicine since is not in the items."
+
+
+def _named_sources(workshop: Workshop) -> str:
+    """Return how many sources the items name, and the years in these names; what the model that wrote them named was not looked up."""
+    named = {
+        name
+        for event in present_items(workshop)
+        for name in event.result.get("source", "").split("; ")
+        if name
+    }
+    if not named:
+        return "The items name no source."
+    years = sorted({int(year) for name in named for year in _YEAR.findall(name)})
+    dated = sum(bool(_YEAR.search(name)) for name in named)
+    span = (
+        ""
+        if not years
+        else f" of {years[0]}"
+        if len(years) == 1
+        else f" of {years[0]} to {years[-1]}"
+    )
+    return (
+        f"The items name {counted(len(named), 'source')}, {dated} with a year{span}, as the model that wrote them says; "
+        "nobody looked them up. What changed in medicine since is not in the items."
+    )

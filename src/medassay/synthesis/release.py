@@ -22,9 +22,11 @@ from medassay.bank.lock import register, registered_hash
 from medassay.bank.release import release
 from medassay.core.canonical import canonical
 from medassay.core.item import LETTERS
+from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
 from medassay.synthesis.decide import decide
-from medassay.synthesis.items import accepted, present_items, undecided
+from medassay.synthesis.items import accepted, not_yet_items, present_items, undecided
+from medassay.synthesis.jobs import handle_of
 from medassay.synthesis.limits import card_of, plan_of
 from medassay.synthesis.reviewing import Corrected, corrected, is_correction
 from medassay.synthesis.workshop import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
@@ -48,7 +50,7 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     InputError
         When no item was accepted, or the bank was changed by something else.
     GateError
-        When nothing changed since the last version.
+        When nothing changed since the last version, or something was accepted from the queue and is no item yet.
     """
     if not reason.strip():
         raise InputError("release: a reason is needed; it is written into CHANGES.md")
@@ -57,6 +59,12 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     )  # a lock that cannot be read stops here, before anything is written
     if is_correction(workshop):
         return _release_corrections(workshop, reason, lock, today)
+    if waiting := not_yet_items(workshop):
+        raise GateError(
+            f"{workshop.folder}: {counted(len(waiting), 'entry', 'entries')} of the queue, first '{handle_of(waiting[0].place)}', "
+            f"{'was' if len(waiting) == 1 else 'were'} accepted and {'is no item' if len(waiting) == 1 else 'are no items'} yet: `medassay bank synthesize` makes "
+            "the items, `medassay bank decide` accepts them, then release"
+        )
     found = accepted(workshop)
     if not found:
         left = len(present_items(workshop))
