@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from scipy import stats
 from tests import makers
 
 import medassay
@@ -83,6 +84,12 @@ def test_times_and_cost_stand_on_the_run_page_and_in_its_table_only(tmp_path, mo
     assert (row["kind"], row["replies"], row["engine"]) == ("quiz", "12", "mock")
     assert float(row["cost"]) == pytest.approx((2 * asked + 10 * said) / 1e6)
     assert float(row["mean_seconds"]) == pytest.approx(sum(t["seconds"] for t in timings) / 12)
+    seconds = [timing["seconds"] for timing in timings]
+    interval = stats.ttest_1samp(seconds, 0).confidence_interval()
+    ends = (float(row["seconds_lo"]), float(row["seconds_hi"]))
+    assert ends == pytest.approx((max(0, interval.low), interval.high), rel=1e-3)
+    shown = next((page / "run").rglob("index.html")).read_text()
+    assert f"{float(row['mean_seconds']):.3f} [{ends[0]:.3f}, {ends[1]:.3f}]" in shown
     assert row["cpu"] == run.manifest["machine"]["cpu"]
     assert "EUR" in next((page / "run").rglob("index.html")).read_text()
     assert "EUR" not in (page / "index.html").read_text()

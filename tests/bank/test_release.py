@@ -62,7 +62,7 @@ def test_a_release_raises_the_revision_of_each_item_that_changed(tmp_path):
     release(folder, reason="first", lock=lock, today=TODAY)
     second = _items(folder)[1]
     _changed(folder, expected="C")
-    version, content = release(folder, reason="a wrong key", lock=lock, today=TODAY)
+    _, content = release(folder, reason="a wrong key", lock=lock, today=TODAY)
     assert _items(folder)[0]["revision"] == 2
     assert _items(folder)[1] == second
     assert load_bank(folder, lock=lock).content_hash == content

@@ -549,6 +549,10 @@ def test_two_ranked_models_share_the_scale_of_a_graded_task(tmp_path, mock_serve
     assert medassay.verify(run.path).ok
     page = medassay.publish(run, tmp_path / "site").parent / "leads/index.html"
     assert f"Best answer per question: {oracle['score']:.2f}" in page.read_text()
+    for win in oracle["wins"]:
+        assert 0 <= win["share_lo"] <= win["wins"] / 12 <= win["share_hi"] <= 1
+        ends = f"[{100 * win['share_lo']:.1f}, {100 * win['share_hi']:.1f}]"
+        assert f"{100 * win['wins'] / 12:.1f} % {ends}" in page.read_text()
 
 
 def test_judging_again_says_what_it_costs_before_it_asks(tmp_path, mock_server, cli):

@@ -16,6 +16,7 @@ from medassay import pipeline
 from medassay.bank import load_bank
 from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.prompt import load_template
+from medassay.statistic.interval.wilson import wilson_interval
 from medassay.storage.run import Run
 from medassay.task.breakdown import breakdown
 
@@ -86,6 +87,8 @@ def test_a_fresh_run_is_held_against_the_stored_one_cell_by_cell(tmp_path, mock_
     assert {f["field"] for f in findings} == {"score", "value"}
     [cell] = json.loads((changed / "rerun.json").read_text())["cells"]
     assert (cell["identical"], cell["same_text"], cell["within"]) == (0, 0, False)
+    for side, share in (("old", cell["old"]), ("new", cell["new"])):
+        assert cell[f"{side}_ends"] == pytest.approx(wilson_interval(60 * share, 60))
     assert medassay.verify(changed).ok
     page = medassay.publish(medassay.open_run(changed), tmp_path / "site").parent
     shown = next((page / "run").rglob("index.html")).read_text()
@@ -127,7 +130,9 @@ def test_a_small_drift_is_within_tolerance():
         (99, 0.80, 0.86, True),  # inside the old interval
         (99, 0.80, 0.89, False),
     ):
-        cell = _Cell(trials=100, closed=100, closed_identical=identical, old=[old], new=[new])
+        cell = _Cell(
+            trials=100, closed=100, closed_identical=identical, old=[(old, 0)], new=[(new, 0)]
+        )
         assert _summary(cell, (0.72, 0.87), CLOSED)["within"] is within
 
 

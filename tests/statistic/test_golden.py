@@ -128,7 +128,20 @@ def test_oracle(main):
         near(case["headroom"]),
     )
     assert list(found.wins) == near(case["wins"])
+    n = len(case["scores"][0])
+    for wins, (lo, hi) in zip(found.wins, found.win_ends, strict=True):
+        assert 0 <= lo <= wins / n <= hi <= 1
     assert found.unsolved_share == near(case["unsolved_share"])
+
+
+def test_a_share_of_wins_has_wilsons_interval_where_every_item_has_one_winner():
+    scores = np.array([[1.0] * 3 + [0.0] * 9, [0.0] * 3 + [1.0] * 9])
+    found = oracle(scores, seed=1)
+    assert found.win_ends[0] == pytest.approx(wilson_interval(3, 12))
+    related = oracle(np.repeat(scores, 4, axis=1), seed=1, clusters=np.repeat(np.arange(12), 4))
+    lo, hi = related.win_ends[0]
+    assert lo < wilson_interval(12, 48)[0]  # four items of a cluster say hardly more than one
+    assert hi > wilson_interval(12, 48)[1]
 
 
 def test_simultaneous_order(extra):

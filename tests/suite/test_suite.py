@@ -255,6 +255,19 @@ def test_the_report_is_written_in_every_form(means):
     )
 
 
+def test_a_model_whose_answers_are_all_blank_keeps_its_rows_as_published(means):
+    models = MODELS | {"blank": fake("blank", reply=" ")}
+    suite = run_suite(plan("careqa_open", models=("good", "blank")), models, means[0])
+    whole, published = (
+        {o.metric: o for o in results_of(suite, as_published=asked) if o.model == "blank"}
+        for asked in (False, True)
+    )
+    assert published.keys() == whole.keys() >= {"rouge1", "chrf"}
+    assert whole["rouge1"].value == 0
+    assert (published["rouge1"].value, published["rouge1"].left_out) == (None, 14)
+    assert "– (all 14 left out)" in suite_sheet(suite, as_published=True).markdown()
+
+
 def test_no_files_at_all_is_refused_with_how_to_get_them(means, tmp_path):
     empty = Means(data=tmp_path / "none", workspace=tmp_path / "w", secrets={})
     with pytest.raises(InputError, match=r"no benchmark has its files.*bank fetch medtext"):

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from medassay.core.canonical import canonical
 from medassay.audit.board import DATA, board_of
+from medassay.core.canonical import canonical
 from medassay.core.ledger import (
     HEAD,
     LEDGER,

@@ -13,8 +13,8 @@ from pathlib import Path
 from medassay.audit.board import DATA, board_of
 from medassay.audit.history import record_publication, refuse_foreign, refuse_key_inside
 from medassay.audit.recompute import verify_run
-from medassay.audit.shingles import leaking_file
 from medassay.audit.reruns import write_reruns
+from medassay.audit.shingles import leaking_file
 from medassay.audit.trend import series_of, write_trend
 from medassay.audit.withhold import secrets_of, write_public
 from medassay.core.lookup import MOST_UNAVAILABLE

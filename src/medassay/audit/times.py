@@ -3,6 +3,7 @@
 What synthetic items took is summed before they are withheld, and stands in the seal of the public copy.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -97,19 +98,39 @@ class Times:
     seconds: float = 0.0
     usage: Usage = Usage()
     untold: int = 0
+    squares: float | None = (
+        0.0  # of the seconds, for the interval of their mean; copies of earlier versions do not tell them
+    )
 
     def add(self, seconds: float, usage: Usage) -> None:
         """Add what a reply took."""
         self.replies += 1
         self.seconds += seconds
+        self.squares = None if self.squares is None else self.squares + seconds**2
         self.usage += usage
         self.untold += not usage.prompt
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Return the 95 % interval of the mean seconds of a reply, by Student's t; None below two replies.
+
+        Seconds are never below 0, and neither is the interval.
+        """
+        if self.squares is None or self.replies < 2:
+            return None
+        from scipy.stats import t
+
+        mean = self.seconds / self.replies
+        variance = max(0.0, self.squares / self.replies - mean**2) / (self.replies - 1)
+        half = float(t.ppf(0.975, self.replies - 1)) * math.sqrt(variance)
+        return max(0.0, mean - half), mean + half
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums as plain JSON values."""
         return {
             "replies": self.replies,
             "seconds": round(self.seconds, 6),
+            **({} if self.squares is None else {"squares": round(self.squares, 6)}),
             "usage": self.usage.to_dict(),
             "untold": self.untold,
         }
@@ -189,7 +210,11 @@ def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
         key = TimesKey(**{name: row[name] for name in TimesKey.__dataclass_fields__})
         usage = Usage(**row["usage"])
         found[key] = Times(
-            replies=row["replies"], seconds=row["seconds"], usage=usage, untold=row["untold"]
+            replies=row["replies"],
+            seconds=row["seconds"],
+            usage=usage,
+            untold=row["untold"],
+            squares=row.get("squares"),
         )
     return found
 
@@ -232,6 +257,7 @@ def _row(
         **asdict(key),
         "replies": took.replies,
         "mean_seconds": took.seconds / took.replies,
+        **dict(zip(("seconds_lo", "seconds_hi"), took.ends or (None, None), strict=True)),
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.completion,
         "cached_tokens": usage.cached,

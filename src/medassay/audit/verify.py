@@ -11,8 +11,8 @@ from medassay.audit.history import front_board, front_page, recorded, site_sums
 from medassay.audit.recompute import check_sums, verify_run
 from medassay.audit.rejudge import Mismatch
 from medassay.audit.report import Report
-from medassay.audit.tree import files_in, of_the_host, refuse_unlisted
 from medassay.audit.reruns import RERUNS, read_reruns, reruns_in_series
+from medassay.audit.tree import files_in, of_the_host, refuse_unlisted
 from medassay.audit.trend import TREND, extended, nothing, read_trend, series_of
 from medassay.core.canonical import canonical
 from medassay.core.jsontext import parse_record

@@ -78,19 +78,10 @@ def front_of(entries: Sequence[Entry]) -> str:
     """
     states = status_of(entries)
     published = [entry.record for entry in reversed(entries) if is_publication(entry)]
-    return next(
-        name
-        for names in (
-            [
-                r["publication"]
-                for r in published
-                if "rerun" not in r and states[r["publication"]]["status"] != "retracted"
-            ],
-            [r["publication"] for r in published if "rerun" not in r],
-            [r["publication"] for r in published],
-        )
-        for name in names
-    )
+    names = [str(record["publication"]) for record in published]
+    no_audits = [str(record["publication"]) for record in published if "rerun" not in record]
+    standing = [name for name in no_audits if states[name]["status"] != "retracted"]
+    return (standing or no_audits or names)[0]
 
 
 def is_publication(entry: Entry) -> bool:

@@ -11,6 +11,7 @@ from medassay.publication.board import Board
 
 _TIMES = [
     *("role", "model", "setting", "mode", "kind", "items", "replies", "mean_seconds"),
+    *("seconds_lo", "seconds_hi"),
     *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"),
     "without_tokens",
     *("cost", "currency", "price_known"),

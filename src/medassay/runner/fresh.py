@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from medassay.core.canonical import canonical
+from medassay.statistic.draws import number_clusters
+from medassay.statistic.interval.effective import effective_interval
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import RERUN, Run, read_document, runs_of_plan, write_new
 from medassay.task.judged import TRIAL_KEY
@@ -22,6 +26,11 @@ POINT = 0.01  # of the scale's width, for a cell's mean
 _FIELDS = ("outcome", "value", "text")
 
 
+_Scores = list[
+    tuple[float, int]
+]  # of each trial with a score: it, and the number of its item's cluster
+
+
 @dataclass
 class _Cell:
     trials: int = 0
@@ -29,8 +38,8 @@ class _Cell:
     closed: int = 0
     closed_identical: int = 0
     same_text: int = 0
-    old: list[float] = field(default_factory=list)
-    new: list[float] = field(default_factory=list)
+    old: _Scores = field(default_factory=list)
+    new: _Scores = field(default_factory=list)
 
 
 def stored_run(runs: Path, plan_hash: str, contents: Collection[str]) -> Run | None:
@@ -69,7 +78,8 @@ def compare_with_stored(
         closed = form not in task.judges
         for side, (_, score) in ((cell.old, old), (cell.new, new)):
             if score["score"] is not None:
-                side.append(score["score"])
+                place = items.place(new[0]["domain"], new[0]["item"])
+                side.append((score["score"], items.clusters[new[0]["domain"]][place]))
         cell.same_text += old[0].get("text") == new[0].get("text")
         alike = old[1]["score"] == new[1]["score"]
         if closed:
@@ -167,9 +177,19 @@ def _interval(run: Run, key: tuple[str, ...]) -> tuple[float, float] | None:
     return None
 
 
+def _mean(scores: _Scores, task: Task) -> tuple[float | None, list[float] | None]:
+    """Return the mean of scores with its 95 % interval by the rule of boards; trials of one item or cluster count as related."""
+    if not scores:
+        return None, None
+    values = np.array([score for score, _ in scores])
+    clusters = number_clusters([cluster for _, cluster in scores])
+    found = effective_interval([(values, clusters)], scale=task.scale)
+    return found.mean, None if found.ends is None else list(found.ends)
+
+
 def _summary(cell: _Cell, interval: tuple[float, float] | None, task: Task) -> dict[str, Any]:
-    old = sum(cell.old) / len(cell.old) if cell.old else None
-    new = sum(cell.new) / len(cell.new) if cell.new else None
+    old, old_ends = _mean(cell.old, task)
+    new, new_ends = _mean(cell.new, task)
     near = old == new
     if old is not None and new is not None:
         # Without an end, a point is a hundredth of what was.
@@ -181,6 +201,8 @@ def _summary(cell: _Cell, interval: tuple[float, float] | None, task: Task) -> d
         "identical": cell.identical,
         "same_text": cell.same_text,
         "old": old,
+        "old_ends": old_ends,
         "new": new,
+        "new_ends": new_ends,
         "within": near and cell.closed_identical >= IDENTICAL * cell.closed,
     }

@@ -41,10 +41,10 @@ def number(value: float | None) -> str:
 def cell(one: Result | None, *, as_published: bool = False, items: int = 0) -> str:
     """Return a value with its interval, or as published with ± its standard error; with its rank where it has one.
 
-    Where fewer than `items` have a value, it says of how many.
+    Where fewer than `items` have a value, it says of how many; where all answers were left out, that.
     """
     if one is None or one.value is None:
-        return "–"
+        return f"– (all {one.left_out} left out)" if one is not None and one.left_out else "–"
     part = f", {one.n} of {items}" if one.n < items else ""
     if as_published:
         error = "" if one.se is None else f" ± {number(one.se)}"

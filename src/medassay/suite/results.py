@@ -102,9 +102,12 @@ def _of_run(run: Run, part: Part, kind: str, *, as_published: bool) -> Iterator[
 
 
 def _texts(base: Result, told: Mapping[str, Any], *, as_published: bool) -> Iterator[Result]:
-    for name, found in told["as_published" if as_published else "metrics"].items():
+    for name, whole in told["metrics"].items():
+        found = told["as_published"][name] if as_published else whole
         if found is not None:
             yield replace(_filled(base, found), metric=name, se=found["se"], left_out=told["left_out"])  # fmt: skip
+        elif whole is not None:  # every answer was left out: the row stays, without a value
+            yield replace(base, metric=name, left_out=told["left_out"])
 
 
 def _likelihoods(

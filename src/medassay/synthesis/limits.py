@@ -11,7 +11,6 @@ from medassay.synthesis.items import left_out, present_items
 from medassay.synthesis.jobs import decision_on
 from medassay.synthesis.workshop import Workshop
 
-
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 

@@ -37,9 +37,18 @@ def relations_of(field: Field, unread: Mapping[Row, float], task: Task) -> dict[
             "headroom": best.headroom,
             "unsolved_share": best.unsolved_share,
             "wins": [
-                {"model": s.row[0], "setting": s.row[1], "wins": w}
-                for s, w in zip(
-                    (s for s in field.standings if s.rank.rank), best.wins, strict=True
+                {
+                    "model": s.row[0],
+                    "setting": s.row[1],
+                    "wins": w,
+                    "share_lo": lo,
+                    "share_hi": hi,
+                }
+                for s, w, (lo, hi) in zip(
+                    (s for s in field.standings if s.rank.rank),
+                    best.wins,
+                    best.win_ends,
+                    strict=True,
                 )
             ],
         },

@@ -3,23 +3,28 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from medassay.core.estimate import Estimate
 from medassay.core.trial import Scale
 from medassay.errors import StatisticError
-from medassay.statistic.draws import Floats
+from medassay.statistic.draws import Floats, number_clusters
 from medassay.statistic.interval.bootstrap import bootstrap_mean
+from medassay.statistic.interval.effective import effective_interval
 
 
 @dataclass(frozen=True, kw_only=True)
 class Oracle:
-    """`estimate` rises with the number of models by luck alone; `wins` sum to the number of items."""
+    """`estimate` rises with the number of models by luck alone; `wins` sum to the number of items.
+
+    `win_ends` are the ends of the 95 % interval of each row's share of wins, in [0, 1].
+    """
 
     estimate: Estimate
     best_single: float
     headroom: float
     wins: tuple[float, ...]
+    win_ends: tuple[tuple[float, float], ...]
     unsolved_share: float
 
 
@@ -39,6 +44,8 @@ def oracle(
         raise StatisticError("the oracle needs common items: no empty matrix, no null")
     best = scores.max(axis=0)
     maximal = scores >= best - 1e-12
+    won = maximal / maximal.sum(axis=0)
+    numbers = None if clusters is None else number_clusters(np.asarray(clusters))
     estimate = bootstrap_mean(
         best, seed=seed, n_resamples=n_resamples, clusters=clusters, scale=scale
     )
@@ -47,6 +54,14 @@ def oracle(
         estimate=estimate,
         best_single=best_single,
         headroom=estimate.value - best_single,
-        wins=tuple(float(w) for w in (maximal / maximal.sum(axis=0)).sum(axis=1)),
+        wins=tuple(float(w) for w in won.sum(axis=1)),
+        win_ends=tuple(_ends(row, numbers) for row in won),
         unsolved_share=float(np.mean(best <= 1e-12)),
     )
+
+
+def _ends(won: Floats, clusters: NDArray[np.int64] | None) -> tuple[float, float]:
+    """Return the interval of a share of wins, by the rule of boards: what an item gives lies in [0, 1]."""
+    ends = effective_interval([(won, clusters)], scale=Scale()).ends
+    assert ends is not None  # a share is bounded
+    return ends
