@@ -13,7 +13,7 @@ from medassay.selection import Candidate, Steps, load_candidates, load_steps, sh
 from medassay.selection.candidate import our_candidates
 from medassay.selection.discipline import load_predictions
 from medassay.selection.licence import FAMILIES, POLICIES, admits, family_of
-from medassay.selection.written import csv_text, markdown
+from medassay.selection.written import csv_text, files_of, markdown
 
 DISCIPLINES = ("biology", "chemistry", "health", "psychology")
 SCORES = dict.fromkeys(DISCIPLINES, 0.5)
@@ -220,7 +220,7 @@ def test_hostile_names_break_neither_markdown_nor_spreadsheets():
     found = shortlist([Candidate(model=odd, scores={odd: 0.5})], Steps(disciplines=(odd,)))
     text = markdown(found, found.document())
     assert "=x | <b>" not in text
-    assert csv_text(found).splitlines()[0].endswith(",'=x | <b>,mean,unknown")
+    assert csv_text(found).splitlines()[0].endswith(",'=x | <b>,mean,unknown,source")
 
 
 def test_a_line_break_in_a_name_stays_in_its_cell():
@@ -316,7 +316,19 @@ def test_differences_that_are_noise_are_told(tmp_path):
     scores = load_predictions(write_predictions(tmp_path / "p.csv", rows), ["x", "y"])
     assert scores.accuracy("A") == {"x": 0.5, "y": 0.5}
     assert scores.blank == {"A": 0, "B": 4}
-    found = scores.document()
+    candidates = [Candidate(model="A", scores={"x": 0.5, "y": 0.75}), Candidate(model="B")]
+    found = scores.document({one.model: one for one in candidates})
+    [of_a] = [row["other_scores"] for row in found["models"] if row["model"] == "A"]
+    assert of_a == [
+        {
+            "discipline": "y",
+            "n": 40,
+            "right": 20,
+            "score": 0.5,
+            "table_right": 30,
+            "table_score": 0.75,
+        }
+    ]
     assert [row["model"] for row in found["models"]] == ["B", "A"]
     assert all(row["lo"] < row["mean"] < row["hi"] for row in found["models"])
     [pair] = found["pairs"]
@@ -401,3 +413,59 @@ def test_the_command_line(tmp_path, capsys):
     assert "no model passes every step" in capsys.readouterr().out
     assert call(["shortlist", "--to", str(tmp_path / "p.csv")]) == 2
     assert call(["shortlist", "--steps", "absent.toml"]) == 3
+
+
+def test_written_files_name_sources_and_scores_that_no_step_asks_for(tmp_path):
+    found = shortlist(our_candidates(), Steps())
+    heads, *rows = csv.reader(io.StringIO(csv_text(found), newline=""))
+    assert heads[-3:] == ["unknown", "overall", "source"]
+    assert rows[0][-2:] == ["0.4801", "TIGER-Lab MMLU-Pro"]
+    text = markdown(found, found.document())
+    assert "| overall | source |" in text
+    page = files_of(found, found.document())["index.html"].decode()
+    assert page.count("TIGER-Lab MMLU-Pro") == len(found.rows)
+    assert "0.4801" in page
+
+
+def test_corrected_keys_stand_beside_the_published_scores(data, tmp_path):
+    steps = tmp_path / "steps.toml"
+    steps.write_text('licences = "commercial_ok"')
+    scores = load_predictions(data / "mmlu_pro/predictions_4_disciplines.csv", DISCIPLINES)
+    found = shortlist(our_candidates(), load_steps(steps), scores)
+    document = found.document()
+    told = {
+        (row["model"], one["discipline"]): (one["right"], one["table_right"], one["n"])
+        for row in document["recomputed"]["models"]
+        for one in row["other_scores"]
+    }
+    assert told["Llama-3.1-8B-Instruct", "health"] == (411, 415, 818)
+    assert told["Llama-3.1-8B-Instruct", "chemistry"] == (425, 426, 1132)
+    line = "Llama-3.1-8B-Instruct, health: 0.5024 (411 of 818 right), the table has 0.5073 (415 of 818)"
+    files = files_of(found, document)
+    assert line in files["index.html"].decode()
+    assert line in files["shortlist.md"].decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("8192", 8192), ("128k", 128_000), ("1M", 1_000_000), ("1m", 1_000_000)],
+)
+def test_a_window_may_be_written_short(tmp_path, text, wanted):
+    path = tmp_path / "models.csv"
+    path.write_text(f"model,context_tokens,biology\na,{text},0.5\n")
+    assert load_candidates(path)[0].context_tokens == wanted
+
+
+@pytest.mark.parametrize(
+    "licence",
+    [
+        "Apache License 2.0",
+        "Apache License, Version 2.0",
+        "apache-2.0",
+        "MIT License",
+        "the MIT licence",
+    ],
+)
+def test_a_permissive_licence_is_known_however_it_is_written(licence):
+    assert admits("permissive", licence)
+    assert not admits("permissive", f"not {licence}")

@@ -71,7 +71,13 @@ def _print(found: "Shortlist", document: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.selection.written import cells_of, columns_of, interval, rank_range
+    from medassay.selection.written import (
+        cells_of,
+        columns_of,
+        interval,
+        other_scores,
+        rank_range,
+    )
 
     before = found.candidates
     for step in found.taken:
@@ -97,6 +103,8 @@ def _print(found: "Shortlist", document: dict[str, Any]) -> None:
         out.result(
             f"recomputed {_line(row['model'])}: {interval(row)}, rank {rank_range(row)}, n {row['n']}, {row['blank']} blank"
         )
+    for sentence in other_scores(again):
+        out.result(f"differs from the table: {_line(sentence)}")
     noise = sum(pair["noise"] for pair in again["pairs"])
     if again["pairs"]:
         out.result(

@@ -26,7 +26,8 @@ COLUMNS = (
     "source",
 )
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
-_WINDOW = re.compile(r"(\d{1,9})(k?)", re.IGNORECASE)
+_WINDOW = re.compile(r"(\d{1,9})([km]?)", re.IGNORECASE)
+_TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ def load_candidates(path: Path) -> list[Candidate]:
     """Return the models of a CSV file, or of a JSON file with a list of objects.
 
     Columns are those of `COLUMNS`; every other column holds the scores of a discipline. A blank cell is unknown. A
-    window may be written `128k` (128,000).
+    window may be written `128k` (128,000) or `1M` (1,000,000).
 
     Raises
     ------
@@ -175,5 +176,7 @@ def _window(text: str | None, where: str) -> int | None:
         return None
     found = _WINDOW.fullmatch(text)
     if found is None or not int(found[1]):
-        raise InputError(f"{where}: '{text[:40]}' is no number of tokens such as 8192 or 128k")
-    return int(found[1]) * (1000 if found[2] else 1)
+        raise InputError(
+            f"{where}: '{text[:40]}' is no number of tokens such as 8192, 128k or 1M"
+        )
+    return int(found[1]) * _TIMES[found[2].casefold()]

@@ -1,7 +1,7 @@
 """Discipline scores from the predictions themselves: with intervals, and of which pairs a difference is shown."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,10 @@ class DisciplineScores:
             blank={model: self.blank[self.models[row]] for model, row in rows.items()},
         )
 
-    def document(self) -> dict[str, Any]:
+    def document(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
         """Return means over the disciplines with intervals and ranges of ranks, and every pair's difference.
+
+        `other_scores` names the scores of the table of candidates that are not those of these predictions.
 
         All disciplines weigh the same; draws are shared, so that differences are paired (`field_of`). A difference is
         `noise` when its p, adjusted by Holm over all pairs, is 0.05 or more.
@@ -85,6 +87,7 @@ class DisciplineScores:
                     "rank_lo": rank.lo,
                     "rank_hi": rank.hi,
                     "disciplines": self.accuracy(standing.row[0]),
+                    "other_scores": self._other_scores(candidates[standing.row[0]]),
                 }
             )
         pairs = [
@@ -102,6 +105,29 @@ class DisciplineScores:
         ]
         models.sort(key=lambda row: (-(row["mean"] or 0.0), row["model"]))
         return {"models": models, "pairs": pairs}
+
+    def _other_scores(self, candidate: Candidate) -> list[dict[str, Any]]:
+        """Return the disciplines whose score in the table is another one, to the four decimals that tables print.
+
+        `table_right` is how many questions the table's score means, where these are as many.
+        """
+        row = self.models.index(candidate.model)
+        different = []
+        for name, part in self.right.items():
+            share, score = float(part[row].mean()), candidate.scores.get(name)
+            if score is not None and round(share, 4) != round(score, 4):
+                n = part.shape[1]
+                different.append(
+                    {
+                        "discipline": name,
+                        "n": n,
+                        "right": int(part[row].sum()),
+                        "score": share,
+                        "table_right": round(score * n),
+                        "table_score": score,
+                    }
+                )
+        return different
 
 
 def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores:

@@ -21,7 +21,7 @@ STATED = "2026-11-21"  # the day to which this table speaks
 class Family:
     """What the licences of a family allow.
 
-    `licences` are their names, compared without case, blanks and hyphens; `needs_api` says whether use needs an interface of the
+    `licences` are their names, compared without case, blanks, hyphens and words such as "licence"; `needs_api` says whether use needs an interface of the
     maker.
     """
 
@@ -92,8 +92,8 @@ def family_of(licence: str) -> Family | None:
 
     Examples
     --------
-    >>> family_of("Apache 2.0").name
-    'permissive'
+    >>> family_of("Apache License, Version 2.0").name, family_of("llama3.1").name
+    ('permissive', 'Llama 3.x')
     """
     key = _key(licence)
     return next((f for f in FAMILIES if key in map(_key, f.licences)), None)
@@ -113,4 +113,7 @@ def admits(policy: Policy, licence: str) -> bool:
 
 
 def _key(licence: str) -> str:
-    return re.sub(r"[\s_-]+", " ", licence).strip().casefold()
+    """Return what the ways of writing a licence have in common: "Apache License, Version 2.0" and "apache-2.0" are one."""
+    words = re.sub(r"[\s_,-]+", " ", licence.casefold())
+    plain = re.sub(r"\b(?:the|licen[cs]e|version|community|v(?=\d))\b ?|\bv(?=\d)", "", words)
+    return re.sub(r"(?<=[a-z])(?=\d)", " ", plain).strip()

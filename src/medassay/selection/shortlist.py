@@ -71,7 +71,11 @@ class Shortlist:
             ],
             "licences": [asdict(family) for family in FAMILIES],
             "licences_stated": STATED,
-            "recomputed": None if self.recomputed is None else self.recomputed.document(),
+            "recomputed": None
+            if self.recomputed is None
+            else self.recomputed.document(
+                {row.candidate.model: row.candidate for row in self.rows}
+            ),
         }
         return {"id": sha256_hex(canonical(made))[:16], **made}
 

@@ -14,7 +14,16 @@ from medassay.selection.shortlist import Row, Shortlist
 
 def files_of(found: Shortlist, document: dict[str, Any]) -> dict[str, bytes]:
     """Return the files of a shortlist, with its document, by name."""
-    page = environment().get_template("shortlist.html").render(**document)
+    page = (
+        environment()
+        .get_template("shortlist.html")
+        .render(
+            **document,
+            more=more_columns_of(found)[:-1],
+            others=other_scores(document["recomputed"]) if document["recomputed"] else [],
+            others_text=OTHER_SCORES,
+        )
+    )
     return {
         "index.html": page.encode(),
         "shortlist.csv": csv_text(found).encode(),
@@ -28,6 +37,21 @@ def columns_of(found: Shortlist) -> list[str]:
     """Return the headings of the table of models."""
     known = ("model", "qualifier", "billions", "window", "licence")
     return [*known, *found.steps.disciplines, "mean", "unknown"]
+
+
+def more_columns_of(found: Shortlist) -> list[str]:
+    """Return the headings of what written tables hold besides: scores that no step asks for, and sources."""
+    scores = {name for row in found.rows for name in row.candidate.scores}
+    return [*sorted(scores - set(found.steps.disciplines)), "source"]
+
+
+def more_cells_of(found: Shortlist, row: Row) -> list[str]:
+    """Return a model as cells of these columns; blank is unknown."""
+    scores = row.candidate.scores
+    cells = [
+        f"{scores[name]:.4f}" if name in scores else "" for name in more_columns_of(found)[:-1]
+    ]
+    return [*cells, row.candidate.source or ""]
 
 
 def cells_of(found: Shortlist, row: Row) -> list[str]:
@@ -49,9 +73,17 @@ def csv_text(found: Shortlist) -> str:
     """Return the models that stayed; cells that a spreadsheet would run are quoted by an apostrophe."""
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\r\n")  # so that a bare \r in a name is quoted
-    for cells in (columns_of(found), *(cells_of(found, row) for row in found.rows)):
+    for cells in _whole_table(found):
         writer.writerow(map(harmless, cells))
     return made.getvalue()
+
+
+def _whole_table(found: Shortlist) -> list[list[str]]:
+    """Return headings and rows of the written table."""
+    return [
+        [*columns_of(found), *more_columns_of(found)],
+        *([*cells_of(found, row), *more_cells_of(found, row)] for row in found.rows),
+    ]
 
 
 def markdown(found: Shortlist, document: dict[str, Any]) -> str:
@@ -73,7 +105,8 @@ def markdown(found: Shortlist, document: dict[str, Any]) -> str:
             ]
     parts += ["## Shortlist", ""]
     if found.rows:
-        parts += markdown_table(columns_of(found), (cells_of(found, row) for row in found.rows))
+        heads, *rows = _whole_table(found)
+        parts += markdown_table(heads, rows)
     else:
         parts.append("No model passes every step.")
     if document["recomputed"] is not None:
@@ -109,6 +142,13 @@ def _recomputed(scores: dict[str, Any]) -> list[str]:
             for row in scores["models"]
         ),
     )
+    if sentences := other_scores(scores):
+        parts += [
+            "",
+            OTHER_SCORES,
+            "",
+            *(f"- {markdown_text(sentence)}" for sentence in sentences),
+        ]
     noise = [pair for pair in scores["pairs"] if pair["noise"]]
     if scores["pairs"]:
         parts += [
@@ -119,6 +159,22 @@ def _recomputed(scores: dict[str, Any]) -> list[str]:
         pairs = ([p["first"], p["second"], _difference(p)] for p in noise)
         parts += ["", *markdown_table(["first", "second", "difference [95 % interval]"], pairs)]
     return parts
+
+
+OTHER_SCORES = (
+    "Scores of the table that are not those of these predictions; the table is printed as its source has it, and keys may have been "
+    "corrected since:"
+)
+
+
+def other_scores(scores: dict[str, Any]) -> list[str]:
+    """Return a line for each score of the table that is not that of the predictions."""
+    return [
+        f"{row['model']}, {one['discipline']}: {one['score']:.4f} ({one['right']} of {one['n']} right), the table has "
+        f"{one['table_score']:.4f} ({one['table_right']} of {one['n']})"
+        for row in scores["models"]
+        for one in row["other_scores"]
+    ]
 
 
 def interval(row: dict[str, Any]) -> str:
