@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests import makers
+
 import medassay
 from medassay import pipeline
+from medassay.core.plan import load_plan
 from medassay.suite.catalog import SUITES
 from medassay.suite.plan import load_suite_plan
 from medassay.suite.run import suite_models
@@ -14,19 +17,41 @@ from medassay.suite.run import suite_models
 PLANS = Path(__file__).parents[2] / "plans"
 
 
+def protocol(name, folder, models=None):
+    """Copy a plan with its models into a folder, beside an index for its tool; return its path."""
+    models = json.loads((PLANS / "models.json").read_text()) if models is None else models
+    (folder / "models.json").write_text(json.dumps(models))
+    if not (folder / "index").exists():
+        makers.write_index(folder)
+    plan = folder / f"{name}.toml"
+    plan.write_text((PLANS / f"{name}.toml").read_text())
+    return plan
+
+
+def test_the_leaderboard_asks_both_series_with_the_five_tools_at_prices_nobody_stated(tmp_path):
+    found = pipeline.preview(protocol("leaderboard", tmp_path))
+    plan = load_plan(tmp_path / "leaderboard.toml")
+    assert plan.modes == ("solo", "tools")
+    assert len(plan.tools.use) == 5
+    assert all(row["price_known"] is False for row in found["models"])
+
+
 @pytest.mark.parametrize(
     ("name", "trials", "verdicts"),
     # 24 open items: one call for each of three judges and four models; or batches of three of the
-    # eight answers of a domain.
-    [("leaderboard", 4 * 144, 24 * 4 * 3), ("g_eval", 2 * 24, 6 * 3 + 3)],
+    # eight answers of a domain. The leaderboard asks with tools, too.
+    [("leaderboard", 2 * 4 * 144, 2 * 24 * 4 * 3), ("g_eval", 2 * 24, 6 * 3 + 3)],
 )
 def test_a_published_protocol_says_what_it_would_ask(name, trials, verdicts, tmp_path):
-    found = pipeline.preview(PLANS / f"{name}.toml", workspace=tmp_path)
+    found = pipeline.preview(protocol(name, tmp_path))
     assert found["trials"] == trials
     asked = {row["model"]: row["calls"] for row in found["models"]}
     judges = {model: calls for model, calls in asked.items() if model.startswith("judge-")}
     assert sum(judges.values()) == verdicts
-    assert found["calls"] == trials + verdicts
+    # With tools an answer may take eight calls, three turns beside them.
+    turns = 11 if name == "leaderboard" else 1
+    solo = trials // 2 if name == "leaderboard" else trials
+    assert found["calls"] == solo + turns * (trials - solo) + verdicts
     assert all(row["tokens"] > row["calls"] * 100 for row in found["models"])
 
 
@@ -37,9 +62,7 @@ def test_a_priced_judge_alone_makes_a_run_cost_money(tmp_path):
         entry["location"] = "local"
         if entry["id"] == "judge-gpt-5":
             entry |= {"location": "external", "price": {"input": 2.0, "output": 10.0}}
-    (tmp_path / "models.json").write_text(json.dumps(models))
-    plan = tmp_path / "plan.toml"
-    plan.write_text((PLANS / "leaderboard.toml").read_text())
+    plan = protocol("leaderboard", tmp_path, models)
     assert pipeline.has_prices(plan)
     assert pipeline.preview(plan)["money"] > 0.5
     models["models"] = [entry | {"location": "local"} for entry in models["models"]]
@@ -58,12 +81,10 @@ def test_a_published_protocol_runs_with_scripted_models(name, tmp_path):
             script = {"judge": 0.5}
             if name == "g_eval":
                 script = {"reply": "question_id,score\nq1,4\nq2,5\nq3,6"}
-        kept = {k: entry[k] for k in ("id", "family")}
+        kept = {k: entry[k] for k in ("id", "family", "capabilities") if k in entry}
         entry.clear()
         entry.update(kept, provider="fake", script=script)
-    (tmp_path / "models.json").write_text(json.dumps(models))
-    plan = tmp_path / "plan.toml"
-    plan.write_text((PLANS / f"{name}.toml").read_text())
+    plan = protocol(name, tmp_path, models)
     # A scripted judge says the same of any batch, also where that has fewer answers.
     run = pipeline.run(plan, secrets={}, accept_failures=True)
     assert medassay.verify(run.path).ok
@@ -115,7 +136,7 @@ def test_the_kernel29_protocol_runs_with_scripted_models(data, tmp_path):
             if judge
             else {"reply": reply}
         )
-        kept = {k: entry[k] for k in ("id", "family")}
+        kept = {k: entry[k] for k in ("id", "family", "capabilities") if k in entry}
         entry.clear()
         entry.update(kept, provider="fake", script=script)
     (tmp_path / "kernel29_models.json").write_text(json.dumps(models))
@@ -146,7 +167,7 @@ def test_the_extraction_protocol_runs_with_scripted_models(tmp_path):
         script = {"reply": '{"structured_health_record": {"categories": ["Innere Medizin"]}}'}
         if entry["id"].startswith("judge"):
             script = {"graph": 0.9}
-        kept = {k: entry[k] for k in ("id", "family")}
+        kept = {k: entry[k] for k in ("id", "family", "capabilities") if k in entry}
         entry.clear()
         entry.update(kept, provider="fake", script=script)
     (tmp_path / "slm_extraction_models.json").write_text(json.dumps(models))
@@ -222,7 +243,7 @@ def test_the_healthbranches_protocol_runs_with_scripted_models_and_asks_open_que
         script = {"letters": "hash", "reply": "Measure the pressure again."}
         if entry["id"].startswith("judge-"):
             script = {"reply": "question_id,score\nq1,4\nq2,5\nq3,6"}
-        kept = {k: entry[k] for k in ("id", "family")}
+        kept = {k: entry[k] for k in ("id", "family", "capabilities") if k in entry}
         entry.clear()
         entry.update(kept, provider="fake", script=script)
     (place / "healthbranches_models.json").write_text(json.dumps(models))

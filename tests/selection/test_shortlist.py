@@ -334,7 +334,7 @@ def test_differences_that_are_noise_are_told(tmp_path):
     [pair] = found["pairs"]
     assert (abs(pair["difference"]), pair["noise"]) == (pytest.approx(0.45), False)
     same = replace(scores, right={n: part[[0, 0]] for n, part in scores.right.items()})
-    assert same.document()["pairs"][0]["noise"]
+    assert same.document({one.model: one for one in candidates})["pairs"][0]["noise"]
 
 
 @pytest.mark.parametrize(
