@@ -1,4 +1,5 @@
 import json
+import random
 
 import pytest
 from hypothesis import given
@@ -214,3 +215,44 @@ def test_paths_are_printed_unambiguously():
     assert path_text(("a", 0, "b")) == "a[0].b"
     assert path_text((0, "a")) == "[0].a"
     assert path_text(("a", "", "x[0]", 'q"')) == 'a[""]["x[0]"]["q\\""]'
+
+
+def test_a_sequence_is_an_array():
+    gold = {"a": ("x", "y", ("p", "q"))}
+    assert json_similarity(gold, {"a": ["y", "x", ["q", "p"]]}).overall == 1.0
+    assert json_similarity({"a": ["x", "y"]}, {"a": ("y", "z")}).overall == 0.5
+    assert json_similarity(("x", "y"), ["x"]).overall == 0.5
+    assert json_similarity({"a": "xy"}, {"a": ("x", "y")}).overall == 0.0
+
+
+def _words(n, length, seed=1):
+    letters = random.Random(seed)
+    return ["".join(letters.choices("abcdefghij", k=length)) for _ in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("gold", "found", "says"),
+    [
+        ({"m": "A" * 900_000}, {"m": "B" * 900_000}, "too large to compare: more than 400,000"),
+        (_words(4_000, 6), _words(4_000, 6, 2), "too large to compare: more than 400,000"),
+        (_words(3_000, 60), _words(16_000, 60, 2), "too large to compare: more than 400,000"),
+        ([{"a": 1}] * 4_000, [{"b": 1}] * 4_000, "too large to compare: more than 400,000"),
+        ({"a": [1] * 3_000}, {"k" * 400_000: [1] * 900}, "characters of paths"),
+        ({"a": "x"}, [1] * 60_000, "more than 1,000 values"),
+        ([0] * 4_000, [1] * 60_000, "more than 50,000 values"),
+    ],
+)
+def test_what_would_take_minutes_is_refused_with_the_reason(gold, found, says):
+    result = json_similarity(gold, found)
+    assert says in result.reason
+    assert (result.parsed, result.overall) == (False, 0.0)
+    assert len(result.missing) == len(result.leaf_scores) > 0
+    assert json_similarity({"m": "A" * 900_000}, {"m": "A" * 900_000}).overall == 1.0
+
+
+@pytest.mark.parametrize(
+    "gold", [[1] * 50_001, {"k" * 400_000: [1] * 40_000}], ids=["values", "paths"]
+)
+def test_an_expected_document_that_is_too_large_is_refused(gold):
+    with pytest.raises(ValueError, match="expected: more than"):
+        json_similarity(gold, "{}")

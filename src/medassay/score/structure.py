@@ -9,7 +9,7 @@ Source: specification of JSON structural similarity.
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,6 +20,11 @@ from medassay.core.json_reply import MOST_LEVELS, read_json_reply
 # What a reply may hold: alignment costs its size times that of what is expected.
 MOST_TIMES = 20  # times what is expected, but always so many values and characters
 LEAST_VALUES, LEAST_CHARACTERS = 1_000, 100_000
+# What any document may hold, and how long an alignment may take: so that every call ends within about a second.
+MOST_VALUES = 50_000
+MOST_PATHS = 5_000_000  # characters of the paths of all leaves
+MOST_STEPS = 400_000  # a step is a pair of values, or of so many pairs of characters
+_PAIRS_A_STEP = 30_000
 leaf_similarity = Levenshtein.normalized_similarity
 Path = tuple[str | int, ...]
 # A JSON value whose leaves are texts; null stays null.
@@ -64,7 +69,8 @@ def json_similarity(
     """Return how far `actual` agrees with `expected` in structure and text.
 
     Leaves are compared by normalised Levenshtein similarity over code points. Elements of an array find their
-    partners greedily, in the order expected; equal candidates by lowest index.
+    partners greedily, in the order expected; equal candidates by lowest index. A tuple, and any other sequence, is an array. A reply
+    that would take longer than about a second is not compared: `parsed` is False, `reason` says why.
 
     Parameters
     ----------
@@ -78,7 +84,7 @@ def json_similarity(
     Raises
     ------
     ValueError
-        When `expected` is no JSON object or array or nested beyond reason, or a path cannot be read.
+        When `expected` is no JSON object or array, nested beyond reason or of more than 50,000 values, or a path cannot be read.
 
     Examples
     --------
@@ -95,27 +101,32 @@ def json_similarity(
             expected = json.loads(expected, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"expected: not valid JSON: {error}") from None
-    if not isinstance(expected, dict | list):
+    if not _is_nested(expected):
         raise ValueError("expected: a JSON object or array is needed")
     gold = _Tree(paths)
-    gold.build(expected)
+    try:
+        gold.build(expected)
+    except ValueError as error:
+        raise ValueError(f"expected: {error}") from None
     if isinstance(actual, str):
         reply = read_json_reply(actual)
         actual, reason, twice = reply.value, reply.reason, reply.duplicate_keys
     else:
         reason, twice = "no JSON object or array", ()
-    scores = _Scores(absent_null=0.0 if strict else 1.0)
-    if isinstance(actual, dict | list):
+    absent_null = 0.0 if strict else 1.0
+    if _is_nested(actual):
         try:
             found = _Tree(paths, expected=gold)
             found.build(actual)
+            scores = _Scores(absent_null=absent_null)
+            scores.score(gold.root, found.root, ())
         except ValueError as error:
-            actual, reason = None, str(error)
-    if not isinstance(actual, dict | list):
-        scores.lose(gold.root, ())
-        return scores.result(gold.root, group_depth, reason=reason)
-    scores.score(gold.root, found.root, ())
-    return scores.result(gold.root, group_depth, duplicate_keys=twice)
+            reason = str(error)
+        else:
+            return scores.result(gold.root, group_depth, duplicate_keys=twice)
+    scores = _Scores(absent_null=absent_null)
+    scores.lose(gold.root, ())
+    return scores.result(gold.root, group_depth, reason=reason)
 
 
 def path_text(path: Path) -> str:
@@ -156,6 +167,14 @@ def _read_path(text: str) -> Path:
     return tuple(steps)
 
 
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict) or _is_array(value)
+
+
 def _refuse(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
@@ -169,15 +188,14 @@ class _Tree:
     def __init__(self, exclude: list[Path], expected: "_Tree | None" = None) -> None:
         self.root: Tree = None
         self.values = self.characters = 0
+        self._paths = 0
         self._exclude = exclude
-        self._most = (
-            (math.inf, math.inf)
-            if expected is None
-            else (
-                max(LEAST_VALUES, MOST_TIMES * expected.values),
+        self._most: tuple[float, float] = (MOST_VALUES, math.inf)
+        if expected is not None:
+            self._most = (
+                min(MOST_VALUES, max(LEAST_VALUES, MOST_TIMES * expected.values)),
                 max(LEAST_CHARACTERS, MOST_TIMES * expected.characters),
             )
-        )
 
     def build(self, value: Any) -> None:
         """Take a parsed value.
@@ -185,11 +203,12 @@ class _Tree:
         Raises
         ------
         ValueError
-            When it is nested too deep, or holds far more than what is expected.
+            When it is nested too deep, or holds more than can be compared, or far more than what is expected.
         """
-        self.root = self._made(value, self._exclude, 0)
+        self.root = self._made(value, self._exclude, 0, 0)
 
-    def _made(self, value: Any, left: list[Path], level: int) -> Tree:
+    def _made(self, value: Any, left: list[Path], level: int, width: int) -> Tree:
+        """Return a value as a tree; `width` is how many characters its path has."""
         self.values += 1
         if level > MOST_LEVELS:
             raise ValueError(f"nested deeper than {MOST_LEVELS} levels")
@@ -198,19 +217,22 @@ class _Tree:
         if isinstance(value, dict):
             pairs = ((str(key), part) for key, part in value.items())
             return {
-                key: self._made(part, _below(left, key), level + 1)
+                key: self._made(part, _below(left, key), level + 1, width + len(key) + 1)
                 for key, part in pairs
                 if (key,) not in left
             }
-        if isinstance(value, list):
+        if _is_array(value):
             return [
-                {} if (i,) in left else self._made(part, _below(left, i), level + 1)
+                {} if (i,) in left else self._made(part, _below(left, i), level + 1, width + 4)
                 for i, part in enumerate(value if (_ANY,) not in left else ())
             ]
         leaf = _leaf(value)
         self.characters += len(leaf or "")
         if self.characters > self._most[1]:
             raise ValueError(f"more than {self._most[1]:,} characters of text")
+        self._paths += width
+        if self._paths > MOST_PATHS:
+            raise ValueError(f"more than {MOST_PATHS:,} characters of paths")
         return leaf
 
 
@@ -241,49 +263,75 @@ def _leaves(tree: Tree, path: Path) -> Iterator[tuple[Path, str | None]]:
         yield path, tree
 
 
-def _shared(gold: Tree, found: Tree) -> tuple[float, int]:
-    """Return the sum of similarities over the leaves that both have, and their number."""
-    total, n = 0.0, 0
-    if isinstance(gold, dict):
-        if isinstance(found, dict):
-            for key, part in gold.items():
-                if key in found:
-                    more, leaves = _shared(part, found[key])
-                    total, n = total + more, n + leaves
-    elif isinstance(gold, list):
-        if isinstance(found, list):
-            for partner in _partners(gold, found):
-                if partner is not None:
-                    total, n = total + partner[1], n + partner[2]
-    elif gold is None or found is None:
-        if not isinstance(found, dict | list):
-            return float(gold is found), 1
-    elif isinstance(found, str):
-        return leaf_similarity(gold, found), 1
-    return total, n
+class _Alignment:
+    """Finds partners, and counts what that takes: two documents of a megabyte could keep it busy for minutes."""
 
+    def __init__(self) -> None:
+        self._steps = 0
 
-def _partners(gold: list[Tree], found: list[Tree]) -> list[tuple[int, float, int] | None]:
-    """Return for each element expected its partner: the free one most similar, if at all.
+    def similarity(self, gold: str, found: str) -> float:
+        """Return how alike two texts are.
 
-    A partner is its index with what `_shared` says of the pair, which nobody then computes again: alignment stays
-    polynomial however deep arrays are nested.
-    """
-    free = list(range(len(found)))
-    partners: list[tuple[int, float, int] | None] = []
-    for element in gold:
-        best = 0.0
-        partner: tuple[int, float, int] | None = None
-        for i in free:
-            total, n = _shared(element, found[i])
-            if n and total / n > best:
-                best, partner = total / n, (i, total, n)
-                if best == 1.0:
-                    break
-        partners.append(partner)
-        if partner is not None:
-            free.remove(partner[0])
-    return partners
+        Raises
+        ------
+        ValueError
+            When too many steps were taken.
+        """
+        if gold == found:
+            return 1.0
+        self._take(len(gold) * len(found) // _PAIRS_A_STEP)
+        return leaf_similarity(gold, found)
+
+    def _take(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > MOST_STEPS:
+            raise ValueError(f"too large to compare: more than {MOST_STEPS:,} steps")
+
+    def shared(self, gold: Tree, found: Tree) -> tuple[float, int]:
+        """Return the sum of similarities over the leaves that both have, and their number."""
+        self._take(1)
+        total, n = 0.0, 0
+        if isinstance(gold, dict):
+            if isinstance(found, dict):
+                for key, part in gold.items():
+                    if key in found:
+                        more, leaves = self.shared(part, found[key])
+                        total, n = total + more, n + leaves
+        elif isinstance(gold, list):
+            if isinstance(found, list):
+                for partner in self.partners(gold, found):
+                    if partner is not None:
+                        total, n = total + partner[1], n + partner[2]
+        elif gold is None or found is None:
+            if not isinstance(found, dict | list):
+                return float(gold is found), 1
+        elif isinstance(found, str):
+            return self.similarity(gold, found), 1
+        return total, n
+
+    def partners(
+        self, gold: list[Tree], found: list[Tree]
+    ) -> list[tuple[int, float, int] | None]:
+        """Return for each element expected its partner: the free one most similar, if at all.
+
+        A partner is its index with what `shared` says of the pair, which nobody then computes again: alignment stays
+        polynomial however deep arrays are nested.
+        """
+        free = list(range(len(found)))
+        partners: list[tuple[int, float, int] | None] = []
+        for element in gold:
+            best = 0.0
+            partner: tuple[int, float, int] | None = None
+            for i in free:
+                total, n = self.shared(element, found[i])
+                if n and total / n > best:
+                    best, partner = total / n, (i, total, n)
+                    if best == 1.0:
+                        break
+            partners.append(partner)
+            if partner is not None:
+                free.remove(partner[0])
+        return partners
 
 
 @dataclass
@@ -294,6 +342,7 @@ class _Scores:
     of: dict[Path, float] = field(default_factory=dict)
     missing: list[Path] = field(default_factory=list)
     extra: list[Path] = field(default_factory=list)
+    alignment: _Alignment = field(default_factory=_Alignment)
 
     def score(self, gold: Tree, found: Tree, path: Path) -> None:
         if isinstance(gold, dict) and isinstance(found, dict):
@@ -308,7 +357,7 @@ class _Scores:
         elif isinstance(gold, list) and isinstance(found, list):
             self._arrays(gold, found, path)
         elif isinstance(gold, str) and isinstance(found, str):
-            self.of[path] = leaf_similarity(gold, found)
+            self.of[path] = self.alignment.similarity(gold, found)
         elif found is None:
             self.absent(gold, path, null=True)
         elif gold is None:
@@ -319,7 +368,7 @@ class _Scores:
             self.add(found, path)
 
     def _arrays(self, gold: list[Tree], found: list[Tree], path: Path) -> None:
-        partners = [partner and partner[0] for partner in _partners(gold, found)]
+        partners = [partner and partner[0] for partner in self.alignment.partners(gold, found)]
         for i, partner in enumerate(partners):
             if partner is None:
                 self.lose(gold[i], (*path, i))
