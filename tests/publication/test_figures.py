@@ -204,7 +204,7 @@ def test_the_report_draws_what_the_board_shows(tmp_path, cli):
     medassay.publish(run, tmp_path / "site", publication="x")
     code, shown, _ = cli("report", run.path, "--figure", "forest", "--to", tmp_path / "f.svg")
     assert code == 0
-    assert "A difference is shown for 1 of 1 pairs" in shown
+    assert "A difference is shown for 1 of 1 pair;" in shown
     board = (tmp_path / "site/p/x/figure/forest-solo.svg").read_text()
     assert (tmp_path / "f.svg").read_text() == board
     assert cli("report", run.path, "--figure", "forest", "--to", tmp_path / "f.svg")[0] == 3
@@ -225,3 +225,19 @@ def test_without_the_extra_pages_say_what_draws_figures(tmp_path, monkeypatch):
     assert not list((tmp_path / "site").rglob("*.svg"))
     assert "medassay[figures]" in (tmp_path / "site/p/x/trend/index.html").read_text()
     assert medassay.verify(tmp_path / "site").ok
+
+
+def test_counts_of_thousands_are_whole_numbers_and_no_two_categories_share_a_colour():
+    counts = [
+        {"year": year, "category": f"category {n:02}", "n": 100 * (n + 1)}
+        for year in (2020, 2021)
+        for n in range(27)
+    ]
+    figure = PLOTS["stacked"](counts, over="year", by="category")
+    drawn = figure.svg()
+    assert "e+" not in re.sub(r"<style.*?</style>", "", drawn)
+    assert re.search(r">\d\d?,000<", drawn)
+    assert len({row["category"] for row in figure.rows}) == 8
+    assert sum(row["n"] for row in figure.rows) == sum(row["n"] for row in counts)
+    assert "20 others" in drawn
+    assert figure.caption.endswith("The 7 largest of 27 are told apart.")

@@ -34,6 +34,7 @@ def test_wrong_answers_to_marked_items_are_counted_one_by_one_with_an_exact_boun
     page = (site / "p/x/harm/index.html").read_text()
     assert "16 of 19" in page
     assert 'data-harm="16"' in page
+    assert 'data-label="Worst 5 %">–</td>' in page  # of right and wrong it says nothing
     assert medassay.verify(site).ok
 
 
@@ -98,7 +99,9 @@ def test_a_harmful_criterion_that_is_met_is_named(tmp_path):
         "events": {"law/r03/bad": 1},
     }
     medassay.publish(made, tmp_path / "site", publication="x")
-    assert "law/r03/bad" in (tmp_path / "site/p/x/harm/index.html").read_text()
+    page = (tmp_path / "site/p/x/harm/index.html").read_text()
+    assert "law/r03/bad" in page
+    assert 'data-label="Worst 5 %">–</td>' not in page
 
 
 @pytest.mark.parametrize("wrong", ["yes", 1, None])

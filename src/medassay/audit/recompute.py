@@ -27,6 +27,7 @@ from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.jsontext import parse_record
 from medassay.core.trial import Completion, Prompt
+from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
 from medassay.runner.finish import read_judgements
 from medassay.runner.manifest import code_of_today, parser_ids, scorer_ids
@@ -168,8 +169,8 @@ def _check_root(folder: Path) -> str:
         raise Mismatch(
             f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
         )
-    said = f"; {len(deleted)} items deleted, see {TOMBSTONES}" if deleted else ""
-    return f"{count} records, root {root[:16]}{said}"
+    said = f"; {counted(len(deleted), 'item')} deleted, see {TOMBSTONES}" if deleted else ""
+    return f"{counted(count, 'record')}, root {root[:16]}{said}"
 
 
 def _check_joined(folder: Path) -> str:

@@ -11,6 +11,7 @@ import typer
 from medassay.cli import bank_export, decisions, duplicates, flaws, synthesis
 from medassay.cli.options import ENGINE, WORKSPACE
 from medassay.cli.output import out
+from medassay.core.wording import counted
 from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def validate(bank: str = _BANK) -> None:
         )
     else:
         out.result(
-            f"ok: {found.version}, {len(found.items)} items, content {found.content_hash}"
+            f"ok: {found.version}, {counted(len(found.items), 'item')}, content {found.content_hash}"
         )
 
 

@@ -3,6 +3,7 @@
 import typer
 
 from medassay.cli.output import out
+from medassay.core.wording import counted
 
 
 def duplicates(
@@ -44,7 +45,7 @@ def duplicates(
             out.result(
                 f"{-similarity:.3f} {' '.join(first[1:])}  {' '.join(second[1:])} ({by})"
             )
-        out.say(f"{len(found)} pairs among {len(texts)} items")
+        out.say(f"{counted(len(found), 'pair')} among {counted(len(texts), 'item')}")
     if found:
         raise typer.Exit(1)
 

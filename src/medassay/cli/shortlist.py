@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from medassay.cli.output import out, visible
+from medassay.core.wording import counted
 from medassay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _print(found: "Shortlist", document: dict[str, Any]) -> None:
     noise = sum(pair["noise"] for pair in again["pairs"])
     if again["pairs"]:
         out.result(
-            f"no difference is shown for {noise} of {len(again['pairs'])} pairs (all tested at once)"
+            f"no difference is shown for {noise} of {counted(len(again['pairs']), 'pair')} (all tested at once)"
         )
     if not again["models"]:
         out.result("no model of the shortlist has predictions in the file")

@@ -5,6 +5,7 @@ import io
 import json
 from typing import Any
 
+from medassay.core.wording import counted
 from medassay.publication.page.html import asset, environment
 from medassay.publication.sheet import markdown_table, markdown_text
 from medassay.publication.table import harmless
@@ -153,7 +154,7 @@ def _recomputed(scores: dict[str, Any]) -> list[str]:
     if scores["pairs"]:
         parts += [
             "",
-            f"No difference is shown for {len(noise)} of {len(scores['pairs'])} pairs (all tested at once, at most 5 % error).",
+            f"No difference is shown for {len(noise)} of {counted(len(scores['pairs']), 'pair')} (all tested at once, at most 5 % error).",
         ]
     if noise:
         pairs = ([p["first"], p["second"], _difference(p)] for p in noise)

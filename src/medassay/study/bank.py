@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from medassay.core.item import Bank, Item
+from medassay.core.wording import counted
 from medassay.errors import IncompleteError, InputError
 from medassay.publication.plot.items import item_map
 from medassay.publication.sheet import Grid, Section, Sheet
@@ -397,7 +398,7 @@ def _pairs(title: str, pairs: Sequence[Mapping[str, Any]]) -> Section:
     more = len(pairs) - _LISTED
     return Section(
         title=title,
-        text=f"{len(pairs)} pairs."
+        text=f"{counted(len(pairs), 'pair')}."
         + (f" The {_LISTED} likest are shown, all in the CSV file." if more > 0 else ""),
         grids=[
             Grid(

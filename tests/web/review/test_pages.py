@@ -437,8 +437,9 @@ def test_a_bank_page_is_rewritten_on_the_page_of_an_adjudicator(desk, visit, rev
     page = visit("judy")
     page.goto(f"{desk.url}/s/{reviewed}/adjudicate/")
     page.click('main a[href$="adjudicate/1"]')
+    assert not page.is_visible("#question")
     page.click('label:has(input[value="rewrite"])')
-    page.click("summary >> text=Rewrite")
+    assert page.is_visible("#question")  # the fields are there at once
     page.fill("#question", "A better question?")
     page.fill("#reason", "It was unclear.")
     page.click('button[value="decide"]')
@@ -449,6 +450,18 @@ def test_a_bank_page_is_rewritten_on_the_page_of_an_adjudicator(desk, visit, rev
     second.click('button[value="confirm"]')
     second.wait_for_selector("h1 .mark >> text=checked")
     assert question(1)["question"] in second.inner_text(".content")
+
+
+@pytest.mark.parametrize("form", ["item", "pair", "answer"])
+def test_what_cannot_be_uploaded_has_its_command_beside_the_upload(desk, visit, form):
+    study = desk.study() if form == "item" else desk.study(form=form, entries=[])
+    page = visit("coco")
+    page.goto(f"{desk.url}/s/{study}/progress")
+    told = page.inner_text("[data-command]")
+    assert "cannot be uploaded here" in told
+    assert f"--study {study}" in told
+    assert "medassay review import" in told
+    assert page.locator('input[type="file"]').count() == (form == "item")
 
 
 def test_another_ones_review_is_out_of_reach_by_page_address_and_export(desk, visit):

@@ -15,4 +15,12 @@ def pages(board: Board) -> Iterator[Page]:
         for row in board.statistics["domains"][domain]
         if row.get("harm") and (row["harm"]["harmful"] or row.get("harmful_criteria"))
     ]
-    yield render("harm.html", board, "harm/", rows=rows, domains=domains)
+    graded = {mode: _is_graded(board, mode) for mode in board.modes}
+    yield render("harm.html", board, "harm/", rows=rows, domains=domains, graded=graded)
+
+
+def _is_graded(board: Board, mode: str) -> bool:
+    """Return whether answers can be partly right; relations of fewer than two ranked rows do not tell."""
+    relations = board.relations(OVERALL, mode)
+    told = relations.get("n_ranked", 0) > 1
+    return board.statistics["metric"] != "accuracy" and (relations["graded"] if told else True)

@@ -1,9 +1,11 @@
 """Grouped bars with intervals, and counts stacked over years."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from medassay.publication.plot.figure import Figure
+from medassay.core.wording import counted
+from medassay.publication.plot.figure import N_COLOURS, Figure
 
 _ENDS = {"score": "score", "lo": "from", "hi": "to", "n": "n"}
 
@@ -30,7 +32,7 @@ def bars(
         name="bars",
         title=f"Scores by {by}",
         description=f"A bar with its 95 % interval for each {by} and {group}.",
-        caption=f"{len(made)} bars; lines are 95 % intervals.",
+        caption=f"{counted(len(made), 'bar')}; lines are 95 % intervals.",
         columns={by: by, group: group, **_ENDS},
         rows=made,
         spec={
@@ -66,15 +68,16 @@ def stacked(
 
     Parameters
     ----------
-    counts : each with the fields `over` and `by`, and n
+    counts : each with the fields `over` and `by`, and n; of more values of `by` than there are colours, the smallest are one
     step : pixels from bar to bar, for labels that need room
     """
     total = sum(int(row["n"]) for row in counts)
+    counts, joined = _told_apart(counts, over, by)
     return Figure(
         name="stacked",
         title=f"Items by {by} and {over}",
         description=f"Numbers of items of each {by}, stacked for each {over}.",
-        caption=f"{total} items.",
+        caption=f"{counted(total, 'item')}." + (f" {joined}" if joined else ""),
         columns={over: over, by: by, "n": "items"},
         rows=[dict(row) for row in counts],
         spec={
@@ -93,12 +96,30 @@ def stacked(
                     "type": "quantitative",
                     "title": "items",
                     "stack": "zero",
-                    "axis": {"tickMinStep": 1, "format": "~g"},
+                    "axis": {"tickMinStep": 1, "format": ",d"},
                 },
                 "color": {"field": by, "type": "nominal", "title": by},
             },
         },
     )
+
+
+def _told_apart(
+    counts: Sequence[Mapping[str, Any]], over: str, by: str
+) -> tuple[list[dict[str, Any]], str]:
+    """Return counts of which each value of `by` can have a colour of its own, and a sentence on those that were joined."""
+    sizes: Counter[Any] = Counter()
+    for row in counts:
+        sizes[row[by]] += int(row["n"])
+    if len(sizes) <= N_COLOURS:
+        return [dict(row) for row in counts], ""
+    shown = {value for value, _ in sizes.most_common(N_COLOURS - 1)}
+    rest = f"{len(sizes) - len(shown)} others"
+    added: Counter[tuple[Any, Any]] = Counter()
+    for row in counts:
+        added[row[over], row[by] if row[by] in shown else rest] += int(row["n"])
+    rows = [{over: place, by: value, "n": n} for (place, value), n in added.items()]
+    return rows, f"The {len(shown)} largest of {len(sizes)} are told apart."
 
 
 def before_after(
@@ -123,7 +144,7 @@ def before_after(
         name="before_after",
         title="Before and after",
         description="A line from the score before to the score after for each row.",
-        caption=f"{risen} of {len(rows)} rose.",
+        caption=f"{risen} of {counted(len(rows), 'row')} rose.",
         columns={"row": "row", "when": "when", "score": "score"},
         rows=made,
         spec={

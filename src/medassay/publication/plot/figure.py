@@ -39,6 +39,7 @@ _COLOURS = {
         "#9aa5b1",
     ],
 }
+N_COLOURS = len(_COLOURS[False])  # more would repeat
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 FORMS = (".svg", ".png", ".pdf")
 _HOME = "https://vega.github.io/vega-datasets/"  # put before links by the converter

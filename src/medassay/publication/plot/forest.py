@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN
+from medassay.core.wording import counted
 from medassay.publication.plot.figure import Figure
 
 
@@ -31,7 +32,7 @@ def forest(pairs: Sequence[Mapping[str, Any]], *, unit: str, factor: float = 1.0
         name="forest",
         title="Differences between models",
         description="A point and a 95 % interval for each pair, a line at zero.",
-        caption=f"A difference is shown for {apart} of {len(pairs)} pairs; hollow points: no difference shown.",
+        caption=f"A difference is shown for {apart} of {counted(len(pairs), 'pair')}; hollow points: no difference shown.",
         columns={
             "pair": "pair",
             "diff": "difference",

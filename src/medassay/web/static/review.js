@@ -9,6 +9,13 @@
   document.querySelector("[data-signout]")?.addEventListener("submit", forget);
   if (new URLSearchParams(location.search).get("out")) forget();
   document.querySelector("[data-focus]")?.focus();
+  // Who decides to rewrite an item sees the fields at once.
+  for (const verdict of document.querySelectorAll('input[name="verdict"]')) {
+    verdict.addEventListener("change", () => {
+      const fields = document.getElementById("rewrite");
+      if (fields && verdict.value === "rewrite") fields.open = true;
+    });
+  }
   if (!form) return;
 
   const place = `medassay ${document.body.dataset.user} ${form.dataset.item}`;
