@@ -4,6 +4,7 @@ import pytest
 from tests import makers
 
 import medassay
+from medassay import pipeline
 from medassay.audit.tombstone import forget
 from medassay.audit.verify import verify
 from medassay.core.canonical import canonical
@@ -31,6 +32,12 @@ def everything(folder):
     return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+def scores_of(run):
+    lines = (run.path / "scores.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    return {record["item"]: record["score"] for record in records}
+
+
 def bury(folder):
     return forget("open-003", folder, reason="request of a patient", at="2026-11-21T00:00:00Z")
 
@@ -49,7 +56,7 @@ def test_what_is_forgotten_is_nowhere_and_the_chain_stays_whole(workspace):
     assert again.seal == before
     report = verify(run.path)
     assert report.ok, report.first_mismatch
-    assert any("1 items deleted" in check["detail"] for check in report.checks)
+    assert any("1 item deleted" in check["detail"] for check in report.checks)
     lines = [json.loads(x) for x in (run.path / "trials.jsonl").read_text().splitlines()]
     [gone] = [line for line in lines if "tombstone" in line]
     assert gone["item"] == "open-003"
@@ -128,14 +135,10 @@ def test_what_cannot_be_forgotten_is_told(workspace, cli):
     )
     assert code == 0
     assert f"tombstones in {run.id}" in shown
-    code, _, errors = cli("score", run.path)
-    assert code == 3
-    assert "withheld" in errors
+    assert cli("score", run.path)[0] == 0
 
 
 def test_findings_of_a_fresh_run_forget_replies_too(tmp_path):
-    from medassay import pipeline
-
     makers.write_bank(tmp_path / "bank", makers.many_items(12))
     plan = makers.write_plan(tmp_path)
     for reply in (f"{SECRET}: one", f"{SECRET}: two"):
@@ -164,3 +167,45 @@ def test_a_forgotten_rubric_keeps_the_lowest_score_that_bounds_need():
     found = numbers_of(item)
     assert found["lowest"] == -0.8
     assert SECRET not in json.dumps(found)
+
+
+@pytest.mark.parametrize("task", ["open", "g_eval"])
+def test_a_run_with_a_deleted_item_is_scored_and_judged_without_it(
+    tmp_path, mock_server, task, cli
+):
+    url = mock_server()
+    makers.write_bank(tmp_path / "bank", makers.open_items(12))
+    names = ("x", "y", "z") if task == "open" else ("x",)
+    judges = [makers.endpoint(url, name, family=f"{name}-family") for name in names]
+    makers.write_models(tmp_path, makers.endpoint(url, "m", family="a"), *judges)
+    plan = makers.write_plan(tmp_path, judges=[j["id"] for j in judges], task=task)
+    run = medassay.run(plan, secrets={})
+    before = scores_of(run)
+    bury(tmp_path)
+    code, shown, errors = cli("score", run.path)
+    assert code == 0, errors
+    assert "1 item of the run before was deleted by law: not scored, not counted" in shown
+    rescored = max((tmp_path / "runs").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    assert rescored != run.path
+    after = medassay.open_run(rescored)
+    assert scores_of(after) == {k: v for k, v in before.items() if k != "open-003"}
+    assert after.manifest["deleted_items"] == [{"domain": "law", "item": "open-003"}]
+    assert "open-003" not in (rescored / "trials.jsonl").read_text()
+    report = verify(rescored)
+    assert report.ok, report.first_mismatch
+    panel = ",".join(judge["id"] for judge in judges)
+    given = ("--panel", panel, "--models", tmp_path / "models.json", "--yes")
+    code, _, errors = cli("judge", run.path, *given)
+    assert code == 0, errors
+    for path in (tmp_path / "runs").iterdir():
+        assert verify(path).ok, verify(path).first_mismatch
+
+
+def test_a_run_of_which_everything_was_deleted_has_nothing_to_score(tmp_path, cli):
+    makers.write_bank(tmp_path / "bank", makers.many_items(2))
+    makers.write_models(tmp_path, makers.fake(reply="A"))
+    run = pipeline.run(makers.write_plan(tmp_path), secrets={})
+    for name in ("q00000", "q00001"):
+        forget(name, tmp_path, reason="law", at="2026-11-21T00:00:00Z")
+    code, _, errors = cli("score", run.path)
+    assert (code, "all its items were deleted; nothing is left to score" in errors) == (3, True)

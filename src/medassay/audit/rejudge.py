@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from medassay.audit.tombstone import read_tombstones
 from medassay.core.canonical import canonical
 from medassay.core.verdict import Judge
 from medassay.runner.docket import Answers, audited, auditors
@@ -28,6 +29,8 @@ class Rejudging:
         made = run.manifest
         self._judges = judges_of(task, made)
         self._imported = {j["id"] for j in made["judges"] if j["provider"] == "import"}
+        deleted = [*read_tombstones(run.path)["entries"], *made.get("deleted_items", ())]
+        self._deleted = {(entry["domain"], entry["item"]) for entry in deleted}
         said = read_jsonl(run.path / "verdicts.jsonl")
         self._said = by_trial(v for v in said if "tombstone" not in v)
         self._rubrics = made["rubrics"]
@@ -90,10 +93,14 @@ class Rejudging:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
 
     def _reread(self, judge: Judge, stored: Mapping[str, Any], where: str) -> None:
-        if stored.get("given") and stored["judge"] not in self._imported:
+        # A verdict on several answers, one of them deleted since, cannot be read again.
+        together = any((key[0], key[4]) in self._deleted for key in stored.get("batch", ()))
+        if stored.get("given") and stored["judge"] not in self._imported and not together:
             raise Mismatch(
                 f"{where}, judge '{stored['judge']}': given, by a judge that was not imported"
             )
+        if together:
+            stored = {**stored, "given": True}
         expected = reread(self._answers, judge, stored)
         if expected is None:
             what = "not of this answer" if stored.get("given") else "replies are missing"

@@ -12,6 +12,7 @@ from medassay.cli.output import out, table_width, visible
 from medassay.cli.records import print_records
 from medassay.cli.rules import HELP
 from medassay.cli.texts import print_texts
+from medassay.core.wording import counted
 from medassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -167,6 +168,10 @@ def tell_run(run: "Run") -> None:
         out.document({"run": run.id, "path": place.shown(run.path), "domains": board.domains})
         return
     print_leaderboard(board, run, "overall")
+    if deleted := run.manifest.get("deleted_items"):
+        out.result(
+            f"{counted(len(deleted), 'item')} of the run before {'was' if len(deleted) == 1 else 'were'} deleted by law: not scored, not counted"
+        )
     out.result(f"run {place.shown(run.path)}")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from medassay.bank.check import form_of
 from medassay.core.again import UNUSABLE, Again, read_again
 from medassay.core.canonical import short_hash
 from medassay.core.model import FREE
@@ -24,6 +25,7 @@ from medassay.runner.preview import preview_judging, totals
 from medassay.runner.providing import all_named_secrets, provide
 from medassay.runner.spending import spending
 from medassay.runner.stages import Means, Watch, judge, refuse_leaving
+from medassay.storage.jsonl import read_jsonl
 from medassay.storage.remote import carry_home, fetch_runs, fetch_stores
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
@@ -324,6 +326,8 @@ def rescore(
     gauges = gauges_of(asked, task)
     if gauges.to_dict():
         identity["metrics"] = gauges.to_dict()
+    if "audited" in identity and deleted_items(source):
+        identity["audited"] = False  # the second verdicts are a sample of all answers, which these are no more
     identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
     found = _derived(source, identity, workspace / "runs")
     spread = engine_of(engine, EngineRules(), workspace / "responses", {})
@@ -343,8 +347,16 @@ def rescore(
     return open_run(found.path)
 
 
+def deleted_items(run: Run) -> list[dict[str, str]]:
+    """Return domain and id of each item of a run that was deleted by law; its answers cannot be scored any more."""
+    records = read_jsonl(run.path / "items.jsonl")
+    return [{"domain": r["domain"], "item": r["id"]} for r in records if "tombstone" in r]
+
+
 def _derived(source: Run, identity: dict[str, Any], runs: Path) -> Run:
-    """Return the unfinished run made from `source` in this way, or a new one."""
+    """Return the unfinished run made from `source` in this way, or a new one; it names the items that were deleted from the source."""
+    if deleted := deleted_items(source):
+        identity = {**identity, "deleted_items": deleted}
     name = f"{source.id}-{short_hash(identity)}"
     fetch_runs(runs.parent, source.id)
     counter, last = latest(runs, name)
@@ -357,7 +369,11 @@ def _derived(source: Run, identity: dict[str, Any], runs: Path) -> Run:
 
 def _refuse_unscorable(run: Run, task: Task) -> None:
     """Refuse a run with items of forms that a task cannot score, before anything is written."""
-    strange = RunItems(run.path, run.manifest["domains"]).forms - task.readers.keys()
+    records = read_jsonl(run.path / "items.jsonl")
+    forms = {form_of(record) for record in records if "tombstone" not in record}
+    if not forms:
+        raise InputError(f"run {run.id}: all its items were deleted; nothing is left to score")
+    strange = forms - task.readers.keys()
     if strange:
         raise InputError(
             f"run {run.id}: holds items of form {', '.join(sorted(strange))}, which task "
@@ -373,7 +389,7 @@ def _refuse_unscorable(run: Run, task: Task) -> None:
     if task.name in WHOLE_REPLIES:  # takes answers as the run read them
         return
     read_by = made_by.readers
-    for form in RunItems(run.path, run.manifest["domains"]).forms & read_by.keys():
+    for form in forms & read_by.keys():
         if read_by[form][0] is not None and read_by[form][0] != task.readers[form][0]:
             raise InputError(
                 f"run {run.id}: task '{run.manifest['task']}' reads answers otherwise than '{task.name}' does; "

@@ -67,14 +67,27 @@ def _failed(schedule: Schedule, scoring: Scoring, number: int, reason: str) -> L
 
 
 def copy_answers(source: Run, run: Run) -> None:
-    """Copy items, trials and timings of a sealed run into a new one that judges them again."""
+    """Copy items, trials and timings of a sealed run into a new one that judges them again, but for what was deleted by law."""
+    deleted = run.manifest.get("deleted_items")
     for name in ("items.jsonl", "trials.jsonl", "timings.jsonl"):
         target = run.path / name
         if not target.exists():
             part = target.with_suffix(".part")
             part.unlink(missing_ok=True)
-            shutil.copyfile(source.path / name, part)
+            if deleted:
+                _copy_present(source.path, name, part)
+            else:
+                shutil.copyfile(source.path / name, part)
             part.rename(target)
+
+
+def _copy_present(folder: Path, name: str, target: Path) -> None:
+    """Copy the lines of a file that are not of a deleted item; timings stand beside the trials, line by line."""
+    told_by = "trials.jsonl" if name == "timings.jsonl" else name
+    with (folder / name).open("rb") as lines, target.open("wb") as copy:
+        for line, record in zip(lines, read_jsonl(folder / told_by), strict=True):
+            if "tombstone" not in record:
+                copy.write(line)
 
 
 def write_verdicts(docket: Docket, journal: Journal) -> None:
@@ -119,7 +132,7 @@ def rescore_verdicts(
     """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
     answers = Answers(run, items, task_of_run(run.manifest))
     _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, judges)
-    if (source.path / f"{AUDIT}.jsonl").exists():
+    if run.manifest.get("audited"):
         _reread_all(source, run.path / f"{AUDIT}.jsonl", answers, auditors(judges))
     n_seats = max(len(seats) for seats in run.manifest["bench"].values())
     write_judged_scores(run, answers, judges, n_seats)
@@ -130,6 +143,11 @@ def _reread_all(
 ) -> None:
     with _rewrite(target) as verdicts:
         for record in read_jsonl(source.path / target.name):
+            if "tombstone" in record:
+                continue
+            if any(tuple(key) not in answers.numbers for key in record.get("batch", ())):
+                # Judged together with an answer that was deleted since: it stays as it was read, only its score follows.
+                record["given"] = True
             if record["outcome"] != "failed":
                 judge = judges[record["domain"]]
                 said = reread(answers, judge, record)

@@ -10,6 +10,7 @@ from tests.web.review.desk import GOOD, PASSWORD, cookie_of, entry, question
 
 from medassay.review.store import accounts
 from medassay.review.store.schema import Access, Assignment, Review, SignIn
+from medassay.review.training import training_entries
 from medassay.web.routes import ROUTES
 from medassay.web.visit import ACCOUNT, ANYONE, SESSION
 
@@ -454,7 +455,11 @@ def test_a_bank_page_is_rewritten_on_the_page_of_an_adjudicator(desk, visit, rev
 
 @pytest.mark.parametrize("form", ["item", "pair", "answer"])
 def test_what_cannot_be_uploaded_has_its_command_beside_the_upload(desk, visit, form):
-    study = desk.study() if form == "item" else desk.study(form=form, entries=[])
+    study = (
+        desk.study()
+        if form == "item"
+        else desk.study(form=form, entries=training_entries(form))
+    )
     page = visit("coco")
     page.goto(f"{desk.url}/s/{study}/progress")
     told = page.inner_text("[data-command]")
