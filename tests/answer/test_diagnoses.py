@@ -96,6 +96,13 @@ def test_what_holds_no_list_has_none(text):
     assert names(text) is None
 
 
+@pytest.mark.parametrize(
+    "text", ["<diagnosis_output>[]</diagnosis_output>", '{"diagnoses": []}', "```json\n[]\n```"]
+)
+def test_an_empty_list_is_an_answer(text):
+    assert names(text) == {}
+
+
 @given(st.text(alphabet=st.sampled_from(list("+1.2)*\"{}[]:, \n\\abG-_#'<>/")), max_size=300))
 def test_never_raises_and_ranks_are_distinct_from_1(text):
     reading = read_diagnoses(None, None, text, "standard")

@@ -121,3 +121,27 @@ def test_a_deleted_item_is_shown_as_deleted_and_its_cut_stays_counted(
     assert "the reply was deleted" in out
     code, out, _ = cli("show", "q00003", "--run", run.path, "--json")
     assert json.loads(out)["trials"][0]["trial"]["tombstone"]
+
+
+def test_a_domain_of_a_single_condition_leaves_intervals_ranks_and_a_reason(tmp_path, cli):
+    """A domain of four items in one cluster: R1 ranks the mean of domains, and says which domain is small."""
+    rows = ["item,model,domain,prediction,key,cluster"]
+    for domain, n, cluster in (("a", 40, ""), ("b", 40, ""), ("c", 4, "one")):
+        for i in range(n):
+            for model, right in (("x", 9), ("y", 5)):
+                letter = "A" if (7 * i) % 10 < right else "B"
+                rows.append(
+                    f"{domain}{i:02},{model},{domain},{letter},A,{cluster or f'{domain}{i}'}"
+                )
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    columns = {name: name for name in rows[0].split(",")}
+    run = medassay.import_predictions(tmp_path / "t.csv", columns, runs=tmp_path)
+    for row in run.statistics["domains"]["overall"]:
+        assert row["lo"] < row["score"] < row["hi"]
+        assert row["rank"] is not None
+        assert "small_domain" in row["flags"]
+    told = " ".join(cli("report", run.path)[1].replace("│", " ").split())
+    assert "c: 4 items in 1 cluster, 33.3 % of the mean" in told
+    page = medassay.publish(run, tmp_path / "site").read_text()
+    assert "c: 4 items in 1 cluster, 33.3 % of the mean" in page
+    assert "no interval" not in page

@@ -209,6 +209,27 @@ def test_scores_from_elsewhere_are_a_column_with_source_and_date():
     at = study["columns"].index("Elo")
     assert study["matrices"]["n"][at][0] == 4
     assert study["sources"] == [{"name": "Elo", "source": "an arena", "date": "2026-11-01"}]
+    assert study["unknown"] == []
+
+
+def test_scores_from_elsewhere_of_unknown_models_are_told_and_of_no_known_one_refused():
+    def elo(*models):
+        return [
+            External(name="Elo", model=model, value=1.0, source="an arena", date="2026-11-01")
+            for model in models
+        ]
+
+    study = correlation_study(rows(), external=elo("m0", "m1", "M2", "gpt"))
+    assert study["unknown"] == ["M2", "gpt"]
+    told = correlation_sheet(study).markdown()
+    assert (
+        "External scores of 2 models that are not in the table are left out: M2 and gpt."
+        in told
+    )
+    with pytest.raises(
+        InputError, match="'Elo' has no value for a model here; the models are m0, "
+    ):
+        correlation_study(rows(), external=elo("M2"))
 
 
 def test_a_score_from_elsewhere_replaces_no_column_and_has_one_value_a_model():

@@ -327,7 +327,9 @@ def rescore(
     if gauges.to_dict():
         identity["metrics"] = gauges.to_dict()
     if "audited" in identity and deleted_items(source):
-        identity["audited"] = False  # the second verdicts are a sample of all answers, which these are no more
+        identity["audited"] = (
+            False  # the second verdicts are a sample of all answers, which these are no more
+        )
     identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
     found = _derived(source, identity, workspace / "runs")
     spread = engine_of(engine, EngineRules(), workspace / "responses", {})

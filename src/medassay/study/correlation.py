@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from medassay.core.wording import counted, some_of
 from medassay.errors import InputError
 from medassay.publication.page.html import signed
 from medassay.publication.plot.matrix import heat_map
@@ -78,7 +79,7 @@ def correlation_study(
     dict
         columns, matrices (pearson, pearson_lo, pearson_hi, spearman, kendall, n), clusters and order (names) of all columns;
         `views` the same of parts (metrics of a data set, data sets by a metric, groups of models); `closed` what goes with the
-        weighted accuracy of closed benchmarks; models, groups, sources of external scores.
+        weighted accuracy of closed benchmarks; models, groups, sources of external scores, and their `unknown` models.
 
     Raises
     ------
@@ -105,6 +106,11 @@ def correlation_study(
         if len({one.model for one in own}) < len(own):
             raise InputError(f"--external: '{name}' has two values for one model; expected one")
         columns[name] = {one.model: one.value for one in own if one.model in models}
+        if not columns[name]:
+            raise InputError(
+                f"--external: '{name}' has no value for a model here; the models are {some_of(models)}"
+            )
+    unknown = sorted({one.model for one in external} - {*models})
     whole = _table(models, columns)
     views = {name: _table(models, found) for name, found in _views(rows)}
     made = {name: _matrices(table) for name, table in views.items()}
@@ -121,6 +127,7 @@ def correlation_study(
             {"name": one[0], "source": one[1], "date": one[2]}
             for one in sorted({(e.name, e.source, e.date) for e in external})
         ],
+        "unknown": unknown,
         **everything,
         "views": made,
         "closed": _against(everything, CLOSED) if closed else [],
@@ -311,6 +318,7 @@ def correlation_sheet(study: Mapping[str, Any]) -> Sheet:
                 else []
             ),
             *(f"{one['name']}: {one['source']}, {one['date']}." for one in study["sources"]),
+            *(_unknown(study["unknown"]) if study["unknown"] else ()),
         ],
         facts={"Models": ", ".join(study["models"])},
         sections=sections,
@@ -318,6 +326,11 @@ def correlation_sheet(study: Mapping[str, Any]) -> Sheet:
         lines=lines,
         data=study,
     )
+
+
+def _unknown(models: Sequence[str]) -> Iterator[str]:
+    """Yield what is said of external scores of models that are not in the table."""
+    yield f"External scores of {counted(len(models), 'model')} that {'is' if len(models) == 1 else 'are'} not in the table are left out: {some_of(models)}."
 
 
 def reading(study: Mapping[str, Any]) -> str:
