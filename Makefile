@@ -20,17 +20,17 @@ check: $(VENV)/.vendors $(VENV)/.web $(VENV)/.scale
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check docs examples $(VENV)/.web $(VENV)/.scale $(VENV)/.local $(VENV)/.serving $(INTEROP)/.ready $(LEGACY)/.ready
-	$(BIN)/pytest -n 3 -q
+test: check examples $(VENV)/.web $(VENV)/.scale $(VENV)/.local $(VENV)/.serving $(INTEROP)/.ready $(LEGACY)/.ready
+	$(BIN)/pytest -n 3 --dist worksteal -q
 
-docs: $(VENV)/.dev
+docs: $(VENV)/.web $(VENV)/.scale $(VENV)/.local  ## Its commands are run as they stand there.
 	$(BIN)/python -m pytest -q tests/docs
 
 examples: $(VENV)/.dev
 	for example in examples/*.py; do echo $$example; $(BIN)/python $$example || exit 1; done
 
 golden: $(VENV)/.dev  ## Rewrite the golden files that our own code defines; look at the diff.
-	MEDASSAY_REGENERATE=1 $(BIN)/python -m pytest -q tests/docs
+	MEDASSAY_REGENERATE=1 $(BIN)/python -m pytest -q tests/docs/test_docs.py
 
 demo: $(VENV)/.local
 	$(BIN)/medassay demo --to demo

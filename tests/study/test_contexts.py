@@ -54,8 +54,11 @@ def answers(model, k):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Run a quiz, judged answers and compared answers of three models in all settings."""
-    folder = tmp_path_factory.mktemp("contexts")
+    return furnish(tmp_path_factory.mktemp("contexts"))
+
+
+def furnish(folder):
+    """Write a bank, an index and three models for a quiz, judged answers and compared answers in all settings."""
     makers.write_bank(folder / "bank", items(), domains=("gout", "anaemia"))
     makers.write_index(folder, {f"condition {n}": f"About condition {n}." for n in range(30)})
     graded = "question_id,score\n" + "\n".join(f"q{n},{4 + n % 3}" for n in range(1, 4))
@@ -78,6 +81,11 @@ def run(place, task, **more):
 
 @pytest.fixture(scope="module")
 def runs(place):
+    return three_runs(place)
+
+
+def three_runs(place):
+    """Return a quiz, judged answers and compared answers of three models."""
     return [
         run(place, "closed", templates=["healthbranches_quiz"]),
         run(place, "g_eval", templates=["healthbranches_open"], judges=["judge"]),
