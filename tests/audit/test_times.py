@@ -8,6 +8,7 @@ from tests import makers
 
 import medassay
 from medassay import pipeline
+from medassay.audit.times import _is_on_this_machine
 from medassay.core.trial import Usage
 from medassay.storage.response import ResponseStore
 
@@ -118,3 +119,19 @@ def test_parts_of_the_price_are_applied(tmp_path, monkeypatch):
     assert (row["cached_tokens"], row["reasoning_tokens"]) == ("7200", "480")
     each = (400 * 2.0 + 600 * 0.5 + 60 * 10.0 + 40 * 20.0) * 0.5 / 1e6
     assert float(row["cost"]) == pytest.approx(12 * each)
+
+
+@pytest.mark.parametrize(
+    ("spec", "here"),
+    [
+        ({"location": "local", "provider": "transformers"}, True),
+        ({"location": "local", "url": "http://localhost:8000/v1"}, True),
+        ({"location": "local", "url": "http://127.0.0.1:8000/v1"}, True),
+        ({"location": "local", "url": "http://[::1]:8000/v1"}, True),
+        ({"location": "local", "url": "http://10.0.0.7:8000/v1"}, False),
+        ({"location": "local", "url": "http://gpu-room:8000/v1"}, False),
+        ({"location": "external", "url": "http://127.0.0.1:8000/v1"}, False),
+    ],
+)
+def test_a_server_elsewhere_never_gets_the_machine_that_asked_it(spec, here):
+    assert _is_on_this_machine(spec) is here

@@ -4,10 +4,12 @@ import datetime as dt
 import json
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import makers
 
+from medassay import pipeline
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import bank_records, load_bank, write_bank
 from medassay.bank.markdown_record import read_markdown_record
@@ -215,3 +217,41 @@ def test_an_approval_that_cannot_be_released_changes_nothing(tmp_path):
             folder, ["a"], who="me", lock=tmp_path / "banks.lock", today=dt.date(2026, 1, 1)
         )
     assert (folder / "items.jsonl").read_bytes() == before
+
+
+def test_imported_reports_stay_unless_somebody_says_that_they_may_leave(tmp_path, cli):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "letter-1.txt").write_text("Der Patient nimmt Ramipril 5 mg.")
+    code, _, told = cli(
+        "bank", "import", "reports", folder, "--name", "stay", "--language", "de"
+    )
+    assert code == 0
+    assert "may_leave = false: no model elsewhere is asked" in told
+    assert load_bank(tmp_path / "stay", lock=None).may_leave is False
+    assert cli("bank", "import", "reports", folder, "--name", "go", "--may-leave")[0] == 0
+    assert load_bank(tmp_path / "go", lock=None).may_leave is True
+    assert cli("bank", "import", "csv", folder, "--may-leave")[0] == 2
+    elsewhere = makers.endpoint("https://models.example.org/v1", "m", location="external")
+    makers.write_models(tmp_path, elsewhere, makers.fake("near", reply="{}"))
+    makers.write_plan(tmp_path, banks=["stay"], models=["m"], task="record")
+    code, _, errors = cli("run", "plan.toml")
+    assert (code, "may not leave" in errors) == (3, True)
+    plan = makers.write_plan(tmp_path, banks=["stay"], models=["near"], task="record")
+    run = pipeline.run(plan, secrets={})
+    code, _, errors = cli("publish", run.path, "--to", tmp_path / "site")
+    assert (code, "bank 'stay' may not leave (may_leave = false)" in errors) == (1, True)
+    assert not (tmp_path / "site").exists()
+
+
+def test_publish_names_what_becomes_public_and_asks(tmp_path, cli, monkeypatch):
+    makers.write_bank(tmp_path / "bank", makers.many_items(12))
+    makers.write_models(tmp_path, makers.fake(reply="A"))
+    run = pipeline.run(makers.write_plan(tmp_path), secrets={})
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: (_ for _ in ()).throw(typer.Abort))
+    code, _, told = cli("publish", run.path, "--to", tmp_path / "site")
+    assert code != 0
+    assert "the questions, reports and targets of law-2026.1 (12 items)" in told
+    assert not (tmp_path / "site").exists()
+    assert cli("publish", run.path, "--to", tmp_path / "site", "--yes")[0] == 0

@@ -10,7 +10,9 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from ipaddress import ip_address
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -250,8 +252,7 @@ def _row(
 ) -> dict[str, Any]:
     spec = _entry(run, key)
     price = prices.get((key.role, key.model))
-    is_here = spec.get("location") == "local"
-    machine = _machine(run, key.model, key.setting) if is_here else {}
+    machine = _machine(run, key.model, key.setting) if _is_on_this_machine(spec) else {}
     usage = took.usage
     return {
         **asdict(key),
@@ -275,6 +276,21 @@ def _row(
         "cpu": machine.get("cpu", ""),
         "memory_gib": round(machine.get("memory_bytes", 0) / 2**30) or None,
     }
+
+
+def _is_on_this_machine(spec: Mapping[str, Any]) -> bool:
+    """Return whether a model ran where the run was made: weights loaded here, or a server at a loopback address.
+
+    A server in the next room is local, too (nothing leaves the house), but it is another machine.
+    """
+    if spec.get("location") != "local":
+        return False
+    host = urlsplit(spec.get("url", "")).hostname
+    if host is None or host == "localhost":
+        return True
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return False
 
 
 def _entry(run: Run, key: TimesKey) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ _SUFFIXES = (".txt", ".md")
 _LONGEST = 200_000  # characters of a report
 
 
-def load_reports(
+def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
     path: Path,
     *,
     name: str,
@@ -25,6 +25,7 @@ def load_reports(
     domain: str,
     language: str,
     encoding: str = "",
+    may_leave: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Bank:
     """Return the reports of a folder, one of each `.txt` or `.md` file; empty ones are dropped and counted.
@@ -32,6 +33,7 @@ def load_reports(
     Parameters
     ----------
     encoding : of all files; empty to find it, file by file
+    may_leave : whether the reports may go to models elsewhere and be published; they are somebody's unless one says otherwise
     tell : called with a line that names the files that are no UTF-8
     """
     draft = Draft(
@@ -40,6 +42,7 @@ def load_reports(
         source=f"file of {name}",
         title=name,
         limits=WITHOUT,
+        may_leave=may_leave,
     )
     for found, files in _add_all(draft, path, domain, language, encoding).items():
         if found not in ("utf-8-sig", encoding):

@@ -291,6 +291,11 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         "",
         help="For csv and reports: how text is encoded; default: found (UTF-8, Windows-1252).",
     ),
+    may_leave: bool = typer.Option(
+        False,
+        "--may-leave",
+        help="For reports: they may go to models elsewhere and be published. Without it they stay (may_leave = false).",
+    ),
 ) -> None:
     """Make a bank folder from a data set's files, a spreadsheet, or a folder of clinical reports."""
     from medassay.bank.catalog import BANKS
@@ -309,6 +314,8 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         )
     if encoding and name not in ("csv", "reports"):
         raise UsageError("--encoding is for csv and reports")
+    if may_leave and name != "reports":
+        raise UsageError("--may-leave is for reports; other banks say it in bank.toml")
     if name in ("csv", "xlsx"):
         mapping = read_columns(columns)
         form = form_of(path, encoding) if name == "csv" else USUAL
@@ -332,8 +339,13 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
             domain=domain,
             language=language or "en",
             encoding=encoding,
+            may_leave=may_leave,
             tell=out.say,
         )
+        if not may_leave:
+            out.say(
+                "may_leave = false: no model elsewhere is asked about these reports, and nothing of them is published; --may-leave allows both"
+            )
     elif name in BANKS and BANKS[name].checked != "shipped":
         bank = BANKS[name].load(path)
     else:

@@ -1,12 +1,19 @@
 """`medassay publish RUN --to DIR`."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from medassay.cli import place
 from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
+from medassay.core.wording import counted, listed
+
+if TYPE_CHECKING:
+    from medassay.storage.run import Run
 
 
 def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command line
@@ -40,26 +47,40 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     key: Path | None = typer.Option(
         None, help="The private key that signs the log (`medassay keys new`)."
     ),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask before anything becomes public."),
 ) -> None:
-    """Write the board of runs as a static site; what is published never changes."""
+    """Write the board of runs as a static site; what is published never changes. In a terminal it asks first."""
     from medassay.audit.publish import About, publish
     from medassay.storage.run import open_run
     from medassay.storage.signature import Signer
 
     signer = None if key is None else Signer(key)
     found = [open_run(run) for run in runs]
-    banks = ", ".join(bank["version"] for bank in found[0].manifest["banks"])
+    asks = not yes and not out.json and sys.stdin.isatty()
+    if asks:
+        out.say(f"becomes public: {_what_is_public(found)}")
+        typer.confirm("Make that public?", abort=True)
     about = About(
         reason=reason, validation=validation, compact=compact, require_api=require_api
     )
     with place.changing(to, last=LEDGER) as folder:
         page = publish(found, folder, publication=called, signer=signer, about=about)
-    names = ", ".join(run.id for run in found)
-    out.say(
-        f"now public: all questions, targets, replies and scores of {banks} in {names}. Of synthetic items only "
-        "commitments and scores are public."
-    )
+    if not asks:
+        out.say(f"now public: {_what_is_public(found)}")
     if out.json:
         out.document({"path": place.shown(page.parent), "page": place.shown(page)})
     else:
         out.result(f"board {place.shown(page)}")
+
+
+def _what_is_public(runs: "Sequence[Run]") -> str:
+    """Return what everybody will be able to read."""
+    banks = {bank["version"]: bank for run in runs for bank in run.manifest["banks"]}
+    named = listed(
+        [f"{version} ({counted(bank['items'], 'item')})" for version, bank in banks.items()]
+    )
+    models = {name for run in runs for name in run.manifest["models"]}
+    return (
+        f"the questions, reports and targets of {named}, and all replies and scores of {counted(len(models), 'model')} "
+        f"in {listed([run.id for run in runs])}. Of synthetic items only commitments and scores."
+    )
