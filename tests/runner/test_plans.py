@@ -160,6 +160,20 @@ def test_the_extraction_protocol_says_what_it_would_ask(tmp_path):
     assert set(asked.values()) == {40}
 
 
+def test_the_extraction_protocol_says_that_decoding_is_guided_and_offers_the_same_without():
+    entries = {
+        entry["id"]: entry
+        for entry in json.loads((PLANS / "slm_extraction_models.json").read_text())["models"]
+    }
+    plan = load_plan(PLANS / "slm_extraction.toml")
+    for name in plan.models:
+        guided, unguided = dict(entries[name]), dict(entries[f"{name}-unguided"])
+        assert guided.pop("capabilities") == ["chat", "structured"]
+        assert unguided.pop("capabilities") == ["chat"]
+        assert {**guided, "id": ""} == {**unguided, "id": ""}
+    assert "Decoding is guided" in (PLANS / "slm_extraction.toml").read_text()
+
+
 def test_the_extraction_protocol_runs_with_scripted_models(tmp_path):
     models = json.loads((PLANS / "slm_extraction_models.json").read_text())
     for entry in models["models"]:

@@ -370,7 +370,7 @@ def test_a_board_with_withheld_records_verifies_and_tells_nothing(tmp_path, task
     published = b"".join(p.read_bytes() for p in page.parent.rglob("*") if p.is_file())
     for secret in (b"aus0", b"Aus0", b"Diagnose 0", b"Geheim"):
         assert secret not in published
-    assert b"aus7" in published
+    assert b"Aus7" in published
     counts = json.loads((page.parent / "data/run/statistics.json").read_text())
     told = counts["domains"]["overall"][0]["record"]["references"]
     assert (told["silver"], told["of_own_family"]) == (N, N)
@@ -387,7 +387,7 @@ def test_a_run_with_a_deleted_report_verifies_and_is_published(tmp_path, task):
     files = [p for p in made.path.rglob("*") if p.is_file() and p.name != "manifest.json"]
     left = b"".join(path.read_bytes() for path in files)
     assert b"Aus3" not in left
-    assert b"aus3" not in left
+    assert b"Aus3" not in left
     medassay.publish(made, tmp_path / "site")
     assert medassay.verify(tmp_path / "site").ok
 

@@ -405,7 +405,7 @@ def test_the_command_line(tmp_path, capsys):
     given = ["--models", str(tmp_path / "m.csv"), "--predictions", str(tmp_path / "p.csv")]
     assert call(["shortlist", *given, "--to", str(tmp_path / "two")]) == 0
     told = capsys.readouterr().out
-    assert "no difference is shown for 0 of 1 pairs" in told
+    assert "no difference is shown for 0 of 1 pair " in told
     [folder] = (tmp_path / "two").iterdir()
     assert "\n'=C," in (folder / "shortlist.csv").read_text()
     (tmp_path / "steps.toml").write_text("max_parameters_b = 1")

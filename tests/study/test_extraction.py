@@ -76,7 +76,7 @@ def test_words_do_not_see_a_stopped_drug_and_medication_does(study):
     assert found["pass"]["token_f1"]["score"] == 1.0
     assert found["stopped_as_current"] == N
     assert {(s["item"], s["drug"]) for s in study["stopped"]} == {
-        (f"r-{i:02}", f"aus{i}") for i in range(N)
+        (f"r-{i:02}", f"Aus{i}") for i in range(N)
     }
 
 
@@ -153,7 +153,7 @@ def test_the_same_run_gives_the_same_study(run, study):
 
 def test_markdown_and_csv_hold_the_tables(study):
     text = markdown(study)
-    for part in ("## Families", "## Structure", "## Words", "## Judges", "## Passes", "aus3"):
+    for part in ("## Families", "## Structure", "## Words", "## Judges", "## Passes", "Aus3"):
         assert part in text, part
     assert r"thinker (zero\_shot:health\_record)" in text.splitlines()[2]
     rows = list(csv.DictReader(io.StringIO(files_of(study)["extraction.csv"].decode())))
@@ -355,9 +355,9 @@ def test_a_synthetic_report_names_no_drug_in_files(tmp_path):
     study = extraction_study(made(tmp_path, makers.record_student(N), items=items))
     named = {(s["item"], s["drug"]) for s in study["stopped"]}
     assert ("r-00", None) in named
-    assert ("r-01", "aus1") in named
+    assert ("r-01", "Aus1") in named
     for name, content in files_of(study).items():
-        assert b"aus0" not in content, name
+        assert b"Aus0" not in content, name
 
 
 def test_names_of_models_are_text_in_markdown(tmp_path):
@@ -442,3 +442,30 @@ def test_a_run_without_any_answer_says_why_there_is_no_study(tmp_path):
     assert models["models"]
     with pytest.raises(MedassayError, match=r"no model answers|every call failed"):
         extraction_study(pipeline.run(path, secrets={}, accept_failures=True))
+
+
+def test_several_runs_are_joined_for_the_study(tmp_path, cli):
+    makers.write_bank(
+        tmp_path / "bank", makers.record_items(N), name="records", domains=("records",)
+    )
+    paths = []
+    for name in ("one", "two"):
+        makers.write_models(tmp_path, makers.record_student(N, name))
+        plan = makers.write_plan(
+            tmp_path, task="record", models=[name], templates=["health_record"]
+        )
+        paths.append(pipeline.run(plan, secrets={}).path)
+    code, _, errors = cli("report", *paths, "--study", "extraction", "--to", tmp_path / "study")
+    assert code == 0, errors
+    document = json.loads((tmp_path / "study/extraction.json").read_text())
+    assert [row["model"] for row in document["rows"]] == ["one", "two"]
+    assert (
+        document["rows"][0]["beside"]["dose of drugs"] is None
+    )  # these references tell no dose
+    for name in ("precision", "invented_leaves", "going_on of drugs"):
+        assert document["rows"][0]["beside"][name] is not None
+        assert name in (tmp_path / "study/extraction.csv").read_text()
+        assert name in (tmp_path / "study/extraction.md").read_text().replace("\\_", "_")
+    assert "Lost, invented, and details of drugs" in (tmp_path / "study/index.html").read_text()
+    code, _, errors = cli("report", *paths)
+    assert (code, "several runs are joined for --study extraction alone" in errors) == (2, True)

@@ -88,10 +88,10 @@ def test_the_heat_map_and_the_gain_of_thinking_are_drawn(page, site):
 def test_each_stopped_drug_leads_to_its_answer(page, site):
     page.goto(address(site, "record"))
     rows = page.query_selector_all("tr[data-drug]")
-    assert [r.get_attribute("data-drug") for r in rows] == [f"aus{i}" for i in range(N)]
+    assert [r.get_attribute("data-drug") for r in rows] == [f"Aus{i}" for i in range(N)]
     rows[3].query_selector("a").click()
     answer = page.query_selector("article[data-answer=r-03]")
-    assert "aus3" in answer.query_selector("[data-stopped]").inner_text()
+    assert "Aus3" in answer.query_selector("[data-stopped]").inner_text()
     assert "silver, by m (acme)" in answer.inner_text()
 
 

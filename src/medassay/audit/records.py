@@ -1,12 +1,13 @@
 """Health records made ready for pages: each field with its likeness, and each drug in the wrong list by name."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from medassay.core.health_record import MONOLOGUE, RECORD, record_from
 from medassay.core.record_reply import record_value
 from medassay.score.health_record import section_of
-from medassay.score.medication import medication_state
+from medassay.score.medication import medication_details, medication_state, stopped_names
 from medassay.score.structure import json_similarity
 
 
@@ -18,6 +19,12 @@ def shown_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str,
     reply = record_value(trial["value"], trial["outcome"])
     found = json_similarity({RECORD: reference}, reply, exclude=(MONOLOGUE,))
     state = medication_state(reference["medications"], section_of(reply, "medications"))
+    details = medication_details(
+        reference["medications"],
+        section_of(reply, "medications"),
+        synonyms=item.get("drug_names"),
+        language=item.get("language", "en"),
+    )
     missing = frozenset(found.missing)
     return {
         "overall": found.overall,
@@ -32,6 +39,9 @@ def shown_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str,
         ],
         "extra": [path.removeprefix(f"{RECORD}.") for path in found.extra],
         "stopped_as_current": state.stopped_as_current,
+        "going_on": stopped_names(state, details),
+        "perhaps": details.perhaps,
+        "wrong": [asdict(wrong) for wrong in details.wrong],
         "lost": state.lost,
         "invented": state.invented,
     }

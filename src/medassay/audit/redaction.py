@@ -45,6 +45,7 @@ PART_FIELDS = (
         "graphs",
     ),
     *("characters", "correct", "total", "stopped_as_current", "lost", "invented"),
+    "drugs",
     *("acc_norm", "acc_norm_characters", "tied", "nats", "words", "bytes", "tokens"),
     "text",
     *("must", "nice", "per_position", "log_p", "above_one", "impossible", "kept", "distinct"),

@@ -41,7 +41,7 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys(
         (
             *("kind", "answer_type", "options", "range", "facts", "criteria", "lowest"),
-            *("diagnoses", "severity", "record", "origin", "nice_to_have"),
+            *("diagnoses", "severity", "record", "origin", "nice_to_have", "drug_names"),
         ),
         object,
     ),
@@ -126,8 +126,22 @@ def _check_targets(record: Mapping[str, Any], form: Form, refuse: "_Refuse") -> 
         _check_criteria(record, refuse)
     if "diagnoses" in record or ("severity" in record and form != "withheld"):
         _check_diagnoses(record, refuse)
+    if "drug_names" in record:
+        _check_drug_names(record["drug_names"], form, refuse)
     if form in ("record", "report") or "origin" in record:
         _check_health_record(record, refuse)
+
+
+def _check_drug_names(given: Any, form: Form, refuse: "_Refuse") -> None:
+    """Refuse synonyms that are no table of names, or that stand where no drug is read."""
+    if form not in ("record", "report", "withheld"):
+        raise refuse("drug_names", f"on an item of form {form}; only health records have them")
+    texts = isinstance(given, dict) and all(
+        isinstance(others, list) and all(isinstance(o, str) and o.strip() for o in others)
+        for others in given.values()
+    )
+    if not texts:
+        raise refuse("drug_names", 'expected a table of lists, such as {"ASS": ["Aspirin"]}')
 
 
 def build_item(record: Mapping[str, Any]) -> Item:
@@ -158,6 +172,8 @@ def build_item(record: Mapping[str, Any]) -> Item:
     if record.get("record") is not None:
         copied["record"] = record["record"]
         copied["origin"] = origin_from(record["origin"])
+    if "drug_names" in record:
+        copied["drug_names"] = record["drug_names"]
     if "lowest" in record:
         copied["lowest"] = float(record["lowest"])
     return Item(form=form_of(record), **copied)

@@ -38,6 +38,8 @@ def item_record(item: Item) -> dict[str, Any]:
         record["severity"] = item.severity
     if item.form in ("record", "report"):
         record["record"] = item.record
+    named = {name: list(others) for name, others in item.drug_names.items()}
+    record |= {"drug_names": named} if named else {}
     if item.origin is not None:
         record["origin"] = item.origin.to_dict()
     if item.criteria:

@@ -39,6 +39,8 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
+    if "precision" in rows[0]["record"]:
+        _print_details(rows)
     if not any(
         row["record"]["references"][name] for row in rows for name in ("gold", "silver")
     ):
@@ -46,3 +48,45 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
             "No report has a reference record: replies are read and nothing is scored; `medassay bank silver` has a model "
             "write references."
         )
+
+
+def _print_details(rows: Sequence[dict[str, Any]]) -> None:
+    """Print what is lost and invented, and how dose, unit, route and schedule of the common drugs agree."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from medassay.core.health_record import DRUG_DETAILS, GOING_ON, LEAVES
+    from medassay.core.leaderboard import share_text
+
+    heads = [
+        "precision",
+        "F1",
+        "lost",
+        "invented",
+        *DRUG_DETAILS,
+        "stopped, as current",
+        "share that goes on",
+        "perhaps",
+        "old dose",
+    ]
+    table = Table(
+        title="leaves lost and invented, and details of drugs that agree, % with 95 % intervals",
+        title_justify="left",
+    )
+    for heading in ("model", "setting", *heads):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        record = row["record"]
+        drugs = record.get("drugs")
+        cells = [row["model"], row["setting"], *(share_text(record[name]) for name in LEAVES)]
+        if drugs is not None:
+            counted = drugs["counted"]
+            cells += [share_text(drugs[name]) for name in DRUG_DETAILS]
+            cells += [
+                f"{counted['as_current']} of {counted['matched']} matched",
+                share_text(drugs[GOING_ON]),
+                str(counted["perhaps"]),
+                str(counted["old_dose"]),
+            ]
+        table.add_row(*(escape(visible(cell)) for cell in cells))
+    out.console().print(table)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
-    run: Path = typer.Argument(
+    runs: list[Path] = typer.Argument(
         ...,
         parser=place.read,
         metavar="run",
-        help="The folder or address of a run, or the folder of a suite.",
+        help="The folder or address of a run, or the folder of a suite; several runs for --study.",
     ),
     domain: str = typer.Option(
         "overall", help="The domain to show as text; 'all' for every one."
@@ -72,15 +72,15 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 ) -> None:
     """Print the leaderboard of a run, with intervals and ranks."""
     from medassay import pipeline
-    from medassay.storage.run import open_run
     from medassay.suite.run import is_suite_folder
     from medassay.task.breakdown import breakdown
 
     of_runs = (figure, by, rules, study, embeddings, passes, domain != "overall")
+    run = runs[0]
     if suite or as_published or is_suite_folder(run):
         _suite(run, to, as_published=as_published, others=any(of_runs))
         return
-    found = open_run(run)
+    found = _one(runs, study)
     if study:
         if figure or by or rules or domain != "overall":
             raise UsageError("--study goes with --to, --embeddings and --pass alone")
@@ -109,6 +109,21 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         print_leaderboard(board, found, name)
     for field, rows in (groups or {}).items():
         _print_groups(field, rows)
+
+
+def _one(runs: list[Path], study: str) -> "Run":
+    """Return the run to report on; several are joined for a study."""
+    from medassay.runner.join import join_runs
+    from medassay.storage.run import open_run
+
+    found = [open_run(run) for run in runs]
+    if len(found) == 1:
+        return found[0]
+    if not study:
+        raise UsageError(
+            "several runs are joined for --study extraction alone; name one run, or see `medassay compare`"
+        )
+    return join_runs(found, found[0].path.resolve().parent)
 
 
 def _every(board: "Leaderboard") -> list[str]:

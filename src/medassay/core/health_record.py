@@ -51,6 +51,11 @@ FIELDS = (
 # What a row of a report has besides its sections: likeness, drugs in the right list, replies with JSON, length.
 SIMILARITY, MEDICATION, READ, LENGTH = "similarity", "medication", "read", "characters"
 NUMBERS = (SIMILARITY, MEDICATION, READ, LENGTH)
+# What else is told of leaves: which share of the reply's is expected, and of the expected ones found, both together, and the rest.
+LEAVES = ("precision", "f1", "lost_leaves", "invented_leaves")
+# What else is told of drugs that reply and reference have in common: the share of entries that agree.
+DRUG_DETAILS = ("dose", "unit", "route", "schedule")
+GOING_ON = "going_on"  # share of stopped drugs and doses that are listed as current
 AS_PUBLISHED = "as_published"  # likeness of the longest JSON value of a reply, whatever it is
 # Templates that ask for the record: after the six steps, and at once.
 THINKING, DIRECT = "health_record", "health_record_direct"

@@ -69,7 +69,8 @@ class Item:
     `form` says how an answer is read and scored: a letter (`choice`), a pattern (`regex`), a number
     (`range`), target facts (`open`), likeness to a reference text (`text`), criteria with points (`rubric`), a ranked list by its closeness to
     the golden diagnosis (`diagnoses`: it and its other names, with its `severity` if known), a structured health record
-    by its likeness to a reference `record` that says its `origin` (`record`; a `report` has none yet), in imports a finished prediction
+    by its likeness to a reference `record` that says its `origin` (`record`; a `report` has none yet; `drug_names` are other names of its
+    drugs), in imports a finished prediction
     equal to a key (`key`) or a score that came with it (`given`); in publications a synthetic item is a
     `commitment` without its text (`withheld`), and a deleted one a `tombstone`. A wrong answer to an item marked `harm` could harm a
     patient, and is counted apart. Target facts are what an open answer must have; `nice_to_have` are statements that it may have besides.
@@ -96,6 +97,7 @@ class Item:
     severity: str | None = None
     record: Mapping[str, Any] | None = None
     origin: Origin | None = None
+    drug_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     reference: str | None = None
     rationale: str | None = None
     source: str | None = None

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from medassay.core.health_record import NUMBERS
+from medassay.core.health_record import DRUG_DETAILS, GOING_ON, LEAVES, NUMBERS
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.publication.board import Board
 
@@ -155,6 +155,9 @@ def _record_estimates(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, A
     numbers = {name: record[name] for name in NUMBERS}
     numbers |= {f"similarity of {name}": one for name, one in record["sections"].items()}
     numbers |= {f"similarity of field {name}": one for name, one in record["fields"].items()}
+    drugs = record.get("drugs", {})
+    numbers |= {name: record.get(name) for name in LEAVES}
+    numbers |= {f"{name} of drugs": drugs.get(name) for name in (*DRUG_DETAILS, GOING_ON)}
     for graph, told in record["graphs"].items():
         numbers[graph] = told["score"]
         numbers |= {f"{graph}/{root}": one for root, one in told["branches"].items()}

@@ -13,7 +13,12 @@ from medassay.core.health_record import FIELDS, MONOLOGUE, RECORD
 from medassay.core.item import Item
 from medassay.core.record_reply import read_record_reply, record_value
 from medassay.core.trial import Answer
-from medassay.score.medication import LISTS, medication_state
+from medassay.score.medication import (
+    LISTS,
+    MedicationDetails,
+    medication_details,
+    medication_state,
+)
 from medassay.score.structure import json_similarity
 
 _INDEX = re.compile(r"\[\d+\]")
@@ -47,7 +52,7 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
         record in JSON), similarity, as_published (similarity of the longest JSON value in the reply, also of one that was cut off), sections and
         fields (name → likeness, of those with anything expected), leaves,
         missing and extra (numbers of leaves), correct and total (drugs in the right list, drugs expected),
-        stopped_as_current, lost and invented (numbers of drugs), characters (of the whole reply); of a report without a
+        stopped_as_current, lost and invented (numbers of drugs), drugs (what `medication_details` counts), characters (of the whole reply); of a report without a
         reference read and characters alone. Names of drugs are no part of a score: they belong
         to the report, and are deleted with it.
     """
@@ -58,7 +63,8 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
         return known
     expected = {RECORD: item.record}
     found = json_similarity(expected, reply, exclude=(MONOLOGUE,))
-    state = medication_state(item.record["medications"], section_of(reply, "medications"))
+    said = section_of(reply, "medications")
+    state = medication_state(item.record["medications"], said)
     sections = dict(found.by_section)
     if not found.parsed:
         sections = dict.fromkeys(json_similarity(expected, expected).by_section, 0.0)
@@ -78,6 +84,32 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
         "stopped_as_current": len(state.stopped_as_current),
         "lost": len(state.lost),
         "invented": len(state.invented),
+        "drugs": _drugs(item, said),
+    }
+
+
+def details_of(item: Item, medications: Any) -> MedicationDetails:
+    """Return how the drugs of a reply agree with those of the reference, by the synonyms that the item carries."""
+    return medication_details(
+        (item.record or {})["medications"],
+        medications,
+        synonyms=item.drug_names,
+        language=item.language,
+    )
+
+
+def _drugs(item: Item, medications: Any) -> dict[str, Any]:
+    found = details_of(item, medications)
+    return {
+        "agree": dict(found.agree),
+        "compared": dict(found.compared),
+        "stopped": found.stopped,
+        "matched": found.matched,
+        "as_current": len(found.as_current),
+        "perhaps": len(found.perhaps),
+        "changed": found.changed,
+        "old_dose": len(found.old_dose),
+        "going_on": found.going_on,
     }
 
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.health_record import SECTIONS
+from medassay.core.health_record import DRUG_DETAILS, GOING_ON, LEAVES, SECTIONS
 from medassay.core.item import Item
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.record_reply import record_value
 from medassay.errors import IncompleteError, InputError
 from medassay.score.embedding import Embedder
-from medassay.score.health_record import section_of, section_text
-from medassay.score.medication import medication_state
+from medassay.score.health_record import details_of, section_of, section_text
+from medassay.score.medication import medication_state, stopped_names
 from medassay.score.text import text_likeness
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.metric.correlation import pearson, tree
@@ -106,7 +106,8 @@ def extraction_study(
     Returns
     -------
     dict
-        metrics (name, family, threshold, id), families, rows (estimates by metric and family, composite, pass rates),
+        metrics (name, family, threshold, id), families, rows (estimates by metric and family, composite, pass rates; `beside` these
+        what is lost and invented, and what differs in drugs, on the reports that the run's board ranks),
         composite (rank ranges of the rows by their composites, and of how many reports; null where these are too few),
         correlation (Pearson over all answers, with n, order and clusters), thinking (paired differences), stopped (drugs
         that were stopped and are listed as current, by report and row; those of synthetic reports without a name), reports
@@ -201,16 +202,34 @@ def _answered(
         for name, told in judged.items()
         if told["score"] is not None
     }
-    state = medication_state(wanted["medications"], section_of(reply, "medications"))
+    said_drugs = section_of(reply, "medications")
+    state = medication_state(wanted["medications"], said_drugs)
+    details = details_of(item, said_drugs)
     return Answered(
         row=(trial["model"], trial["setting"], trial["mode"]),
         domain=trial["domain"],
         item=trial["item"],
         values=values,
         sections=sections,
-        stopped=state.stopped_as_current,
+        stopped=stopped_names(state, details),
         synthetic=item.kind == "synthetic",
     )
+
+
+def _going_on(record: Mapping[str, Any]) -> int:
+    """Return how many stopped drugs and doses are listed as current; runs of earlier versions know names as written alone."""
+    if "drugs" not in record:
+        return int(record["counted"]["stopped_as_current"])
+    counted = record["drugs"]["counted"]
+    return int(counted["as_current"] + counted["old_dose"])
+
+
+def _of_drugs(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the details of drugs of a row; runs of earlier versions have none."""
+    return {
+        f"{name} of drugs": record.get("drugs", {}).get(name)
+        for name in (*DRUG_DETAILS, GOING_ON)
+    }
 
 
 def _embedded(answers: Sequence[Answered], embedder: Embedder) -> list[Answered]:
@@ -400,7 +419,11 @@ class _Study:
             "metrics": {name: found.get(name) for name in self._metrics},
             "families": {family: found.get(f"family {family}") for family in self._families},
             "pass": {name: found.get(f"pass {name}") for name in self._metrics},
-            "stopped_as_current": own["record"]["counted"]["stopped_as_current"],
+            "beside": {
+                **{name: own["record"].get(name) for name in LEAVES},
+                **_of_drugs(own["record"]),
+            },
+            "stopped_as_current": _going_on(own["record"]),
             "n": int(self._pools[row].known("json_similarity").sum()),
             "flags": own["flags"],
         }

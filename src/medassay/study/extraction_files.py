@@ -17,6 +17,7 @@ from medassay.publication.table import harmless
 from medassay.study.extraction import COMPOSITE
 
 _ALONE = "Each interval is of its difference alone: among twenty, one excludes 0 by chance."
+_BESIDE = "They enter no family: shares of leaves, and of entries of drugs that reply and reference have in common."
 _SCRIPTED = "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
 
 
@@ -109,7 +110,10 @@ def csv_text(document: Mapping[str, Any]) -> str:
     references = {name: document["references"][name] for name in ("gold", "silver")}
     for row in document["rows"]:
         marks = {**references, "flags": " ".join(row["flags"])}
-        for kind, key in (("metric", "metrics"), ("family", "families"), ("pass rate", "pass")):
+        for kind, key in (
+            *(("metric", "metrics"), ("family", "families")),
+            *(("pass rate", "pass"), ("beside", "beside")),
+        ):
             for name, found in row[key].items():
                 if found is None:
                     continue
@@ -138,6 +142,8 @@ def markdown(document: Mapping[str, Any]) -> str:
     ]
     for family, names in _groups(document).items():
         parts += ["", f"## {family.capitalize()}", "", *_table(document, "metrics", names)]
+    parts += ["", "## Lost, invented, and details of drugs", "", _BESIDE, ""]
+    parts += _table(document, "beside", [*document["rows"][0]["beside"]])
     thresholds = {m["name"]: m["threshold"] for m in document["metrics"]}
     declared = ", ".join(
         f"{markdown_text(name)} {value:g}" for name, value in thresholds.items()

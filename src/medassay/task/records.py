@@ -15,7 +15,10 @@ import numpy as np
 
 from medassay.core.health_record import (
     AS_PUBLISHED,
+    DRUG_DETAILS,
     FIELDS,
+    GOING_ON,
+    LEAVES,
     LENGTH,
     MEDICATION,
     NUMBERS,
@@ -36,6 +39,7 @@ COUNTED = (
     *("correct", "total", "stopped_as_current", "lost", "invented"),
     *("leaves", "missing", "extra"),
 )
+STOPPED = ("stopped", "matched", "as_current", "perhaps", "changed", "old_dose")
 TASKS = ("record", "record_graph")
 _SCALES = {LENGTH: Scale(hi=sys.float_info.max)}  # all others are shares
 _FEWEST = 2  # reports of a paired comparison
@@ -64,6 +68,9 @@ class RecordScores:
         self._numbers = (
             *NUMBERS,
             AS_PUBLISHED,
+            *LEAVES,
+            *DRUG_DETAILS,
+            GOING_ON,
             *SECTIONS,
             *map(_field, FIELDS),
             *(
@@ -85,6 +92,7 @@ class RecordScores:
         place = self._table.add(cell, trial["item"], _values(parts, judged) if parts else ())
         counted = self._counted.setdefault(cell, Counter())
         counted.update({name: parts[name] for name in COUNTED if name in parts})
+        counted.update(_counted_drugs(parts.get("drugs")))
         if "reference" in parts:
             self._references.setdefault(cell, {})[place] = parts["reference"]
 
@@ -105,7 +113,7 @@ class RecordScores:
             for reference in self._references.get((domain, *row, mode), {}).values()
         ]
         record = {
-            **{name: found.get(name) for name in (*NUMBERS, AS_PUBLISHED)},
+            **{name: found.get(name) for name in (*NUMBERS, AS_PUBLISHED, *LEAVES)},
             "sections": {name: found[name] for name in SECTIONS if name in found},
             "fields": {name: found[_field(name)] for name in FIELDS if _field(name) in found},
             "graphs": {
@@ -123,6 +131,16 @@ class RecordScores:
                 "of_own_family": sum(self._is_own(r, row[0]) for r in references),
             },
         }
+        if any(
+            name in counted for name in map(_drug_count, STOPPED)
+        ):  # scores of earlier versions do not tell
+            record["drugs"] = {
+                **{name: found.get(name) for name in (*DRUG_DETAILS, GOING_ON)},
+                "counted": {
+                    name: counted[_drug_count(name)]
+                    for name in (*STOPPED, *(f"{d}_{s}" for d in DRUG_DETAILS for s in _SIDES))
+                },
+            }
         return {"record": record}
 
     def _is_own(self, reference: Mapping[str, Any], model: str) -> bool:
@@ -229,12 +247,53 @@ def _values(
         return
     yield SIMILARITY, parts["similarity"]
     yield AS_PUBLISHED, parts.get(AS_PUBLISHED)
+    yield from _leaves(parts)
     yield MEDICATION, parts["correct"] / parts["total"] if parts["total"] else None
+    if (drugs := parts.get("drugs")) is not None:
+        for name in DRUG_DETAILS:
+            compared = drugs["compared"][name]
+            yield name, drugs["agree"][name] / compared if compared else None
+        yield GOING_ON, drugs[GOING_ON]
     yield from parts["sections"].items()
     yield from ((_field(name), value) for name, value in parts["fields"].items())
     for graph, said in judged.items():
         yield graph_number(graph), said["score"]
         yield from ((_branch(graph, root), value) for root, value in said["branches"].items())
+
+
+def _leaves(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield precision, F1 and the shares of lost and invented leaves of one reply.
+
+    The published similarity is a recall: what is alike, of what is expected. Precision is the same sum of what the reply holds: the
+    expected leaves that it has, and those beyond. A reply without a leaf has a precision of 0.
+    """
+    recall, leaves = parts["similarity"], parts["leaves"]
+    held = leaves - parts["missing"] + parts["extra"]
+    precision = recall * leaves / held if held else 0.0
+    total = precision + recall
+    yield "precision", precision
+    yield "f1", 2 * precision * recall / total if total else 0.0
+    yield "lost_leaves", parts["missing"] / leaves if leaves else 0.0
+    yield "invented_leaves", parts["extra"] / held if held else 0.0
+
+
+_SIDES = ("agree", "compared")
+
+
+def _counted_drugs(drugs: Mapping[str, Any] | None) -> dict[str, int]:
+    if drugs is None:
+        return {}
+    counts = {_drug_count(name): drugs[name] for name in STOPPED}
+    return counts | {
+        _drug_count(f"{name}_{side}"): drugs[side][name]
+        for side in _SIDES
+        for name in DRUG_DETAILS
+    }
+
+
+def _drug_count(name: str) -> str:
+    """Return the name of a count of drugs among the others."""
+    return f"drugs {name}"
 
 
 def graph_number(graph: str) -> str:

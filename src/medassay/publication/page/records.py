@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.core.health_record import (
+    DRUG_DETAILS,
     FIELDS,
     LENGTH,
     MEDICATION,
@@ -11,6 +12,7 @@ from medassay.core.health_record import (
     SECTIONS,
     SIMILARITY,
 )
+from medassay.core.wording import listed
 from medassay.publication.board import OVERALL, Board
 from medassay.publication.page.figures import drawn, shown
 from medassay.publication.page.graph import drawings
@@ -24,9 +26,19 @@ SAID = {
     MEDICATION: "drugs in the right list",
     READ: "replies with JSON",
     LENGTH: "length, characters",
+    "precision": "precision of leaves",
+    "f1": "F1 of leaves",
+    "lost_leaves": "leaves lost",
+    "invented_leaves": "leaves invented",
+    "dose": "doses that agree",
+    "unit": "units that agree",
+    "route": "routes that agree",
+    "schedule": "schedules that agree",
+    "going_on": "stopped drugs and doses that go on",
 }
 _SHOWN = 40  # rows of a figure
 _LISTED = 2000  # rows of a table
+_FEWEST = 10  # entries with a detail; below them one error is within chance
 
 
 def pages(board: Board) -> Iterator[Page]:
@@ -61,7 +73,23 @@ def pages(board: Board) -> Iterator[Page]:
             figures=placed,
             scripted=any("scripted" in row["flags"] for row in rows),
             stopped=list(_stopped(board, mode)),
+            details=DRUG_DETAILS,
+            small=_too_small(rows),
         )
+
+
+def _too_small(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what of drugs a bank has too little of to show an error, with the number there is; empty where nothing."""
+    counted = [row["record"]["drugs"]["counted"] for row in rows if "drugs" in row["record"]]
+    if not counted:
+        return ""
+    sizes = {name: max(n[f"{name}_compared"] for n in counted) for name in DRUG_DETAILS}
+    sizes |= {
+        "stopped drug": max(n["stopped"] for n in counted),
+        "changed dose": max(n["changed"] for n in counted),
+    }
+    few = [f"{name} ({n})" for name, n in sizes.items() if n < _FEWEST]
+    return f"Too few in these reports to show an error: {listed(few)}." if few else ""
 
 
 def named(row: Mapping[str, Any]) -> str:
@@ -118,9 +146,16 @@ def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
         if key.mode != mode:
             continue
         for answer in answers:
-            if not answer.parts.get("stopped_as_current"):
+            drugs = answer.parts.get("drugs", {})
+            if not any(
+                (
+                    answer.parts.get("stopped_as_current"),
+                    drugs.get("as_current"),
+                    drugs.get("old_dose"),
+                )
+            ):
                 continue
-            for drug in (answer.record() or {}).get("stopped_as_current", ()):
+            for drug in (answer.record() or {}).get("going_on", ()):
                 found += 1
                 if found <= _LISTED:
                     where = board.cell_link(key)
