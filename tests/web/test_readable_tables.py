@@ -1,0 +1,122 @@
+"""Tables of every page at the widths that people use: no column too narrow to read, every number named on a phone."""
+
+import json
+
+import pytest
+from tests import makers
+from tests.solver.services import Services
+
+import medassay
+
+pytestmark = pytest.mark.browser
+N = 24
+
+# A column whose cells hold eight characters or more must be that wide; a head must hold its longest word; nothing runs out of its cell.
+NARROW = """() => [...document.querySelectorAll('th, td')].flatMap(cell => {
+  const words = cell.innerText.trim(), isHead = cell.closest('thead') !== null;
+  if (!cell.getClientRects().length || (!isHead && words.length < 8)) return [];
+  const style = getComputedStyle(cell), pen = document.createElement('canvas').getContext('2d');
+  pen.font = style.font;
+  const width = word => pen.measureText(word).width;
+  const inside = cell.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  const needed = isHead ? Math.max(...words.split(/\\s+/).map(width)) : 8 * width('0');
+  return inside + 1 < needed || cell.scrollWidth > cell.clientWidth + 1 ? [`${cell.closest('table').className}: ${Math.round(inside)} of ${Math.round(needed)} px for "${words.slice(0, 40)}"`] : [];
+})"""
+
+UNNAMED = """() => [...document.querySelectorAll('tbody td')].filter(cell => {
+  if (!cell.getClientRects().length || !/^[−–+-]?[0-9⚠]/.test(cell.innerText.trim())) return false;
+  const row = cell.closest('tr');
+  if (getComputedStyle(row).display !== 'flex') return false;  // its head stands above it
+  if (row.cells.length === 2 && row.cells[0].tagName === 'TH') return false;  // its row's name stands beside it
+  return ['none', 'normal', ''].includes(getComputedStyle(cell, '::before').content);
+}).map(cell => `${cell.closest('table').className}: ${cell.innerText.slice(0, 40)}`)"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Publish a run with and without tools over public and synthetic items, one of open answers, of records, of diagnoses."""
+    folder = tmp_path_factory.mktemp("site")
+    services = Services()
+    items = makers.many_items(N, "gout") + [
+        {**item, "id": f"b-{item['id']}"} for item in makers.many_items(N, "anaemia")
+    ]
+    for item in items[::2]:
+        item["kind"] = "synthetic"
+        item.pop("source")
+    makers.write_bank(folder / "bank", items, domains=("gout", "anaemia"))
+    makers.write_index(folder)
+    search = [[{"name": "web_search", "arguments": {"query": "{item}"}}]]
+    models = [
+        {**makers.fake(f"a-model-{n}", letters="hash", tools=search), "capabilities": ["chat", "tools"]}
+        for n in range(3)
+    ]  # fmt: skip
+    makers.write_models(folder, *models)
+    plan = makers.write_plan(
+        folder,
+        models=[one["id"] for one in models],
+        modes=["solo", "tools"],
+        retrieval={"index": "index"},
+        tools=services.rules(),
+    )
+    medassay.publish(medassay.run(plan, secrets={}), folder / "site", publication="tools")
+    services.stop()
+    medassay.publish(records(folder / "records"), folder / "site", publication="records")
+    medassay.publish(judged(folder / "judged"), folder / "site", publication="judged")
+    medassay.publish(diagnoses(folder / "cases"), folder / "site", publication="cases")
+    return folder / "site"
+
+
+def records(folder):
+    makers.write_bank(folder / "bank", makers.record_items(10), domains=["records"])
+    makers.write_models(folder, makers.record_student(10))
+    templates = ["health_record", "health_record_direct"]
+    return medassay.run(
+        makers.write_plan(folder, task="record", templates=templates), secrets={}
+    )
+
+
+def judged(folder):
+    makers.write_bank(folder / "bank", makers.open_items(12), name="open")
+    facts = [{"id": f"f{n}", "verdict": "entail", "evidence": ""} for n in (1, 2, 3)]
+    claim = {"quote": "of 1999", "why": "made up", "kind": "invented_source"}
+    reply = json.dumps({"facts": facts, "extra_false_claims": [claim]})
+    judges = [{**judge, "script": {"reply": reply}} for judge in makers.judges()]
+    makers.write_models(folder, makers.fake("a-student", reply="Because of 1999."), *judges)
+    plan = makers.write_plan(
+        folder, task="open", models=["a-student"], judges=[one["id"] for one in judges]
+    )
+    return medassay.run(plan, secrets={})
+
+
+def diagnoses(folder):
+    makers.write_bank(folder / "bank", makers.ddx_items(10), domains=("medicine",))
+    near = {f"case-{n:03}": makers.listed(f"Malady {n}", f"Kin {n}", "Flu") for n in range(10)}
+    makers.write_models(folder, makers.fake("near", replies=near), makers.ddx_judge(10))
+    return medassay.run(
+        makers.write_plan(folder, task="ddx", models=["near"], judges=["judge"]), secrets={}
+    )
+
+
+def pages_of(page, site):
+    """Yield the pages of a site, all that is folded open."""
+    for path in sorted(site.rglob("*.html")):
+        page.goto(path.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+        yield str(path.relative_to(site))
+
+
+@pytest.mark.parametrize("width", [1024, 1440])
+def test_no_column_of_a_desk_is_below_eight_characters(page, site, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    narrow = {name: found for name in pages_of(page, site) if (found := page.evaluate(NARROW))}
+    assert narrow == {}
+
+
+def test_every_number_on_a_phone_has_its_name(page, site):
+    page.set_viewport_size({"width": 390, "height": 844})
+    unnamed = {}
+    for name in pages_of(page, site):
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        if found := page.evaluate(UNNAMED):
+            unnamed[name] = found[:5]
+    assert unnamed == {}
