@@ -6,7 +6,9 @@ Reads the results of twelve models (Tables 7 to 20 of the paper) below MEDASSAY_
 import os
 from pathlib import Path
 
-from medassay.study.correlation import ITEMS, correlation_sheet, correlation_study
+from medassay.model.spec import load_models
+from medassay.study.closed_accuracy import ITEMS
+from medassay.study.correlation import correlation_sheet, correlation_study
 from medassay.study.long_table import read_long
 
 table = (
@@ -17,8 +19,14 @@ if not table.is_file():
     print(f"{table.name} is not here: set MEDASSAY_DATA")
     raise SystemExit
 
+plans = Path(__file__).parents[1] / "plans"
+sizes = {
+    name: one.size
+    for name, one in load_models(plans / "careqa_suite_models.json").items()
+    if one.size is not None
+}
 rows = read_long(table)
-study = correlation_study(rows)
+study = correlation_study(rows, sizes=sizes)
 print(correlation_sheet(study).reading)
 
 print(
@@ -47,14 +55,13 @@ for model in study["models"][:3]:
     mean = sum(n * accuracy[name, model] for name, n in parts.items()) / sum(parts.values())
     print(f"   {model:28} {mean:.3f} published {accuracy['multimedqa', model]:.3f}")
 
-print("\n4. What goes with closed accuracy, and what does not")
-for one in study["closed"]:
-    if one["column"] in (
-        "PubMedQA · accuracy",
-        "CareQA-Open · Prometheus",
-        "OLAPH · BERTScore",
-        "MedText · ROUGE1",
-    ):
-        print(
-            f"   {one['column']:28} {one['pearson']:5.2f} [{one['pearson_lo']:.2f}, {one['pearson_hi']:.2f}]"
-        )
+print(
+    "\n4. Tasks against the accuracy of multiple choice questions (mean r, interval by drawing models)"
+)
+for group, closed in study["closed"]["groups"].items():
+    print(f"   {group}, {closed['n_models']} models")
+    for one in sorted(closed["tasks"], key=lambda one: one["mean"]):
+        if one["lo"] is not None:
+            print(
+                f"      {one['task']:40} {one['mean']:5.2f} [{one['lo']:.2f}, {one['hi']:.2f}]"
+            )

@@ -90,6 +90,7 @@ def results_at(place: Path) -> "tuple[list[LongRow], dict[str, float]]":
             value=one.value or 0.0,
             better=one.better,
             n=one.n,
+            task=one.group,
         )
         for one in found
     ]

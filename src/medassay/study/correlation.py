@@ -5,13 +5,13 @@ Few models make wide intervals: n is printed everywhere, and a correlation over 
 Source: specification of statistics, 7.6 and 7.7.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from medassay.core.wording import counted, some_of
+from medassay.core.wording import counted, listed, some_of
 from medassay.errors import InputError
 from medassay.publication.page.html import signed
 from medassay.publication.plot.matrix import heat_map
@@ -26,23 +26,19 @@ from medassay.statistic.metric.correlation import (
     spearman,
     tree,
 )
-from medassay.statistic.metric.weighted import weighted_accuracy
+from medassay.study.closed_accuracy import (
+    ACCURACY,
+    MEANS,
+    ClosedAccuracy,
+    Column,
+    against_closed,
+    sections,
+    without_means,
+)
+from medassay.study.closed_accuracy import reading as reading_of_closed
 from medassay.study.long_table import External, LongRow
 
-ACCURACY = "accuracy"
-CLOSED = "weighted closed accuracy"
 RANKS = "metrics, by mean rank over data sets"
-# Test items of published sets, for tables that do not say how many.
-ITEMS = {
-    "BioRED": 1163,
-    "CareQA (en)": 5621,
-    "CareQA (es)": 5621,
-    "MMLU": 1089,
-    "MedMCQA": 4183,
-    "MedQA": 1273,
-    "PubMedQA": 500,
-}
-_OF_PARTS = ("multimedqa",)  # columns that are means of others
 _SMALL = 10.0  # billions of parameters; from there on medium and larger
 _MOST_DRAWN = 30  # columns of a heat map
 
@@ -79,7 +75,8 @@ def correlation_study(
     dict
         columns, matrices (pearson, pearson_lo, pearson_hi, spearman, kendall, n), clusters and order (names) of all columns;
         `views` the same of parts (metrics of a data set, data sets by a metric, groups of models); `closed` what goes with the
-        weighted accuracy of closed benchmarks; models, groups, sources of external scores, and their `unknown` models.
+        accuracy of closed benchmarks, as `against_closed` returns it; models, groups, sources of external scores, their `unknown`
+        models, `unsized` models, and `means_left_out`, columns that are means of others.
 
     Raises
     ------
@@ -87,16 +84,14 @@ def correlation_study(
         When there are fewer than three models or two columns.
     """
     models = tuple(sorted({row.model for row in rows}))
+    unsized = sorted(model for model in models if sizes and model not in sizes)
     groups = _groups(models, sizes or {})
-    columns = _columns(rows)
-    whole = _table(models, columns)
+    rows, means = without_means(rows)
+    columns, closed = _columns(rows), ClosedAccuracy(rows)
     if len(models) < FEWEST or len(columns) < 2:
         raise InputError(
             f"correlation: {len(models)} models and {len(columns)} columns; at least {FEWEST} models and 2 columns are needed"
         )
-    closed = _weighted(rows)
-    if closed:
-        columns = {**columns, CLOSED: closed}
     for name in dict.fromkeys(one.name for one in external):
         if name in columns:
             raise InputError(
@@ -128,20 +123,47 @@ def correlation_study(
             for one in sorted({(e.name, e.source, e.date) for e in external})
         ],
         "unknown": unknown,
+        "unsized": unsized,
+        "means_left_out": means,
         **everything,
         "views": made,
-        "closed": _against(everything, CLOSED) if closed else [],
+        "closed": against_closed(_described(columns, rows), closed, groups) if closed else {},
     }
 
 
-def _columns(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
-    """Return name → model → value; a column is called by data set and metric, by one of them where the other never changes."""
+def _described(
+    columns: Mapping[str, Mapping[str, float]], rows: Sequence[LongRow]
+) -> list[Column]:
+    """Return columns with what they are; scores from elsewhere belong to no task."""
+    called = _names(rows)
+    of = {called(row): row for row in rows}
+    return [
+        Column(
+            name, values, of.get(name) or LongRow(dataset=name, metric="", model="", value=0.0)
+        )
+        for name, values in columns.items()
+    ]
+
+
+def _names(rows: Sequence[LongRow]) -> Callable[[LongRow], str]:
+    """Return what calls the column of a row: data set and metric, or one of them where the other never changes."""
     several_sets = len({row.dataset for row in rows}) > 1
     several = len({row.metric for row in rows}) > 1
+
+    def name(row: LongRow) -> str:
+        if not several_sets:
+            return row.metric
+        return f"{row.dataset} · {row.metric}" if several else row.dataset
+
+    return name
+
+
+def _columns(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
+    """Return name of a column → model → value."""
+    called = _names(rows)
     made: dict[str, dict[str, float]] = {}
     for row in rows:
-        name = f"{row.dataset} · {row.metric}" if several_sets and several else row.dataset
-        name = name if several_sets else row.metric
+        name = called(row)
         if row.model in made.setdefault(name, {}):
             raise InputError(
                 f"correlation: model '{row.model}' has two numbers for {row.dataset}, {row.metric}; expected one"
@@ -192,29 +214,6 @@ def _by(rows: Sequence[LongRow]) -> dict[tuple[str, str], list[LongRow]]:
     return made
 
 
-def _weighted(rows: Sequence[LongRow]) -> dict[str, float]:
-    """Return model → weighted accuracy over the closed benchmarks that all models have; {} without two such."""
-    found = {
-        dataset: {row.model: row for row in own}
-        for (dataset, metric), own in _by(rows).items()
-        if metric == ACCURACY and dataset not in _OF_PARTS
-    }
-    models = {row.model for row in rows}
-    items = {
-        name: next((row.n for row in own.values() if row.n), None) or ITEMS.get(name)
-        for name, own in found.items()
-    }
-    known = {
-        name: n for name, n in items.items() if n is not None and found[name].keys() == models
-    }
-    if len(known) < 2:
-        return {}
-    return {
-        model: weighted_accuracy({name: found[name][model].value for name in known}, known)
-        for model in models
-    }
-
-
 def _table(models: Sequence[str], columns: Mapping[str, Mapping[str, float]]) -> Table:
     values = np.array(
         [[columns[name].get(model, np.nan) for name in columns] for model in models]
@@ -255,30 +254,12 @@ def _matrices(table: Table) -> dict[str, Any]:
     }
 
 
-def _against(view: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return how every other column goes with one, by falling |r|."""
-    at = view["columns"].index(name)
-    found = view["matrices"]
-    made = [
-        {
-            "column": column,
-            **{
-                key: found[key][i][at]
-                for key in ("pearson", "pearson_lo", "pearson_hi", "spearman", "kendall", "n")
-            },
-        }
-        for i, column in enumerate(view["columns"])
-        if i != at
-    ]
-    return sorted(made, key=lambda one: -abs(one["pearson"] or 0.0))
-
-
 def correlation_sheet(study: Mapping[str, Any]) -> Sheet:
     """Return the study as a sheet."""
-    sections = [_view("All columns", study)] if len(study["columns"]) <= _MOST_DRAWN else []
+    tables = [_view("All columns", study)] if len(study["columns"]) <= _MOST_DRAWN else []
     if study["closed"]:
-        sections.append(_closed(study["closed"], study["n_models"]))
-    sections += [_view(name, view) for name, view in study["views"].items()]
+        tables += sections(study["closed"])
+    tables += [_view(name, view) for name, view in study["views"].items()]
     lines = [
         {
             "view": name,
@@ -319,9 +300,14 @@ def correlation_sheet(study: Mapping[str, Any]) -> Sheet:
             ),
             *(f"{one['name']}: {one['source']}, {one['date']}." for one in study["sources"]),
             *(_unknown(study["unknown"]) if study["unknown"] else ()),
+            *(_unsized(study["unsized"]) if study["unsized"] else ()),
+            *(
+                f"{name} is the mean of {listed(MEANS[name])}, which stand here; it is left out."
+                for name in study["means_left_out"]
+            ),
         ],
         facts={"Models": ", ".join(study["models"])},
-        sections=sections,
+        sections=tables,
         columns=columns,
         lines=lines,
         data=study,
@@ -331,6 +317,11 @@ def correlation_sheet(study: Mapping[str, Any]) -> Sheet:
 def _unknown(models: Sequence[str]) -> Iterator[str]:
     """Yield what is said of external scores of models that are not in the table."""
     yield f"External scores of {counted(len(models), 'model')} that {'is' if len(models) == 1 else 'are'} not in the table are left out: {some_of(models)}."
+
+
+def _unsized(models: Sequence[str]) -> Iterator[str]:
+    """Yield why there are no groups of sizes."""
+    yield f"Models are in no groups by size: {counted(len(models), 'model')} {'has' if len(models) == 1 else 'have'} no size: {some_of(models)}."
 
 
 def reading(study: Mapping[str, Any]) -> str:
@@ -346,21 +337,8 @@ def reading(study: Mapping[str, Any]) -> str:
             + (f" to {max(counts)}" if max(counts) > min(counts) else "")
             + " clusters: what one says, the others of its cluster say too."
         )
-    others = [
-        one
-        for one in study["closed"]
-        if ACCURACY not in one["column"] and one["pearson"] is not None
-    ]
-    sure = [
-        one
-        for one in others
-        if one["pearson_lo"] is not None and one["pearson_lo"] * one["pearson_hi"] > 0
-    ]
-    if others:
-        parts.append(
-            f"Of {len(others)} numbers of open answers {len(sure)} go with closed accuracy beyond what drawing models explains; closed "
-            "accuracy does not stand in for the others."
-        )
+    if study["closed"] and (said := reading_of_closed(study["closed"])):
+        parts.append(said)
     if len(parts) == 1:
         parts.append(
             f"{len(study['columns'])} columns fall into {len(study['clusters'])} clusters."
@@ -426,31 +404,6 @@ def _shown(found: Mapping[str, Any], i: int, j: int) -> str:
     if r is None:
         return "undefined"
     return _r(r) if lo is None else f"{_r(r)} [{_r(lo)}, {_r(hi)}]"
-
-
-def _closed(found: Sequence[Mapping[str, Any]], n: int) -> Section:
-    rows = [
-        [
-            one["column"],
-            _r(one["pearson"]),
-            "–"
-            if one["pearson_lo"] is None
-            else f"[{_r(one['pearson_lo'])}, {_r(one['pearson_hi'])}]",
-            *(_r(one[key]) for key in ("spearman", "kendall")),
-            str(one["n"]),
-        ]
-        for one in found
-    ]
-    return Section(
-        title="Closed accuracy against everything else",
-        text=f"How every number goes with the accuracy over closed benchmarks, each by its items, over at most {n} models.",
-        grids=[
-            Grid(
-                heads=["number", "Pearson", "95 % interval", "Spearman", "Kendall", "models"],
-                rows=rows,
-            )
-        ],
-    )
 
 
 def _r(value: float | None) -> str:

@@ -14,7 +14,7 @@ _BETTER = {"up": "high", "high": "high", "down": "low", "low": "low", "": "high"
 
 @dataclass(frozen=True, kw_only=True)
 class LongRow:
-    """One number; `better` says which end is, `n` is the number of test items where it is known."""
+    """One number; `better` says which end is, `n` is the number of test items and `task` the group of benchmarks, where known."""
 
     dataset: str
     metric: str
@@ -22,6 +22,7 @@ class LongRow:
     value: float
     better: str = "high"
     n: int | None = None
+    task: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,8 @@ class External:
 def read_long(path: Path) -> list[LongRow]:
     """Return the numbers in a CSV file with the columns dataset (or title, benchmark, task), metric, model and value.
 
-    `direction` (up, down) or `better` (high, low) and `n` are read where they are there; rows without a value are left out.
+    `direction` (up, down) or `better` (high, low), `n`, and `task` beside another name of the data set are read where they are
+    there; rows without a value are left out.
 
     Raises
     ------
@@ -70,6 +72,7 @@ def read_long(path: Path) -> list[LongRow]:
                 n=int(_number(row["n"], f"{path.name} row {number}: n"))
                 if row.get("n")
                 else None,
+                task="" if named == "task" else (row.get("task") or row.get("group") or ""),
             )
         )
     if not made:

@@ -165,6 +165,87 @@ def pearson_intervals(
     return ends[0], ends[1]
 
 
+@dataclass(frozen=True)
+class PairCorrelations:
+    """Pearson's r of k pairs of columns with its interval, None where there is none, and each r in each draw of rows.
+
+    `draws` has the shape (n_resamples, k), NaN where r is undefined.
+    """
+
+    values: tuple[float | None, ...]
+    lo: tuple[float | None, ...]
+    hi: tuple[float | None, ...]
+    n: tuple[int, ...]
+    draws: NDArray[np.float64]
+
+
+def pearson_pairs(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    seed: int,
+    n_resamples: int = 1000,
+    level: float = 0.95,
+) -> PairCorrelations:
+    """Return Pearson's r of column j of one table with column j of another, with intervals by drawing rows (percentiles).
+
+    Parameters
+    ----------
+    first, second : shape (n_rows, k), NaN where a value is absent; rows are what is drawn, as models
+
+    Examples
+    --------
+    >>> pearson_pairs([[1], [2], [3], [4]], [[2], [4], [6], [8]], seed=0).values
+    (1.0,)
+    """
+    one, other = (np.asarray(table, dtype=np.float64) for table in (first, second))
+    known = ~(np.isnan(one) | np.isnan(other))
+    n, k = one.shape
+    rng = np.random.default_rng(seed)
+    draws = np.full((n_resamples, k), np.nan)
+    # Far from 0 the sums of squares would lose the differences that matter.
+    scaled = [_scaled(np.where(known, table, np.nan)) for table in (one, other)]
+    for at in range(n_resamples):
+        times = np.bincount(rng.integers(0, n, n), minlength=n)[:, None] * known
+        size = np.maximum(times.sum(axis=0), 1)
+        left, right = (table - (times * table).sum(axis=0) / size for table in scaled)
+        varies = [(times * table**2).sum(axis=0) for table in (left, right)]
+        defined = ((times > 0).sum(axis=0) >= FEWEST) & (np.minimum(*varies) > _CONSTANT)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            r = (times * left * right).sum(axis=0) / np.sqrt(varies[0] * varies[1])
+        draws[at] = np.where(defined, np.clip(r, -1.0, 1.0), np.nan)
+    lo, hi = ends_of(draws, level)
+    return PairCorrelations(
+        values=tuple(_r(one[known[:, j], j], other[known[:, j], j]) for j in range(k)),
+        lo=lo,
+        hi=hi,
+        n=tuple(map(int, known.sum(axis=0))),
+        draws=draws,
+    )
+
+
+def _scaled(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return columns with mean 0 and spread 1, 0 where a value is absent."""
+    known = ~np.isnan(table)
+    size = np.maximum(known.sum(axis=0), 1)
+    centred = np.where(known, table - np.where(known, table, 0.0).sum(axis=0) / size, 0.0)
+    spread = np.sqrt((centred**2).sum(axis=0) / size)
+    return centred / np.where(spread > 0, spread, 1.0)
+
+
+def ends_of(
+    draws: NDArray[np.float64], level: float = 0.95
+) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+    """Return the percentile ends of each column of draws, None where more than a twentieth of the draws are NaN."""
+    told = np.isnan(draws).mean(axis=0) <= _MOST_LOST
+    found = np.full((2, draws.shape[1]), np.nan)
+    if told.any():
+        tail = (1 - level) / 2
+        found[:, told] = np.nanquantile(draws[:, told], [tail, 1 - tail], axis=0)
+    lo, hi = (tuple(None if np.isnan(v) else float(v) for v in row) for row in found)
+    return lo, hi
+
+
 def _r(first: np.ndarray, second: np.ndarray) -> float | None:
     if len(first) < FEWEST:
         return None

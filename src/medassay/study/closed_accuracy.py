@@ -1,0 +1,284 @@
+"""How every number goes with the accuracy of closed benchmarks, for groups of models and by task.
+
+No number stands against a mean that it is part of: a benchmark of the mean stands against the mean of the others. Languages of one
+benchmark count once.
+
+Source: specification of statistics, 7.7; the published suite's figure of weighted accuracy against its other tasks.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medassay.core.wording import counted, listed
+from medassay.publication.page.html import signed
+from medassay.publication.sheet import Grid, Section
+from medassay.statistic.draws import seed_of
+from medassay.statistic.metric.correlation import (
+    FEWEST,
+    ends_of,
+    kendall,
+    pearson_pairs,
+    spearman,
+)
+from medassay.statistic.metric.weighted import weighted_accuracy
+from medassay.study.long_table import LongRow
+
+ACCURACY = "accuracy"
+CHOICE = "multiple choice questions"
+ALL = "all"
+# Test items of published sets, for tables that do not say how many.
+ITEMS = {
+    "BioRED": 1163,
+    "CareQA (en)": 5621,
+    "CareQA (es)": 5621,
+    "MMLU": 1089,
+    "MedMCQA": 4183,
+    "MedQA": 1273,
+    "PubMedQA": 500,
+}
+# Means over other benchmarks: they are left out where their parts stand.
+MEANS = {"multimedqa": ("MMLU", "MedMCQA", "MedQA", "PubMedQA")}
+_LANGUAGE = re.compile(r" \([a-z]{2}\)\Z")
+_BY_CHANCE = 0.05  # of 95 % intervals do not hold a true 0
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of models in one column of a table, and what it is: a row of it without its model."""
+
+    name: str
+    values: Mapping[str, float]
+    row: LongRow
+
+
+def without_means(rows: Sequence[LongRow]) -> tuple[list[LongRow], list[str]]:
+    """Return the rows that are no mean of others that are there too, and the names of those left out."""
+    names = {row.dataset for row in rows}
+    means = [name for name, parts in MEANS.items() if name in names and names & {*parts}]
+    return [row for row in rows if row.dataset not in means], means
+
+
+def benchmark_of(dataset: str) -> str:
+    """Return what the languages of one benchmark have in common.
+
+    Examples
+    --------
+    >>> benchmark_of("CareQA (es)"), benchmark_of("Prescriptions (easy)")
+    ('CareQA', 'Prescriptions (easy)')
+    """
+    return _LANGUAGE.sub("", dataset)
+
+
+class ClosedAccuracy:
+    """The mean accuracy over closed benchmarks that all models have, each by its items, its languages counting once.
+
+    Where rows say their task and at least two benchmarks ask multiple choice questions, these are the closed benchmarks meant.
+    """
+
+    def __init__(self, rows: Sequence[LongRow]) -> None:
+        models = {row.model for row in rows}
+        closed = [row for row in rows if row.metric == ACCURACY]
+        choice = [row for row in closed if row.task == CHOICE]
+        self.of_choice = len({benchmark_of(row.dataset) for row in choice}) > 1
+        by_set: dict[str, dict[str, LongRow]] = {}
+        for row in choice if self.of_choice else closed:
+            by_set.setdefault(row.dataset, {})[row.model] = row
+        self._values: dict[str, list[Mapping[str, LongRow]]] = {}
+        self.items: dict[str, int] = {}
+        for dataset, found in by_set.items():
+            n = next((row.n for row in found.values() if row.n), None) or ITEMS.get(dataset)
+            if n is not None and found.keys() == models:
+                name = benchmark_of(dataset)
+                self._values.setdefault(name, []).append(found)
+                self.items[name] = max(n, self.items.get(name, 0))
+
+    def __bool__(self) -> bool:
+        return len(self.items) > 1
+
+    @property
+    def name(self) -> str:
+        """Return what the mean is called."""
+        return f"weighted accuracy of {CHOICE if self.of_choice else 'closed benchmarks'}"
+
+    def mean(self, model: str, without: str = "") -> float:
+        """Return the mean of one model, without one benchmark."""
+        items = {name: n for name, n in self.items.items() if name != without}
+        values = {
+            name: sum(found[model].value for found in self._values[name])
+            / len(self._values[name])
+            for name in items
+        }
+        return weighted_accuracy(values, items)
+
+    def part(self, column: Column) -> str:
+        """Return the benchmark of the mean that a column is, "" where it is none."""
+        name = benchmark_of(column.row.dataset)
+        return name if column.row.metric == ACCURACY and name in self.items else ""
+
+
+def against_closed(
+    columns: Sequence[Column], closed: ClosedAccuracy, groups: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """Return how columns go with closed accuracy, over all models and over each group of three models or more.
+
+    Returns
+    -------
+    dict
+        name, items (benchmark → test items) and groups: for each group n_models, columns (r with interval, by falling |r|; `without`
+        names the benchmark that its mean leaves out) and tasks (mean r of the numbers of a task that are not in the mean, those
+        where lower is better turned round).
+    """
+    found = {ALL: [*dict.fromkeys(model for one in columns for model in one.values)]}
+    if len(groups) > 1:
+        found |= {name: [*models] for name, models in groups.items() if len(models) >= FEWEST}
+    return {
+        "name": closed.name,
+        "items": dict(closed.items),
+        "groups": {name: _of_group(columns, closed, sorted(models)) for name, models in found.items()},
+    }  # fmt: skip
+
+
+def _of_group(
+    columns: Sequence[Column], closed: ClosedAccuracy, models: Sequence[str]
+) -> dict[str, Any]:
+    parts = [closed.part(column) for column in columns]
+    values = np.array(
+        [[column.values.get(model, np.nan) for column in columns] for model in models]
+    )
+    means = {part: [closed.mean(model, part) for model in models] for part in {*parts}}
+    whole = np.column_stack([means[part] for part in parts])
+    found = pearson_pairs(values, whole, seed=seed_of("closed", *models))
+    made = []
+    for at, (column, part) in enumerate(zip(columns, parts, strict=True)):
+        pair = np.column_stack([values[:, at], whole[:, at]])
+        made.append(
+            {
+                "column": column.name,
+                "task": column.row.task,
+                "without": part,
+                "pearson": found.values[at],
+                "pearson_lo": found.lo[at],
+                "pearson_hi": found.hi[at],
+                "spearman": spearman(pair).values[0][1],
+                "kendall": kendall(pair).values[0][1],
+                "n": found.n[at],
+            }
+        )
+    tasks: dict[str, list[int]] = {}
+    for at, (column, part) in enumerate(zip(columns, parts, strict=True)):
+        if column.row.task and not part and found.values[at] is not None:
+            tasks.setdefault(column.row.task, []).append(at)
+    signs = np.array([-1.0 if column.row.better == "low" else 1.0 for column in columns])
+    return {
+        "n_models": len(models),
+        "columns": sorted(made, key=lambda one: -abs(one["pearson"] or 0.0)),
+        "tasks": [_of_task(task, places, found, signs) for task, places in tasks.items()],
+    }
+
+
+def _of_task(
+    task: str, places: Sequence[int], found: Any, signs: "np.ndarray[Any, Any]"
+) -> dict[str, Any]:
+    """Return the mean r of the numbers of one task, above 0 where better models of closed questions are better at it."""
+    turned = [signs[at] * found.values[at] for at in places]
+    draws = found.draws[:, places] * signs[places]
+    defined = ~np.isnan(draws)  # a number can be alike in all models of a draw
+    sums = np.where(defined, draws, 0.0).sum(axis=1)
+    means = np.where(defined.any(axis=1), sums / np.maximum(defined.sum(axis=1), 1), np.nan)
+    (lo,), (hi,) = ends_of(means[:, None])
+    return {
+        "task": task,
+        "numbers": len(places),
+        "mean": float(np.mean(turned)),
+        "lo": lo,
+        "hi": hi,
+        "lowest": float(min(turned)),
+        "highest": float(max(turned)),
+    }
+
+
+def reading(closed: Mapping[str, Any]) -> str:
+    """Say how many numbers of open answers go with closed accuracy, and how many would by chance."""
+    group = closed["groups"][ALL]
+    others = [
+        one
+        for one in group["columns"]
+        if ACCURACY not in one["column"] and one["pearson"] is not None
+    ]
+    if not others:
+        return ""
+    sure = sum(
+        one["pearson_lo"] is not None and one["pearson_lo"] * one["pearson_hi"] > 0
+        for one in others
+    )
+    chance = round(_BY_CHANCE * len(others))
+    return (
+        f"Of {counted(len(others), 'number')} of open answers {sure} {'goes' if sure == 1 else 'go'} with the {closed['name']} beyond what "
+        f"drawing models explains; about {chance} would if none did, since 95 % intervals miss one in twenty. Closed accuracy does not "
+        "stand in for the others."
+    )
+
+
+def sections(closed: Mapping[str, Any]) -> Iterator[Section]:
+    """Yield the tables of each group of models: tasks first, then every number."""
+    parts = listed([f"{name} ({n:,})" for name, n in closed["items"].items()])
+    for name, group in closed["groups"].items():
+        about = "" if name == ALL else f": {name} models"
+        if group["tasks"]:
+            yield Section(
+                title=f"Tasks against closed accuracy{about} (n = {group['n_models']})",
+                text="The mean of the correlations of a task's numbers, those where lower is better turned round: above 0, models "
+                "that know more exams are better at the task; below 0, worse. Intervals by drawing models.",
+                grids=[_tasks(group["tasks"])],
+            )
+        yield Section(
+            title=f"Closed accuracy against everything else{about} (n = {group['n_models']})",
+            text=f"The {closed['name']}: {parts}, each by its test items, the languages of one benchmark counted once. A benchmark that "
+            "is part of the mean stands against the mean of the others.",
+            grids=[_columns(group["columns"])],
+        )
+
+
+def _tasks(tasks: Sequence[Mapping[str, Any]]) -> Grid:
+    return Grid(
+        heads=["task", "mean r", "95 % interval", "lowest", "highest", "numbers"],
+        rows=[
+            [
+                one["task"],
+                _r(one["mean"]),
+                _interval(one["lo"], one["hi"]),
+                _r(one["lowest"]),
+                _r(one["highest"]),
+                str(one["numbers"]),
+            ]
+            for one in sorted(tasks, key=lambda one: one["mean"])
+        ],
+    )
+
+
+def _columns(found: Sequence[Mapping[str, Any]]) -> Grid:
+    return Grid(
+        heads=["number", "Pearson", "95 % interval", "Spearman", "Kendall", "models"],
+        rows=[
+            [
+                one["column"] + (f" (against the mean without {one['without']})" if one["without"] else ""),
+                _r(one["pearson"]),
+                _interval(one["pearson_lo"], one["pearson_hi"]),
+                *(_r(one[key]) for key in ("spearman", "kendall")),
+                str(one["n"]),
+            ]
+            for one in found
+        ],
+    )  # fmt: skip
+
+
+def _interval(lo: float | None, hi: float | None) -> str:
+    return "–" if lo is None else f"[{_r(lo)}, {_r(hi)}]"
+
+
+def _r(value: float | None) -> str:
+    return "undefined" if value is None else signed(value, 2)
