@@ -19,7 +19,9 @@ from medassay.prompt import (
 from medassay.prompt.catalog import MAKING, PARTS, TEMPLATES
 from medassay.prompt.render import load_part
 
-SHOWS_OPTIONS = ("choice_letters", "closed", "healthbranches_quiz", "leaderboard")
+SHOWS_OPTIONS = (
+    *("choice_letters", "closed", "healthbranches_quiz", "leaderboard", "medqa", "mmlu"),
+)
 
 
 def item(n=0, **more):

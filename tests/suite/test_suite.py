@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from tests import makers
 
 from medassay.bank.catalog import BANKS
 from medassay.core.model import ModelSpec
+from medassay.core.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
 from medassay.publication.sheet import Grid, Section, Sheet
 from medassay.suite.catalog import BENCHMARKS, SUITES
@@ -119,7 +122,9 @@ def test_results_have_errors_intervals_and_ranks(means):
     assert poor.value < 0.5
     assert poor.se > 0
     assert poor.lo <= poor.value <= poor.hi
-    assert found["good", "prometheus"].value == 0.75
+    [metric] = {name for _, name in found if name.startswith("prometheus")}
+    assert re.fullmatch(r"prometheus:judge\[prometheus@[0-9a-f]{12}\]", metric)
+    assert found["good", metric].value == 0.75
     assert good.n == poor.n == 14
     assert found["good", "bleu"].rank is None
     assert not good.ranked  # scripted models are never ranked
@@ -198,7 +203,13 @@ def test_answers_are_compared_again_when_a_metric_came(means, encoder, monkeypat
     monkeypatch.setattr("medassay.score.bertscore.find_model", lambda *_: Path(encoder))
     again = run_suite(wanted, MODELS, means[0])
     assert again.parts[0].runs["answers"] != first.parts[0].runs["answers"]
-    assert "bertscore" in {one.metric for one in results_of(again)}
+    [metric] = {one.metric for one in results_of(again) if one.metric.startswith("bertscore")}
+    assert re.fullmatch(r"bertscore:encoder\d+@[0-9a-f]{12}/layer last", metric)
+    sheet = suite_sheet(again)
+    for name, text in sheet.files().items():  # whoever reads a table knows what measured
+        if name.endswith((".md", ".csv", ".json", ".html")):
+            assert metric.split("/")[0] in text.decode(), name
+    assert "encoder" in sheet.files()["suite.tex"].decode()
     assert run_suite(wanted, MODELS, means[0]).record == again.record
 
 
@@ -238,7 +249,7 @@ def test_the_report_is_written_in_every_form(means):
     suite = run_suite(plan("careqa_open", judge="judge"), MODELS, means[0])
     files = {**suite_sheet(suite).files(), **cards(suite)}
     rows = list(csv.DictReader(io.StringIO(files["suite.csv"].decode())))
-    assert {row["metric"] for row in rows} >= {"rouge1", "bleu", "chrf", "prometheus"}
+    assert {row["metric"].split(":")[0] for row in rows} >= {"rouge1", "bleu", "chrf", "prometheus"}  # fmt: skip
     assert all(row["lo"] for row in rows)
     document = json.loads(files["suite.json"])
     assert len(document["results"]) == len(rows)
@@ -350,3 +361,117 @@ def test_hostile_names_stay_text_in_every_form():
     assert b"\x1b" not in files["index.html"] + files["s.md"] + files["s.tex"]
     assert rb"\input" not in files["s.tex"].replace(rb"\textbackslash{}input", b"")
     assert files["s.csv"].decode().splitlines()[1] == "'=1+1"
+
+
+def changed(data, n):
+    """Write other questions where MedQA lies."""
+    rows = [
+        {"question": f"Other case {n}?", "options": dict(zip(LETTERS, "abcd", strict=True)), "answer_idx": "B"}
+        for n in range(n)
+    ]  # fmt: skip
+    write(data / "medqa/test.jsonl", rows)
+
+
+def test_files_are_read_each_time_and_a_change_is_told_with_both_hashes(means):
+    made, said = means
+    first = run_suite(plan("medqa"), MODELS, made)
+    old = first.parts[0].bank
+    assert (old["source"], old["items"]) == ("DATA/medqa", 12)
+    changed(made.data, 20)
+    again = run_suite(plan("medqa"), MODELS, replace(made, tell=said.append))
+    new = again.parts[0].bank
+    assert again.folder == first.folder
+    assert new["items"] == 20
+    [line] = [one for one in said if "changed: it makes" in one]
+    assert old["content_sha256"][:12] in line
+    assert new["content_sha256"][:12] in line
+    assert "medqa: its files changed, so it is asked anew" in said
+    assert {one.n for one in results_of(again) if one.metric == "accuracy"} == {20}
+    folders = {one.name for one in (made.workspace / "banks").iterdir()}
+    assert folders == {"medqa", f"medqa-{new['content_sha256'][:12]}"}
+    # Another model is asked the same new files; files that come back are known again.
+    other = run_suite(plan("medqa", models=("poor",)), MODELS, made)
+    assert other.parts[0].bank == new
+    document = json.loads(suite_sheet(again).files()["suite.json"])
+    assert document["banks"]["medqa"] == new
+    assert new["content_sha256"] in suite_sheet(again).files()["suite.md"].decode()
+
+
+def test_a_bank_of_that_name_from_elsewhere_is_refused(means):
+    made, _ = means
+    items = [
+        {**item, "question": "Capital of France?"} for item in makers.many_items(2, "medqa")
+    ]
+    makers.write_bank(made.workspace / "banks/medqa", items, name="medqa", domains=["medqa"])
+    with pytest.raises(InputError, match=r"another bank \(2 items, content .* name of MedQA"):
+        run_suite(plan("medqa"), MODELS, made)
+    assert not (made.workspace / "runs").exists()
+
+
+def test_stored_runs_stand_where_the_files_are_gone_and_no_other_model_is_asked(means):
+    made, said = means
+    suite = run_suite(plan("medqa"), MODELS, made)
+    empty = replace(made, data=made.workspace / "empty")
+    again = run_suite(plan("medqa"), MODELS, empty)
+    assert again.record == suite.record
+    assert any("its stored runs stand" in line for line in said)
+    with pytest.raises(InputError, match="no benchmark has its files"):
+        run_suite(plan("medqa", models=("poor",)), MODELS, empty)
+
+
+@pytest.mark.local_model
+def test_nothing_that_a_run_holds_is_lost_in_its_suite(means, weights):
+    """Likelihoods by length, Relaxed Perplexity in all its forms, flags and second intervals."""
+    made, _ = means
+    olaph = [
+        {"Question": f"What helps {n}?", "Free_form_answer": f"Rest helps, said {n} of ten.", "Must_have": ["Rest helps."], "Nice_to_have": ["Tea helps."]}
+        for n in range(30)
+    ]  # fmt: skip
+    write(made.data / "olaph_medlfqa/live_qa_MedLFQA.jsonl", olaph)
+    models = {
+        name: ModelSpec(id=name, provider="transformers", path=weights, location="local", max_tokens=4)
+        for name in ("one", "two")
+    }  # fmt: skip
+    setting = Setting(samples=3, keep=2, stride=8, max_tokens=16)
+    wanted = plan("medqa", "olaph", models=("one", "two"), limit=8, relaxed_perplexity=setting)
+    suite = run_suite(wanted, models, made)
+    results = results_of(suite)
+    for part in suite.parts:
+        for kind, name in part.runs.items():
+            statistics = suite.run(name).statistics
+            for row in statistics["domains"]["overall"]:
+                own = {
+                    one.metric: one
+                    for one in results
+                    if (one.run, one.model) == (name, row["model"])
+                }
+                for metric, found in row.get("likelihood", {}).get("metrics", {}).items():
+                    one = own[metric]
+                    assert (one.value, one.lo, one.hi) == (found["score"], found["lo"], found["hi"])  # fmt: skip
+                    assert one.second == found["second"]
+                    assert {*found["flags"]} <= {*one.flags}
+                if kind == "answers":
+                    assert {f for f in row["flags"] if not f.startswith("not_ranked")} <= {
+                        f for one in own.values() for f in one.flags
+                    }
+    names = {one.metric for one in results}
+    assert {"accuracy", "acc_norm", "acc_norm_characters", "tied"} <= names
+    base = "relaxed_perplexity[l=2,s=3,stride=8,max_tokens=16]"
+    assert {base, f"{base} nats per position", f"{base} (nice to have)"} <= names
+    assert f"{base.replace('[', '_mean[', 1)}" in names
+    assert {one.metric for one in results if one.headline} & names >= {"accuracy", base}
+    assert not any(one.rank for one in results if one.metric in ("tied", "bleu"))
+    files = suite_sheet(suite).files()
+    for text in (files["suite.csv"], files["suite.md"]):
+        assert "relaxed perplexity mean[l=2,s=3" in text.decode().replace("_", " ").replace(
+            "\\", ""
+        )
+    assert files["suite.csv"].decode().splitlines()[0].endswith("headline,flags,run")
+
+
+@pytest.mark.local_model
+def test_one_model_alone_has_no_rank(means, weights):
+    one = ModelSpec(id="one", provider="transformers", path=weights, location="local")
+    suite = run_suite(plan("medqa", models=("one",), limit=6), {"one": one}, means[0])
+    assert [found.rank for found in results_of(suite) if found.metric == "accuracy"] == [None]
+    assert "first" not in suite_sheet(suite).reading

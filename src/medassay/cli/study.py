@@ -80,7 +80,11 @@ def results_at(place: Path) -> "tuple[list[LongRow], dict[str, float]]":
             raise InputError(f"{place}: no suite; expected the folder of one, or a CSV file")
         return read_long(place), {}
     suite = open_suite(place)
-    found = [one for one in results_of(suite) if one.ranked and one.value is not None]
+    found = [
+        one
+        for one in results_of(suite)
+        if one.ranked and one.headline and one.value is not None
+    ]
     several = len({one.setting for one in found}) > 1
     rows = [
         LongRow(

@@ -21,9 +21,12 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "healthbranches_open": ("en",),
     "impression": ("en",),
     "leaderboard": ("en", "de", "es"),
+    "medqa": ("en",),
     "medtext": ("en",),
+    "mmlu": ("en",),
     "olaph": ("en",),
     "open": ("en", "de", "es"),
+    "pubmedqa": ("en",),
     "question_summary": ("en",),
     "rephrase": ("en",),
     "text": ("en", "de", "es"),
@@ -58,4 +61,4 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 # Templates that show no options: an answer to them is the text of an option, not its letter.
-OPTIONS_AS_TEXTS = frozenset(["choice_texts"])
+OPTIONS_AS_TEXTS = frozenset(["choice_texts", "pubmedqa"])

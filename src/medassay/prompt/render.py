@@ -73,6 +73,7 @@ class Template(Part):
                 question=item.question,
                 context=item.context or "",
                 condition=item.condition or "",
+                domain=item.domain,
                 options=tuple(zip(item.letters, shown, strict=True)),
                 form=item.form,
             )

@@ -17,7 +17,8 @@ ENTAILMENT = "question entailment"
 class Benchmark:
     """One benchmark: a bank, and the task that asks it.
 
-    `title` and `group` are how published tables name data set and task; `folder` is where its files lie below the data folder;
+    `template` is what the likelihood of options is asked with, `reply_template` what replies are, where no model tells likelihoods;
+    empty, the task's own. `title` and `group` are how published tables name data set and task; `folder` is where its files lie below the data folder;
     `stands_in_for` names a benchmark that it replaces where that one's files are not here; `relaxed` also asks for Relaxed
     Perplexity of the statements that answers must and may hold.
     """
@@ -28,6 +29,7 @@ class Benchmark:
     folder: str
     task: str = "closed_likelihood"
     template: str = ""
+    reply_template: str = ""
     stands_in_for: str = ""
     relaxed: bool = False
 
@@ -44,6 +46,7 @@ def _closed(
     *,
     group: str = CHOICE,
     template: str = "",
+    reply_template: str = "",
     stands_in_for: str = "",
 ) -> Benchmark:
     return Benchmark(
@@ -52,6 +55,7 @@ def _closed(
         bank=bank,
         folder=folder or bank,
         template=template,
+        reply_template=reply_template,
         stands_in_for=stands_in_for,
     )
 
@@ -85,7 +89,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "headqa_en": _closed("HEAD-QA (en)", "headqa_en", "head_qa", stands_in_for="careqa_en"),
     "headqa_es": _closed("HEAD-QA (es)", "headqa_es", "head_qa", stands_in_for="careqa_es"),
     "healthbranches": _closed(
-        "HealthBranches quiz", "healthbranches", template="healthbranches_quiz"
+        "HealthBranches quiz",
+        "healthbranches",
+        template="healthbranches_quiz",
+        reply_template="healthbranches_quiz",
     ),
     "healthbranches_open": _open(
         "HealthBranches open", "healthbranches_open", "healthbranches"
@@ -106,17 +113,17 @@ BENCHMARKS: dict[str, Benchmark] = {
     "meddialog_raw": _open("MedDialog Raw", "meddialog_raw"),
     "mediqa_qa2019": _open("MEDIQA2019", "mediqa_qa2019", "mediqa2019_qa"),
     "medmcqa": _closed("MedMCQA", "medmcqa"),
-    "medqa": _closed("MedQA", "medqa"),
+    "medqa": _closed("MedQA", "medqa", template="medqa"),
     "medtext": _open("MedText", "medtext", group="diagnosis and treatment recommendations"),
     "meqsum": _open("MeQSum", "meqsum", group=ENTAILMENT, stands_in_for="meddialog_qsumm"),
     "mimic_repsum": _open("MIMIC-III", "mimic_repsum", group=SUMMARY),
-    "mmlu_medical": _closed("MMLU", "mmlu_medical"),
+    "mmlu_medical": _closed("MMLU", "mmlu_medical", template="mmlu"),
     "mts_dialog": _open("MTS-Dialog", "mts_dialog", group=NOTES),
     "olaph": _open("OLAPH", "olaph", "olaph_medlfqa", group="medical factuality", relaxed=True),
     "openi": _open(
         "Open-i", "openi", "openi_radiology", group=SUMMARY, stands_in_for="mimic_repsum"
     ),
-    "pubmedqa": _closed("PubMedQA", "pubmedqa"),
+    "pubmedqa": _closed("PubMedQA", "pubmedqa", template="pubmedqa"),
 }
 
 MULTIMEDQA = ("medmcqa", "medqa", "mmlu_medical", "pubmedqa")

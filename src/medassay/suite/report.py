@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
+from medassay.core.wording import counted, listed
 from medassay.publication.plot.matrix import rank_flow
 from medassay.publication.sheet import Grid, Section, Sheet, markdown_table, markdown_text
 from medassay.suite.catalog import BENCHMARKS
@@ -19,7 +20,8 @@ from medassay.suite.run import ANSWERS, Part, SuiteRun
 
 _COLUMNS = (
     *("group", "benchmark", "title", "metric", "better", "model", "setting", "value", "se", "lo", "hi"),
-    *("n", "left_out", "rank", "rank_lo", "rank_hi", "rank_by", "run"),
+    *("second_lo", "second_hi", "second_method", "n", "left_out", "rank", "rank_lo", "rank_hi", "rank_by"),
+    *("headline", "flags", "run"),
 )  # fmt: skip
 _PLACES = ("metrics", "models_file")  # of one machine
 _LARGE = 1000.0
@@ -36,6 +38,19 @@ def number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.3f}" if abs(value) < _LARGE else f"{value:.4g}"
+
+
+def shown(metric: str) -> str:
+    """Return a metric as tables print it: its name in words, then its model and parameters as they are.
+
+    Examples
+    --------
+    >>> shown("bits_per_byte"), shown("bertscore:roberta-large@0a1b"), shown("relaxed_perplexity_mean[l=2,s=4]")
+    ('bits per byte', 'bertscore:roberta-large@0a1b', 'relaxed perplexity mean[l=2,s=4]')
+    """
+    end = re.search(r"[:\[]", metric)
+    at = len(metric) if end is None else end.start()
+    return metric[:at].replace("_", " ") + metric[at:]
 
 
 def cell(one: Result | None, *, as_published: bool = False, items: int = 0) -> str:
@@ -64,12 +79,14 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> Sheet:
     results = results_of(suite, as_published=as_published)
     weighted, gaps = weighted_means(suite), language_gaps(suite)
     sections = [*_means(weighted), *_gaps(gaps)]
-    closed = [one for one in results if not BENCHMARKS[one.benchmark].is_open]
+    headlines = [one for one in results if one.headline]
+    closed = [one for one in headlines if not BENCHMARKS[one.benchmark].is_open]
     sections += _closed(closed, as_published=as_published)
     for part in suite.parts:
-        own = [one for one in results if one.benchmark == part.benchmark]
+        own = [one for one in headlines if one.benchmark == part.benchmark]
         if own and BENCHMARKS[part.benchmark].is_open:
             sections.append(_open(part, own, as_published=as_published))
+    sections += [_every_number(results), *_banks(suite)]
     models = sorted({one.model for one in results})
     return Sheet(
         name="suite",
@@ -79,7 +96,7 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> Sheet:
         facts={"Models": ", ".join(models), "Suite": suite.folder.name},
         sections=sections,
         columns=_COLUMNS,
-        lines=[one.to_dict() for one in results],
+        lines=[_line(one) for one in results],
         data={
             "suite": suite.record["suite"],
             "plan": {k: v for k, v in suite.record["plan"].items() if k not in _PLACES},
@@ -88,21 +105,82 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> Sheet:
             "weighted": weighted,
             "languages": gaps,
             "unavailable": unavailable(suite),
+            "banks": {part.benchmark: dict(part.bank) for part in suite.parts if part.bank},
         },
     )
+
+
+def _line(one: Result) -> dict[str, Any]:
+    """Return a result as one line of a CSV file."""
+    second = {f"second_{key}": value for key, value in (one.second or {}).items()}
+    return {**one.to_dict(), **second, "flags": " ".join(one.flags)}
+
+
+def _every_number(results: Sequence[Result]) -> Section:
+    """Return every number that the runs of a suite hold, with its second interval and what is flagged."""
+    rows = [
+        [
+            one.title,
+            shown(one.metric),
+            one.model,
+            one.setting,
+            cell(one),
+            "–" if one.second is None else f"[{number(one.second['lo'])}, {number(one.second['hi'])}] {one.second['method']}",
+            number(one.se),
+            str(one.n),
+            ", ".join(flag.replace("_", " ") for flag in one.flags),
+        ]
+        for one in results
+    ]  # fmt: skip
+    heads = ["benchmark", "metric", "model", "setting", "value, rank", "second interval"]
+    return Section(
+        title="Every number, with what is flagged",
+        text="Metrics with their model, revision and parameters; beside the published numbers those that say how to read them.",
+        grids=[
+            Grid(heads=[*heads, "standard error", "items", "flags"], names=4, rows=rows, folded=True)
+        ],
+    )  # fmt: skip
+
+
+def _banks(suite: SuiteRun) -> Iterator[Section]:
+    """Yield where the items of each benchmark came from."""
+    rows = [
+        [
+            BENCHMARKS[part.benchmark].title,
+            part.bank["source"],
+            str(part.bank["items"]),
+            part.bank["content_sha256"],
+        ]
+        for part in suite.parts
+        if part.bank
+    ]
+    if rows:
+        yield Section(
+            title="Question banks",
+            text="Made from the files of the data folder when the suite ran; the content is the SHA-256 of all items.",
+            grids=[
+                Grid(
+                    heads=["benchmark", "source", "items in the bank", "content"],
+                    names=2,
+                    rows=rows,
+                    folded=True,
+                )
+            ],
+        )
 
 
 def reading(suite: SuiteRun, results: Sequence[Result]) -> str:
     """Return the suite in one paragraph: what was asked, what is absent, which metrics order models alike and which do not."""
     here = [p for p in suite.parts if ANSWERS in p.runs]
     models = {one.model for one in results}
+    metrics = {one.metric for one in results if one.headline}
     said = (
-        f"{len(models)} model{'s' if len(models) > 1 else ''} on {len(here)} of {len(suite.parts)} benchmarks, "
-        f"{len({one.metric for one in results})} metric{'s' if len({one.metric for one in results}) > 1 else ''}."
+        f"{counted(len(models), 'model')} on {len(here)} of {counted(len(suite.parts), 'benchmark')}, "
+        f"{counted(len(metrics), 'metric')}."
     )
     first: dict[tuple[str, str], set[str]] = {}
     for one in results:
-        if one.rank == 1:
+        if one.rank == 1 and one.headline:
             first.setdefault((one.benchmark, one.metric), set()).add(one.model)
     alone = Counter(next(iter(models)) for models in first.values() if len(models) == 1)
     if first:
@@ -186,7 +264,9 @@ def unavailable(suite: SuiteRun) -> dict[str, str]:
 
 def whole_table(suite: SuiteRun) -> Section:
     """Return every number of a suite in one table: a line for each benchmark and metric, a column for each row."""
-    results = results_of(suite)
+    every = results_of(suite)
+    results = [one for one in every if one.headline]
+    further = list(dict.fromkeys(shown(one.metric) for one in every if not one.headline))
     rows = list(dict.fromkeys((one.model, one.setting) for one in results))
     lines = list(dict.fromkeys((one.benchmark, one.title, one.metric) for one in results))
     by = {(one.benchmark, one.metric, one.model, one.setting): one for one in results}
@@ -196,6 +276,9 @@ def whole_table(suite: SuiteRun) -> Section:
     several = len({setting for _, setting in rows}) > 1
     return Section(
         title="All numbers",
+        text=f"The report has {counted(len(further), 'number')} more: {listed(further)}."
+        if further
+        else "",
         grids=[
             Grid(
                 heads=[
@@ -207,7 +290,7 @@ def whole_table(suite: SuiteRun) -> Section:
                 rows=[
                     [
                         title,
-                        metric.replace("_", " "),
+                        shown(metric),
                         *(
                             cell(by.get((name, metric, *row)), items=items[name])
                             for row in rows
@@ -242,13 +325,13 @@ def _open(part: Part, own: Sequence[Result], *, as_published: bool) -> Section:
     rows = list(dict.fromkeys((one.model, one.setting) for one in own))
     by = {(one.model, one.setting, one.metric): one for one in own}
     ranks = [
-        {"model": one.model, "metric": one.metric.replace("_", " "), "rank": one.rank}
+        {"model": one.model, "metric": shown(one.metric), "rank": one.rank}
         for one in own
         if one.rank is not None
     ]
     figure = None
     if len({one["model"] for one in ranks}) > 1 and len({one["metric"] for one in ranks}) > 1:
-        order = [m.replace("_", " ") for m in metrics if any(r["metric"] == m.replace("_", " ") for r in ranks)]  # fmt: skip
+        order = [name for m in metrics if any(r["metric"] == (name := shown(m)) for r in ranks)]
         figure = (f"ranks-{part.benchmark}", rank_flow(ranks, order))
     left_out = max(one.left_out for one in own)
     items = max(one.n for one in own)
@@ -275,7 +358,7 @@ def _by_metric(
             *(f"{model}, {setting}" if several else model for model, setting in rows),
         ],
         rows=[
-            [metric.replace("_", " "), *(cells.get((*row, metric), "–") for row in rows)]
+            [shown(metric), *(cells.get((*row, metric), "–") for row in rows)]
             for metric in metrics
         ],
         caption=caption,
@@ -290,7 +373,7 @@ def _by_model(
 ) -> Grid:
     """Return a table with a line for each model, as published, for many."""
     return Grid(
-        heads=["model", "setting", *(metric.replace("_", " ") for metric in metrics)],
+        heads=["model", "setting", *map(shown, metrics)],
         names=2,
         rows=[[*row, *(cells.get((*row, metric), "–") for metric in metrics)] for row in rows],
         caption=caption,
@@ -386,11 +469,12 @@ def _card(
     rows = [
         [
             one.title,
-            one.metric.replace("_", " "),
+            shown(one.metric),
             one.setting,
             cell(one),
             number(one.se),
             str(one.n),
+            ", ".join(flag.replace("_", " ") for flag in one.flags),
         ]
         for one in own
     ]
@@ -402,6 +486,7 @@ def _card(
             "value [95 % interval], rank",
             "standard error",
             "items",
+            "flags",
         ],
         rows,
     )

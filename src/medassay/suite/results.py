@@ -4,6 +4,7 @@ Source: specification of text metrics; statistics 7.6 and 7.7.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -26,14 +27,20 @@ Row = tuple[str, str]  # model, setting
 Items = dict[tuple[str, str], float]  # (domain, item) → mean over repeats
 ACCURACY = "accuracy"
 PERPLEXITIES = ("bits_per_byte", "byte_perplexity", "word_perplexity")
-NEVER_RANKED = ("bleu",)  # it gives nothing to a right answer of three tokens
+# bleu gives nothing to a right answer of three tokens; the others say how to read a number beside them.
+NEVER_RANKED = ("bleu", "tied", "targets above 1")
 _FEWEST = 2  # items of a difference
 _LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One number of a suite. `ranked` tells whether its row takes part in ranks: baselines and scripted models do not."""
+    """One number of a suite.
+
+    `metric` names model, revision and parameters where the metric has some, as `bertscore:roberta-large@…`. `headline` are the numbers
+    of published tables; the others stand beside them. `ranked` tells whether its row takes part in ranks: baselines and scripted
+    models do not. `flags` are those of the run's row and of the number itself.
+    """
 
     group: str
     benchmark: str
@@ -55,6 +62,8 @@ class Result:
     rank_by: str = ""  # "pairs", all tested at once, or "intervals", whether they overlap
     ranked: bool = True
     run: str = ""
+    headline: bool = True
+    flags: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
@@ -72,6 +81,7 @@ def results_of(suite: SuiteRun, *, as_published: bool = False) -> list[Result]:
 
 def _of_run(run: Run, part: Part, kind: str, *, as_published: bool) -> Iterator[Result]:
     benchmark = BENCHMARKS[part.benchmark]
+    ids = _ids(run.manifest)
     scored = item_scores(run) if kind in (ANSWERS, JUDGED) else {}
     for row in run.statistics["domains"]["overall"]:
         reasons = [f for f in row["flags"] if f.startswith("not_ranked:")]
@@ -90,35 +100,58 @@ def _of_run(run: Run, part: Part, kind: str, *, as_published: bool) -> Iterator[
             n=0,
             ranked=not reasons or reasons == ["not_ranked:too_few_items"],
             run=run.id,
+            flags=tuple(f for f in row["flags"] if f not in ("degenerate", "intervals_differ")),
         )
         if kind in (PERPLEXITY, RELAXED):
             yield from _likelihoods(base, row, run.statistics, kind)
         elif kind == ANSWERS and "text" in row:
-            yield from _texts(base, row["text"], as_published=as_published)
+            yield from _texts(base, row["text"], ids, as_published=as_published)
         else:
-            name = "prometheus" if kind == JUDGED else ACCURACY
+            name = f"prometheus:{_judge(run.manifest)}" if kind == JUDGED else ACCURACY
             items = scored.get((row["model"], row["setting"]), {})
             yield _scored(replace(base, metric=name), row, items)
+            for further, found in row.get("likelihood", {}).get("metrics", {}).items():
+                yield replace(_filled(base, found), metric=further, headline=False)
 
 
-def _texts(base: Result, told: Mapping[str, Any], *, as_published: bool) -> Iterator[Result]:
+def _ids(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return column of a metric → its name with the model that measures it."""
+    found: dict[str, str] = {}
+    for name, metric in manifest.get("metrics", {}).items():
+        model = metric.get("id", "").removeprefix(name)
+        found |= {column: column + model for column in metric.get("columns", {})}
+    return found
+
+
+def _judge(manifest: Mapping[str, Any]) -> str:
+    """Return who judged, with the version where one is given, and by which rubric."""
+    judges = [
+        (one["model"] or one["id"]) + (f"@{one['version']}" if one["version"] else "")
+        for one in manifest["judges"]
+    ]
+    return f"{'+'.join(judges)}[{', '.join(sorted({*manifest['rubrics'].values()}))}]"
+
+
+def _texts(
+    base: Result, told: Mapping[str, Any], ids: Mapping[str, str], *, as_published: bool
+) -> Iterator[Result]:
     for name, whole in told["metrics"].items():
+        metric = ids.get(name, name)
         found = told["as_published"][name] if as_published else whole
         if found is not None:
-            yield replace(_filled(base, found), metric=name, se=found["se"], left_out=told["left_out"])  # fmt: skip
+            yield replace(_filled(base, found), metric=metric, se=found["se"], left_out=told["left_out"])  # fmt: skip
         elif whole is not None:  # every answer was left out: the row stays, without a value
-            yield replace(base, metric=name, left_out=told["left_out"])
+            yield replace(base, metric=metric, left_out=told["left_out"])
 
 
 def _likelihoods(
     base: Result, row: Mapping[str, Any], statistics: Mapping[str, Any], kind: str
 ) -> Iterator[Result]:
-    metrics = row.get("likelihood", {}).get("metrics", {})
-    names = PERPLEXITIES if kind == PERPLEXITY else [statistics["metric"]]
-    for name in names:
-        if name in metrics:
-            shown = "relaxed_perplexity" if kind == RELAXED else name
-            yield replace(_filled(base, metrics[name]), metric=shown, better="low")
+    headlines = PERPLEXITIES if kind == PERPLEXITY else (statistics["metric"],)
+    for name, found in row.get("likelihood", {}).get("metrics", {}).items():
+        yield replace(
+            _filled(base, found), metric=name, better="low", headline=name in headlines
+        )
 
 
 def _filled(base: Result, found: Mapping[str, Any]) -> Result:
@@ -129,6 +162,7 @@ def _filled(base: Result, found: Mapping[str, Any]) -> Result:
         hi=found["hi"],
         second=found.get("second"),
         n=found["n"],
+        flags=tuple(dict.fromkeys((*base.flags, *found.get("flags", ())))),
     )
 
 
@@ -143,7 +177,9 @@ def _scored(base: Result, row: Mapping[str, Any], items: Items) -> Result:
         }
     values = np.array(list(items.values()))
     se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
+    # Of several domains the run has no second interval of the mean over items, and no flag of it.
     second = None if row["micro"] else row["second"]
+    own = () if row["micro"] else tuple(f for f in row["flags"] if f not in base.flags)
     return replace(
         base,
         value=told["score"],
@@ -151,6 +187,7 @@ def _scored(base: Result, row: Mapping[str, Any], items: Items) -> Result:
         hi=told["hi"],
         second=second,
         se=se,
+        flags=(*base.flags, *own),
         n=row["n"],
         **tested,
     )
@@ -174,19 +211,22 @@ def _ranked(found: Sequence[Result]) -> list[Result]:
     Metrics whose pairs of models were tested keep the ranks of their run; others are ranked by whether intervals overlap.
     """
     made = list(found)
-    columns: dict[tuple[str, str], list[int]] = {}
+    columns: dict[tuple[str, str, str], list[int]] = {}
     for at, one in enumerate(made):
         if (
-            one.metric not in NEVER_RANKED
+            _plain(one.metric) not in NEVER_RANKED
             and one.ranked
-            and not one.rank_by
             and one.value is not None
             and one.lo is not None
             and one.hi is not None
         ):
-            columns.setdefault((one.benchmark, one.metric), []).append(at)
+            columns.setdefault((one.benchmark, one.metric, one.rank_by), []).append(at)
     for places in columns.values():
         if len(places) < 2:  # first of one says nothing
+            at = places[0]
+            made[at] = replace(made[at], rank=None, rank_lo=None, rank_hi=None, rank_by="")
+            continue
+        if made[places[0]].rank_by:
             continue
         estimates = {str(at): _estimate(made[at]) for at in places}
         for key, found_rank in rank(estimates, better=made[places[0]].better).items():  # type: ignore[arg-type]  # high or low
@@ -199,6 +239,11 @@ def _ranked(found: Sequence[Result]) -> list[Result]:
                 rank_by="intervals",
             )
     return made
+
+
+def _plain(metric: str) -> str:
+    """Return the name of a metric without model and parameters."""
+    return re.split(r"[:\[]", metric, maxsplit=1)[0]
 
 
 def _estimate(one: Result) -> Estimate:

@@ -4,17 +4,13 @@ A suite lies in `suites/<name>-<hash>/`: `suite.json` says what is done, `models
 ordinary runs of the workspace, each sealed and verifiable by itself.
 """
 
-import datetime as dt
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from medassay import pipeline
-from medassay.bank.catalog import BANKS
-from medassay.bank.folder import bank_records, write_bank
-from medassay.bank.hub import HUB
 from medassay.core.canonical import short_hash
 from medassay.core.jsontext import parse_json
 from medassay.core.model import ModelSpec
@@ -25,7 +21,8 @@ from medassay.runner.again import Sitting, judge_run
 from medassay.runner.measuring import gauges_of
 from medassay.runner.stages import Watch
 from medassay.storage.run import Run, open_run
-from medassay.suite.catalog import BENCHMARKS, Benchmark
+from medassay.suite.banks import SuiteBank, SuiteBanks
+from medassay.suite.catalog import BENCHMARKS
 from medassay.suite.plan import SuitePlan
 from medassay.task.catalog import find_task
 
@@ -38,13 +35,17 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One benchmark of a suite as it stands: its runs by kind, and why what is not there is not; of a stand-in, for what it stands and why."""
+    """One benchmark of a suite as it stands: its runs by kind, and why what is not there is not; of a stand-in, for what it stands and why.
+
+    `bank` is a `SuiteBank` as plain values, {} where there is none; suites made before it was kept have none.
+    """
 
     benchmark: str
     runs: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     instead_of: str = ""
     why: str = ""
+    bank: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,7 @@ class _Work:
             [plan.hash, self._entries]
         )  # another entry of the same name is another suite
         self._folder = means.workspace / FOLDER / f"{plan.name[:_LONGEST]}-{made_of}"
+        self._banks = SuiteBanks(means.data, means.workspace, means.tell)
         self._unfinished: list[str] = []
 
     def run(self) -> SuiteRun:
@@ -180,70 +182,61 @@ class _Work:
             known = {part.benchmark: part for part in open_suite(self._folder).parts}
         parts: dict[str, Part] = {}
         for name in self._plan.benchmarks:
-            chosen, absent, why = self._available(name)
+            chosen, bank, why = self._available(name)
             if chosen in parts:  # a stand-in that was asked for besides
                 continue
             part = known.get(chosen, Part(benchmark=chosen))
+            if isinstance(bank, str) and part.runs:
+                self._means.tell(f"{chosen}: {bank}; its stored runs stand")
+                parts[chosen] = part
+                continue
             parts[chosen] = Part(
                 benchmark=chosen,
-                runs=self._valid(part),
-                absent=absent,  # what was absent may be there by now
+                runs={} if isinstance(bank, str) else self._valid(part, bank),
+                absent={ANSWERS: bank} if isinstance(bank, str) else {},  # may be there by now
                 instead_of=name if chosen != name else "",
                 why=why,
+                bank={} if isinstance(bank, str) else bank.to_dict(),
             )
         self._write([*parts.values()])
         return [*parts.values()]
 
-    def _valid(self, part: Part) -> dict[str, str]:
-        """Return the runs of a part that still hold: answers are compared again where other metrics are here by now."""
+    def _valid(self, part: Part, bank: SuiteBank) -> dict[str, str]:
+        """Return the runs of a part that still hold: of the bank as its files are now, compared by the metrics that are here now."""
+        runs = {kind: name for kind, name in part.runs.items() if self._asked(name, bank)}
+        if len(runs) < len(part.runs):
+            self._means.tell(f"{part.benchmark}: its files changed, so it is asked anew")
         benchmark = BENCHMARKS[part.benchmark]
-        if ANSWERS not in part.runs or not benchmark.is_open:
-            return dict(part.runs)
-        told = open_run(self._means.workspace / "runs" / part.runs[ANSWERS]).manifest
+        if ANSWERS not in runs or not benchmark.is_open:
+            return runs
+        told = self._run(runs[ANSWERS]).manifest
         now = gauges_of(self._plan.metrics, find_task(benchmark.task)).to_dict()
         if told.get("metrics", {}) == now:
-            return dict(part.runs)
+            return runs
         self._means.tell(
             f"{part.benchmark}: other metrics are here by now; its stored answers are compared again"
         )
-        return {k: v for k, v in part.runs.items() if k not in (ANSWERS, JUDGED)}
+        return {k: v for k, v in runs.items() if k not in (ANSWERS, JUDGED)}
 
-    def _available(self, name: str) -> tuple[str, dict[str, str], str]:
-        """Return the benchmark to run for a name, itself or its stand-in; why none can be run, and why it is a stand-in."""
-        reason = self._bank(BENCHMARKS[name])
-        if reason is None:
-            return name, {}, ""
+    def _asked(self, name: str, bank: SuiteBank) -> bool:
+        """Return whether a run asked the items of a bank."""
+        contents = {one["content_sha256"] for one in self._run(name).manifest["banks"]}
+        return contents == {bank.content_sha256}
+
+    def _run(self, name: str) -> Run:
+        return open_run(self._means.workspace / "runs" / name)
+
+    def _available(self, name: str) -> tuple[str, SuiteBank | str, str]:
+        """Return the benchmark to run for a name, itself or its stand-in; its bank or why there is none, and why it is a stand-in."""
+        bank = self._banks.make(BENCHMARKS[name])
+        if isinstance(bank, SuiteBank):
+            return name, bank, ""
         for other, benchmark in BENCHMARKS.items():
-            if benchmark.stands_in_for == name and self._bank(benchmark) is None:
-                return other, {}, reason
-        return name, {ANSWERS: reason}, ""
-
-    def _bank(self, benchmark: Benchmark) -> str | None:
-        """Make the bank of a benchmark in the workspace; return why it cannot be made, None if it is there."""
-        target = self._means.workspace / "banks" / benchmark.bank
-        if (target / "bank.toml").is_file():
-            return None
-        source = self._means.data / benchmark.folder
-        if not source.exists() and benchmark.bank in HUB:
-            return (
-                f"no files in {benchmark.folder}/ of the data folder; "
-                f"`medassay bank fetch {benchmark.bank} --to DATA/{benchmark.folder}` brings them"
-            )
-        try:
-            bank = BANKS[benchmark.bank].load(source)
-        except InputError as error:
-            return self._without_paths(error)
-        card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
-        write_bank(target, card, (record for _, record in bank_records(bank)))
-        return None
-
-    def _without_paths(self, error: InputError) -> str:
-        """Return what an error says without the folders of this machine: it is published with the suite."""
-        said = str(error)
-        for place, name in ((self._means.data, "DATA"), (self._means.workspace, "WORKSPACE")):
-            for form in (place, place.resolve()):
-                said = said.replace(f"{form}/", f"{name}/")
-        return said
+            if benchmark.stands_in_for == name:
+                made = self._banks.make(benchmark)
+                if isinstance(made, SuiteBank):
+                    return other, made, bank
+        return name, bank, ""
 
     def _kinds(self, part: Part) -> list[str]:
         benchmark = BENCHMARKS[part.benchmark]
@@ -282,7 +275,7 @@ class _Work:
         except IncompleteError as error:
             self._unfinished.append(f"{part.benchmark} ({kind}): {error}")
         except InputError as error:
-            part.absent[kind] = self._without_paths(error)
+            part.absent[kind] = self._banks.without_paths(error)
             self._means.tell(f"refused: {part.benchmark}, {kind}: {error}")
 
     def _run_plan(self, part: Part, kind: str) -> dict[str, Any]:
@@ -305,15 +298,16 @@ class _Work:
         wanted: dict[str, Any] = {
             "name": f"{part.benchmark} ({kind})",
             "task": task,
-            "banks": [f"../../banks/{benchmark.bank}"],
+            "banks": [f"../../banks/{part.bank['folder']}"],
             "models": models,
             "seed": plan.seed,
             "n_resamples": plan.n_resamples,
         }
         if plan.limit is not None:
             wanted["sample"] = plan.limit
-        if kind == ANSWERS and benchmark.template:
-            wanted["templates"] = [benchmark.template]
+        template = benchmark.reply_template if task == "closed" else benchmark.template
+        if kind == ANSWERS and template:
+            wanted["templates"] = [template]
         if kind == ANSWERS and benchmark.is_open and plan.metrics:
             wanted["metrics"] = plan.metrics
         if plan.chat_template and kind != PERPLEXITY and task != "closed":
@@ -329,7 +323,7 @@ class _Work:
         return all(spec.cannot_tell("choices", chat_template=chat) for spec in asked)
 
     def _judged(self, part: Part) -> Run:
-        answers = open_run(self._means.workspace / "runs" / part.runs[ANSWERS])
+        answers = self._run(part.runs[ANSWERS])
         sitting = Sitting(
             judges=(self._plan.judge,),
             models_file=self._folder / "models.json",
@@ -350,7 +344,7 @@ class _Work:
             "schema_version": 1,
             "suite": list(self._plan.suite),
             "plan": self._plan.to_dict(),
-            "parts": [part.__dict__ for part in parts],
+            "parts": [asdict(part) for part in parts],
         }
         draft = self._folder / f"{RECORD}.part"
         draft.write_text(

@@ -1,0 +1,135 @@
+"""The banks of a suite: made from the files of the data folder each time, and held against those that lie in the workspace."""
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.catalog import BANKS
+from medassay.bank.folder import bank_records, load_bank, next_version, read_card, write_bank
+from medassay.bank.hub import HUB
+from medassay.bank.lock import registered_hash
+from medassay.core.item import Bank
+from medassay.errors import InputError
+from medassay.suite.catalog import Benchmark
+
+_SAME_SET = ("title", "licence")  # of a card: what a loader writes, whatever the items
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteBank:
+    """A bank that a suite asks: `folder` below banks/, `source` below the data folder."""
+
+    name: str
+    folder: str
+    source: str
+    content_sha256: str
+    items: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return asdict(self)
+
+
+class SuiteBanks:
+    """Makes banks in a workspace from the files of a data folder, each once."""
+
+    def __init__(self, data: Path, workspace: Path, tell: Callable[[str], None]) -> None:
+        self._data, self._workspace, self._tell = data, workspace, tell
+        self._made: dict[str, SuiteBank | str] = {}
+
+    def make(self, benchmark: Benchmark) -> SuiteBank | str:
+        """Return the bank of a benchmark as its files are now, or why they make none.
+
+        Where the workspace holds a bank of that name made from other files of the same set, both hashes are told, that bank stays,
+        and the new one gets a folder with its hash.
+
+        Raises
+        ------
+        InputError
+            When the workspace holds a bank of that name that is of another set.
+        """
+        if benchmark.bank not in self._made:
+            self._made[benchmark.bank] = self._bank(benchmark)
+        return self._made[benchmark.bank]
+
+    def _bank(self, benchmark: Benchmark) -> SuiteBank | str:
+        name, source = benchmark.bank, self._data / benchmark.folder
+        if not source.exists() and name in HUB:
+            return (
+                f"no files in {benchmark.folder}/ of the data folder; "
+                f"`medassay bank fetch {name} --to DATA/{benchmark.folder}` brings them"
+            )
+        try:
+            bank = BANKS[name].load(source)
+        except InputError as error:
+            return self.without_paths(error)
+        return SuiteBank(
+            name=name,
+            folder=self._folder(benchmark, bank),
+            source=f"DATA/{benchmark.folder}",
+            content_sha256=bank.content_hash,
+            items=len(bank.items),
+        )
+
+    def _folder(self, benchmark: Benchmark, bank: Bank) -> str:
+        """Return the folder below banks/ that holds a bank; write it where there is none."""
+        name = benchmark.bank
+        first = self._workspace / "banks" / name
+        if not first.exists():
+            _write(first, bank)
+            return name
+        there = load_bank(first, lock=None)
+        if there.content_hash == bank.content_hash:
+            return name
+        made, known = bank.content_hash[:12], there.content_hash[:12]
+        if not _of_one_set(first, there, bank):
+            raise InputError(
+                f"WORKSPACE/banks/{name}: another bank ({len(there.items)} items, content {known}…) has the name of {benchmark.title}, of "
+                f"which DATA/{benchmark.folder} makes {len(bank.items)} items (content {made}…); rename its folder and its name, then "
+                "repeat"
+            )
+        other = first.with_name(f"{name}-{made}")
+        self._tell(
+            f"{name}: DATA/{benchmark.folder} changed: it makes {len(bank.items)} items (content {made}…), WORKSPACE/banks/{name} holds "
+            f"{len(there.items)} (content {known}…); asked is what the files make now, banks/{other.name}"
+        )
+        if not other.exists():
+            _write(other, bank, self._version(bank))
+        elif load_bank(other, lock=None).content_hash != bank.content_hash:
+            raise InputError(
+                f"WORKSPACE/banks/{other.name}: its items were changed; remove that folder, then repeat"
+            )
+        return other.name
+
+    def _version(self, bank: Bank) -> str:
+        """Return the first version of a bank that no other content has in this workspace."""
+        version, year = bank.version, dt.datetime.now(dt.UTC).year
+        lock = self._workspace / "banks.lock"
+        while registered_hash(lock, version) not in (None, bank.content_hash):
+            version = next_version(version, year)
+        return version
+
+    def without_paths(self, error: InputError) -> str:
+        """Return what an error says without the folders of this machine: it is published with the suite."""
+        said = str(error)
+        for place, name in ((self._data, "DATA"), (self._workspace, "WORKSPACE")):
+            for form in (place, place.resolve()):
+                said = said.replace(f"{form}/", f"{name}/")
+        return said
+
+
+def _write(folder: Path, bank: Bank, version: str = "") -> None:
+    card = {**bank.card, "created": dt.datetime.now(dt.UTC).date().isoformat()}
+    if version:
+        card["question_bank_version"] = version
+    write_bank(folder, card, (record for _, record in bank_records(bank)))
+
+
+def _of_one_set(folder: Path, there: Bank, bank: Bank) -> bool:
+    """Return whether two banks come from one loader: the same card, and items that name the same source."""
+    card = read_card(folder)
+    return all(card.get(key) == bank.card.get(key) for key in _SAME_SET) and (
+        there.items[0].source == bank.items[0].source
+    )
