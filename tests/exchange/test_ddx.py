@@ -4,10 +4,14 @@ import json
 import pytest
 
 import medassay
+from medassay.bank.catalog import BANKS
+from medassay.bank.disease_names import load_disease_names
+from medassay.cli.main import call
 from medassay.core.plan import DdxRules
 from medassay.errors import InputError
 from medassay.exchange.ddx import import_ddx
 from medassay.pipeline import leaderboard
+from medassay.score.names import Matching
 
 COLUMNS = (
     "patient_id,model_name,prompt_name,golden_diagnosis,golden_diagnosis_severity,rank,"
@@ -84,13 +88,60 @@ def test_raw_replies_of_ten_models_become_one_run(kernel29, data, tmp_path):
     assert all(row["outcomes"]["unparsed"] == 0 for row in found.values())
     assert found.pop("llama3_70b")["outcomes"]["failed"] == 20  # the file says ERROR
     assert all(row["outcomes"]["answered"] == 72 for row in found.values())
-    assert found["c3opus"]["top1"]["score"] == pytest.approx(30 / 72)
+    assert found["c3opus"]["top1"]["score"] == pytest.approx(25 / 72)
     # Beside the replies of two models lie ranks that somebody else gave.
     assert run.manifest["source"]["names_against_ranks"] == {
-        "c3opus": {"same": 59, "names_lower": 11, "names_higher": 2},
-        "llama3_70b": {"same": 42, "names_lower": 9, "names_higher": 1},
+        "c3opus": {"same": 53, "names_lower": 18, "names_higher": 1},
+        "llama3_70b": {"same": 37, "names_lower": 15, "names_higher": 0},
     }
     assert medassay.verify(run.path).ok
+
+
+@pytest.mark.parametrize(
+    ("golden", "hits"),
+    [
+        ("one", {"c3opus": 35, "gpt4turbo1106": 38, "geminipro": 29}),
+        ("any", {"c3opus": 45, "gpt4turbo1106": 47, "geminipro": 37}),
+    ],
+)
+def test_lists_score_alike_by_import_and_by_bank_whichever_names_are_golden(
+    kernel29, data, tmp_path, golden, hits
+):
+    mapping = data / "rarebench" / "mapping" / "disease_mapping.json"
+    rules = DdxRules(names=(str(mapping),))
+    run = import_ddx(kernel29, rules=rules, golden=golden, runs=tmp_path)
+    found = {row["model"]: row for row in leaderboard(run).domains["overall"]}
+    assert {name: round(72 * found[name]["top5"]["score"]) for name in hits} == hits
+    assert run.manifest["source"]["golden"] == golden
+    assert run.manifest["source"]["cases_with_several_diagnoses"] == 20
+    said = f"(golden = {golden})"
+    assert said in run.manifest["banks"][0]["limits"]
+    bank = BANKS["rarebench_pumch_adm"].load(data / "rarebench", golden=golden)
+    assert said in bank.limits
+    synonyms = load_disease_names(mapping).synonyms(item.diagnoses[0] for item in bank.items)
+    matching = Matching(synonyms)
+    names = {f"row-{int(item.id[-3:]):04}": item.diagnoses for item in bank.items}
+    by_bank = dict.fromkeys(hits, 0)
+    for trial in lines(run, "trials.jsonl"):
+        if trial["model"] in hits:
+            listed = json.loads(trial["value"])[:5]
+            by_bank[trial["model"]] += any(
+                matching.rule(one["name"], names[trial["item"]]) for one in listed
+            )
+    assert by_bank == hits
+
+
+def test_which_names_are_golden_is_said_and_another_word_refused(kernel29, tmp_path, capsys):
+    file = str(kernel29 / "diagnoses_PUMCH_ADM_c3opus.csv")
+    assert call(["import", "ddx", file, "--to", str(tmp_path / "run")]) == 0
+    assert (
+        "In 20 cases several diseases are recorded; the first is the golden diagnosis"
+        in " ".join(capsys.readouterr().out.split())
+    )
+    assert call(["import", "ddx", file, "--golden", "all", "--to", str(tmp_path / "r")]) == 2
+    assert "--golden: 'all'; expected one or any" in capsys.readouterr().err
+    assert call(["bank", "import", "medqa", file, "--golden", "any"]) == 2
+    assert "--golden is for rarebench_hms, " in capsys.readouterr().err
 
 
 def test_a_null_label_is_unjudged_and_may_be_left_out(tmp_path):

@@ -9,6 +9,7 @@ from tests import makers
 
 import medassay
 from medassay import pipeline
+from medassay.cli.main import call
 from medassay.core.plan import DdxRules
 from medassay.errors import GateError, InputError
 from medassay.runner.again import Sitting, judge_run, rescore
@@ -326,12 +327,39 @@ def test_figures_of_a_run_are_those_of_its_board(tmp_path):
         medassay.figure(run, "pie")
 
 
+def test_the_number_of_names_stands_beside_every_score(tmp_path, capsys):
+    """A model that lists one right name stands first by the published score, and not over all places."""
+    makers.write_bank(tmp_path / "bank", makers.ddx_items(N), name="c", domains=("medicine",))
+    five = {f"case-{i:03}": makers.listed(f"Malady {i}", "Flu", "Gout", "Mumps", "Rash") for i in range(N)}  # fmt: skip
+    one = {f"case-{i:03}": makers.listed(f"Malady {i}") for i in range(N)}
+    none = {f"case-{i:03}": "I cannot say." for i in range(N)}
+    models = {"five": five, "one": one, "none": none}
+    makers.write_models(
+        tmp_path, *(makers.fake(name, replies=found) for name, found in models.items())
+    )
+    plan = makers.write_plan(tmp_path, task="ddx_names", models=[*models])
+    run = medassay.run(plan, secrets={})
+    rows = {row["model"]: row for row in medassay.leaderboard(run).domains["overall"]}
+    assert [rows[name]["names"]["score"] for name in models] == [5, 1, 0]
+    assert [rows[name]["short_lists"]["score"] for name in models] == [0, 1, 1]
+    assert [rows[name]["semantic_mean"]["score"] for name in models] == pytest.approx([16 / 3, 16, 0])  # fmt: skip
+    assert [rows[name]["all_places_mean"]["score"] for name in models] == pytest.approx([16 / 3, 16 / 3, 0])  # fmt: skip
+    assert call(["report", str(run.path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "names a list" in said
+    assert "1.0 [1.0, 1.0]" in said
+    page = medassay.publish(run, tmp_path / "site").parent
+    assert "1.0 names a list, 100.0 % of lists short" in (page / "index.html").read_text()
+    assert "The same over all places" in (page / "ddx/index.html").read_text()
+    assert medassay.verify(tmp_path / "site").ok
+
+
 def test_the_table_of_a_board_holds_every_estimate(tmp_path):
     run = medassay.run(workspace(tmp_path, good(), poor()), secrets={})
     page = medassay.publish(run, tmp_path / "site")
     with (page.parent / "data" / "diagnoses.csv").open(newline="") as file:
         found = [row for row in csv.DictReader(file) if row["domain"] == "overall"]
-    assert len(found) == 2 * (2 * 4 + 2 + 3)
+    assert len(found) == 2 * (2 * 4 + 2 + 3 + 3)
     for row in found:
         assert float(row["lo"]) <= float(row["estimate"]) + 1e-9
         assert float(row["estimate"]) <= float(row["hi"]) + 1e-9

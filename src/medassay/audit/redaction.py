@@ -31,7 +31,16 @@ TOOL_FIELDS = ("calls", "failed", "unavailable")
 SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts", "measured")
 # Numbers of a ranked list, a health record, likelihoods or likeness to a reference, and the severity of a golden diagnosis; never a name.
 PART_FIELDS = (
-    *("severity", "severity_shift", "golden_severity", "hit", "n", "n_considered", "unjudged"),
+    *(
+        "severity",
+        "severity_shift",
+        "golden_severity",
+        "all_places",
+        "hit",
+        "n",
+        "n_considered",
+        "unjudged",
+    ),
     *(
         "reference",
         "read",

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from medassay.bank import (
@@ -37,12 +36,16 @@ from medassay.core.item import Bank
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A loader, and whether it was checked on the real files or written from their documentation."""
+    """A loader, and whether it was checked on the real files or written from their documentation.
 
-    load: Callable[[Path], Bank]
+    `golden` says that its cases may have several recorded diseases: the loader then takes which of them are golden.
+    """
+
+    load: Callable[..., Bank]
     checked: Literal["verified on data", "from documentation", "shipped"]
     says: str
     folder: str = ""  # beside the loaders, of banks that are shipped
+    golden: bool = False
 
 
 BANKS: dict[str, Entry] = {
@@ -192,26 +195,31 @@ BANKS: dict[str, Entry] = {
     ),
     "rarebench_hms": Entry(
         load=rarebench.load_hms,
+        golden=True,
         checked="verified on data",
         says="RareBench HMS, differential diagnosis",
     ),
     "rarebench_lirical": Entry(
         load=rarebench.load_lirical,
+        golden=True,
         checked="from documentation",
         says="RareBench LIRICAL, differential diagnosis",
     ),
     "rarebench_mme": Entry(
         load=rarebench.load_mme,
+        golden=True,
         checked="from documentation",
         says="RareBench MME, differential diagnosis",
     ),
     "rarebench_pumch_adm": Entry(
         load=rarebench.load_pumch_adm,
+        golden=True,
         checked="verified on data",
         says="RareBench PUMCH_ADM, differential diagnosis",
     ),
     "rarebench_ramedis": Entry(
         load=rarebench.load_ramedis,
+        golden=True,
         checked="verified on data",
         says="RareBench RAMEDIS, differential diagnosis",
     ),

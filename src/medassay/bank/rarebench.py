@@ -10,20 +10,20 @@ from typing import Any
 
 from medassay.bank.disease_names import DiseaseNames, load_disease_names
 from medassay.bank.draft import Draft, find_file, read_json, read_records
-from medassay.core.diagnosis import RARE, plain_name
+from medassay.core.diagnosis import RARE, Golden, golden_told, plain_name
 from medassay.core.item import Bank
 from medassay.errors import InputError
 
 _MAPPINGS = ("phenotype_mapping.json", "disease_mapping.json")
 
 
-def load(root: Path, name: str) -> Bank:
+def load(root: Path, name: str, golden: Golden = "one") -> Bank:
     """Return one set; codes become names by the mapping files that come with it.
 
     `mapping/` is looked for in the folder and beside it. A phenotype without a name is left out, a
     case without any named phenotype or disease is counted; an exact repeat is dropped. Every golden
-    severity is `rare`: the sets hold rare diseases. Of several codes the first is the golden diagnosis, as in
-    the Kernel29 study; other diseases among them stand in the rationale.
+    severity is `rare`: the sets hold rare diseases. Of several codes the first is the golden diagnosis; other
+    diseases among them stand in the rationale. With `golden` "any" the names of all of them are golden. The card says which.
     """
     path = find_file(
         root, f"{name}.jsonl", f"{name}*.jsonl", f"data/{name}.jsonl", f"{name}.json"
@@ -38,6 +38,7 @@ def load(root: Path, name: str) -> Bank:
         limits="Phenotype lists, no texts; rare diseases only.",
     )
     seen: set[tuple[Any, ...]] = set()
+    several = 0
     for number, row in enumerate(read_records(path)):
         codes, found = (
             _codes(row, "Phenotype", path, number),
@@ -48,24 +49,26 @@ def load(root: Path, name: str) -> Bank:
             continue
         seen.add(key)
         names = [phenotypes[code] for code in codes if code in phenotypes]
-        golden, others = _golden(found, diseases)
+        names_of, others = _golden(found, diseases, golden)
         if not names:
             draft.drop("no phenotype with a name")
-        elif not golden:
+        elif not names_of:
             draft.drop("no disease with a name")
         else:
+            several += bool(others)
             draft.add(
                 {
                     "id": f"{slug}-{number:03}",
                     "domain": draft.name,
                     "answer_type": "open",
                     "question": f"Phenotypes of the patient: {', '.join(names)}.",
-                    "diagnoses": golden,
+                    "diagnoses": names_of,
                     "severity": RARE,
                     "category": row.get("Department"),
                     "rationale": f"Also recorded: {'; '.join(others)}." if others else None,
                 }
             )
+    draft.limits = " ".join(filter(None, [draft.limits, golden_told(golden, several)]))
     return draft.bank()
 
 
@@ -97,20 +100,23 @@ def _codes(row: Mapping[str, Any], key: str, path: Path, number: int) -> list[st
     return found
 
 
-def _golden(codes: list[str], diseases: DiseaseNames) -> tuple[list[str], list[str]]:
-    """Return the names of the first disease, the usual one first, and the usual names of the others.
+def _golden(
+    codes: list[str], diseases: DiseaseNames, golden: Golden
+) -> tuple[list[str], list[str]]:
+    """Return the names that are golden, the usual one of the first disease first, and the usual names of the other diseases.
 
-    A further code is the same disease where it has one of its names; the others are recorded beside the
-    golden diagnosis, and are no names of it.
+    A further code is the same disease where it has one of its names; the others are recorded beside the golden diagnosis, and are
+    golden themselves where any is.
     """
     known = [names for code in codes if (names := diseases.names.get(code))]
     if not known:
         return [], []
     same = {plain_name(name) for name in known[0]}
-    golden, others = list(known[0]), []
+    found, others = list(known[0]), []
     for names in known[1:]:
-        if same & {plain_name(name) for name in names}:
-            golden += names
-        else:
+        alike = bool(same & {plain_name(name) for name in names})
+        if alike or golden == "any":
+            found += names
+        if not alike:
             others.append(names[0])
-    return list(dict.fromkeys(golden)), list(dict.fromkeys(others))
+    return list(dict.fromkeys(found)), list(dict.fromkeys(others))

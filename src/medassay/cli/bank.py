@@ -11,7 +11,7 @@ import typer
 from medassay.cli import bank_export, decisions, duplicates, flaws, synthesis
 from medassay.cli.options import ENGINE, WORKSPACE
 from medassay.cli.output import out
-from medassay.core.wording import counted
+from medassay.core.wording import counted, listed
 from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -266,6 +266,11 @@ def stats(bank: str = _BANK) -> None:
         )
 
 
+def _check_name(called: str) -> None:
+    if called.startswith(".") or "/" in called or "\\" in called:
+        raise UsageError(f"--name: '{called}'; expected a name without slashes, not hidden")
+
+
 @app.command(name="import")
 def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     name: str = typer.Argument(
@@ -296,6 +301,10 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         "--may-leave",
         help="For reports: they may go to models elsewhere and be published. Without it they stay (may_leave = false).",
     ),
+    golden: str = typer.Option(
+        "",
+        help="For RareBench: of several recorded diseases the first is golden (one), or any of them (any); default: one.",
+    ),
 ) -> None:
     """Make a bank folder from a data set's files, a spreadsheet, or a folder of clinical reports."""
     from medassay.bank.catalog import BANKS
@@ -304,18 +313,18 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.bank.reports import load_reports
     from medassay.bank.table import load_table
 
-    if called.startswith(".") or "/" in called or "\\" in called:
-        raise UsageError(f"--name: '{called}'; expected a name without slashes, not hidden")
-    if columns and name not in ("csv", "xlsx"):
-        raise UsageError("--columns is for csv and xlsx")
-    if language and name not in ("csv", "xlsx", "reports"):
-        raise UsageError(
-            "--language is for csv, xlsx and reports; other sets say it themselves"
-        )
-    if encoding and name not in ("csv", "reports"):
-        raise UsageError("--encoding is for csv and reports")
-    if may_leave and name != "reports":
-        raise UsageError("--may-leave is for reports; other banks say it in bank.toml")
+    _check_name(called)
+    for option, given, names in (
+        ("--columns", columns, ("csv", "xlsx")),
+        ("--language", language, ("csv", "xlsx", "reports")),
+        ("--encoding", encoding, ("csv", "reports")),
+        ("--may-leave", may_leave, ("reports",)),
+        ("--golden", golden, tuple(n for n, entry in BANKS.items() if entry.golden)),
+    ):
+        if given and name not in names:
+            raise UsageError(f"{option} is for {listed(names)}, not for '{name}'")
+    if golden not in ("", "one", "any"):
+        raise UsageError(f"--golden: '{golden}'; expected one or any")
     if name in ("csv", "xlsx"):
         mapping = read_columns(columns)
         form = form_of(path, encoding) if name == "csv" else USUAL
@@ -347,7 +356,7 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
                 "may_leave = false: no model elsewhere is asked about these reports, and nothing of them is published; --may-leave allows both"
             )
     elif name in BANKS and BANKS[name].checked != "shipped":
-        bank = BANKS[name].load(path)
+        bank = BANKS[name].load(path, **({"golden": golden} if golden else {}))
     else:
         raise InputError(
             f"bank import: '{name}' is unknown; known are csv, xlsx, reports, "

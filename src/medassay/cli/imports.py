@@ -8,6 +8,7 @@ import typer
 
 from medassay.cli.bank import read_columns
 from medassay.cli.output import out
+from medassay.errors import UsageError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -54,6 +55,10 @@ def ddx(
         help="How to score and aggregate, comma-separated: preset=easy|medium|hard, or k=… and x0=…; "
         "semantic_max=16|published; unjudged=d_max|exclude_rank; rank_limit=5.",
     ),
+    golden: str = typer.Option(
+        "one",
+        help="Of several names that a case of raw replies has: the first is the golden diagnosis (one), or any of them (any).",
+    ),
     to: Path | None = _TO,
 ) -> None:
     """Import ranked diagnoses: labels as given, or raw replies whose names are compared by rule."""
@@ -66,14 +71,20 @@ def ddx(
         read_rules(rules, known=(*AGGREGATING, *SCORING)),
         names=tuple(str(name.resolve()) for name in names),
     )
-    run = import_ddx(path, rules=chosen, to=to)
+    if golden not in ("one", "any"):
+        raise UsageError(f"--golden: '{golden}'; expected one or any")
+    run = import_ddx(path, rules=chosen, golden="any" if golden == "any" else "one", to=to)
     tell_run(run)
     if not out.json:
         _tell_names(run.manifest["source"])
 
 
 def _tell_names(source: dict[str, Any]) -> None:
-    """Say which cases are left out, and how far names and labels agree."""
+    """Say which names are golden, which cases are left out, and how far names and labels agree."""
+    from medassay.core.diagnosis import golden_told
+
+    if said := golden_told(source["golden"], source["cases_with_several_diagnoses"]):
+        out.result(said)
     if source["cases_without_golden_diagnosis"]:
         out.result(
             f"left out: {source['cases_without_golden_diagnosis']} cases without a golden diagnosis"

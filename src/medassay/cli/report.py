@@ -395,6 +395,23 @@ def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)
+    if any(row.get("names") for row in rows):
+        names = Table(
+            title="names in lists: a list of one right name scores 16, over all places it does not",
+            title_justify="left",
+        )
+        for heading in ("model", "prompt"):
+            names.add_column(heading, overflow="fold")
+        for heading in ("names a list", "short lists, %", "semantic mean", "over all places"):
+            names.add_column(heading, justify="right")
+        for row in rows:
+            cells = [
+                *(row["model"], row["prompt"], shown(row["names"], digits=1)),
+                *(shown(row["short_lists"], 100.0, 1), shown(row["semantic_mean"], digits=1)),
+                shown(row["all_places_mean"], digits=1),
+            ]
+            names.add_row(*(escape(visible(cell)) for cell in cells))
+        out.console().print(names)
 
 
 def _judging(row: dict[str, Any]) -> tuple[str, str]:

@@ -7,7 +7,9 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from medassay.core.wording import counted
 
 EXACT = "Exact Synonym"
 # Distance to the golden diagnosis; what nobody judged counts as far as can be.
@@ -21,6 +23,26 @@ RELATIONS: dict[str, int] = {
 FARTHEST = 5
 LEVELS: dict[str, int] = {"mild": 1, "moderate": 2, "severe": 3, "critical": 4}
 RARE = "rare"
+# Of several diseases recorded for a case: the first alone is the golden diagnosis, or any of them is.
+Golden = Literal["one", "any"]
+
+
+def golden_told(golden: Golden, several: int) -> str:
+    """Return the sentence that says which names are golden, "" where no case has several diseases.
+
+    Examples
+    --------
+    >>> golden_told("one", 1)
+    'In 1 case several diseases are recorded; the first is the golden diagnosis (golden = one).'
+    """
+    if not several:
+        return ""
+    which = (
+        "the first is the golden diagnosis"
+        if golden == "one"
+        else "any of them counts as the golden diagnosis, and a judge is shown the first"
+    )
+    return f"In {counted(several, 'case')} several diseases are recorded; {which} (golden = {golden})."
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from medassay.answer.catalog import PARSERS
 from medassay.answer.diagnoses import read_list
 from medassay.answer.parse import read_answer
 from medassay.core.canonical import canonical, content_hash, short_hash
-from medassay.core.diagnosis import EXACT, Diagnosis
+from medassay.core.diagnosis import EXACT, Diagnosis, Golden, golden_told
 from medassay.core.item import Item
 from medassay.core.model import ModelSpec
 from medassay.core.plan import DdxRules
@@ -43,6 +43,7 @@ def import_ddx(
     path: Path,
     *,
     rules: DdxRules | None = None,
+    golden: Golden = "one",
     runs: Path | None = None,
     to: Path | None = None,
 ) -> Run:
@@ -52,6 +53,7 @@ def import_ddx(
     ----------
     path : a table of labels, a file of raw replies, or a folder of these files
     rules : how lists are scored and cases aggregated; `names` are read from where one stands
+    golden : of several names that a case of raw replies has, the first is the golden diagnosis ("one"), or any of them ("any")
     runs : folder for the new run; `to` names the run's own folder instead
 
     Raises
@@ -66,16 +68,24 @@ def import_ddx(
         raise InputError("severity_map: the labels of these files are those of 'published'")
     files = list_files(path)
     digest = sha256("".join(file_digest(file) for file in files).encode()).hexdigest()
-    found = read_lists(files)
+    found = read_lists(files, golden)
     source = Source(
         file=path,
         digest=digest if len(files) > 1 else file_digest(files[0]),
         task=(DDX if found.labelled else DDX_NAMES).name,
-        limits="Imported lists: how they were asked for is known to the files' maker.",
+        limits=" ".join(
+            filter(
+                None,
+                [
+                    "Imported lists: how they were asked for is known to the files' maker.",
+                    golden_told(golden, found.several),
+                ],
+            )
+        ),
     )
     return new_run(
-        [source.digest, rules.to_dict()],
-        lambda folder, name: _fill(folder, name, source, found, rules),
+        [source.digest, rules.to_dict(), *([golden] if golden != "one" else [])],
+        lambda folder, name: _fill(folder, name, source, found, rules, golden),
         runs=runs or Path("runs"),
         to=to,
     )
@@ -151,10 +161,16 @@ def names_against_ranks(
     }
 
 
-def _fill(folder: Path, name: str, source: Source, found: Lists, rules: DdxRules) -> None:
+def _fill(
+    folder: Path, name: str, source: Source, found: Lists, rules: DdxRules, which: Golden
+) -> None:
     golden = [item["diagnoses"][0] for item in found.items.values()]
     remembered = remembered_rules(rules, golden, Path.cwd())
-    more: dict[str, Any] = {"cases_without_golden_diagnosis": found.dropped}
+    more: dict[str, Any] = {
+        "cases_without_golden_diagnosis": found.dropped,
+        "golden": which,
+        "cases_with_several_diagnoses": found.several,
+    }
     task = DDX if found.labelled else DDX_NAMES
     names = {key: item["diagnoses"] for key, item in found.items.items()}
     matching = Matching(remembered["synonyms"])

@@ -17,7 +17,7 @@ from typing import Any
 from medassay.answer.diagnoses import clean_name
 from medassay.bank.draft import need_columns, read_csv
 from medassay.core.canonical import canonical
-from medassay.core.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis
+from medassay.core.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis, Golden
 from medassay.errors import InputError
 from medassay.judge.ddx import known_label
 
@@ -63,13 +63,14 @@ class ListedCase:
 class Lists:
     """What was read: items by (domain, id), lists, how many cases had no golden diagnosis.
 
-    `labelled` says that the lists came with labels.
+    `labelled` says that the lists came with labels, `several` how many cases name several golden diagnoses.
     """
 
     labelled: bool
     items: Mapping[tuple[str, str], Mapping[str, Any]]
     lists: Sequence[ListedCase]
     dropped: int = 0
+    several: int = 0
 
 
 def list_files(path: Path) -> list[Path]:
@@ -105,15 +106,15 @@ def _is_labels(file: Path) -> bool:
     raise InputError(f"{file.name}: no rows below the header")
 
 
-def read_lists(files: Sequence[Path]) -> Lists:
-    """Return the lists in tables of labels, or in files of raw replies to the same cases."""
+def read_lists(files: Sequence[Path], golden: Golden = "one") -> Lists:
+    """Return the lists in tables of labels, or in files of raw replies to the same cases; `golden` says which of several names counts."""
     kinds = {file: _is_labels(file) for file in files}
     if len({*kinds.values()}) > 1:
         tables = ", ".join(file.name for file, labelled in kinds.items() if labelled)
         raise InputError(
             f"{tables}: a table of labels among raw replies; import each kind by itself"
         )
-    return _labelled(files) if kinds[files[0]] else _raw(files)
+    return _labelled(files) if kinds[files[0]] else _raw(files, golden)
 
 
 def _labelled(files: Sequence[Path]) -> Lists:
@@ -184,7 +185,7 @@ def _with_labels(place: tuple[str, str, str, str], labels: list[Diagnosis]) -> L
     )
 
 
-def _raw(files: Sequence[Path]) -> Lists:
+def _raw(files: Sequence[Path], which: Golden) -> Lists:
     """Return the raw replies of one or several models to the same cases."""
     items: dict[tuple[str, str], dict[str, Any]] = {}
     lists: list[ListedCase] = []
@@ -202,9 +203,16 @@ def _raw(files: Sequence[Path]) -> Lists:
             if not golden:
                 without.add(key)
                 continue
-            item = {"id": key[1], "domain": domain, "kind": "public", "answer_type": "open"}
-            known = items.setdefault(key, {**item, "diagnoses": golden})
-            if known["diagnoses"] != golden or key in without:
+            item: dict[str, Any] = {
+                "id": key[1],
+                "domain": domain,
+                "kind": "public",
+                "answer_type": "open",
+            }
+            item |= {"diagnoses": golden if which == "any" else golden[:1]}
+            if golden[1:]:
+                item["rationale"] = f"Also recorded: {'; '.join(golden[1:])}."
+            if items.setdefault(key, item) != item or key in without:
                 raise InputError(
                     f"{where}: GT differs from that of the same row in another file"
                 )
@@ -226,7 +234,10 @@ def _raw(files: Sequence[Path]) -> Lists:
             )
     if not lists:
         raise InputError(f"{files[0].name}: no row with a golden diagnosis")
-    return Lists(labelled=False, items=items, lists=lists, dropped=len(without))
+    several = sum("rationale" in item for item in items.values())
+    return Lists(
+        labelled=False, items=items, lists=lists, dropped=len(without), several=several
+    )
 
 
 def _seen(file: Path) -> list[int | None]:

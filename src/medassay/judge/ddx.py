@@ -125,6 +125,7 @@ class DdxJudge:
             "severity": found.severity if verdict.body["severities_read"] else None,
             "severity_shift": found.severity_shift,
             "golden_severity": verdict.body["golden_severity"],
+            "all_places": found.all_places,
             "hit": found.hit,
             "n": found.n,
             "n_considered": found.n_considered,

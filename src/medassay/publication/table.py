@@ -120,8 +120,9 @@ def _estimates(row: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]
         for weights, one in row[number].items():
             if one is not None:
                 yield f"{number}, rescaled", "none" if weights == "mean" else weights, one
-    for number in ("semantic_mean", "severity_mean", "top1", "top3", "top5"):
-        if row[number] is not None:
+    means = ("semantic_mean", "severity_mean", "all_places_mean", "names", "short_lists")
+    for number in (*means, "top1", "top3", "top5"):
+        if row.get(number) is not None:
             yield number, "none", row[number]
 
 

@@ -30,7 +30,8 @@ class Step:
 class DdxScore:
     """Both scores of one case, in [0, 16]; None where nobody can know.
 
-    `n` counts all ranks given, `n_considered` those within the limit, `hit` is the best rank with the
+    `all_places` is the semantic score with every place up to the limit in the denominator, so that a place without a name earns 0,
+    where `semantic` counts the places that hold one. `n` counts all ranks given, `n_considered` those within the limit, `hit` is the best rank with the
     golden diagnosis (of all ranks), `unjudged` counts labels that are missing. `severity_shift` is the weighted mean of
     predicted − golden severity, None without judged severities.
     """
@@ -43,6 +44,7 @@ class DdxScore:
     unjudged: int
     severity_shift: float | None
     steps: tuple[Step, ...]
+    all_places: float | None = None
 
     def top(self, k: int) -> bool:
         """Return whether the golden diagnosis stands at rank `k` or better."""
@@ -99,8 +101,8 @@ def score_case(
     Examples
     --------
     >>> case = score_case(["Exact Synonym", "Exact Disease Group", "Broad Disease Group"], ["rare", "rare", "severe"], "rare")
-    >>> case.semantic, case.severity, case.top1_hit
-    (8.25, 13.0, True)
+    >>> case.semantic, case.severity, case.top1_hit, case.all_places
+    (8.25, 13.0, True, 6.6)
     """
     placed = list(range(1, len(relations) + 1)) if ranks is None else list(ranks)
     _check(relations, severities, golden_severity, placed, rank_limit, unjudged, severity_map)
@@ -145,6 +147,7 @@ def score_case(
         unjudged=missing,
         severity_shift=_mean(shifts) if shifts else None,
         steps=tuple(steps),
+        all_places=_over_all(semantic, considered, rank_limit),
     )
 
 
@@ -152,6 +155,17 @@ def _weighted(distances: Sequence[tuple[int, int]], considered: int) -> float | 
     if not distances:
         return None if considered else 0.0
     return sum(w * (FARTHEST - d) ** 2 for w, d in distances) / sum(w for w, _ in distances)
+
+
+def _over_all(
+    distances: Sequence[tuple[int, int]], considered: int, rank_limit: int
+) -> float | None:
+    """Return Σ w (5 − D)² over the places with a name, by Σ w over all places."""
+    if not distances:
+        return None if considered else 0.0
+    return sum(w * (FARTHEST - d) ** 2 for w, d in distances) / (
+        rank_limit * (rank_limit + 1) / 2
+    )
 
 
 def _mean(values: Sequence[tuple[int, int]]) -> float:

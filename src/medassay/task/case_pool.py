@@ -3,6 +3,7 @@
 Source: specification of differential-diagnosis scoring, "Algorithm", 6 and 7; statistics 7.10.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,10 +25,19 @@ from medassay.statistic.metric.reliability import relative_weights, rescale
 from medassay.statistic.ranking.shared import Bools
 
 TOPS = (1, 3, 5)
-# Both scores (0 to 16), predicted − golden severity, and whether the golden diagnosis is among the first k.
-NUMBERS = ("semantic", "severity", "shift", *(f"top{k}" for k in TOPS))
+# Both scores (0 to 16), predicted − golden severity, whether the golden diagnosis is among the first k, how many names the list holds,
+# whether these are fewer than the places that count, and the semantic score over all these places.
+NUMBERS = (
+    *("semantic", "severity", "shift", *(f"top{k}" for k in TOPS)),
+    *("names", "short", "all_places"),
+)
 SCORES = ("semantic", "severity")
-_SHIFT = Scale(lo=-4.0, hi=4.0)  # of levels 1 to 5
+# Of numbers that are neither scores nor shares; the shift is one of levels 1 to 5.
+_SCALES = {
+    "shift": Scale(lo=-4.0, hi=4.0),
+    "names": Scale(hi=math.inf),
+    "all_places": Scale(hi=BEST),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,8 +207,7 @@ def _wanted(known: CasePool, number: str, weighting: Weighting) -> list[_Wanted]
     values = known.column(number)
     ones = np.ones(len(values))
     if number not in SCORES:
-        scale = _SHIFT if number == "shift" else Scale()
-        return [_Wanted((number, "mean"), values, ones, scale, {})]
+        return [_Wanted((number, "mean"), values, ones, _SCALES.get(number, Scale()), {})]
     scale, shown = weighting.scale(number), weighting.rescaled(number, values)
     weighted = [
         _Wanted(

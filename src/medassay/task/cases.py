@@ -32,6 +32,7 @@ from medassay.task.scoring import RunItems
 
 CASE_KEYS = (
     *("semantic", "severity", "semantic_mean", "severity_mean", "quadrants"),
+    *("names", "short_lists", "all_places_mean"),
     *(f"top{k}" for k in TOPS),
 )
 QUADRANTS = ("top_right", "top_left", "bottom_left", "bottom_right", "axis")
@@ -118,6 +119,10 @@ class DdxCases:
                 float(hit is not None and hit <= k) if k <= self._rules.rank_limit else None
                 for k in TOPS
             ),
+            # A reply without a list has no parts.
+            parts.get("n") if parts else 0,
+            float(parts.get("n_considered", 0) < self._rules.rank_limit),
+            parts.get("all_places") if parts else 0.0,
         ]
 
     def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
@@ -138,6 +143,9 @@ class DdxCases:
             }
             made[f"{name}_mean"] = estimates.get((name, "raw"))
         made |= {f"top{k}": estimates.get((f"top{k}", "mean")) for k in TOPS}
+        made["names"] = estimates.get(("names", "mean"))
+        made["short_lists"] = estimates.get(("short", "mean"))
+        made["all_places_mean"] = estimates.get(("all_places", "mean"))
         cells = [c for d in domains if (c := self._labelled.get((d, *row, mode)))]
         return made | {
             "quadrants": self._quadrants(pool),
