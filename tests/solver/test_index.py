@@ -351,3 +351,54 @@ def test_what_an_index_asks_of_an_endpoint_is_booked_in_its_workspace(
     amount = row["amount"]
     assert (row["name"], amount["calls"], amount["tokens"]) == ("indexes/ix", 2, 14)
     assert amount["money"] == pytest.approx(0.014)
+
+
+def page_of(path, *lines):
+    """Write a PDF of one page; without lines it holds a drawing alone, as a scan does."""
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas").Canvas(str(path))
+    canvas.rect(50, 50, 300, 300, fill=1)
+    for n, line in enumerate(lines):
+        canvas.drawString(60, 780 - 14 * n, line)
+    canvas.showPage()
+    canvas.save()
+
+
+def test_documents_that_items_are_made_from_are_searched_and_what_is_no_document_is_named(
+    cli, tmp_path
+):
+    needs_words()
+    pytest.importorskip("pypdfium2")
+    pytest.importorskip("trafilatura")
+    folder = tmp_path / "guidelines"
+    (folder / "heart").mkdir(parents=True)
+    (folder / "gout.md").write_text("# Gout\n\nColchicine eases an acute attack.\n")
+    (folder / "heart/angina.html").write_text(
+        "<html><body><article><h1>Angina</h1><p>Nitroglycerin under the tongue eases chest pain on effort within minutes.</p></article></body></html>"
+    )
+    page_of(folder / "anaemia.pdf", "Ferritin is measured before iron is given.")
+    page_of(folder / "scan.pdf")
+    (folder / "old.docx").write_bytes(b"PK")
+    (folder / ".hidden.docx").write_bytes(b"PK")
+    build = ("index", "build", folder, "--out", "ix", "--method", "bm25")
+    code, out, err = cli(*build)
+    assert code == 0, err
+    assert "4 documents" in out
+    assert "left out, since they are no documents: old.docx\n" in err
+    assert "without text, as scans are: scan.pdf;" in err
+    for words, name in (
+        ("ferritin iron", "anaemia"),
+        ("nitroglycerin", "heart/angina"),
+        ("colchicine", "gout"),
+    ):
+        found = json.loads(cli("index", "query", "ix", words, "-k", 1, "--json")[1])["chunks"]
+        assert [one["document"] for one in found] == [name]
+    told = json.loads(cli(*build, "--json")[1])
+    assert (told["built"], told["left_out"], told["without_text"]) == (False, ["old.docx"], ["scan.pdf"])  # fmt: skip
+
+
+def test_a_folder_without_documents_says_which_it_could_read(cli, tmp_path):
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/a.docx").write_bytes(b"PK")
+    code, _, err = cli("index", "build", tmp_path / "c", "--out", "ix", "--embedder", "fake")
+    assert code == 3
+    assert "holds none of .htm, .html, .md, .pdf and .txt" in err

@@ -6,17 +6,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import typer
 
 from medassay.cli.output import out
+from medassay.core.wording import some_of
 from medassay.errors import IncompleteError, InputError, Interrupted, OverBudget, UsageError
 
 if TYPE_CHECKING:
     from medassay.model.embeddings import Books
     from medassay.runner.progress import Stop
     from medassay.solver.retrieve.build import Parameters, Progress
+    from medassay.solver.retrieve.corpus import Readers
 
 _EVERY = 5.0  # seconds between messages
 
@@ -31,7 +34,8 @@ MODELS = typer.Option(Path("models.json"), help="The models file, for embedders 
 @app.command()
 def build(
     corpus: Path = typer.Argument(
-        ..., help="A folder of .txt and .md files, or a JSONL file with id and text."
+        ...,
+        help="A folder of .txt, .md, .html and .pdf files, as `bank synthesize` reads them, or a JSONL file with id and text.",
     ),
     to: Path = typer.Option(..., "--out", help="Folder of the index."),
     embedder: str = typer.Option(
@@ -56,19 +60,25 @@ def build(
     from medassay.runner.bridge import run_async
     from medassay.runner.progress import Stop
     from medassay.solver.retrieve.build import build_index
+    from medassay.solver.retrieve.corpus import left_out
     from medassay.solver.retrieve.embed import find_embedder
     from medassay.solver.retrieve.index import Index
 
     wanted = _parameters(embedder, method, chunks)
     stop = Stop()
-    with _books(embedder, models, workspace, to) as books:
+    with (
+        TemporaryDirectory() as pictures,
+        _books(embedder, models, workspace, to) as books,
+    ):
+        blank: list[str] = []
+        readers = _readers(corpus, Path(pictures), blank)
         found = None
         if method != "bm25":
             found = find_embedder(embedder, models, os.environ, books)
 
         async def work() -> bool:
             try:
-                return await build_index(corpus, to, wanted, found, _telling(stop))
+                return await build_index(corpus, to, wanted, found, _telling(stop), readers)
             except OverBudget as over:
                 raise IncompleteError(
                     f"{over}; what is embedded is kept, the same command resumes with a larger one"
@@ -79,8 +89,16 @@ def build(
 
         built = run_async(work, stop.ask)
     described = Index(to).described
+    skipped = left_out(corpus, readers) if corpus.is_dir() else []
+    if skipped:
+        out.say(f"left out, since they are no documents: {some_of(skipped)}")
+    if blank:
+        out.say(
+            f"without text, as scans are: {some_of(blank)}; their texts come from `bank synthesize`, in texts/ of its workshop"
+        )
     if out.json:
-        out.document({**described, "path": str(to), "built": built})
+        told = {"built": built, "left_out": skipped, "without_text": blank}
+        out.document({**described, "path": str(to), **told})
         return
     what = "built" if built else "unchanged: corpus and parameters are those it was built with"
     out.result(f"index {to}  {what}")
@@ -88,6 +106,27 @@ def build(
         f"{described['documents']} documents, {described['chunks']} chunks, {method}"
         + (f", {described['embedder']}" if described["embedder"] else "")
     )
+
+
+def _readers(corpus: Path, pictures: Path, blank: list[str]) -> "Readers":
+    """Return what reads documents that are no plain text, as making items does; names of those without text go into `blank`.
+
+    They are read here, once: building reads a corpus twice, and inside an event loop, in which HTML cannot be read.
+    """
+    from medassay.synthesis.source import ENDINGS, read_source
+
+    endings = [ending for ending in ENDINGS if ending not in (".md", ".txt")]
+    paths = sorted(p for p in corpus.rglob("*") if p.suffix.lower() in endings and p.is_file())
+    texts: dict[Path, str] = {}
+    said = time.monotonic()
+    for number, path in enumerate(paths):
+        if time.monotonic() - said >= _EVERY:
+            said = time.monotonic()
+            out.say(f"{number} of {len(paths)} documents read")
+        texts[path] = read_source(path, pictures).text
+        if not texts[path]:
+            blank.append(path.name)
+    return dict.fromkeys(endings, texts.__getitem__)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from medassay.core.canonical import canonical, short_hash
 from medassay.core.jsontext import parse_json
 from medassay.errors import InputError, IntegrityError
 from medassay.solver.retrieve.chunk import OVERLAP, SIZE, Merging, split
-from medassay.solver.retrieve.corpus import corpus_hash, read_corpus
+from medassay.solver.retrieve.corpus import Readers, corpus_hash, read_corpus
 from medassay.solver.retrieve.embed import Embedder
 from medassay.solver.retrieve.index import FORMAT, Method, describe_index, is_index
 from medassay.solver.retrieve.words import count_words
@@ -45,6 +46,7 @@ async def build_index(
     parameters: Parameters,
     embedder: Embedder | None,
     progress: Progress = lambda done, total: None,
+    readers: Readers = MappingProxyType({}),
 ) -> bool:
     """Build an index of a corpus; return whether there was anything to do.
 
@@ -52,6 +54,7 @@ async def build_index(
     ----------
     embedder : None for the method "bm25", which needs none
     progress : called with chunks embedded and all chunks
+    readers : ending → what returns the text of a document that is no plain text; it is called twice for each
 
     Raises
     ------
@@ -60,7 +63,7 @@ async def build_index(
     UnavailableError
         When the extra [rag] is not installed, for methods that count words.
     """
-    identity = _identity(corpus, parameters, embedder)
+    identity = _identity(corpus, parameters, embedder, readers)
     out = out.resolve()  # what a link leads to, and "." by its name
     _refuse_place(out)
     if is_index(out) and _built_as(out) == short_hash(identity):
@@ -71,7 +74,7 @@ async def build_index(
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(f"{out}: another process is building it; wait for it") from None
-        counts = _begin(corpus, part, identity, parameters)
+        counts = _begin(corpus, part, identity, parameters, readers)
         width = 0
         if embedder is not None:
             width = await _embed(part, counts["chunks"], embedder, progress)
@@ -96,12 +99,12 @@ async def build_index(
 
 
 def _identity(
-    corpus: Path, parameters: Parameters, embedder: Embedder | None
+    corpus: Path, parameters: Parameters, embedder: Embedder | None, readers: Readers
 ) -> dict[str, Any]:
     """Return all that an index depends on."""
     return {
         "format": FORMAT,
-        "corpus_sha256": corpus_hash(corpus),
+        "corpus_sha256": corpus_hash(corpus, readers),
         "size": parameters.size,
         "overlap": parameters.overlap,
         "merging": parameters.merging,
@@ -157,7 +160,11 @@ def _built_as(folder: Path) -> str:
 
 
 def _begin(
-    corpus: Path, part: Path, identity: Mapping[str, Any], parameters: Parameters
+    corpus: Path,
+    part: Path,
+    identity: Mapping[str, Any],
+    parameters: Parameters,
+    readers: Readers,
 ) -> dict[str, int]:
     """Write documents and chunks, unless an earlier build of the same has; return how many there are."""
     mark = part / "identity.json"
@@ -175,7 +182,7 @@ def _begin(
         (part / "documents.jsonl").open("wb") as documents,
         (part / "chunks.jsonl").open("wb") as chunks,
     ):
-        for document in read_corpus(corpus):
+        for document in read_corpus(corpus, readers):
             line = {"name": document.name, "text": document.text}
             documents.write(canonical(line) + b"\n")
             counts["documents"] += 1
