@@ -20,7 +20,7 @@ from medassay.bank.reviews import note_reviews
 from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.exchange import review_export
-from medassay.exchange.review_apply import apply_decisions, decisions_of
+from medassay.exchange.review_apply import agreed_of, apply_decisions, decisions_of
 from medassay.exchange.review_entries import (
     bank_entries,
     pair_entries,
@@ -636,3 +636,107 @@ def test_several_judges_of_one_answer_give_one_label(judged, database):
             )
     rows = review_export.label_rows(exported(database))
     assert len(rows) == len({(row["model"], row["item"], row["fact"]) for row in rows}) == 3
+
+
+# What all found right, and questions in two forms.
+
+
+def shop_bank(tmp_path):
+    """Return the folder of a bank that a workshop made, accepted unread in one go, and the lock."""
+    plan = write_shop(tmp_path)
+    synthesize(plan, tmp_path / "shop", secrets={}, workspace=tmp_path)
+    lock = tmp_path / "banks.lock"
+    with open_workshop(tmp_path / "shop") as shop:
+        decide(shop, "accept", ["all"], who="Owner")
+        folder, _, _ = release_items(shop, reason="first", lock=lock, today=TODAY)
+    return folder, lock
+
+
+def test_a_question_in_two_forms_is_one_entry_that_shows_both(tmp_path, database):
+    folder, _ = shop_bank(tmp_path)
+    bank = load_bank(folder, lock=None)
+    found = bank_entries(bank, folder)
+    quizzes = [item.id for item in bank.items if item.options]
+    assert [one.item for one in found] == quizzes
+    assert 2 * len(found) == len(bank.items)
+    for one in found:
+        [name] = one.hidden["forms"]
+        opened = next(item for item in bank.items if item.id == name)
+        assert not opened.options
+        assert one.content["other_forms"][0].get("reference", opened.reference) == opened.reference  # fmt: skip
+    # A sample of n entries has n different questions.
+    picked = sampled(found, 3, "1")
+    assert len({one.content["question"] for one in picked}) == 3
+
+
+def test_items_without_a_second_form_stay_as_they_are():
+    bank = find_bank("demo", Path.cwd(), Path("banks.lock"))
+    assert not [one for one in bank_entries(bank) if "forms" in one.hidden]
+
+
+def test_what_all_found_right_is_approved_in_one_action_and_counts_as_reviewed(
+    database, tmp_path, cli
+):
+    folder, lock = shop_bank(tmp_path)
+    before = load_bank(folder, lock=lock)
+    assert "Of 8 items 0 (0 %) were reviewed or decided by people one by one" in before.limits
+    low = bank_entries(before, folder)[0].item
+    with database.write() as db:
+        study, found = study_of(db, bank_entries(before, folder), "item")
+        for name in ("ada", "ben", "cleo"):
+            review_all(
+                db,
+                study,
+                found[name],
+                lambda work, name=name: {
+                    **GOOD,
+                    "path": "4",
+                    **(
+                        {"answer": "2", "comment": "The key is wrong.", "option": "B"}
+                        if (name, work.entry.item) == ("ada", low)
+                        else {}
+                    ),
+                },
+            )
+        right = {one.item for one in agreed_of(db, study)}
+    others = {one.item for one in bank_entries(before, folder)} - {low}
+    assert right == others
+    with database.write() as db, pytest.raises(GateError, match="no decision is checked"):
+        apply_decisions(db, db.get_one(Study, "s"), folder, who="Owner", reason="r", lock=lock, today=TODAY)  # fmt: skip
+    place = ("--bank", folder, "--by", "Owner", "--reason", "reviewed", "--lock", lock)
+    where = ("--approve-right", "--database", tmp_path / "review.sqlite")
+    code, said, _ = cli("review", "apply", "s", *place, *where, "--plan", "--json")
+    assert {one["item"] for one in json.loads(said)["decisions"]} == others
+    code, said, err = cli("review", "apply", "s", *place, *where)
+    assert code == 0, err
+    assert "3 approve" in said
+    after = load_bank(folder, lock=lock)
+    # Both forms of each question, none of the one that somebody found wrong; no item changed.
+    share = f"Of 8 items {2 * len(others)} ({200 * len(others) / 8:.0f} %) were reviewed or decided by people one by one"  # fmt: skip
+    assert share in after.limits
+    records = {item.id: record for item, record in bank_records(after)}
+    by = {name: record["approval"]["who"] for name, record in records.items()}
+    assert sum(who == "3 of 3 reviewers of 's'" for who in by.values()) == 2 * len(others)
+    assert by[low] == "Owner"
+    assert {record.get("revision", 1) for record in records.values()} == {1}
+    assert "3 items approved that all reviewers found right" in (folder / "CHANGES.md").read_text()  # fmt: skip
+    code, _, err = cli("review", "apply", "s", *place, *where)
+    assert code == 1
+    assert "by now; nothing to do" in err
+
+
+def test_an_open_form_that_changed_since_is_reviewed_again(database, tmp_path):
+    folder, lock = shop_bank(tmp_path)
+    bank = load_bank(folder, lock=lock)
+    entries = bank_entries(bank, folder)
+    [name] = entries[0].hidden["forms"]
+    with database.write() as db:
+        study, found = study_of(db, entries, "item")
+        settle(db, study, entries[0].item, found, verdict="approve")
+    with open_workshop(tmp_path / "shop") as shop:
+        record = next(record for item, record in bank_records(bank) if item.id == name)
+        other = {k: v for k, v in record.items() if k not in ("approval", "revision")}
+        decide(shop, "change", [name], who="Owner", change={**other, "reference": "Another."})
+        release_items(shop, reason="second", lock=lock, today=TODAY)
+    with pytest.raises(InputError, match="another form of"):
+        apply(database, folder, tmp_path)

@@ -234,7 +234,7 @@ def test_the_healthbranches_protocol_says_what_it_would_ask(data, tmp_path):
     quiz = pipeline.preview(place / "healthbranches.toml")
     n = len((place / "healthbranches" / "items.jsonl").read_text().splitlines())
     assert n == 79
-    assert quiz["trials"] == quiz["calls"] == n * 9 * 5
+    assert quiz["trials"] == quiz["calls"] == n * 11 * 5
     models = json.loads((place / "healthbranches_models.json").read_text())["models"]
     asked = {m["id"]: m for m in models}
     assert asked["deepseek-r1:8b"]["max_tokens"] == 512
@@ -272,6 +272,6 @@ def test_the_healthbranches_protocol_runs_with_scripted_models_and_asks_open_que
         for r in found["rows"]
         if r["category"] == "all"
     }
-    assert len(rows) == 9 * 5 * 3
+    assert len(rows) == 11 * 5 * 3
     table = contexts_sheet(found).markdown()
     assert "| phi4:14b | topline\\_path |" in table

@@ -25,7 +25,7 @@ def test_five_graphs_become_a_released_bank_in_one_command(cli, tmp_path):
     assert {row["step"] for row in found["queue"]} == {"refine", "question"}
     bank = load_bank(tmp_path / "demo/workshop/bank", lock=tmp_path / "demo/banks.lock")
     assert bank.title.startswith("DEMONSTRATION")
-    assert "Of 76 items 0 (0 %) were decided by people one by one" in bank.limits
+    assert "Of 76 items 0 (0 %) were reviewed or decided by people one by one" in bank.limits
     assert sorted(found["letters"]) == list("ABCDE")
     assert {item.condition for item in bank.items} == {
         "Anaemia",

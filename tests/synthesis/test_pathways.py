@@ -68,7 +68,7 @@ def test_a_plan_becomes_a_released_bank_under_a_persons_name(tmp_path):
     assert quiz["options"]["ABCDE".index(quiz["expected"])] == text["reference"] == "right 0"
     assert quiz["source"].startswith("fever.txt (sha256 ")
     assert bank.limits.startswith("DEMONSTRATION: written by a script")
-    assert "Of 8 items 0 (0 %) were decided by people one by one" in bank.limits
+    assert "Of 8 items 0 (0 %) were reviewed or decided by people one by one" in bank.limits
     with pytest.raises(GateError, match="nothing to release"):
         released(tmp_path)
 
@@ -258,7 +258,7 @@ def test_limits_name_families_share_of_review_and_age_of_sources(tmp_path):
     for part in (
         "Not validated.",
         "writer (family one)",
-        "Of 8 items 3 (38 %) were decided by people one by one",
+        "Of 8 items 3 (38 %) were reviewed or decided by people one by one",
         "2 sources, undated",
     ):
         assert part in note

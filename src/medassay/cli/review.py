@@ -289,7 +289,7 @@ def _note_bank(folder: Path, found: "ReviewedBank") -> None:
 
 
 @app.command()
-def apply(
+def apply(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     name: str = typer.Argument(..., metavar="STUDY", help="The study whose decisions count."),
     bank: Path = typer.Option(..., help="The folder of the bank that its items came from."),
     by: str = typer.Option(..., "--by", help="Who releases."),
@@ -298,16 +298,22 @@ def apply(
     preview: bool = typer.Option(
         False, "--plan", help="Say what would change; change nothing."
     ),
+    approve_right: bool = typer.Option(
+        False,
+        "--approve-right",
+        help="Approve, too, what all reviewers of an item found right: no score below 3, no harm, no flag, no open ticket.",
+    ),
     database: str = DATABASE,
 ) -> None:
     """Bring checked decisions into the bank: approved, corrected, rewritten, removed; a new version with history."""
     import datetime as dt
 
     with opened_database(database) as opened:
-        from medassay.exchange.review_apply import apply_decisions, decisions_of
+        from medassay.exchange.review_apply import agreed_of, apply_decisions, decisions_of
 
         with opened.read() as db:
             found = decisions_of(db, named_study(db, name))
+            found += agreed_of(db, named_study(db, name)) if approve_right else []
         if preview:
             rows = [
                 {"item": one.item, "verdict": one.verdict, "change": one.change}
@@ -321,7 +327,14 @@ def apply(
         today = dt.datetime.now(dt.UTC).date()
         with opened.write() as db:
             version, content, counts = apply_decisions(
-                db, named_study(db, name), bank, who=by, reason=reason, lock=lock, today=today
+                db,
+                named_study(db, name),
+                bank,
+                who=by,
+                reason=reason,
+                lock=lock,
+                today=today,
+                approve_right=approve_right,
             )
         if out.json:
             out.document({"version": version, "content_sha256": content, "decisions": counts})

@@ -20,6 +20,7 @@ from medassay.storage.run import Run
 from medassay.synthesis.graph_file import load_graph
 from medassay.synthesis.items import present_items
 from medassay.synthesis.pathway import paths, subject_of
+from medassay.synthesis.release import forms_of
 from medassay.synthesis.workshop import JOURNAL, Workshop, read_workshop
 from medassay.task.scoring import RunItems
 
@@ -56,7 +57,7 @@ def entries_of_records(
     records: Iterable[Mapping[str, Any]],
     beside: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[NewEntry]:
-    """Return items of a bank as entries of an item review.
+    """Return items of a bank as entries of an item review; a quiz and its open form are one entry, that of the quiz.
 
     Parameters
     ----------
@@ -64,19 +65,43 @@ def entries_of_records(
     """
     more = beside or {}
     return [
-        NewEntry(
-            item=str(record["id"]),
-            content={**item_content(record), **more.get(_document(record), {})},
-            hidden={
-                "revision": record.get("revision", 1),
-                "domain": record.get("domain", ""),
-                "kind": record.get("kind", "public"),
-            },
-            category=str(record.get("category") or record.get("domain", "")),
-        )
-        for record in records
-        if "commitment" not in record and "tombstone" not in record
+        _item(first, more.get(_document(first), {}), others)
+        for first, *others in forms_of(filter(_is_shown, records))
     ]
+
+
+def _is_shown(record: Mapping[str, Any]) -> bool:
+    return "commitment" not in record and "tombstone" not in record
+
+
+def _item(
+    record: Mapping[str, Any],
+    beside: Mapping[str, Any],
+    others: Sequence[Mapping[str, Any]] = (),
+) -> NewEntry:
+    """Return an item as an entry, with what its other forms say otherwise."""
+    content = {**item_content(record), **beside}
+    hidden: dict[str, Any] = {
+        "revision": record.get("revision", 1),
+        "domain": record.get("domain", ""),
+        "kind": record.get("kind", "public"),
+    }
+    if others:
+        content["other_forms"] = [
+            {
+                key: str(other[key])
+                for key in ("question", "reference")
+                if other.get(key) and other[key] != record.get(key)
+            }
+            for other in others
+        ]
+        hidden["forms"] = {str(other["id"]): other.get("revision", 1) for other in others}
+    return NewEntry(
+        item=str(record["id"]),
+        content=content,
+        hidden=hidden,
+        category=str(record.get("category") or record.get("domain", "")),
+    )
 
 
 def _document(record: Mapping[str, Any]) -> str:
@@ -261,7 +286,8 @@ def run_entries(run: Run, form: str) -> list[NewEntry]:
             f"run {run.id}: its items have no questions, so that nobody could judge an answer; import a bank or a run of one"
         )
     if form == "item":
-        return entries_of_records(item_record(item) for item in items)
+        # Each by itself: private ones are opened against their commitments one by one.
+        return [_item(record, {}) for record in map(item_record, items) if _is_shown(record)]
     makers = {"answer": _answers, "preference": _preferences, "judge": _verdicts}
     if form not in makers:
         raise InputError(

@@ -122,7 +122,7 @@ def _review_share(workshop: Workshop) -> str:
     taken = [one for one in decided if one is not None and one.status in ("accept", "change")]
     singly = sum(not one.record.get("together") for one in taken)
     share = 100 * singly / len(taken) if taken else 0.0
-    return f"Of {counted(len(taken), 'item')} {singly} ({share:.0f} %) {'was' if singly == 1 else 'were'} decided by people one by one, the others accepted together."
+    return f"Of {counted(len(taken), 'item')} {singly} ({share:.0f} %) {'was' if singly == 1 else 'were'} reviewed or decided by people one by one, the others accepted together."
 
 
 def _source_age(workshop: Workshop) -> str:

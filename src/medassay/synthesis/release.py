@@ -6,7 +6,7 @@ journal's line comes last.
 
 import datetime as dt
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -337,10 +337,16 @@ def _through_maker(
 ) -> tuple[str, str]:
     """Note corrections as decisions of the workshop that made a bank, and release from there."""
     with open_workshop(folder.parent) as maker:
+        made = {event.place[1]: _content(event.result) for event in present_items(maker)}
+        as_made: dict[str, list[str]] = {}  # who approved → items; thousands are one step
         for name, record in changed.items():
-            fields = {k: v for k, v in record.items() if k not in ("approval", "revision")}
-            who = record["approval"]["who"]
-            decide(maker, "change", [name], who=who, reason=why, change=fields)
+            fields, who = _content(record), record["approval"]["who"]
+            if fields == made.get(name):
+                as_made.setdefault(who, []).append(name)
+            else:
+                decide(maker, "change", [name], who=who, reason=why, change=fields)
+        for who, names in as_made.items():
+            decide(maker, "accept", names, who=who, reason=why)
         for name, who in removed.items():
             decide(maker, "remove", [name], who=who, reason=why)
         _, version, content = release_items(maker, reason=why, lock=lock, today=today)
@@ -364,6 +370,30 @@ def twins(records: Records, name: str) -> list[str]:
             and record["question"] == records[name]["question"]
         )
     ]
+
+
+def forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Return the records by question, in their order: a quiz with its open form behind it, all else alone."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for record in records:
+        name, asked = str(record["id"]), record.get("meta", {}).get("question")
+        base = name.removesuffix("-quiz").removesuffix("-open")
+        key = (
+            (asked, "")
+            if asked
+            else (base, record.get("question"))
+            if base != name
+            else (name,)
+        )
+        groups.setdefault((*key, record.get("language", "en")), []).append(record)
+    found: list[list[Mapping[str, Any]]] = []
+    for group in groups.values():
+        quiz = [record for record in group if record.get("options")]
+        if len(quiz) == 1:
+            found.append([*quiz, *(record for record in group if record is not quiz[0])])
+        else:
+            found += [[record] for record in group]
+    return found
 
 
 def _apply(record: dict[str, Any], one: Corrected) -> dict[str, Any] | None:
