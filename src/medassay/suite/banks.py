@@ -86,20 +86,20 @@ class SuiteBanks:
         made, known = bank.content_hash[:12], there.content_hash[:12]
         if not _of_one_set(first, there, bank):
             raise InputError(
-                f"WORKSPACE/banks/{name}: another bank ({len(there.items)} items, content {known}…) has the name of {benchmark.title}, of "
+                f"banks/{name}: another bank ({len(there.items)} items, content {known}…) has the name of {benchmark.title}, of "
                 f"which DATA/{benchmark.folder} makes {len(bank.items)} items (content {made}…); rename its folder and its name, then "
                 "repeat"
             )
         other = first.with_name(f"{name}-{made}")
         self._tell(
-            f"{name}: DATA/{benchmark.folder} changed: it makes {len(bank.items)} items (content {made}…), WORKSPACE/banks/{name} holds "
+            f"{name}: DATA/{benchmark.folder} changed: it makes {len(bank.items)} items (content {made}…), banks/{name} holds "
             f"{len(there.items)} (content {known}…); asked is what the files make now, banks/{other.name}"
         )
         if not other.exists():
             _write(other, bank, self._version(bank))
         elif load_bank(other, lock=None).content_hash != bank.content_hash:
             raise InputError(
-                f"WORKSPACE/banks/{other.name}: its items were changed; remove that folder, then repeat"
+                f"banks/{other.name}: its items were changed; remove that folder, then repeat"
             )
         return other.name
 

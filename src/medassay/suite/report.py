@@ -116,28 +116,34 @@ def _line(one: Result) -> dict[str, Any]:
     return {**one.to_dict(), **second, "flags": " ".join(one.flags)}
 
 
+def _flags(one: Result) -> str:
+    return ", ".join(
+        flag.replace("_", " ").replace("not ranked:", "not ranked: ") for flag in one.flags
+    )
+
+
 def _every_number(results: Sequence[Result]) -> Section:
     """Return every number that the runs of a suite hold, with its second interval and what is flagged."""
+    several = len({one.setting for one in results}) > 1
     rows = [
         [
             one.title,
             shown(one.metric),
-            one.model,
-            one.setting,
+            f"{one.model}, {one.setting}" if several else one.model,
             cell(one),
             "–" if one.second is None else f"[{number(one.second['lo'])}, {number(one.second['hi'])}] {one.second['method']}",
             number(one.se),
             str(one.n),
-            ", ".join(flag.replace("_", " ") for flag in one.flags),
+            _flags(one),
         ]
         for one in results
     ]  # fmt: skip
-    heads = ["benchmark", "metric", "model", "setting", "value, rank", "second interval"]
+    heads = ["benchmark", "metric", "model", "value, rank", "second interval"]
     return Section(
         title="Every number, with what is flagged",
         text="Metrics with their model, revision and parameters; beside the published numbers those that say how to read them.",
         grids=[
-            Grid(heads=[*heads, "standard error", "items", "flags"], names=4, rows=rows, folded=True)
+            Grid(heads=[*heads, "standard error", "items", "flags"], names=3, rows=rows, folded=True)
         ],
     )  # fmt: skip
 
@@ -336,7 +342,7 @@ def _open(part: Part, own: Sequence[Result], *, as_published: bool) -> Section:
     left_out = max(one.left_out for one in own)
     items = max(one.n for one in own)
     caption = f"{benchmark.title}, {benchmark.group}: {items} items" + (
-        f"; up to {left_out} answers blank or too short" if left_out else ""
+        f"; up to {counted(left_out, 'answer')} blank or too short" if left_out else ""
     )
     cells = {key: cell(one, as_published=as_published, items=items) for key, one in by.items()}
     layout = _by_model if len(rows) > len(metrics) else _by_metric
@@ -474,7 +480,7 @@ def _card(
             cell(one),
             number(one.se),
             str(one.n),
-            ", ".join(flag.replace("_", " ") for flag in one.flags),
+            _flags(one),
         ]
         for one in own
     ]
