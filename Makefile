@@ -10,7 +10,7 @@ export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: all bench check demo docs examples golden interop legacy review sbom test
+.PHONY: all bench check demo docs examples golden interop legacy net review sbom test
 
 all: check docs examples test
 
@@ -25,6 +25,9 @@ test: check examples $(VENV)/.web $(VENV)/.scale $(VENV)/.local $(VENV)/.serving
 
 docs: $(VENV)/.web $(VENV)/.scale $(VENV)/.local  ## Its commands are run as they stand there.
 	$(BIN)/python -m pytest -q tests/docs
+
+net: $(VENV)/.web $(VENV)/.scale  ## What earlier code sealed, of every kind, verifies as it did.
+	$(BIN)/python -m pytest -q tests/net
 
 examples: $(VENV)/.dev
 	for example in examples/*.py; do echo $$example; $(BIN)/python $$example || exit 1; done
