@@ -1,7 +1,10 @@
+import json
+from pathlib import Path
+
 import pytest
 from tests.makers import write_plan
 
-from medassay.core.plan import load_plan
+from medassay.core.plan import DdxRules, Plan, load_plan, plan_from_dict
 from medassay.errors import InputError
 
 
@@ -38,3 +41,66 @@ def test_broken_toml_and_missing_files_are_one_line(tmp_path):
         load_plan(tmp_path / "p.toml")
     with pytest.raises(InputError, match="no such plan file"):
         load_plan(tmp_path / "none.toml")
+
+
+SHIPPED = Path(__file__).parents[1] / "golden" / "plan_hashes.json"
+
+
+def test_shipped_plans_have_the_hashes_that_are_stored():
+    """Every draw of a run is seeded by the hash of its plan: a new key must not change those there are."""
+    from medassay.suite.plan import is_suite, load_suite_plan
+
+    found = {
+        path.name: (load_suite_plan(path) if is_suite(path) else load_plan(path)).hash
+        for path in sorted((Path(__file__).parents[2] / "plans").glob("*.toml"))
+    }
+    assert found == json.loads(SHIPPED.read_text())
+
+
+ASKED = {"banks": ("demo",), "models": ("random",)}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"settings": ("zero",)},
+        {"n_resamples": 3},
+        {"modes": ("sol",)},
+        {"rank_rule": "best"},
+        {"separation": "none"},
+        {"seed": -5},
+        {"models": ("random", "random")},
+        {"banks": "demo"},
+        {"banks": ()},
+        {"seed": True},
+        {"sample": 0},
+        {"max_cut_off": 1.5},
+        {"preset": "published", "n_resamples": 500},
+        {"modes": ("solo", "tools")},
+        {"settings": ("rag",)},
+    ],
+    ids=str,
+)
+def test_a_plan_in_python_is_refused_with_the_words_of_its_file(wrong):
+    keys = {**ASKED, **wrong}
+    with pytest.raises(InputError) as here:
+        Plan(**keys)
+    data = {k: list(v) if isinstance(v, tuple) else v for k, v in keys.items()}
+    with pytest.raises(InputError) as there:
+        plan_from_dict(data, "plan.toml")
+    assert str(here.value).removeprefix("Plan: ") == str(there.value).removeprefix(
+        "plan.toml: "
+    )
+    assert "\n" not in str(here.value)
+
+
+def test_records_in_a_plan_are_checked_and_lists_become_tuples():
+    with pytest.raises(
+        InputError, match=r"Plan: 'ddx.rank_limit': Input should be a valid integer"
+    ):
+        Plan(**ASKED, ddx=DdxRules(rank_limit="5"))
+    with pytest.raises(InputError, match="'ddx' is a mapping; expected a record"):
+        Plan(**ASKED, ddx={"rank_limit": 5})
+    assert Plan(banks=["demo"], models=["random"]) == Plan(**ASKED)
+    assert Plan(**ASKED, preset="published").n_resamples == 1000
+    assert Plan(**ASKED, preset="published").rank_rule == "closure"

@@ -22,6 +22,7 @@ from medassay.errors import InputError
 from medassay.statistic.ranking.field import field_of
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import separated, shared_ranks
+from medassay.statistic.test.planner import items_to_show
 from medassay.task.catalog import find_task
 from medassay.task.relations import relations_of
 
@@ -58,6 +59,25 @@ def facts(field):
         if pair.better:
             better.add((one, other) if pair.better == "first" else (other, one))
     return sorted(value, key=lambda name: (-value[name], name)), better
+
+
+def test_two_close_models_over_domains_of_unequal_size_have_a_sentence():
+    """They differ in 3 of 60 items of one domain: no share of 72 items is behind that difference."""
+    scores = [np.ones((2, 60)), np.ones((2, 12))]
+    scores[0][1, :3] = 0
+    scores[0][:, 10:30] = 0
+    strata = [
+        Stratum(name=f"d{n}", scores=part, clusters=np.arange(part.shape[1]) + 100 * n, seed=n)
+        for n, part in enumerate(scores)
+    ]
+    options = Options(pool_seed=1, scale=Scale(), rule="simultaneous", n_resamples=200)
+    field = field_of([("A", "zero_shot"), ("B", "zero_shot")], strata, options)
+    task = find_task("closed")
+    said = relations_of(field, {s.row: 0.0 for s in field.standings}, task)["sentence"]
+    # d = 0.025, sd = sqrt(72 SE² - d²) with SE² = 3 / 120²: graded items as the specification of ranks has it.
+    deviation = (72 * 3 / 120**2 - 0.025**2) ** 0.5
+    wanted = items_to_show(0.025, deviation=deviation, c=field.relation.c)
+    assert f"About {wanted} items would be needed" in said
 
 
 @given(boards())

@@ -5,6 +5,7 @@ import pytest
 from tests import makers
 
 import medassay
+from medassay.cli.main import call
 from medassay.errors import InputError
 from medassay.exchange.compare import compare
 from medassay.exchange.predictions import import_predictions
@@ -351,3 +352,21 @@ def test_a_margin_as_wide_as_the_scale_is_a_slip(tmp_path, cli):
     code, _, errors = cli("compare", *runs, "--gate", "noninferior:2")
     assert code == 3
     assert "0.02 is 2 points of 100" in errors
+
+
+def test_close_models_over_domains_of_unequal_size_are_compared(tmp_path):
+    """Over several domains the items needed are not counted from a share of items that one alone has right."""
+    rows = ["item,model,domain,prediction,key,setting"]
+    for domain, n in (("large", 60), ("small", 12)):
+        for i in range(n):
+            wrong = domain == "large" and i < 3
+            rows += [
+                f"{domain}-{i},A,{domain},A,A,zero_shot",
+                f"{domain}-{i},B,{domain},{'B' if wrong else 'A'},A,zero_shot",
+            ]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    columns = {name: name for name in rows[0].split(",")}
+    run = medassay.import_predictions(tmp_path / "t.csv", columns, runs=tmp_path)
+    assert call(["compare", str(run.path)]) == 0
+    page = medassay.publish(run, tmp_path / "site")
+    assert "items would be needed to tell A from B" in page.read_text()

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.lookup import CONTEXTS, Retrieval, ToolRules
-from medassay.core.plan_file import read_toml, typed
+from medassay.core.plan_file import read_toml, typed, wrong_type
 from medassay.core.relaxed import Setting as RelaxedSetting
 from medassay.core.trial import Mode, Setting
 from medassay.errors import InputError
@@ -142,6 +143,34 @@ class EngineRules:
         return None
 
 
+class PlanError(InputError):
+    """Say what is wrong with a plan; `problem` is that without a place."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"Plan: {problem}")
+        self.problem = problem
+
+
+@cache
+def _types_of(record: type) -> dict[str, TypeAdapter[Any]]:
+    """Return the type of each field of a record, as a file is checked by it."""
+    return {name: TypeAdapter(hint) for name, hint in get_type_hints(record).items()}
+
+
+def _wrong_type(record: object, place: str = "") -> str:
+    """Return the first field of a record, or of a record in it, that has a wrong type; "" if none has."""
+    for name, adapter in _types_of(type(record)).items():  # type: ignore[arg-type]  # a class is hashable
+        value = getattr(record, name)
+        if is_dataclass(value):
+            told = _wrong_type(value, f"{place}{name}.")
+        else:
+            told = wrong_type(adapter, value)
+            told = told and f"'{place}{name}{told}"
+        if told:
+            return told
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
@@ -201,6 +230,32 @@ class Plan:
     tools: ToolRules | None = None
     engine: EngineRules = EngineRules()
 
+    def __post_init__(self) -> None:
+        """Refuse what a file of plans refuses, with the same words.
+
+        Raises
+        ------
+        InputError
+            Naming the first field that is wrong.
+        """
+        for name in (one.name for one in fields(self)):
+            value = getattr(self, name)
+            if isinstance(value, list):
+                object.__setattr__(self, name, tuple(value))
+            elif isinstance(value, Mapping):
+                raise PlanError(f"'{name}' is a mapping; expected a record such as ToolRules")
+        if told := _wrong_type(self):
+            raise PlanError(told)
+        if self.preset == "published":
+            defaults = {one.name: one.default for one in fields(Plan)}
+            for name, value in _PUBLISHED.items():
+                given = getattr(self, name)
+                if given not in (value, defaults[name]):
+                    raise PlanError(_beside_preset(name, given))
+                object.__setattr__(self, name, value)
+        if (problem := _problem(self)) is not None:
+            raise PlanError(problem)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
         plain = asdict(self)
@@ -249,53 +304,55 @@ def rules_from_dict(data: Mapping[str, Any]) -> DdxRules:
 
 
 def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
-    """Return the plan in `data`; `where` names the file in errors."""
-    plan = typed(_PLAN, data, {f.name for f in fields(Plan)}, where)
-    plan = _with_preset(plan, data, where)
+    """Return the plan in `data`; `where` names the file in errors.
+
+    Raises
+    ------
+    InputError
+        Naming the key that is unknown or wrong.
+    """
+    if data.get("preset") == "published":
+        for name, value in _PUBLISHED.items():
+            if data.get(name, value) != value:
+                raise InputError(f"{where}: {_beside_preset(name, data[name])}")
+    try:
+        return typed(_PLAN, data, {f.name for f in fields(Plan)}, where)
+    except PlanError as error:
+        raise InputError(f"{where}: {error.problem}") from None
+
+
+def _beside_preset(name: str, value: object) -> str:
+    return f"'preset' is \"published\" and '{name}' is {value!r}; that preset has {_PUBLISHED[name]!r}, leave one of the two out"
+
+
+def _problem(plan: Plan) -> str | None:
+    """Return what is wrong with a plan whose values have the right types, None if nothing is."""
     for name, least in (("repeats", 1), ("few_shot_k", 1), ("n_resamples", 100), ("seed", 0)):
         if getattr(plan, name) < least:
-            raise InputError(
-                f"{where}: '{name}' is {getattr(plan, name)}; at least {least} is needed"
-            )
+            return f"'{name}' is {getattr(plan, name)}; at least {least} is needed"
     if not 0 <= plan.max_cut_off <= 1:
-        raise InputError(
-            f"{where}: 'max_cut_off' is {plan.max_cut_off:g}; expected a share from 0 to 1 (1: any share of replies may be cut off)"
-        )
+        return f"'max_cut_off' is {plan.max_cut_off:g}; expected a share from 0 to 1 (1: any share of replies may be cut off)"
     relaxed = plan.relaxed_perplexity
     if relaxed is not None and (problem := relaxed.problem()) is not None:
-        raise InputError(f"{where}: 'relaxed_perplexity': {problem}")
+        return f"'relaxed_perplexity': {problem}"
     problem = plan.ddx.problem() or _lookup_problem(plan)
     problem = problem or plan.engine.problem() or plan.budget.problem()
-    if problem is not None:
-        raise InputError(f"{where}: {problem}")
+    return problem or _lists_problem(plan)
+
+
+def _lists_problem(plan: Plan) -> str | None:
     for name in plan.engine.replicas:
         if name not in (*plan.models, *plan.judges):
-            raise InputError(
-                f"{where}: 'engine.replicas' names '{name}', which is no model or judge here"
-            )
+            return f"'engine.replicas' names '{name}', which is no model or judge here"
     for name in ("banks", "models", "settings", "modes", *_MAY_BE_EMPTY):
         values = getattr(plan, name)
         if not values and name not in _MAY_BE_EMPTY:
-            raise InputError(f"{where}: '{name}' is empty; name at least one")
+            return f"'{name}' is empty; name at least one"
         if len(set(values)) != len(values):
-            raise InputError(f"{where}: '{name}' names something twice: {', '.join(values)}")
+            return f"'{name}' names something twice: {', '.join(values)}"
     if plan.sample is not None and plan.sample < 1:
-        raise InputError(
-            f"{where}: 'sample' is {plan.sample}; at least 1, or leave it out for all"
-        )
-    return plan
-
-
-def _with_preset(plan: Plan, data: Mapping[str, Any], where: str) -> Plan:
-    """Return a plan with what its preset stands for; a plan that says otherwise beside it is refused."""
-    if plan.preset != "published":
-        return plan
-    for name, value in _PUBLISHED.items():
-        if data.get(name, value) != value:
-            raise InputError(
-                f"{where}: 'preset' is \"published\" and '{name}' is {data[name]!r}; that preset has {value!r}, leave one of the two out"
-            )
-    return replace(plan, rank_rule="closure", separation="overlap", n_resamples=1000)
+        return f"'sample' is {plan.sample}; at least 1, or leave it out for all"
+    return None
 
 
 def _lookup_problem(plan: Plan) -> str | None:

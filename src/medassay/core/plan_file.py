@@ -37,6 +37,16 @@ def read_toml(path: Path, absent: str) -> dict[str, Any]:
         raise InputError(f"{path}: not readable as TOML: {error}") from error
 
 
+def wrong_type(adapter: TypeAdapter[Any], value: object) -> str:
+    """Return what is wrong with the type of a value as a file would have it, behind the name of its field; "" if nothing is."""
+    try:
+        adapter.validate_json(json.dumps(value, default=str), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        return "".join(f".{part}" for part in first["loc"]) + f"': {first['msg']}"
+    return ""
+
+
 def typed(
     adapter: TypeAdapter[T], data: Mapping[str, Any], known: Collection[str], where: str
 ) -> T:

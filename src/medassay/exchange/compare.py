@@ -418,8 +418,10 @@ class _Versus:
         open_question = self._n_told <= _TOLD_OF and not pair.better
         if c is not None and pair.se is not None and not few and open_question:
             width = kappa * pair.n or 1.0
+            # Over several domains n·SE² is no share of items that one alone has right.
+            alone = kappa > 0 and len(evidence.first) == 1
             needed = items_to_tell(
-                difference.value, pair.se, pair.n, c=c, right_wrong=kappa > 0, width=width
+                difference.value, pair.se, pair.n, c=c, right_wrong=alone, width=width
             )
         high = self._options.scale.better == "high"
         # Without a single difference there is no spread to go by: no interval of width 0 is honest.

@@ -115,7 +115,8 @@ def items_to_tell(field: Field, first: Row, second: Row) -> int | None:
         found[0].se,
         field.n_common,
         c=relation.c,
-        right_wrong=relation.kappa > 0,
+        # Over several domains n·SE² is no share of items that one alone has right.
+        right_wrong=relation.kappa > 0 and field.n_domains == 1,
         width=relation.kappa * field.n_common or 1.0,
     )
 
