@@ -167,6 +167,17 @@ def test_keys_that_are_switched_off_do_nothing(desk, visit):
     assert page.url.endswith("/i/1")
 
 
+def test_a_question_with_an_open_form_shows_both(desk, visit):
+    other = {"question": "What is it, in your words?", "reference": "A cold, most likely."}
+    study = desk.study(n=1, entries=[entry(1, other_forms=[other])])
+    page = visit("ada")
+    page.goto(f"{desk.url}/s/{study}/i/1")
+    said = page.inner_text("main")
+    assert "Also asked without options" in said
+    assert "What is it, in your words?" in said
+    assert "A cold, most likely." in said
+
+
 def test_an_item_is_completed_on_a_phone_and_nothing_hides_the_field(desk, visit):
     study = desk.study(n=1, entries=[entry(1, graph=GRAPH, source_text="text " * 400)])
     page = visit("ada", viewport={"width": 390, "height": 700}, has_touch=True, is_mobile=True)
