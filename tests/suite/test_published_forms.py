@@ -13,7 +13,7 @@ from tests.conftest import absent
 from medassay.prompt import load_template
 from medassay.storage.jsonl import read_jsonl
 from medassay.suite.catalog import BENCHMARKS
-from medassay.suite.plan import SuitePlan, checked
+from medassay.suite.plan import SuitePlan
 from medassay.suite.run import Means, run_suite, suite_models
 from medassay.task.catalog import TASKS
 
@@ -89,7 +89,7 @@ def test_prompts_likelihoods_and_scores_are_those_of_the_harness(
     folder.mkdir(parents=True)
     rows = write(data, folder)
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
-    plan = checked(SuitePlan(suite=(benchmark,), models=(SMOLLM2,)), "test")
+    plan = SuitePlan(suite=(benchmark,), models=(SMOLLM2,))
     specs = suite_models(tmp_path / "models.json", (SMOLLM2,))
     suite = run_suite(
         plan, specs, Means(data=tmp_path / "data", workspace=tmp_path, secrets={})

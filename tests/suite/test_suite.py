@@ -16,7 +16,7 @@ from medassay.core.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
 from medassay.publication.sheet import Grid, Section, Sheet
 from medassay.suite.catalog import BENCHMARKS, SUITES
-from medassay.suite.plan import SuitePlan, checked, load_suite_plan
+from medassay.suite.plan import SuitePlan, load_suite_plan
 from medassay.suite.report import cards, cell, suite_sheet
 from medassay.suite.results import Result, language_gaps, results_of, weighted_means
 from medassay.suite.run import Means, open_suite, run_suite, suite_models
@@ -90,7 +90,7 @@ def plan(*suite, **keys):
         "models": ("good", "poor"),
         "metrics": ("bertscore=none", "moverscore=none", "bleurt=none"),
     }
-    return checked(SuitePlan(suite=suite, **{**wanted, **keys}), "test")
+    return SuitePlan(suite=suite, **{**wanted, **keys})
 
 
 def test_every_benchmark_has_a_bank_a_task_and_a_stand_in_that_exists():
@@ -475,3 +475,28 @@ def test_one_model_alone_has_no_rank(means, weights):
     suite = run_suite(plan("medqa", models=("one",), limit=6), {"one": one}, means[0])
     assert [found.rank for found in results_of(suite) if found.metric == "accuracy"] == [None]
     assert "first" not in suite_sheet(suite).reading
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"suite": "medqa"},
+        {"suite": ("nowhere",)},
+        {"models": ()},
+        {"models": ("a", "a")},
+        {"limit": 0},
+        {"n_resamples": 3},
+        {"seed": -1},
+        {"perplexities": "no"},
+    ],
+    ids=str,
+)
+def test_a_suite_in_python_is_refused_with_the_words_of_its_file(tmp_path, wrong):
+    keys = {"suite": ("medqa",), "models": ("a",), **wrong}
+    with pytest.raises(InputError) as here:
+        SuitePlan(**keys)
+    path = tmp_path / "suite.toml"
+    path.write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items()))
+    with pytest.raises(InputError) as there:
+        load_suite_plan(path)
+    assert str(here.value).removeprefix("SuitePlan: ") == str(there.value).removeprefix(f"{path}: ")  # fmt: skip

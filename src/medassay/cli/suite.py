@@ -7,7 +7,7 @@ from pathlib import Path
 
 from medassay.cli.options import listed
 from medassay.cli.output import out
-from medassay.errors import UsageError
+from medassay.errors import InputError, UsageError
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ def run_command(
     """Run a suite, and print its values in one table."""
     from medassay.cli.run import watch
     from medassay.cli.sheet import tell_sheet
-    from medassay.suite.plan import SuitePlan, checked, load_suite_plan
+    from medassay.core.plan_file import RecordError
+    from medassay.suite.plan import SuitePlan, load_suite_plan
     from medassay.suite.report import suite_sheet, whole_table
     from medassay.suite.run import Means, run_suite, suite_models
 
@@ -42,16 +43,16 @@ def run_command(
         named = listed(wanted.model)
         models = Path("models.json")
         specs = suite_models(models, (*named, *listed(wanted.judge)))
-        plan = checked(
-            SuitePlan(
+        try:
+            plan = SuitePlan(
                 suite=tuple(listed(wanted.suite)),
                 models=tuple(_entry_of(name, specs) for name in named),
                 limit=wanted.limit,
                 judge=_entry_of(wanted.judge, specs) if wanted.judge else "",
                 metrics=tuple(listed(wanted.metric)),
-            ),
-            "--suite",
-        )
+            )
+        except RecordError as error:
+            raise InputError(f"--suite: {error.problem}") from None
     else:
         if wanted != Wanted():
             raise UsageError(

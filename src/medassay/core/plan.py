@@ -2,16 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from functools import cache
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.lookup import CONTEXTS, Retrieval, ToolRules
-from medassay.core.plan_file import read_toml, typed, wrong_type
+from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.core.relaxed import Setting as RelaxedSetting
 from medassay.core.trial import Mode, Setting
 from medassay.errors import InputError
@@ -143,34 +142,6 @@ class EngineRules:
         return None
 
 
-class PlanError(InputError):
-    """Say what is wrong with a plan; `problem` is that without a place."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(f"Plan: {problem}")
-        self.problem = problem
-
-
-@cache
-def _types_of(record: type) -> dict[str, TypeAdapter[Any]]:
-    """Return the type of each field of a record, as a file is checked by it."""
-    return {name: TypeAdapter(hint) for name, hint in get_type_hints(record).items()}
-
-
-def _wrong_type(record: object, place: str = "") -> str:
-    """Return the first field of a record, or of a record in it, that has a wrong type; "" if none has."""
-    for name, adapter in _types_of(type(record)).items():  # type: ignore[arg-type]  # a class is hashable
-        value = getattr(record, name)
-        if is_dataclass(value):
-            told = _wrong_type(value, f"{place}{name}.")
-        else:
-            told = wrong_type(adapter, value)
-            told = told and f"'{place}{name}{told}"
-        if told:
-            return told
-    return ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
@@ -238,23 +209,16 @@ class Plan:
         InputError
             Naming the first field that is wrong.
         """
-        for name in (one.name for one in fields(self)):
-            value = getattr(self, name)
-            if isinstance(value, list):
-                object.__setattr__(self, name, tuple(value))
-            elif isinstance(value, Mapping):
-                raise PlanError(f"'{name}' is a mapping; expected a record such as ToolRules")
-        if told := _wrong_type(self):
-            raise PlanError(told)
+        check_types(self)
         if self.preset == "published":
             defaults = {one.name: one.default for one in fields(Plan)}
             for name, value in _PUBLISHED.items():
                 given = getattr(self, name)
                 if given not in (value, defaults[name]):
-                    raise PlanError(_beside_preset(name, given))
+                    raise RecordError(self, _beside_preset(name, given))
                 object.__setattr__(self, name, value)
         if (problem := _problem(self)) is not None:
-            raise PlanError(problem)
+            raise RecordError(self, problem)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
@@ -317,7 +281,7 @@ def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
                 raise InputError(f"{where}: {_beside_preset(name, data[name])}")
     try:
         return typed(_PLAN, data, {f.name for f in fields(Plan)}, where)
-    except PlanError as error:
+    except RecordError as error:
         raise InputError(f"{where}: {error.problem}") from None
 
 

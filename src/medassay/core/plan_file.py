@@ -3,8 +3,10 @@
 import json
 import tomllib
 from collections.abc import Collection, Mapping
+from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -37,8 +39,54 @@ def read_toml(path: Path, absent: str) -> dict[str, Any]:
         raise InputError(f"{path}: not readable as TOML: {error}") from error
 
 
-def wrong_type(adapter: TypeAdapter[Any], value: object) -> str:
-    """Return what is wrong with the type of a value as a file would have it, behind the name of its field; "" if nothing is."""
+class RecordError(InputError):
+    """Say what is wrong with a record as it is made; `problem` is that without the record's name."""
+
+    def __init__(self, record: object, problem: str) -> None:
+        super().__init__(f"{type(record).__name__}: {problem}")
+        self.problem = problem
+
+
+def check_types(record: Any) -> None:
+    """Refuse a frozen record whose values have other types than a file may give them; lists become tuples.
+
+    Raises
+    ------
+    RecordError
+        Naming the first field that is wrong, of records in it as well.
+    """
+    for name in _types_of(type(record)):  # type: ignore[arg-type]  # a class is hashable
+        value = getattr(record, name)
+        if isinstance(value, list):
+            object.__setattr__(record, name, tuple(value))
+        elif isinstance(value, Mapping):
+            raise RecordError(record, f"'{name}' is a mapping; expected a record")
+    if told := _wrong_type(record):
+        raise RecordError(record, told)
+
+
+@cache
+def _types_of(record: type) -> dict[str, TypeAdapter[Any]]:
+    """Return the type of each field of a record, as a file is checked by it."""
+    return {name: TypeAdapter(hint) for name, hint in get_type_hints(record).items()}
+
+
+def _wrong_type(record: object, place: str = "") -> str:
+    """Return the first field of a record, or of a record in it, that has a wrong type; "" if none has."""
+    for name, adapter in _types_of(type(record)).items():  # type: ignore[arg-type]  # a class is hashable
+        value = getattr(record, name)
+        if is_dataclass(value):
+            told = _wrong_type(value, f"{place}{name}.")
+        else:
+            told = _wrong_value(adapter, value)
+            told = told and f"'{place}{name}{told}"
+        if told:
+            return told
+    return ""
+
+
+def _wrong_value(adapter: TypeAdapter[Any], value: object) -> str:
+    """Return what is wrong with a value as a file would have it, behind the name of its field; "" if nothing is."""
     try:
         adapter.validate_json(json.dumps(value, default=str), strict=True)
     except ValidationError as error:

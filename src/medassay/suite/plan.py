@@ -1,14 +1,14 @@
 """`SuitePlan`: which suites of which models; TOML in, record out."""
 
 import tomllib
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.plan_file import read_toml, typed
+from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.core.relaxed import Setting
 from medassay.errors import InputError
 from medassay.suite.catalog import BENCHMARKS, SUITES
@@ -37,6 +37,18 @@ class SuitePlan:
     relaxed_perplexity: Setting | None = None
     n_resamples: int = 1000
 
+    def __post_init__(self) -> None:
+        """Refuse what a file of plans refuses, with the same words.
+
+        Raises
+        ------
+        InputError
+            Naming what is wrong or unknown, and what is known.
+        """
+        check_types(self)
+        if (problem := _problem(self)) is not None:
+            raise RecordError(self, problem)
+
     @property
     def benchmarks(self) -> tuple[str, ...]:
         """Return the benchmarks, each once, in the order of the suites."""
@@ -61,30 +73,22 @@ class SuitePlan:
 _PLAN = TypeAdapter(SuitePlan)
 
 
-def checked(plan: SuitePlan, where: str) -> SuitePlan:
-    """Return a plan whose names are known, or refuse it.
-
-    Raises
-    ------
-    InputError
-        Naming what is unknown, and what is known.
-    """
+def _problem(plan: SuitePlan) -> str | None:
+    """Return what is wrong with a plan whose values have the right types, None if nothing is."""
     for name in plan.suite:
         if name not in SUITES and name not in BENCHMARKS:
-            raise InputError(
-                f"{where}: suite '{name}' is unknown; suites are {', '.join(SUITES)}; benchmarks {', '.join(BENCHMARKS)}"
-            )
+            return f"suite '{name}' is unknown; suites are {', '.join(SUITES)}; benchmarks {', '.join(BENCHMARKS)}"
     for field, least in (("limit", 1), ("seed", 0), ("n_resamples", 100)):
         value = getattr(plan, field)
         if value is not None and value < least:
-            raise InputError(f"{where}: '{field}' is {value}; at least {least} is needed")
+            return f"'{field}' is {value}; at least {least} is needed"
     for field in ("suite", "models"):
         values = getattr(plan, field)
         if not values:
-            raise InputError(f"{where}: '{field}' is empty; name at least one")
+            return f"'{field}' is empty; name at least one"
         if len(set(values)) != len(values):
-            raise InputError(f"{where}: '{field}' names something twice: {', '.join(values)}")
-    return replace(plan, seed=int(plan.seed))
+            return f"'{field}' names something twice: {', '.join(values)}"
+    return None
 
 
 def is_suite(path: Path) -> bool:
@@ -99,4 +103,7 @@ def load_suite_plan(path: Path) -> SuitePlan:
     """Return the plan in a TOML file; its models file is relative to the file's folder."""
     data = read_toml(path, "expected the plan of a suite")
     known = {f.name for f in fields(SuitePlan)}
-    return checked(typed(_PLAN, data, known, str(path)), str(path))
+    try:
+        return typed(_PLAN, data, known, str(path))
+    except RecordError as error:
+        raise InputError(f"{path}: {error.problem}") from None
