@@ -302,7 +302,7 @@ def correlation_sheet(study: Mapping[str, Any]) -> Sheet:
             *(_unknown(study["unknown"]) if study["unknown"] else ()),
             *(_unsized(study["unsized"]) if study["unsized"] else ()),
             *(
-                f"{name} is the mean of {listed(MEANS[name])}, which stand here; it is left out."
+                f"{name} is the mean of {listed(MEANS[name])}; it is left out, since some of these stand here."
                 for name in study["means_left_out"]
             ),
         ],

@@ -126,7 +126,7 @@ def _ids(manifest: Mapping[str, Any]) -> dict[str, str]:
 def _judge(manifest: Mapping[str, Any]) -> str:
     """Return who judged, with the version where one is given, and by which rubric."""
     judges = [
-        (one["model"] or one["id"]) + (f"@{one['version']}" if one["version"] else "")
+        (one.get("model") or one["id"]) + (f"@{one['version']}" if one.get("version") else "")
         for one in manifest["judges"]
     ]
     return f"{'+'.join(judges)}[{', '.join(sorted({*manifest['rubrics'].values()}))}]"
