@@ -117,6 +117,17 @@ def exported(database):
         return frozen.export_document(db, study, who="tests")
 
 
+def shop_bank(tmp_path):
+    """Return the folder of a bank that a workshop made, accepted unread in one go, and the lock."""
+    plan = write_shop(tmp_path)
+    synthesize(plan, tmp_path / "shop", secrets={}, workspace=tmp_path)
+    lock = tmp_path / "banks.lock"
+    with open_workshop(tmp_path / "shop") as shop:
+        decide(shop, "accept", ["all"], who="Owner")
+        folder, _, _ = release_items(shop, reason="first", lock=lock, today=TODAY)
+    return folder, lock
+
+
 # In.
 
 
@@ -404,12 +415,7 @@ def test_an_item_that_changed_meanwhile_is_not_overwritten(database, decided, tm
 
 
 def test_a_decision_about_a_workshops_bank_goes_through_the_workshop(database, tmp_path):
-    plan = write_shop(tmp_path)
-    synthesize(plan, tmp_path / "shop", secrets={}, workspace=tmp_path)
-    lock = tmp_path / "banks.lock"
-    with open_workshop(tmp_path / "shop") as shop:
-        decide(shop, "accept", ["all"], who="Owner")
-        folder, _, _ = release_items(shop, reason="first", lock=lock, today=TODAY)
+    folder, lock = shop_bank(tmp_path)
     bank = load_bank(folder, lock=lock)
     quiz = next(item for item in bank.items if item.options)
     other = next(letter for letter in quiz.letters if letter != quiz.expected)
@@ -639,17 +645,6 @@ def test_several_judges_of_one_answer_give_one_label(judged, database):
 
 
 # What all found right, and questions in two forms.
-
-
-def shop_bank(tmp_path):
-    """Return the folder of a bank that a workshop made, accepted unread in one go, and the lock."""
-    plan = write_shop(tmp_path)
-    synthesize(plan, tmp_path / "shop", secrets={}, workspace=tmp_path)
-    lock = tmp_path / "banks.lock"
-    with open_workshop(tmp_path / "shop") as shop:
-        decide(shop, "accept", ["all"], who="Owner")
-        folder, _, _ = release_items(shop, reason="first", lock=lock, today=TODAY)
-    return folder, lock
 
 
 def test_a_question_in_two_forms_is_one_entry_that_shows_both(tmp_path, database):
