@@ -390,7 +390,12 @@ _ASIDE = ("fresh_of", "again_of")  # of runs that resume only runs of their kind
 
 
 def _same(run: Run, identity: Mapping[str, Any]) -> bool:
-    return all(canonical(run.manifest.get(k)) == canonical(v) for k, v in identity.items())
+    """Return whether a run was begun with this identity; graders and revisions stand in the methodology, too."""
+    return all(
+        canonical(run.manifest.get(name)) == canonical(value)
+        for name, value in identity.items()
+        if name not in ("rubrics", "judge_prompts", "revisions")
+    )
 
 
 def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leaderboard:

@@ -130,15 +130,48 @@ def test_a_forged_interval_is_found_by_recomputation(sealed, tmp_path):
     assert "lo" in verify(run).first_mismatch
 
 
-def test_scores_of_other_code_are_not_recomputed_but_intervals_are(sealed, tmp_path):
-    run = copy(sealed[0], tmp_path / "run")
-    manifest = json.loads((run / "manifest.json").read_bytes())
-    manifest["scorers"]["choice"] = "choice@000000000000"
+def with_manifest(run, **changes):
+    """Change entries of a sealed manifest, None for absent, and seal the run again."""
+    manifest = json.loads((run / "manifest.json").read_bytes()) | changes
+    manifest = {name: value for name, value in manifest.items() if value is not None}
+    (run / "manifest.json").chmod(0o644)
     (run / "manifest.json").write_bytes(canonical(manifest) + b"\n")
     reseal(run)
-    report = verify(run)
+    return verify(run)
+
+
+def test_scores_of_another_revision_are_not_recomputed_but_intervals_are(sealed, tmp_path):
+    run = copy(sealed[0], tmp_path / "run")
+    revisions = json.loads((run / "manifest.json").read_bytes())["revisions"]
+    assert revisions["parser"] == ["choice/1", "number/1", "text/1"]
+    later = {**revisions, "parser": ["choice/2", "number/1", "text/1"]}
+    report = with_manifest(run, revisions=later)
     assert report.ok
-    assert "other code" in report.checks[-1]["detail"]
+    assert report.checks[-1]["detail"] == (
+        "intervals, ranks and pairs recomputed; scores not recomputed: parser choice/2, here choice/1"
+    )
+
+
+def test_intervals_of_another_revision_are_not_recomputed(sealed, tmp_path):
+    run = copy(sealed[0], tmp_path / "run")
+    revisions = json.loads((run / "manifest.json").read_bytes())["revisions"]
+    names = [name.replace("wilson/1", "wilson/2") for name in revisions["statistic"]]
+    report = with_manifest(run, revisions={**revisions, "statistic": names})
+    assert report.ok
+    assert report.checks[-1]["detail"] == (
+        "intervals, ranks and pairs not recomputed: statistic wilson/2, here wilson/1; scores recomputed"
+    )
+
+
+def test_scores_of_code_that_is_not_known_any_more_are_not_recomputed(sealed, tmp_path):
+    run = copy(sealed[0], tmp_path / "run")
+    hashes = {
+        "parsers": {"option": "000000000000"},
+        "scorers": {"choice": "choice@000000000000"},
+    }
+    report = with_manifest(run, revisions=None, **hashes)
+    assert report.ok
+    assert "scores not recomputed: other code" in report.checks[-1]["detail"]
 
 
 def test_a_field_that_newer_code_adds_is_no_difference_of_an_older_run(sealed, tmp_path):

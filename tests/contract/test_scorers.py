@@ -1,7 +1,6 @@
 """Whatever enters SCORERS inherits this."""
 
 import json
-import re
 
 import pytest
 from hypothesis import given
@@ -93,8 +92,8 @@ def test_without_a_reference_nobody_knows(outcome):
 
 
 @each
-def test_its_id_names_its_source(name):
-    assert re.fullmatch(rf"{name}@[0-9a-f]{{12}}", SCORERS[name].id)
+def test_its_id_is_its_name_with_its_revision(name):
+    assert SCORERS[name].id == f"{name}/{SCORERS[name].revision}"
 
 
 @each

@@ -220,7 +220,7 @@ def test_rarity_apart_asks_for_labels_of_that_map():
     assert "rare severe" in room.asked[0][2]
     assert judge.parts(item(), verdict)["severity"] == pytest.approx((5 - 3) ** 2)
     published = DdxJudge()
-    assert published.id != judge.id
+    assert published.texts != judge.texts
     unknown = DdxJudge(rules=DdxRules(severity_map="separate")).golden_severity(
         item(severity="rare")
     )

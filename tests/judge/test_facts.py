@@ -11,6 +11,7 @@ from medassay.core.verdict import Case
 from medassay.judge import fact_score, panel_score
 from medassay.judge.facts import FactJudge
 from medassay.judge.panel import agreement, hallucinated
+from medassay.judge.text import hashed_id
 
 ITEM = Item(
     id="q1",
@@ -191,5 +192,5 @@ def test_the_judge_speaks_the_language_of_the_item(language):
 
 
 def test_an_id_changes_with_the_rule():
-    assert FactJudge().id != FactJudge(lam=0.5).id
-    assert FactJudge().id == FactJudge().id
+    assert hashed_id(FactJudge()) != hashed_id(FactJudge(lam=0.5))
+    assert hashed_id(FactJudge()) == hashed_id(FactJudge())

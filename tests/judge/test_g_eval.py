@@ -173,7 +173,7 @@ def test_without_a_path_the_prompt_does_not_speak_of_one():
         assert "path" not in text
     variants = [{}, {"with_path": False}, {"batch": 1}, {"batch": 1, "weighted": True}]
     variants.append({"steps": {"en": "1. Look."}})
-    assert len({GEval(**variant).id for variant in variants}) == 5
+    assert len({GEval(**variant).texts for variant in variants}) == 5
 
 
 @example("0\r0")

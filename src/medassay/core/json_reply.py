@@ -14,6 +14,8 @@ from typing import Any
 
 from medassay.core.reading import strip_thoughts
 
+REVISION = 1
+
 MOST_CHARACTERS = 1_000_000
 MOST_LEVELS = 200  # of nesting
 # What may be read of a reply in all, in characters: more than any that is not made to cost time.

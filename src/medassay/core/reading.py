@@ -10,6 +10,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
+THOUGHTS_REVISION = 1
+OBJECTS_REVISION = 1
+
 _TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning|reflection)>", re.IGNORECASE)
 # Thoughts under other marks: those of Magistral and Kimi; gpt-oss writes them into a channel of its own.
 _OTHER_TAGS = (

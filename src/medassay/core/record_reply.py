@@ -13,6 +13,8 @@ from medassay.core.json_reply import JsonReply, json_values, read_json_reply
 from medassay.core.lenient_json import read_lenient
 from medassay.core.reading import strip_thoughts
 
+REVISION = 1
+
 CUT_OFF = "cut off inside the record"
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _FAULTS = {  # what is wrong with a record that is no JSON, in the order in which it is told

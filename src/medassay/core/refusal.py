@@ -7,6 +7,8 @@ or is.
 
 import re
 
+REVISION = 1
+
 SAID = "said"  # the reason of a refusal in words; "provider" is one that the endpoint reports
 _LOOKED_AT = 4_000  # characters from the beginning: who declines says so soon
 _LONGEST = 1_200  # characters of a reply that does nothing but decline

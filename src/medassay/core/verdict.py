@@ -38,7 +38,23 @@ class Judge(Protocol):
 
     @property
     def id(self) -> str:
-        """Return `name@hash`, the hash over prompt texts and code."""
+        """Return `name/revision`."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the method."""
+
+    @property
+    def revision(self) -> int:
+        """Return the revision: raised by one with every change of what is asked besides texts, or read."""
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked, each with the hash of its text."""
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two judges of one revision differ: prompts, rules, variant."""
 
     @property
     def batch(self) -> int:

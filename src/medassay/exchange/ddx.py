@@ -28,7 +28,8 @@ from medassay.runner.bench import RULE, Bench
 from medassay.runner.docket import Answers
 from medassay.runner.finish import finish, write_judged_scores, write_scores
 from medassay.runner.judging import verdict_fields
-from medassay.runner.manifest import bench_entry
+from medassay.runner.manifest import bench_entry, raised_entry
+from medassay.runner.revisions import revision_ids, revisions
 from medassay.score.names import Matching
 from medassay.storage.run import Run, create_run
 from medassay.task.ddx import DDX, DDX_NAMES, remembered_rules
@@ -196,7 +197,9 @@ def _fill(
         seed=0,
         rules={"ddx": remembered},
     )
-    manifest["methodology"] = short_hash([manifest["methodology"], remembered])
+    later = raised_entry(task, judges.values()).values()
+    manifest["methodology"] = short_hash([manifest["methodology"], remembered, *later])
+    manifest["revisions"] = revision_ids(revisions(task, judges.values()))
     run = create_run(
         folder.parent, folder.name, {**manifest, **bench_entry(bench), "run": name}
     )

@@ -148,6 +148,13 @@ def _evaluation_id(run: Run, row: Row) -> str:
     return "/".join((run.id, _model_id(run, row[0]), row[1], row[2], str(stamp)))
 
 
+def _judge_prompts(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the prompts that judges were asked; of earlier runs those of their graders, which were hashes of prompt and code."""
+    if "judge_prompts" in manifest:
+        return sorted({one for ids in manifest["judge_prompts"].values() for one in ids})
+    return sorted({*manifest["rubrics"].values()})
+
+
 def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
     lo, hi = row["scale"]
     second = row["second"]
@@ -167,7 +174,7 @@ def _result(run: Run, domain: str, row: Mapping[str, Any]) -> dict[str, Any]:
                 {"model_info": _model_info(run, judge["id"], judge)}
                 for judge in run.manifest["judges"]
             ],
-            "input_prompt": ", ".join(sorted(set(run.manifest["rubrics"].values()))),
+            "input_prompt": ", ".join(_judge_prompts(run.manifest)),
             "aggregation_method": "average",
         }
     details = {

@@ -30,6 +30,8 @@ from medassay.judge.criteria import CriteriaJudge
 from medassay.runner.docket import Answers
 from medassay.runner.finish import finish, write_judged_scores, write_scores
 from medassay.runner.judging import verdict_fields
+from medassay.runner.manifest import grader_entry
+from medassay.runner.revisions import revision_ids, revisions
 from medassay.storage.run import Run, create_run
 from medassay.task.rubric import RUBRIC
 from medassay.task.scoring import RunItems
@@ -250,7 +252,8 @@ def _fill(
     bench = {
         "judges": [{"id": GIVEN, "model": "", "provider": "import", "family": "unknown"}],
         "bench": {model: [GIVEN] for model in sorted(files)},
-        "rubrics": {DOMAIN: judge.id},
+        **grader_entry({DOMAIN: judge}),
+        "revisions": revision_ids(revisions(RUBRIC, [judge])),
     }
     run = create_run(folder.parent, folder.name, {**manifest, **bench, "run": name})
     run_items = RunItems(run.path, run.manifest["domains"])

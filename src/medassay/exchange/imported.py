@@ -12,8 +12,10 @@ from typing import Any
 from medassay.core.canonical import short_hash
 from medassay.core.plan import Plan
 from medassay.errors import InputError
-from medassay.runner.manifest import scorer_ids, surroundings
+from medassay.runner.manifest import import_methodology, surroundings
+from medassay.runner.revisions import revision_ids, revisions
 from medassay.storage.run import Run, latest, open_run, refuse_inside
+from medassay.task.catalog import TASKS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,15 +119,8 @@ def import_manifest(
             for model in models
         },
         "template": "none",
-        "methodology": short_hash(
-            {
-                "task": source.task,
-                "import": True,
-                "scorers": scorer_ids(),
-                "rank_rule": plan["rank_rule"],
-                "separation": plan["separation"],
-            }
-        ),
+        "methodology": import_methodology(TASKS[source.task], plan),
+        "revisions": revision_ids(revisions(TASKS[source.task])),
         "created_at": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **surroundings(),
     }

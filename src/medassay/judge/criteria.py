@@ -9,15 +9,15 @@ for one criterion a prompt; here all that are left are asked together, by id.
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from medassay.core.item import Criterion, Item
 from medassay.core.reading import find_objects
+from medassay.core.revision import revision_id
 from medassay.core.trial import Completion, Prompt, Scale
 from medassay.core.verdict import Case, OneQuestion, Verdict
 from medassay.judge.shown import fence
-from medassay.judge.text import JudgeText, rubric_id
+from medassay.judge.text import JudgeText
 from medassay.score.rubric import rubric_points
 
 RETRIES = 2
@@ -29,15 +29,27 @@ _LONGEST_REASON = 500  # characters that are kept of a reason
 class CriteriaJudge(OneQuestion):
     """Judges one answer at a time; asks again, at most twice, for what could not be read."""
 
+    name: ClassVar[str] = "criteria"
+    revision: ClassVar[int] = 1
     batch: int = 1
     alternatives: int = 0
     audit: None = None
     scale: Scale = Scale(floor=-sys.float_info.max)
 
-    @cached_property
+    @property
     def id(self) -> str:
-        """Return `criteria@hash`, the hash over prompts and code."""
-        return rubric_id("criteria", [_PROMPT.texts], [sys.modules[__name__]])
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (_PROMPT.id,)
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (_PROMPT.texts,)
 
     def step(
         self, cases: Sequence[Case], replies: Sequence[Completion]

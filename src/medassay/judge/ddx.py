@@ -8,24 +8,22 @@ that fails is no verdict on the model.
 Source: specification of differential-diagnosis scoring, "Judge contracts".
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from medassay.core import diagnosis
 from medassay.core.canonical import canonical
 from medassay.core.diagnosis import EXACT, RELATIONS, SEVERITY_MAPS, Diagnosis
 from medassay.core.item import Item
 from medassay.core.jsontext import parse_json
 from medassay.core.plan import DdxRules
 from medassay.core.reading import find_objects
+from medassay.core.revision import revision_id
 from medassay.core.trial import Completion, Prompt, Scale
 from medassay.core.verdict import Case, Verdict
 from medassay.judge.shown import fence
-from medassay.judge.text import JudgeText, rubric_id
-from medassay.score import ddx, names
+from medassay.judge.text import JudgeText
 from medassay.score.ddx import BEST, score_labels
 from medassay.score.names import Matching
 
@@ -68,6 +66,7 @@ class DdxJudge:
     `synonyms` are those of the plan's mappings, golden diagnosis → names; `files` the hashes of these.
     """
 
+    revision: ClassVar[int] = 1
     rules: DdxRules = field(default_factory=DdxRules)
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)
     files: tuple[str, ...] = ()
@@ -77,13 +76,29 @@ class DdxJudge:
     audit: None = None
     scale: Scale = Scale(hi=BEST)
 
-    @cached_property
+    @property
     def id(self) -> str:
-        """Return `ddx@hash`, the hash over prompts, code, rules and files of names."""
-        given = {"rules": self.rules.to_dict(), "files": list(self.files)}
-        texts = [_SEVERITY.texts, _RELATION.texts, canonical(given)]
-        modules = [sys.modules[__name__], ddx, names, diagnosis]
-        return rubric_id("ddx" if self.asks else "ddx_names", texts, modules)
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (_SEVERITY.id, _RELATION.id)
+
+    @property
+    def _variant(self) -> dict[str, Any]:
+        return {"rules": self.rules.to_dict(), "files": list(self.files)}
+
+    @property
+    def name(self) -> str:
+        """Return "ddx", or "ddx_names" where nobody is asked."""
+        return "ddx" if self.asks else "ddx_names"
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (_SEVERITY.texts, _RELATION.texts, canonical(self._variant))
 
     @cached_property
     def _matching(self) -> Matching:

@@ -3,18 +3,17 @@
 Source: specification of rubric judging, "Open items".
 """
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from medassay.core.item import Fact, Item
 from medassay.core.reading import find_objects, plain
+from medassay.core.revision import revision_id
 from medassay.core.trial import Completion, Prompt, Scale
 from medassay.core.verdict import Case, OneQuestion, Verdict
 from medassay.judge.shown import fence
-from medassay.judge.text import JudgeText, rubric_id
+from medassay.judge.text import JudgeText
 
 VERDICTS = ("contradict", "missing", "entail")
 KINDS = ("invented_source", "fabricated_study", "wrong_figure", "other")
@@ -59,6 +58,8 @@ class _Part:
 class FactJudge(OneQuestion):
     """Judges one answer at a time; asks again, at most twice, for what could not be read."""
 
+    name: ClassVar[str] = "facts"
+    revision: ClassVar[int] = 1
     lam: float = 1.0
     batch: int = 1
     alternatives: int = 0
@@ -66,11 +67,20 @@ class FactJudge(OneQuestion):
     scale: Scale = Scale()
     text: JudgeText = field(default_factory=lambda: JudgeText("facts"))
 
-    @cached_property
+    @property
     def id(self) -> str:
-        """Return `facts@hash`, the hash over prompts, code and λ."""
-        texts = [self.text.texts, repr(self.lam).encode()]
-        return rubric_id("facts", texts, [sys.modules[__name__]])
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (self.text.id,)
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (self.text.texts, repr(self.lam).encode())
 
     def step(
         self, cases: Sequence[Case], replies: Sequence[Completion]

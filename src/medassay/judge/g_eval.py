@@ -9,20 +9,18 @@ Source: specification of G-Eval; Liu et al. (2023), doi:10.18653/v1/2023.emnlp-m
 import csv
 import io
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from medassay.core.canonical import canonical
 from medassay.core.item import Item
+from medassay.core.revision import revision_id
 from medassay.core.trial import Completion, Prompt, Scale
 from medassay.core.verdict import Case, OneQuestion, Verdict
-from medassay.judge import csv_scores, weighted
 from medassay.judge.csv_scores import BEST, read_scores
 from medassay.judge.shown import fence
-from medassay.judge.text import LANGUAGES, JudgeText, rubric_id
+from medassay.judge.text import LANGUAGES, JudgeText
 from medassay.judge.weighted import weigh
 
 RETRIES = 2
@@ -52,18 +50,32 @@ class GEval(OneQuestion):
     language, in place of those that come with the judge.
     """
 
+    name: ClassVar[str] = "g_eval"
+    revision: ClassVar[int] = 1
     batch: int = 3
     with_path: bool = True
     weighted: bool = False
     steps: Mapping[str, str] = field(default_factory=dict)
     scale: Scale = Scale(hi=float(BEST))
 
-    @cached_property
+    @property
     def id(self) -> str:
-        """Return `g_eval@hash`, the hash over prompts, frozen steps, code and variant."""
-        variant = [self.batch, self.with_path, self.weighted, dict(self.steps)]
-        texts = [CRITERIA.texts, _STEPS.texts, _PROMPT.texts, canonical(variant)]
-        return rubric_id("g_eval", texts, [sys.modules[__name__], csv_scores, weighted])
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (CRITERIA.id, _STEPS.id, _PROMPT.id)
+
+    @property
+    def _variant(self) -> list[Any]:
+        return [self.batch, self.with_path, self.weighted, dict(self.steps)]
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (CRITERIA.texts, _STEPS.texts, _PROMPT.texts, canonical(self._variant))
 
     @property
     def alternatives(self) -> int:

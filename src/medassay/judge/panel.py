@@ -11,6 +11,8 @@ from itertools import combinations
 from medassay.core.model import ModelSpec
 from medassay.errors import InputError
 
+REVISION = 1
+
 PANEL_SIZE = 3
 
 

@@ -5,17 +5,17 @@ scale is inferred from published values, exact multiples of 1/80 on 20 documents
 """
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import ClassVar
 
 from medassay.core.item import Item
 from medassay.core.reading import strip_thoughts
+from medassay.core.revision import revision_id
 from medassay.core.trial import Completion, Prompt, Scale
 from medassay.core.verdict import Case, OneQuestion, Verdict
 from medassay.judge.shown import fence
-from medassay.judge.text import JudgeText, rubric_id
+from medassay.judge.text import JudgeText
 
 RETRIES = 2
 _PROMPT = JudgeText("prometheus")
@@ -41,15 +41,27 @@ def read_result(reply: str) -> int | None:
 class Prometheus(OneQuestion):
     """Judges one answer at a time; asks again, at most twice."""
 
+    name: ClassVar[str] = "prometheus"
+    revision: ClassVar[int] = 1
     batch: int = 1
     alternatives: int = 0
     audit: None = None
     scale: Scale = Scale()
 
-    @cached_property
+    @property
     def id(self) -> str:
-        """Return `prometheus@hash`, the hash over prompts and code."""
-        return rubric_id("prometheus", [_PROMPT.texts], [sys.modules[__name__]])
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (_PROMPT.id,)
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (_PROMPT.texts,)
 
     def step(
         self, cases: Sequence[Case], replies: Sequence[Completion]

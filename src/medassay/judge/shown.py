@@ -11,6 +11,9 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+MASK_REVISION = 1
+FENCE_REVISION = 1
+
 LONGEST = 24_000  # characters of an answer; padding beyond it would push the task out of sight
 
 _MAKERS = (

@@ -1,16 +1,16 @@
 """Prompt texts of judges: files in `templates/`, one for each language."""
 
-import inspect
-from collections.abc import Iterable
-from functools import cached_property
+import json
+import lzma
+from functools import cache, cached_property
 from importlib.resources import files
-from types import ModuleType
 from typing import Any
 
 import jinja2
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.trial import Prompt
+from medassay.core.verdict import Judge
 
 LANGUAGES = ("en", "de", "es")
 
@@ -73,7 +73,19 @@ class JudgeText:
         )
 
 
-def rubric_id(name: str, texts: Iterable[bytes], modules: Iterable[ModuleType]) -> str:
-    """Return `name@hash`, the hash over prompt texts and the source of the modules that read replies."""
-    sources = [inspect.getsource(module).encode() for module in modules]
-    return f"{name}@{sha256_hex(b''.join([*texts, *sources]))[:12]}"
+@cache
+def before_revisions() -> dict[str, Any]:
+    """Return what the last code that hashed its own source had: hashes of parsers and scorers, sources of graders."""
+    packed = (files("medassay.judge") / "before_revisions.json.xz").read_bytes()
+    document: dict[str, Any] = json.loads(lzma.decompress(packed))
+    return document
+
+
+def hashed_id(judge: Judge) -> str:
+    """Return `name@hash`: the id of a grader when ids were hashes of prompts, rules and source code.
+
+    Methodologies are made of it, and draws of judged boards are seeded by methodologies. So the source of then is
+    kept: with it a grader at revision 1 has the id, and a run the methodology, that they had.
+    """
+    source = before_revisions()["graders"][judge.name.removesuffix("_names")].encode()
+    return f"{judge.name}@{sha256_hex(b''.join([*judge.texts, source]))[:12]}"

@@ -11,18 +11,27 @@ from medassay.core.again import UNUSABLE, Again, read_again
 from medassay.core.canonical import short_hash
 from medassay.core.model import FREE
 from medassay.core.plan import EngineRules, Plan
+from medassay.core.verdict import Judge
 from medassay.errors import IncompleteError, InputError
 from medassay.judge.steps import load_steps
+from medassay.judge.text import hashed_id
 from medassay.model.spec import load_models, remembered
 from medassay.runner.asking import Asker
 from medassay.runner.bench import RULE, Bench, seat
 from medassay.runner.docket import Answers
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
-from medassay.runner.manifest import bench_entry, judging, scorer_ids, surroundings
+from medassay.runner.manifest import (
+    bench_entry,
+    grader_entry,
+    rejudged_methodology,
+    rescored_methodology,
+    surroundings,
+)
 from medassay.runner.measuring import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.providing import all_named_secrets, provide
+from medassay.runner.revisions import other_revisions, revision_ids, revisions
 from medassay.runner.spending import spending
 from medassay.runner.stages import Means, Watch, judge, refuse_leaving
 from medassay.storage.jsonl import read_jsonl
@@ -91,7 +100,8 @@ def judge_run(
         "task": wanted.name,
         **_read_as(source, wanted),
         **bench_entry(bench),
-        "methodology": short_hash([manifest["methodology"], wanted.name, judging(bench, plan)]),
+        "methodology": rejudged_methodology(manifest["methodology"], wanted, bench, plan),
+        "revisions": revision_ids(revisions(wanted, bench.judges.values())),
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
     how = _How(secrets, workspace, watch, accept_failures, engine)
@@ -145,7 +155,15 @@ def judge_again(
         raise InputError(
             f"--again {again}: '{wish.model}' is no judge of run {source.id}; expected one of {', '.join(sorted(bench.models))}"
         )
+    graders = revisions(task, bench.judges.values())
+    if other := other_revisions(source.manifest, graders, ("grader", "sanitizer")):
+        raise InputError(
+            f"run {source.id}: judged by other code ({other}); verdicts of two graders are not mixed, judge all "
+            "answers anew with `medassay judge`"
+        )
     identity = {k: v for k, v in source.manifest.items() if k not in _SURROUNDINGS}
+    identity |= grader_entry(bench.judges)
+    identity["revisions"] = revision_ids(graders)
     identity["again_of"] = {"run": source.id, "root": source.seal["root"], "of": str(wish)}
     how = _How(secrets, workspace, watch, accept_failures, engine)
     return _judged(source, identity, task, bench, how, again=wish)
@@ -199,7 +217,7 @@ def _judged(
 ) -> Run:
     """Return a new sealed run with the answers of another one and the verdicts of a bench."""
     secrets, workspace = how.secrets, how.workspace
-    found = _derived(source, identity, workspace / "runs")
+    found = _derived(source, identity, workspace / "runs", bench.judges)
     named = all_named_secrets(bench.models.values(), secrets)
     spread = engine_of(how.engine, EngineRules(), workspace / "responses", named)
     await_dead(found.path, lambda line: None)
@@ -307,8 +325,7 @@ def rescore(
         raise InputError(f"contradiction penalty {contradiction_penalty:g}; expected 0 to 1")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
-    kept = ("schema_version", "run", "created_at", "code", "scorers", "packages", "machine")
-    identity = {k: v for k, v in source.manifest.items() if k not in kept}
+    identity = {k: v for k, v in source.manifest.items() if k not in _SCORED_ANEW}
     if contradiction_penalty is not None:
         identity["banks"] = [
             {**bank, "contradiction_penalty": contradiction_penalty}
@@ -318,9 +335,10 @@ def rescore(
     _refuse_unscorable(source, task)
     judges = judges_of(task, identity) if "bench" in identity else {}
     if judges:
-        identity["rubrics"] = {domain: judge.id for domain, judge in judges.items()}
-    identity["methodology"] = short_hash(
-        [identity["methodology"], scorer_ids(), identity.get("rubrics"), contradiction_penalty]
+        identity |= grader_entry(judges)
+    identity["revisions"] = revision_ids(revisions(task, judges.values()))
+    identity["methodology"] = rescored_methodology(
+        identity["methodology"], task, judges, contradiction_penalty
     )
     asked = identity.get("plan", {}).get("metrics", ()) if task.metrics else ()
     gauges = gauges_of(asked, task)
@@ -331,7 +349,7 @@ def rescore(
             False  # the second verdicts are a sample of all answers, which these are no more
         )
     identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
-    found = _derived(source, identity, workspace / "runs")
+    found = _derived(source, identity, workspace / "runs", judges)
     spread = engine_of(engine, EngineRules(), workspace / "responses", {})
     await_dead(found.path, lambda line: None)
     with lock_run(found), held(found.path):
@@ -355,18 +373,32 @@ def deleted_items(run: Run) -> list[dict[str, str]]:
     return [{"domain": r["domain"], "item": r["id"]} for r in records if "tombstone" in r]
 
 
-def _derived(source: Run, identity: dict[str, Any], runs: Path) -> Run:
+def _derived(
+    source: Run, identity: dict[str, Any], runs: Path, judges: Mapping[str, Judge]
+) -> Run:
     """Return the unfinished run made from `source` in this way, or a new one; it names the items that were deleted from the source."""
     if deleted := deleted_items(source):
         identity = {**identity, "deleted_items": deleted}
-    name = f"{source.id}-{short_hash(identity)}"
+    name = f"{source.id}-{short_hash(_named_by(identity, judges))}"
     fetch_runs(runs.parent, source.id)
     counter, last = latest(runs, name)
     if last is not None and not last.sealed:
         return last
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    identity.pop("parsers", None)  # hashes in place of which there are revisions now
     made = {**identity, "created_at": created, **surroundings()}
     return create_run(runs, f"{name}-{counter + 1}", made)
+
+
+def _named_by(identity: Mapping[str, Any], judges: Mapping[str, Judge]) -> dict[str, Any]:
+    """Return what the name of a derived run is the hash of: graders by the ids that they had before revisions.
+
+    So a run that was begun then is found again; what later revisions change stands in the methodology.
+    """
+    named = {k: v for k, v in identity.items() if k not in ("revisions", "judge_prompts")}
+    if judges:
+        named["rubrics"] = {domain: hashed_id(judge) for domain, judge in judges.items()}
+    return named
 
 
 def _refuse_unscorable(run: Run, task: Task) -> None:
@@ -399,6 +431,9 @@ def _refuse_unscorable(run: Run, task: Task) -> None:
             )
 
 
+_SCORED_ANEW = frozenset(
+    ["schema_version", "run", "created_at", "code", "scorers", "packages", "machine"]
+)
 _SURROUNDINGS = frozenset(
     [
         "schema_version",
@@ -414,9 +449,11 @@ _SURROUNDINGS = frozenset(
 )
 _MADE_ANEW = _SURROUNDINGS | frozenset(
     [
+        "judge_prompts",
         "judges",
         "metrics",
         "bench",
+        "revisions",
         "rubrics",
         "steps",
         "ddx",

@@ -15,6 +15,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.errors import IncompleteError, InputError
+from medassay.runner.revisions import revisions_named
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import (
     JUDGED,
@@ -34,9 +35,6 @@ _SAME = (
     "template",
     "methodology",
     "domains",
-    "scorers",
-    "parsers",
-    "rubrics",
     "steps",
     "ddx",
     "graphs",
@@ -91,6 +89,11 @@ def _refuse_unlike(members: Sequence[Run]) -> None:
                     f"run {run.id} differs from {first.id} in {key}; only runs of the same banks and "
                     "methodology join (compare them with `medassay compare`)"
                 )
+        if (named := revisions_named(run.manifest)) != revisions_named(first.manifest):
+            raise InputError(
+                f"run {run.id} was scored by other code than {first.id} ({named}); only runs of the same revisions "
+                "join (score both anew with `medassay score`)"
+            )
         for key in _SAME_PLAN:
             if run.manifest["plan"].get(key) != first.manifest["plan"].get(key):
                 raise InputError(

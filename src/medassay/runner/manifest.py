@@ -4,25 +4,25 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import medassay.answer
-from medassay.core import json_reply, lenient_json, reading, record_reply, refusal
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.item import Bank
 from medassay.core.plan import Plan
+from medassay.core.verdict import Judge
+from medassay.judge.text import before_revisions, hashed_id
 from medassay.model.connection import proxies_set
 from medassay.model.embedded import packaged_weights
 from medassay.prompt.render import load_part
 from medassay.runner.asking import request_constant, sampling_of
 from medassay.runner.bench import Bench
 from medassay.runner.docket import auditors
+from medassay.runner.revisions import raised, revision_ids, revisions
 from medassay.runner.schedule import Schedule
-from medassay.score import likeliest, medication, structure, text
-from medassay.score.catalog import SCORERS
+from medassay.task.task import Task
 from medassay.task.text import WHOLE_REPLIES
 
 _PACKAGES = (
@@ -69,7 +69,13 @@ def run_identity(
         **({"metrics": metrics} if metrics else {}),
         **looking_up(schedule),
         **({} if bench is None else bench_entry(bench)),
+        "revisions": revision_ids(revisions(schedule.task, judges_in(bench))),
     }
+
+
+def judges_in(bench: Bench | None) -> list[Judge]:
+    """Return the judges of a bench, one for each domain."""
+    return [] if bench is None else list(bench.judges.values())
 
 
 def _reading(schedule: Schedule) -> dict[str, Any]:
@@ -97,9 +103,17 @@ def bench_entry(bench: Bench) -> dict[str, Any]:
     return {
         "judges": [spec.to_dict() for _, spec in sorted(bench.models.items())],
         "bench": {model: [spec.id for spec in seated] for model, seated in bench.seats.items()},
-        "rubrics": {domain: judge.id for domain, judge in bench.judges.items()},
+        **grader_entry(bench.judges),
         "audited": bool(auditors(bench.judges)),
         **bench.rules,
+    }
+
+
+def grader_entry(judges: Mapping[str, Judge]) -> dict[str, Any]:
+    """Return by which grader the answers of each domain are judged, and the hashes of its prompts."""
+    return {
+        "rubrics": {domain: judge.id for domain, judge in judges.items()},
+        "judge_prompts": {domain: list(judge.prompts) for domain, judge in judges.items()},
     }
 
 
@@ -139,8 +153,7 @@ def methodology(
             "metric": schedule.task.metric,
             "template": schedule.template_ids,
             "extraction": plan.extraction,
-            "parsers": parser_ids(),
-            "scorers": scorer_ids(),
+            **_hashes(),
             "shuffle_options": plan.shuffle_options,
             "few_shot_k": plan.few_shot_k,
             "seed": plan.seed,
@@ -151,8 +164,51 @@ def methodology(
             "rank_rule": plan.rank_rule,
             "separation": plan.separation,
             **({"metrics": metrics} if metrics else {}),
+            **raised_entry(schedule.task, judges_in(bench)),
         }
     )
+
+
+def _hashes() -> dict[str, Any]:
+    """Return what stands in every methodology for parsers and scorers at revision 1; only later revisions are added."""
+    last = before_revisions()
+    return {"parsers": last["parsers"], "scorers": last["scorers"]}
+
+
+def raised_entry(task: Task, judges: Iterable[Judge] = ()) -> dict[str, Any]:
+    """Return what a methodology says of parts beyond revision 1, {} where there are none."""
+    later = raised(revisions(task, judges))
+    return {"revisions": later} if later else {}
+
+
+def import_methodology(task: Task, plan: Mapping[str, Any]) -> str:
+    """Return the methodology of an import: how its answers are scored and ranked."""
+    return short_hash(
+        {
+            "task": task.name,
+            "import": True,
+            "scorers": before_revisions()["scorers"],
+            "rank_rule": plan["rank_rule"],
+            "separation": plan["separation"],
+            **raised_entry(task),
+        }
+    )
+
+
+def rejudged_methodology(methodology: str, task: Task, bench: Bench, plan: Plan) -> str:
+    """Return the methodology of a run whose answers are judged again."""
+    later = raised_entry(task, bench.judges.values())
+    return short_hash([methodology, task.name, judging(bench, plan), *later.values()])
+
+
+def rescored_methodology(
+    methodology: str, task: Task, judges: Mapping[str, Judge], penalty: float | None
+) -> str:
+    """Return the methodology of a run whose answers are scored again."""
+    scorers = before_revisions()["scorers"]
+    rubrics = {domain: hashed_id(judge) for domain, judge in judges.items()} or None
+    later = raised_entry(task, judges.values())
+    return short_hash([methodology, scorers, rubrics, penalty, *later.values()])
 
 
 def judging(bench: Bench, plan: Plan) -> dict[str, Any]:
@@ -164,40 +220,12 @@ def judging(bench: Bench, plan: Plan) -> dict[str, Any]:
         if name in plan.judges
     }
     return {
-        "rubrics": entry["rubrics"],
+        "rubrics": {domain: hashed_id(judge) for domain, judge in bench.judges.items()},
         "steps": entry.get("steps"),
         "judges": sorted(plan.judges),
         "substitute": plan.substitute,
         "models": asked,
     }
-
-
-def parser_ids() -> dict[str, str]:
-    """Return name → hash of the modules that read answers: all of `answer`, and those of `core` that it stands on."""
-    folder = Path(medassay.answer.__path__[0])
-    files = {
-        file.relative_to(folder).with_suffix("").as_posix().replace("/", "."): file
-        for file in sorted(folder.rglob("*.py"))
-    }
-    below = (json_reply, lenient_json, reading, record_reply, refusal)
-    files |= {
-        f"core.{module.__name__.split('.')[-1]}": Path(module.__file__ or "")
-        for module in below
-    }
-    return {name: _source_hash(file) for name, file in files.items()}
-
-
-def scorer_ids() -> dict[str, str]:
-    """Return name → id of every scorer, and of the modules that scorers stand on."""
-    below = {"likeliest": likeliest, "medication": medication, "structure": structure}
-    below |= {"record_reply": record_reply, "text": text}
-    return {name: scorer.id for name, scorer in SCORERS.items()} | {
-        name: _source_hash(Path(module.__file__ or "")) for name, module in below.items()
-    }
-
-
-def _source_hash(file: Path) -> str:
-    return sha256_hex(file.read_bytes())[:12]
 
 
 def code_of_today() -> dict[str, str | None]:
@@ -225,8 +253,6 @@ def surroundings(models: Mapping[str, Mapping[str, Any]] | None = None) -> dict[
         **proxies,
         **({"weights": packaged_weights()} if packaged else {}),
         "code": code_of_today(),
-        "parsers": parser_ids(),
-        "scorers": scorer_ids(),
         "python": platform.python_version(),
         "packages": packages,
         "machine": {

@@ -23,18 +23,24 @@ from medassay.score.scorer import Scorer, per_item
 from medassay.score.text import likeness_to_reference
 
 SCORERS: dict[str, Scorer] = {
-    "bits_per_byte": Scorer("bits_per_byte", bits_per_byte, PERPLEXITY, missing_is_worst=False),
-    "choice": per_item("choice", choice),
-    "chrf": per_item("chrf", likeness_to_reference),
-    "given": per_item("given", given),
-    "key": per_item("key", key),
-    "range": per_item("range", in_range),
-    "record": per_item("record", record_similarity),
-    "regex": per_item("regex", pattern),
-    "relaxed_perplexity": Scorer(
-        "relaxed_perplexity", relaxed_perplexity, PERPLEXITY, missing_is_worst=False
+    "bits_per_byte": Scorer(
+        "bits_per_byte", bits_per_byte, revision=1, scale=PERPLEXITY, missing_is_worst=False
     ),
-    "unreferenced": Scorer("unreferenced", unreferenced, missing_is_worst=False),
+    "choice": per_item("choice", choice, revision=1),
+    "chrf": per_item("chrf", likeness_to_reference, revision=1),
+    "given": per_item("given", given, revision=1),
+    "key": per_item("key", key, revision=1),
+    "range": per_item("range", in_range, revision=1),
+    "record": per_item("record", record_similarity, revision=1),
+    "regex": per_item("regex", pattern, revision=1),
+    "relaxed_perplexity": Scorer(
+        "relaxed_perplexity",
+        relaxed_perplexity,
+        revision=1,
+        scale=PERPLEXITY,
+        missing_is_worst=False,
+    ),
+    "unreferenced": Scorer("unreferenced", unreferenced, revision=1, missing_is_worst=False),
 }
 
 

@@ -21,6 +21,8 @@ from medassay.score.medication import (
 )
 from medassay.score.structure import json_similarity
 
+REVISION = 1
+
 _INDEX = re.compile(r"\[\d+\]")
 
 

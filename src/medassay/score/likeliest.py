@@ -11,6 +11,8 @@ from medassay.core.item import Item
 from medassay.core.likelihood import finite_or_none, likeliest
 from medassay.core.trial import Answer
 
+REVISION = 1
+
 
 def likeliest_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     """Return the parts of a choice by likelihood; {} for a letter that was read in a reply.

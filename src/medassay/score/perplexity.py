@@ -12,6 +12,8 @@ from typing import Any
 from medassay.core.item import Item
 from medassay.core.trial import Answer
 
+REVISION = 1
+
 _BLANKS = re.compile(r"\s+")
 
 

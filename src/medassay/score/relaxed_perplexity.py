@@ -18,6 +18,8 @@ from medassay.core.relaxed import MODES, Mode, Prefix, Tables, tables_from_dict
 from medassay.core.trial import Answer
 from medassay.score.perplexity import finite_exp
 
+REVISION = 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Relaxed:

@@ -1,13 +1,10 @@
 """What a scorer is, and how a plain function becomes one."""
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 
-from medassay.core.canonical import sha256_hex
 from medassay.core.item import Item
+from medassay.core.revision import revision_id
 from medassay.core.trial import Answer, Scale, Score
 
 ScoreOne = Callable[[Item, Answer], tuple[float | None, str]]
@@ -20,18 +17,20 @@ class Scorer:
     A failed trial is null: the provider's fault, unknown. Any other missing answer gets the worst
     of the scale and says why: it stays in the denominator and can be counted apart; unless
     `missing_is_worst` is false, since nothing is known of what would have been right.
+
+    `revision` is raised by one with every change of code that changes a score or its reason.
     """
 
     name: str
     score_one: ScoreOne
+    revision: int
     scale: Scale = Scale()
     missing_is_worst: bool = True
 
-    @cached_property
+    @property
     def id(self) -> str:
-        """Return `name@hash`, the hash over the source of the scorer's module."""
-        source = Path(inspect.getfile(self.score_one)).read_bytes()
-        return f"{self.name}@{sha256_hex(source)[:12]}"
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Score]:
         """Return one score for each answer, in order."""
@@ -47,6 +46,6 @@ class Scorer:
         return Score(item_id=item.id, value=value, because=because)
 
 
-def per_item(name: str, score_one: ScoreOne) -> Scorer:
+def per_item(name: str, score_one: ScoreOne, *, revision: int) -> Scorer:
     """Return the scorer that applies a plain function to each answered item."""
-    return Scorer(name, score_one)
+    return Scorer(name, score_one, revision)

@@ -17,6 +17,8 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 from medassay.core.item import Item
 from medassay.core.trial import Answer
 
+REVISION = 1
+
 LEXICAL = (
     *("bleu", "bleu_smoothed", "chrf", "levenshtein", "rouge1", "rouge1_unicode"),
     *("rouge2", "rouge2_unicode", "rougeL", "rougeL_unicode", "token_f1"),

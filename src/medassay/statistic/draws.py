@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+REVISION = 1
+
 Floats = NDArray[np.float64]
 
 _CHUNK = 1_000_000  # cells of the count matrix held at once: 8 MB, some of it in cache

@@ -179,7 +179,9 @@ def score_record(
 
 def unjudged(task: Task) -> Scorer:
     """Return what scores an answer that judges decide on: null until they have."""
-    return Scorer("judges", lambda item, answer: (None, "unjudged"), task.scale)
+    return Scorer(
+        "judges", lambda item, answer: (None, "unjudged"), revision=1, scale=task.scale
+    )
 
 
 def must_judge(task: Task, trial: Mapping[str, Any], items: RunItems) -> bool:

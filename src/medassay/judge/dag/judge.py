@@ -4,22 +4,17 @@ What is asked next follows from the replies so far, so that a run resumes and a 
 """
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from medassay.core import json_reply
 from medassay.core.health_record import reference_text, required_keys
 from medassay.core.item import Item
+from medassay.core.revision import revision_id
 from medassay.core.trial import Completion, Prompt, Scale
 from medassay.core.verdict import Case, Verdict
-from medassay.judge.dag import graph as graph_module
-from medassay.judge.dag import walk as walk_module
 from medassay.judge.dag.graph import Graph, Node
 from medassay.judge.dag.walk import TEXT, DagResult, Walk
-from medassay.judge.text import rubric_id
 
 REQUIRED_KEYS = (
     "required_keys"  # parameter of graphs on records: which top-level keys were asked for
@@ -30,18 +25,28 @@ REQUIRED_KEYS = (
 class GraphJudge:
     """Judges one answer at a time, each graph after the other."""
 
+    name: ClassVar[str] = "graph"
+    revision: ClassVar[int] = 1
     graphs: tuple[Graph, ...]
     batch: int = 1
     alternatives: int = 0
     audit: None = None
     scale: Scale = Scale()
 
-    @cached_property
+    @property
     def id(self) -> str:
-        """Return `graph@hash`, the hash over graphs, prompt text and code."""
-        names = [graph.id.encode() for graph in self.graphs]
-        modules = [sys.modules[__name__], graph_module, walk_module, json_reply]
-        return rubric_id("graph", [TEXT.texts, *names], modules)
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (TEXT.id, *(graph.id for graph in self.graphs))
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (TEXT.texts, *(graph.id.encode() for graph in self.graphs))
 
     def step(
         self, cases: Sequence[Case], replies: Sequence[Completion]

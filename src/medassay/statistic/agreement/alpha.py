@@ -13,6 +13,8 @@ from medassay.core.estimate import Estimate
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, count_rows, number_clusters
 
+REVISION = 1
+
 Level = Literal["nominal", "ordinal", "interval"]
 FEW_ITEMS = 50
 _CHUNK = 4096  # units whose pairs are held at once

@@ -16,6 +16,8 @@ from medassay.errors import StatisticError
 from medassay.statistic.agreement.alpha import FEW_ITEMS
 from medassay.statistic.draws import Floats, cluster_sums, number_clusters
 
+REVISION = 1
+
 LEAST_LABELLED = 30
 
 

@@ -15,6 +15,8 @@ from medassay.core.estimate import Estimate
 from medassay.errors import StatisticError
 from medassay.statistic.interval.wilson import wilson_interval
 
+REVISION = 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class VoteTable:

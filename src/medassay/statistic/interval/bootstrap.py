@@ -12,6 +12,8 @@ from medassay.statistic.draws import Floats, draw_means, number_clusters
 from medassay.statistic.interval.cluster import cluster_t
 from medassay.statistic.interval.wilson import wilson_interval
 
+REVISION = 1
+
 TIE = 1e-12  # two draws closer than this are equal
 SMALL_N = 10
 

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from medassay.statistic.draws import Floats
 
+REVISION = 1
+
 
 def linearised_se(scores: Floats, clusters: NDArray[np.int64]) -> float:
     """Return √(Σ over clusters of (sum of residuals)²)/n, without a small-sample factor.

@@ -19,6 +19,8 @@ from medassay.core.trial import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats
 
+REVISION = 1
+
 _NONE = 1e-20  # a sum of squares below this is none
 _FLAT = 1e-12  # M(1 − M) below this: every score lies at one end
 WILSON, SCORE, T = "wilson", "score_effective", "t_effective"

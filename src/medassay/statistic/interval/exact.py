@@ -7,6 +7,8 @@ from medassay.core.trial import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.interval.bootstrap import check_scores
 
+REVISION = 1
+
 
 def clopper_pearson_upper(events: int, n: int, *, level: float = 0.95) -> float:
     """Return the exact one-sided upper bound on the share of events.

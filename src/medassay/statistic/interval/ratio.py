@@ -27,6 +27,8 @@ from medassay.statistic.interval.bootstrap import (
 from medassay.statistic.interval.cluster import linearised_se
 from medassay.statistic.interval.wilson import wilson_interval
 
+REVISION = 1
+
 
 @dataclass(frozen=True)
 class DrawnStratum:

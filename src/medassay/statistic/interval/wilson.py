@@ -5,6 +5,8 @@ from statistics import NormalDist
 
 from medassay.errors import StatisticError
 
+REVISION = 1
+
 
 def wilson_interval(successes: float, n: int, *, level: float = 0.95) -> tuple[float, float]:
     """Return Wilson's score interval for a proportion, clipped to [0, 1].

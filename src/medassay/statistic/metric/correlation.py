@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+REVISION = 1
+
 FEWEST = 3  # complete pairs
 CUT = 0.5  # distance at which clusters end
 _CONSTANT = 1e-12

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 from medassay.errors import ScaleError, StatisticError
 from medassay.statistic.draws import Floats
 
+REVISION = 1
+
 # Name → (k, x0). A higher k punishes bad cases more; x0 is the score at which a case weighs one half.
 PRESETS: dict[str, tuple[float, float]] = {
     "easy": (1.0, 0.3),

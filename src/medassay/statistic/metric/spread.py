@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats
 
+REVISION = 1
+
 
 @dataclass(frozen=True)
 class Resilience:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from medassay.errors import StatisticError
 
+REVISION = 1
+
 
 def weighted_accuracy(accuracies: Mapping[str, float], items: Mapping[str, int]) -> float:
     """Return Σ n·accuracy / Σ n over the benchmarks of `accuracies`; n are their numbers of test items.

@@ -37,6 +37,8 @@ from medassay.statistic.ranking.pool import Means, Options, Stratum, means_of, s
 from medassay.statistic.ranking.relation import Relation
 from medassay.statistic.ranking.shared import Bools, Rank, separated, shared_ranks
 
+REVISION = 1
+
 MIN_COVERAGE = 0.9
 ALL_PAIRS_UP_TO = 200
 FEW_GRADED = 50  # items; below, the order of graded scores is approximate

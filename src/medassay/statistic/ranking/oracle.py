@@ -12,6 +12,8 @@ from medassay.statistic.draws import Floats, number_clusters
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 from medassay.statistic.interval.effective import effective_interval
 
+REVISION = 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Oracle:

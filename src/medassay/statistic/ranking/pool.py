@@ -21,6 +21,8 @@ from medassay.statistic.interval.cluster import linearised_se
 from medassay.statistic.interval.wilson import wilson_interval
 from medassay.statistic.ranking.shared import Bools, Rule
 
+REVISION = 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Stratum:

@@ -11,6 +11,8 @@ from medassay.core.estimate import Estimate
 from medassay.errors import StatisticError
 from medassay.statistic.interval.bootstrap import SMALL_N
 
+REVISION = 1
+
 ENDS = 1e-9  # interval ends closer than this touch
 Rule = Literal["simultaneous", "leader", "arena", "closure"]
 Bools = NDArray[np.bool_]

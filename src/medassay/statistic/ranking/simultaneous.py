@@ -9,6 +9,8 @@ from medassay.statistic.draws import Floats
 from medassay.statistic.interval.bootstrap import TIE
 from medassay.statistic.ranking.shared import Bools
 
+REVISION = 1
+
 _Z = 1.959964
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+REVISION = 1
+
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return the adjusted p values in the order given.

@@ -15,6 +15,8 @@ from medassay.statistic.draws import Floats
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.ranking.pool import stratified_spread
 
+REVISION = 1
+
 LEVEL = 0.90  # two one-sided 5 % tests
 
 

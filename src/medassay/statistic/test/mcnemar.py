@@ -2,6 +2,8 @@
 
 from medassay.errors import StatisticError
 
+REVISION = 1
+
 
 def mcnemar(only_a: int, only_b: int) -> float:
     """Return the exact two-sided p value from the discordant pairs.

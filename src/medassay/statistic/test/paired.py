@@ -11,6 +11,8 @@ from medassay.statistic.draws import Floats, draw_means
 from medassay.statistic.interval.bootstrap import TIE, percentile
 from medassay.statistic.test.mcnemar import mcnemar
 
+REVISION = 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:

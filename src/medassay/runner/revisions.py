@@ -1,0 +1,174 @@
+"""The parts of the method that made the numbers of a run, each with its revision.
+
+A run names the parts that its task uses. What decides whether two runs are of one methodology, and whether
+`verify` can compute a number again, is these revisions, the texts of prompts and the rules of the plan; not the
+text of the source code.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from medassay.answer import parse
+from medassay.answer.catalog import PARSERS
+from medassay.core import json_reply, reading, record_reply, refusal
+from medassay.core.canonical import short_hash
+from medassay.core.revision import revision_id
+from medassay.core.verdict import Judge
+from medassay.judge import panel, shown
+from medassay.judge.text import before_revisions
+from medassay.score import health_record, likeliest, perplexity, relaxed_perplexity, text
+from medassay.score.catalog import SCORERS
+from medassay.statistic import draws
+from medassay.statistic.agreement import alpha, people, votes
+from medassay.statistic.interval import bootstrap, cluster, effective, exact, ratio, wilson
+from medassay.statistic.metric import correlation, reliability, spread, weighted
+from medassay.statistic.ranking import field, oracle, pool, shared, simultaneous
+from medassay.statistic.test import holm, margin, mcnemar, paired
+from medassay.task.task import Task
+
+Revisions = Mapping[str, Mapping[str, int]]  # kind of part → name → revision
+
+READERS = {
+    "json_reply": json_reply.REVISION,
+    "objects": reading.OBJECTS_REVISION,
+    "outcome": parse.REVISION,
+    "record_reply": record_reply.REVISION,
+    "refusal": refusal.REVISION,
+    "thoughts": reading.THOUGHTS_REVISION,
+}
+SANITIZERS = {"fence": shown.FENCE_REVISION, "mask": shown.MASK_REVISION}
+MEASURES = {
+    "likeliest": likeliest.REVISION,
+    "perplexity": perplexity.REVISION,
+    "record": health_record.REVISION,
+    "relaxed_perplexity": relaxed_perplexity.REVISION,
+    "text": text.REVISION,
+}
+# Those on which rankings rest, in every sealed statistics.json.
+BOARD_STATISTICS = {
+    "bootstrap": bootstrap.REVISION,
+    "cluster": cluster.REVISION,
+    "draws": draws.REVISION,
+    "effective": effective.REVISION,
+    "exact": exact.REVISION,
+    "holm": holm.REVISION,
+    "margin": margin.REVISION,
+    "mcnemar": mcnemar.REVISION,
+    "oracle": oracle.REVISION,
+    "paired": paired.REVISION,
+    "pool": pool.REVISION,
+    "ranks": field.REVISION,
+    "ratio": ratio.REVISION,
+    "reliability": reliability.REVISION,
+    "shared": shared.REVISION,
+    "simultaneous": simultaneous.REVISION,
+    "wilson": wilson.REVISION,
+}
+JUDGED_STATISTICS = {"alpha": alpha.REVISION, "panel": panel.REVISION}
+# Those of studies, reviews and suites, which are computed when somebody asks for them.
+STUDY_STATISTICS = {
+    "correlation": correlation.REVISION,
+    "people": people.REVISION,
+    "spread": spread.REVISION,
+    "votes": votes.REVISION,
+    "weighted": weighted.REVISION,
+}
+_FIRST = "all at revision 1"
+_MEASURES_OF_FORMS = MappingProxyType(
+    {
+        "choice": ("likeliest",),
+        "open": ("perplexity", "relaxed_perplexity"),
+        "record": ("record",),
+        "report": ("record",),
+        "text": ("perplexity", "relaxed_perplexity"),
+    }
+)
+
+
+def revisions(task: Task, judges: Iterable[Judge] = ()) -> dict[str, dict[str, int]]:
+    """Return kind → name → revision of the parts that this code uses for a task and its judges."""
+    parsers = {name for name in task.parsers.values() if name}
+    scorers = {scorer for _, scorer in task.readers.values() if scorer}
+    measures = {m for form in task.readers for m in _MEASURES_OF_FORMS.get(form, ())}
+    measures |= {"text"} if task.metrics else set()
+    readers = {"outcome", "refusal", "thoughts"}
+    if parsers & {"record", "record_text"}:
+        readers |= {"json_reply", "record_reply"}
+    parts = {
+        "measure": {name: MEASURES[name] for name in measures},
+        "parser": {name: PARSERS[name].revision for name in parsers},
+        "reader": {name: READERS[name] for name in readers},
+        "scorer": {name: SCORERS[name].revision for name in scorers},
+        "statistic": dict(BOARD_STATISTICS),
+    }
+    if graders := {judge.name: judge.revision for judge in judges}:
+        parts["grader"] = graders
+        parts["reader"] |= {name: READERS[name] for name in ("json_reply", "objects")}
+        parts["sanitizer"] = dict(SANITIZERS)
+        parts["statistic"] |= JUDGED_STATISTICS
+    return {kind: dict(sorted(named.items())) for kind, named in sorted(parts.items()) if named}
+
+
+def revision_ids(parts: Revisions) -> dict[str, list[str]]:
+    """Return the parts as a manifest holds them: kind → ids."""
+    return {
+        kind: [revision_id(*part) for part in named.items()] for kind, named in parts.items()
+    }
+
+
+def raised(parts: Revisions) -> dict[str, list[str]]:
+    """Return the ids of the parts beyond their first revision, {} where there are none.
+
+    Only these are added to a methodology, so that one whose parts are all at revision 1 has the text that it
+    had before there were revisions.
+    """
+    later = {
+        kind: {name: number for name, number in named.items() if number > 1}
+        for kind, named in parts.items()
+    }
+    return revision_ids({kind: named for kind, named in later.items() if named})
+
+
+def hashes_read_as_first(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a run was made by the last code that named parts by hashes of their source: all at revision 1."""
+    last = before_revisions()
+    return all(manifest.get(kind) == last[kind] for kind in ("parsers", "scorers"))
+
+
+def revisions_named(manifest: Mapping[str, Any]) -> str:
+    """Return the parts of parsers, readers and scorers that a run names, for comparing runs: "at revision 1", or ids."""
+    if "revisions" not in manifest:
+        if hashes_read_as_first(manifest):
+            return _FIRST
+        return f"hashes {short_hash([manifest.get(kind) for kind in ('parsers', 'scorers')])}"
+    ids = sorted({one for named in manifest["revisions"].values() for one in named})
+    return ", ".join(one for one in ids if not one.endswith("/1")) or _FIRST
+
+
+def other_revisions(
+    manifest: Mapping[str, Any], here: Revisions, kinds: Iterable[str]
+) -> str | None:
+    """Return in which parts of some kinds a run differs from this code, None where in none.
+
+    "parser choice/2, here choice/3"; "other code" where the run names parts by hashes of a source that is not known.
+    """
+    named = manifest.get("revisions")
+    if named is None:
+        if hashes_read_as_first(manifest) or set(kinds) == {"statistic"}:
+            named = {
+                kind: [revision_id(name, 1) for name in here.get(kind, ())] for kind in here
+            }
+        else:
+            return "other code"
+    differences = []
+    for kind in kinds:
+        made_by = dict(part.rsplit("/", 1) for part in named.get(kind, ()))
+        for name in sorted(made_by.keys() | here.get(kind, {}).keys()):
+            then, now = made_by.get(name), here.get(kind, {}).get(name)
+            if then is None or now is None or then != str(now):
+                was = "none" if then is None else f"{name}/{then}"
+                differences.append(
+                    f"{kind} {was}, here {'none' if now is None else revision_id(name, now)}"
+                )
+    return ", ".join(differences) or None

@@ -1,0 +1,135 @@
+"""Methods are known by revisions: what earlier code named by hashes of its source goes on as revision 1."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests import makers
+
+import medassay
+from medassay.answer.catalog import PARSERS
+from medassay.core.canonical import canonical
+from medassay.core.plan import load_plan
+from medassay.judge.catalog import JUDGES
+from medassay.judge.criteria import CriteriaJudge
+from medassay.judge.ddx import DdxJudge
+from medassay.judge.facts import FactJudge
+from medassay.judge.prometheus import Prometheus
+from medassay.judge.text import before_revisions, hashed_id
+from medassay.pipeline import prepare
+from medassay.runner import revisions as catalog
+from medassay.runner.again import rescore
+from medassay.runner.manifest import methodology
+from medassay.storage.run import SEAL, SUMS
+from medassay.task.catalog import TASKS
+
+
+@pytest.mark.parametrize(
+    ("judge", "name"),
+    [
+        (FactJudge(), "facts@52f53f93c33a"),
+        (CriteriaJudge(), "criteria@21b6ec7076c8"),
+        (Prometheus(), "prometheus@7eb8f9959e07"),
+        (DdxJudge(), "ddx@93aa74510753"),
+        (DdxJudge(asks=False), "ddx_names@93aa74510753"),
+        (JUDGES["g_eval"]({"steps": {}}), "g_eval@e2e4430e5d22"),
+    ],
+)
+def test_a_grader_at_revision_1_has_the_hash_that_it_had(judge, name):
+    """Runs that were sealed before name graders so, and methodologies, which seed draws, are made of it."""
+    assert hashed_id(judge) == name
+    assert judge.id == f"{name.partition('@')[0]}/1"
+
+
+@pytest.fixture
+def judged(tmp_path):
+    items = makers.open_items(6)
+    makers.write_bank(tmp_path / "bank", items)
+    texts = {i["id"]: i["facts"][0]["text"] for i in items}
+    makers.write_models(tmp_path, makers.fake(replies=texts), *makers.judges())
+    names = [judge["id"] for judge in makers.judges()]
+    return makers.write_plan(tmp_path, models=["m"], judges=names, task="open")
+
+
+def as_before_revisions(run):
+    """Give an unsealed run the manifest that the last code with hashes would have written."""
+    for name in (SEAL, SUMS, "statistics.json", "scores.jsonl"):
+        (run.path / name).unlink()
+    manifest = dict(run.manifest)
+    del manifest["revisions"], manifest["judge_prompts"]
+    last = before_revisions()
+    manifest |= {"parsers": last["parsers"], "scorers": last["scorers"]}
+    manifest["rubrics"] = dict.fromkeys(manifest["rubrics"], "facts@52f53f93c33a")
+    (run.path / "manifest.json").chmod(0o644)
+    (run.path / "manifest.json").write_bytes(canonical(manifest) + b"\n")
+
+
+def test_a_run_that_was_begun_before_there_were_revisions_is_finished_and_verifies(judged):
+    first = medassay.run(judged, secrets={})
+    statistics = first.statistics
+    as_before_revisions(first)
+    second = medassay.run(judged, secrets={})
+    assert second.id == first.id
+    assert "revisions" not in second.manifest
+    assert second.statistics == statistics
+    report = medassay.verify(second.path)
+    assert report.ok, report.first_mismatch
+    assert report.checks[-1]["detail"] == (
+        "intervals, ranks and pairs recomputed; scores recomputed"
+    )
+    assert medassay.run(judged, secrets={}).id == first.id  # finished: nothing is asked again
+    again = rescore(second)
+    assert medassay.verify(again.path).ok
+    assert again.manifest["rubrics"] == {"law": "facts/1"}
+    assert not {"parsers", "scorers"} & again.manifest.keys()
+
+
+def test_a_run_names_the_parts_of_its_own_task_only(judged):
+    named = medassay.run(judged, secrets={}).manifest["revisions"]
+    assert named["parser"] == ["text/1"]
+    assert named["grader"] == ["facts/1"]
+    assert named["sanitizer"] == ["fence/1", "mask/1"]
+    assert "scorer" not in named
+
+
+def methodology_of(plan):
+    schedule, _, bench = prepare(load_plan(plan), plan.parent, plan.parent)
+    return methodology(schedule, bench)
+
+
+def test_a_revision_that_is_raised_begins_a_series_of_the_tasks_that_use_it(
+    judged, monkeypatch
+):
+    before = methodology_of(judged)
+    monkeypatch.setitem(PARSERS, "choice", replace(PARSERS["choice"], revision=2))
+    assert methodology_of(judged) == before
+    monkeypatch.setitem(PARSERS, "text", replace(PARSERS["text"], revision=2))
+    assert methodology_of(judged) != before
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "says"),
+    [
+        ("SANITIZERS", "mask", "verdicts not read again: sanitizer mask/1, here mask/2"),
+        ("READERS", "thoughts", "scores not recomputed: reader thoughts/1, here thoughts/2"),
+        ("BOARD_STATISTICS", "bootstrap", "statistic bootstrap/1, here bootstrap/2"),
+    ],
+)
+def test_what_another_revision_made_is_not_recomputed_and_no_mismatch(
+    judged, monkeypatch, table, name, says
+):
+    run = medassay.run(judged, secrets={})
+    monkeypatch.setitem(getattr(catalog, table), name, 2)
+    report = medassay.verify(run.path)
+    assert report.ok
+    assert says in report.checks[-1]["detail"]
+    if table != "BOARD_STATISTICS":
+        monkeypatch.setattr(FactJudge, "revision", 2)
+        assert "grader facts/1, here facts/2" in medassay.verify(run.path).checks[-1]["detail"]
+
+
+def test_every_task_can_name_its_parts():
+    for task in TASKS.values():
+        named = catalog.revision_ids(catalog.revisions(task))
+        assert all(part.endswith("/1") for ids in named.values() for part in ids)
+        assert json.dumps(named)
