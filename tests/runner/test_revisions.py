@@ -111,6 +111,7 @@ def test_a_revision_that_is_raised_begins_a_series_of_the_tasks_that_use_it(
     ("table", "name", "says"),
     [
         ("SANITIZERS", "mask", "verdicts not read again: sanitizer mask/1, here mask/2"),
+        ("PANEL", "mean", "verdicts not read again: panel mean/1, here mean/2"),
         ("READERS", "thoughts", "scores not recomputed: reader thoughts/1, here thoughts/2"),
         ("BOARD_STATISTICS", "bootstrap", "statistic bootstrap/1, here bootstrap/2"),
     ],

@@ -206,8 +206,10 @@ def _check_content(folder: Path) -> str:
     here = revisions(task, () if judged is None else judged.judges)
     others = partial(other_revisions, run.manifest, here)
     other_scores = others(("parser", "reader", "scorer", "measure"))
-    other_verdicts = None if judged is None else others(("grader", "sanitizer", "reader"))
-    other_statistics = others(("statistic",))
+    other_verdicts = (
+        None if judged is None else others(("grader", "panel", "sanitizer", "reader"))
+    )
+    other_statistics = others(("panel", "statistic"))
     if judged is not None:
         judged.compare(other_verdicts, this_code=_is_this_code(run))
     same_code = other_scores is None

@@ -65,7 +65,8 @@ BOARD_STATISTICS = {
     "simultaneous": simultaneous.REVISION,
     "wilson": wilson.REVISION,
 }
-JUDGED_STATISTICS = {"alpha": alpha.REVISION, "panel": panel.REVISION}
+JUDGED_STATISTICS = {"alpha": alpha.REVISION}
+PANEL = {"mean": panel.REVISION}  # of the judges, with their agreement
 # Those of studies, reviews and suites, which are computed when somebody asks for them.
 STUDY_STATISTICS = {
     "correlation": correlation.REVISION,
@@ -104,6 +105,7 @@ def revisions(task: Task, judges: Iterable[Judge] = ()) -> dict[str, dict[str, i
     }
     if graders := {judge.name: judge.revision for judge in judges}:
         parts["grader"] = graders
+        parts["panel"] = dict(PANEL)
         parts["reader"] |= {name: READERS[name] for name in ("json_reply", "objects")}
         parts["sanitizer"] = dict(SANITIZERS)
         parts["statistic"] |= JUDGED_STATISTICS
@@ -155,7 +157,7 @@ def other_revisions(
     """
     named = manifest.get("revisions")
     if named is None:
-        if hashes_read_as_first(manifest) or set(kinds) == {"statistic"}:
+        if hashes_read_as_first(manifest) or set(kinds) <= {"panel", "statistic"}:
             named = {
                 kind: [revision_id(name, 1) for name in here.get(kind, ())] for kind in here
             }
