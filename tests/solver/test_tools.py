@@ -12,7 +12,7 @@ from tests.solver.services import Services
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.lookup import TOOL_NAMES, ToolRules
 from medassay.core.trial import Completion, Prompt, ToolCall
-from medassay.errors import Permanent
+from medassay.errors import InputError, Permanent
 from medassay.solver.retrieve.index import Index
 from medassay.solver.tools import pubmed
 from medassay.solver.tools.loop import converse
@@ -210,7 +210,7 @@ def test_the_public_services_are_asked_no_faster_than_they_wish():
         limiter = made._limiter
         return limiter and (limiter.max_rate, limiter.time_period)
 
-    public = ToolRules().pubmed_url
+    public = ToolRules(use=("pubmed_search",)).pubmed_url
     assert limits(pubmed.service(public, "")) == (3, 1)
     assert limits(pubmed.service(public, "key")) == (10, 1)
     assert limits(pubmed.service("http://mirror.test/entrez", "")) is None
@@ -218,7 +218,11 @@ def test_the_public_services_are_asked_no_faster_than_they_wish():
 
 def test_every_tool_has_a_schema_and_is_offered_when_it_is_in_use():
     assert sorted(TOOLS) == sorted(TOOL_NAMES)
-    offered = json.loads(tool_schema(ToolRules(use=("url_fetch", "web_search"))))
+    offered = json.loads(
+        tool_schema(
+            ToolRules(use=("url_fetch", "web_search"), search="brave", search_key_env="K")
+        )
+    )
     assert [one["function"]["name"] for one in offered] == ["url_fetch", "web_search"]
     assert all(
         one["function"]["parameters"]["additionalProperties"] is False for one in offered
@@ -242,16 +246,14 @@ def test_a_key_that_no_header_takes_is_told_by_the_name_of_its_variable(services
 @pytest.mark.parametrize("url", ["", "http://exa mple.org"])
 def test_an_address_that_cannot_work_never_becomes_a_plan(field, url):
     tool = "pubmed_search" if field == "pubmed_url" else "arxiv_search"
-    assert (
-        f"'tools.{field}' is no plain address"
-        in ToolRules(use=(tool,), **{field: url}).problem()
-    )
+    with pytest.raises(InputError, match=f"'tools.{field}' is no plain address"):
+        ToolRules(use=(tool,), **{field: url})
 
 
 @pytest.mark.parametrize("url", ["https://u:p@host/", "https://host/?key=1", "ftp://host", "x"])
 def test_an_address_with_a_key_in_it_never_becomes_a_plan(url):
-    rules = ToolRules(use=("web_search",), search="searxng", search_url=url)
-    assert "keys go into environment variables" in rules.problem()
+    with pytest.raises(InputError, match="keys go into environment variables"):
+        ToolRules(use=("web_search",), search="searxng", search_url=url)
 
 
 def test_waiting_for_one_s_own_turn_is_not_held_against_a_service(services, monkeypatch):

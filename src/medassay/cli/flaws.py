@@ -94,14 +94,15 @@ def _tool_rules(path: Path | None) -> Any:
     from pydantic import TypeAdapter
 
     from medassay.core.lookup import ToolRules
-    from medassay.core.plan_file import read_toml, typed
+    from medassay.core.plan_file import RecordError, read_toml, typed
     from medassay.errors import InputError
 
     given = read_toml(path, "--tools names a TOML file with a table [tools]").get("tools", {})
     known = {one.name for one in fields(ToolRules)}
-    rules = typed(TypeAdapter(ToolRules), given, known, f"{path}: [tools]")
-    if (problem := rules.problem()) is not None:
-        raise InputError(f"{path}: {problem}")
+    try:
+        rules = typed(TypeAdapter(ToolRules), given, known, f"{path}: [tools]")
+    except RecordError as error:
+        raise InputError(f"{path}: {error.problem}") from None
     if "doc_retrieval" in rules.use:
         raise InputError(
             f"{path}: 'tools.use': doc_retrieval searches an index of a plan; leave it out here"

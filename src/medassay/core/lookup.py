@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
+from medassay.core.plan_file import RecordError, check_types
 from medassay.core.trial import Setting
 
 # What each setting shows besides the question.
@@ -66,13 +67,21 @@ class ToolRules:
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse what the table [tools] of a plan refuses, with the same words.
+
+        Raises
+        ------
+        InputError
+            Naming the first field that is wrong.
+        """
+        check_types(self)
+        for problem in chain(self._of_limits(), self._of_search(), self._of_places()):
+            raise RecordError(self, problem)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the rules as plain JSON values."""
         return asdict(self)
-
-    def problem(self) -> str | None:
-        """Return what is wrong, None if nothing is."""
-        return next(chain(self._of_limits(), self._of_search(), self._of_places()), None)
 
     def _of_limits(self) -> Iterator[str]:
         if not self.use or len(set(self.use)) != len(self.use):

@@ -1,9 +1,14 @@
 """`ModelSpec`, an entry of models.json, and `Chat`, what a provider offers."""
 
-from dataclasses import asdict, dataclass, field, replace
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain
 from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
 
 from medassay.core.likelihood import Asks
+from medassay.core.plan_file import RecordError, check_types
 from medassay.core.trial import Completion, Prompt, Usage
 
 Capability = Literal[
@@ -130,6 +135,18 @@ class ModelSpec:
     # of the whole file
     trusted_hosts: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse what a models file refuses, with the same words.
+
+        Raises
+        ------
+        InputError
+            Naming the first field that is wrong; also when a value looks like a secret.
+        """
+        check_types(self)
+        for problem in chain(_of_name(self), _of_provider(self), _out_of_range(self)):
+            raise RecordError(self, problem)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain JSON values, as a run remembers it: where it may be reached is not what it is."""
         plain = asdict(self)
@@ -236,3 +253,93 @@ class Chat(Protocol):
 
     async def close(self) -> None:
         """Free connections and memory."""
+
+
+PROVIDER_NAMES = (
+    "anthropic",
+    "baseline",
+    "fake",
+    "google",
+    "mistral",
+    "openai_compatible",
+    "replay",
+    "transformers",
+    "vllm",
+)
+_NOBODY_ASKED = (
+    "import",
+    "rule",
+)  # what runs remember where an import, or a rule of names, has judged
+_LIKELY = ("google", "openai_compatible", "transformers")  # may give log-probabilities
+_OURS = ("messages", "model", "prompt", "stream")
+_SECRET = re.compile(r"(sk|key|tok|hf|gsk|xai)[-_][A-Za-z0-9_\-]{12,}")
+
+
+def _wrong(field: str, value: object, expected: str) -> str:
+    return f"field '{field}': {value!r}; {expected}"
+
+
+def _of_name(spec: ModelSpec) -> Iterator[str]:
+    for one in fields(spec):
+        value = getattr(spec, one.name)
+        if isinstance(value, str) and _SECRET.search(value):
+            yield (
+                f"field '{one.name}': looks like a secret; put it into an environment variable and name that variable "
+                "in 'api_key_env'"
+            )
+    if not re.fullmatch(r"\S(.*\S)?", spec.id) or "\x1f" in spec.id:
+        yield "field 'id': expected text without outer blanks"
+
+
+def _of_provider(spec: ModelSpec) -> Iterator[str]:
+    if spec.provider not in (*PROVIDER_NAMES, *_NOBODY_ASKED):
+        yield f"field 'provider': '{spec.provider}'; known are {', '.join(PROVIDER_NAMES)}"
+    if spec.provider == "openai_compatible" and not _is_address(spec.url):
+        yield f"field 'url': '{spec.url}'; expected http://host… or https://host…"
+    if spec.logprobs and spec.provider not in _LIKELY:
+        yield (
+            f"field 'logprobs': provider '{spec.provider}' gives none; {', '.join(_LIKELY)} may"
+        )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _out_of_range(spec: ModelSpec) -> Iterator[str]:
+    for name in ("concurrency", "max_tokens", "batch_size", "batch_tokens"):
+        value = getattr(spec, name)
+        if value is not None and value < 1:
+            yield _wrong(name, value, "at least 1")
+    for name in ("timeout", "requests_per_minute", "tokens_per_minute", "size", "context"):
+        value = getattr(spec, name)
+        if value is not None and not 0 < value < 1e12:
+            yield _wrong(name, value, "expected a number above 0")
+    yield from _sampling_out_of_range(spec)
+    price = spec.price or FREE
+    parts = (price.input, price.output, price.cached_input or 0.0, price.reasoning or 0.0)
+    if not all(0 <= part < 1e9 for part in parts):
+        yield _wrong("price", [*parts], "expected money per million tokens, from 0")
+    if not 0 < price.batch <= 1:
+        yield _wrong("price.batch", price.batch, "expected a factor above 0, at most 1")
+    for name in (spec.token_parameter, *spec.extra_body):
+        if name in _OURS:
+            yield _wrong("extra_body", name, "set by medassay itself; leave it out")
+    for header, variable in spec.headers_env.items():
+        if not re.fullmatch(r"[A-Za-z0-9-]+", header) or not variable:
+            yield _wrong(
+                "headers_env", header, "expected header names with environment variables"
+            )
+
+
+def _sampling_out_of_range(spec: ModelSpec) -> Iterator[str]:
+    if not 0 <= spec.temperature <= 10:
+        yield _wrong("temperature", spec.temperature, "expected 0 to 10")
+    if not all(spec.stop):
+        yield _wrong("stop", spec.stop, "expected texts that are not empty")
+    if not 0 < spec.top_p <= 1:
+        yield _wrong("top_p", spec.top_p, "expected a share above 0, at most 1")

@@ -321,9 +321,8 @@ def _lists_problem(plan: Plan) -> str | None:
 
 def _lookup_problem(plan: Plan) -> str | None:
     """Return what is wrong with what models may see and look up, None if nothing is."""
-    for rules in (plan.retrieval, plan.tools):
-        if rules is not None and (problem := rules.problem()) is not None:
-            return problem
+    if plan.retrieval is not None and (problem := plan.retrieval.problem()) is not None:
+        return problem
     contexts = [s for s in plan.settings if s in CONTEXTS and s != "topline_path"]
     if contexts and plan.retrieval is None:
         return (

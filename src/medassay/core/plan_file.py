@@ -3,10 +3,10 @@
 import json
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -55,20 +55,26 @@ def check_types(record: Any) -> None:
     RecordError
         Naming the first field that is wrong, of records in it as well.
     """
-    for name in _types_of(type(record)):  # type: ignore[arg-type]  # a class is hashable
+    for name, hint in _hints_of(type(record)).items():  # type: ignore[arg-type]  # a class is hashable
         value = getattr(record, name)
         if isinstance(value, list):
             object.__setattr__(record, name, tuple(value))
-        elif isinstance(value, Mapping):
+        elif isinstance(value, Mapping) and get_origin(hint) not in (dict, Mapping):
             raise RecordError(record, f"'{name}' is a mapping; expected a record")
     if told := _wrong_type(record):
         raise RecordError(record, told)
 
 
 @cache
+def _hints_of(record: type) -> dict[str, Any]:
+    """Return the type of each field of a record."""
+    return {field.name: get_type_hints(record)[field.name] for field in fields(record)}
+
+
+@cache
 def _types_of(record: type) -> dict[str, TypeAdapter[Any]]:
     """Return the type of each field of a record, as a file is checked by it."""
-    return {name: TypeAdapter(hint) for name, hint in get_type_hints(record).items()}
+    return {name: TypeAdapter(hint) for name, hint in _hints_of(record).items()}
 
 
 def _wrong_type(record: object, place: str = "") -> str:

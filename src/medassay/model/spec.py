@@ -2,22 +2,19 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from medassay.core.jsontext import parse_json
-from medassay.core.model import FREE, ModelSpec, Price
+from medassay.core.model import ModelSpec, Price
+from medassay.core.plan_file import RecordError
 from medassay.errors import InputError
 
-_OURS = ("messages", "model", "prompt", "stream")
-_LIKELY = ("google", "openai_compatible", "transformers")  # may give log-probabilities
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
-_SECRET = re.compile(r"(sk|key|tok|hf|gsk|xai)[-_][A-Za-z0-9_\-]{12,}")
 ModelSpec.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]  # read by TypeAdapter only
 Price.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 _SPEC = TypeAdapter(ModelSpec)
@@ -106,78 +103,12 @@ def _entry(entry: Any, where: str) -> ModelSpec:
         raise InputError(
             f"{where}: field 'trusted_hosts': stands beside 'models', for all entries of the file"
         )
-    for key, value in entry.items():
-        if isinstance(value, str) and _SECRET.search(value):
-            raise InputError(
-                f"{where}: field '{key}': looks like a secret; put it into an environment variable "
-                "and name that variable in 'api_key_env'"
-            )
     try:
         # Strict and as JSON: "3" is no number, true no integer, but a list is a tuple.
-        spec = _SPEC.validate_json(json.dumps(entry), strict=True)
+        return _SPEC.validate_json(json.dumps(entry), strict=True)
+    except RecordError as error:
+        raise InputError(f"{where}: {error.problem}") from None
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{where}: field '{field}': {first['msg']}") from None
-    from medassay.model.catalog import PROVIDERS
-
-    if spec.provider not in PROVIDERS:
-        known = ", ".join(sorted(PROVIDERS))
-        raise InputError(f"{where}: field 'provider': '{spec.provider}'; known are {known}")
-    if not re.fullmatch(r"\S(.*\S)?", spec.id) or "\x1f" in spec.id:
-        raise InputError(f"{where}: field 'id': expected text without outer blanks")
-    if spec.provider == "openai_compatible":
-        _check_url(spec.url, where)
-    if spec.logprobs and spec.provider not in _LIKELY:
-        raise InputError(
-            f"{where}: field 'logprobs': provider '{spec.provider}' gives none; "
-            f"{', '.join(_LIKELY)} may"
-        )
-    for field, value, problem in _out_of_range(spec):
-        raise InputError(f"{where}: field '{field}': {value!r}; {problem}")
-    return spec
-
-
-def _check_url(url: str, where: str) -> None:
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good:
-        raise InputError(
-            f"{where}: field 'url': '{url}'; expected http://host… or https://host…"
-        )
-
-
-def _out_of_range(spec: ModelSpec) -> Iterator[tuple[str, object, str]]:
-    for field in ("concurrency", "max_tokens", "batch_size", "batch_tokens"):
-        value = getattr(spec, field)
-        if value is not None and value < 1:
-            yield field, value, "at least 1"
-    for field in ("timeout", "requests_per_minute", "tokens_per_minute", "size", "context"):
-        value = getattr(spec, field)
-        if value is not None and not 0 < value < 1e12:
-            yield field, value, "expected a number above 0"
-    yield from _sampling_out_of_range(spec)
-    price = spec.price or FREE
-    parts = (price.input, price.output, price.cached_input or 0.0, price.reasoning or 0.0)
-    if not all(0 <= part < 1e9 for part in parts):
-        yield "price", [*parts], "expected money per million tokens, from 0"
-    if not 0 < price.batch <= 1:
-        yield "price.batch", price.batch, "expected a factor above 0, at most 1"
-    for name in (spec.token_parameter, *spec.extra_body):
-        if name in _OURS:
-            yield "extra_body", name, "set by medassay itself; leave it out"
-    for header, variable in spec.headers_env.items():
-        if not re.fullmatch(r"[A-Za-z0-9-]+", header) or not variable:
-            yield "headers_env", header, "expected header names with environment variables"
-
-
-def _sampling_out_of_range(spec: ModelSpec) -> Iterator[tuple[str, object, str]]:
-    if not 0 <= spec.temperature <= 10:
-        yield "temperature", spec.temperature, "expected 0 to 10"
-    if not all(spec.stop):
-        yield "stop", spec.stop, "expected texts that are not empty"
-    if not 0 < spec.top_p <= 1:
-        yield "top_p", spec.top_p, "expected a share above 0, at most 1"

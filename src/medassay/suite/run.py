@@ -370,7 +370,7 @@ def _value(given: Any) -> str:
 
 def _entry(spec: ModelSpec) -> dict[str, Any]:
     """Return an entry as a models file holds it, without what is as by default."""
-    plain = ModelSpec(id=spec.id, provider=spec.provider).to_dict()
+    plain = ModelSpec(id=spec.id, provider=spec.provider, url=spec.url).to_dict() | {"url": ""}
     return {
         key: value
         for key, value in spec.to_dict().items()

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.plan import Budget
-from medassay.core.plan_file import read_toml, typed
+from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.errors import InputError
 from medassay.synthesis.pathway import MOST_PER_LEAF
 
@@ -116,6 +116,18 @@ class SynthesisPlan:
     exam: Exam | None = None
     translation: Translation | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what a file of such a plan refuses, with the same words.
+
+        Raises
+        ------
+        InputError
+            Naming the first field that is wrong.
+        """
+        check_types(self)
+        for place, problem in _problems(self):
+            raise RecordError(self, f"'{place}': {problem}")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
         plain = {key: value for key, value in asdict(self).items() if value is not None}
@@ -142,10 +154,10 @@ def load_synthesis_plan(path: Path) -> SynthesisPlan:
         Naming the file, the field and what was expected.
     """
     data = read_toml(path, "expected a plan of items to make")
-    plan = typed(_PLAN, data, {one.name for one in fields(SynthesisPlan)}, str(path))
-    for place, problem in _problems(plan):
-        raise InputError(f"{path}: '{place}': {problem}")
-    return plan
+    try:
+        return typed(_PLAN, data, {one.name for one in fields(SynthesisPlan)}, str(path))
+    except RecordError as error:
+        raise InputError(f"{path}: {error.problem}") from None
 
 
 def _problems(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
