@@ -1,10 +1,10 @@
 """Health records made ready for pages: each field with its likeness, and each drug in the wrong list by name."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from medassay.core.health_record import MONOLOGUE, RECORD, record_from
+from medassay.core.keyed import keyed
 from medassay.core.record_reply import record_value
 from medassay.score.health_record import section_of
 from medassay.score.medication import medication_details, medication_state, stopped_names
@@ -41,7 +41,10 @@ def shown_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str,
         "stopped_as_current": state.stopped_as_current,
         "going_on": stopped_names(state, details),
         "perhaps": details.perhaps,
-        "wrong": [asdict(wrong) for wrong in details.wrong],
+        "wrong": [
+            keyed(wrong, "detail", "drug", "place", "expected", "found")
+            for wrong in details.wrong
+        ],
         "lost": state.lost,
         "invented": state.invented,
     }

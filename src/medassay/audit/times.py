@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 from ipaddress import ip_address
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from medassay.core.item import OPEN_FORMS
+from medassay.core.keyed import keyed
 from medassay.core.model import Price
 from medassay.core.trial import Usage
 from medassay.model.spec import remembered
@@ -90,6 +91,10 @@ class TimesKey:
     mode: str
     kind: str
     items: Origin
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(self, "role", "model", "setting", "mode", "kind", "items")
 
 
 @dataclass(kw_only=True)
@@ -202,7 +207,7 @@ class _Seen:
 
 def to_sealed(found: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
     """Return times as the seal of a public copy keeps them."""
-    return [asdict(key) | took.to_dict() for key, took in sorted(found.items())]
+    return [key.to_dict() | took.to_dict() for key, took in sorted(found.items())]
 
 
 def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
@@ -255,7 +260,7 @@ def _row(
     machine = _machine(run, key.model, key.setting) if _is_on_this_machine(spec) else {}
     usage = took.usage
     return {
-        **asdict(key),
+        **key.to_dict(),
         "replies": took.replies,
         "mean_seconds": took.seconds / took.replies,
         **dict(zip(("seconds_lo", "seconds_hi"), took.ends or (None, None), strict=True)),

@@ -8,11 +8,13 @@ Source: specification of health-record extraction, "Output schema".
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from medassay.core.keyed import keyed
 
 RECORD = "structured_health_record"
 MONOLOGUE = "internal_monologue"
@@ -73,6 +75,10 @@ class DateAndSource:
     date: str | None
     source: str | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(self, "date", "source")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
@@ -85,6 +91,10 @@ class Measurement:
     unit: str | None
     note: str | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(self, "name", "value", "unit", "note")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Drug:
@@ -96,6 +106,10 @@ class Drug:
     dose: str | None
     schedule: str | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(self, "name", "dose", "schedule")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Medications:
@@ -106,6 +120,10 @@ class Medications:
     current: tuple[Drug, ...]
     advised: tuple[Drug, ...]
     discontinued: tuple[Drug, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(self, "current", "advised", "discontinued")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +141,19 @@ class HealthRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON values."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        plain: dict[str, Any] = json.loads(
+            json.dumps(
+                keyed(
+                    self,
+                    "categories",
+                    "date_and_source",
+                    "diagnosis",
+                    "relevant_metrics",
+                    "medications",
+                    "follow_up",
+                )
+            )
+        )
         return plain
 
 
@@ -145,7 +175,13 @@ class Origin:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the origin as plain JSON values; what is empty is left out."""
-        return {key: value for key, value in asdict(self).items() if value}
+        return {
+            key: value
+            for key, value in keyed(
+                self, "standing", "maker", "family", "prompt_sha256", "converted"
+            ).items()
+            if value
+        }
 
 
 _RECORD = TypeAdapter(HealthRecord)

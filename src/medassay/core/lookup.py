@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
+from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types
 from medassay.core.trial import Setting
 
@@ -35,6 +36,10 @@ class Retrieval:
     index: str
     k: int = 3
     query_prefix: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rules as plain JSON values."""
+        return keyed(self, "index", "k", "query_prefix")
 
     def problem(self) -> str | None:
         """Return what is wrong, None if nothing is."""
@@ -81,7 +86,21 @@ class ToolRules:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rules as plain JSON values."""
-        return asdict(self)
+        return keyed(
+            self,
+            "use",
+            "max_calls",
+            "parallel",
+            "timeout",
+            "search",
+            "search_url",
+            "search_key_env",
+            "pubmed_url",
+            "pubmed_key_env",
+            "arxiv_url",
+            "allow",
+            "deny",
+        )
 
     def _of_limits(self) -> Iterator[str]:
         if not self.use or len(set(self.use)) != len(self.use):

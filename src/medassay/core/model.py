@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
+from medassay.core.keyed import keyed
 from medassay.core.likelihood import Asks
 from medassay.core.plan_file import RecordError, check_types
 from medassay.core.trial import Completion, Prompt, Usage
@@ -59,7 +60,7 @@ class Price:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the price as plain JSON values; parts that are billed as the rest are left out."""
-        plain = asdict(self)
+        plain = keyed(self, "input", "output", "currency", "cached_input", "reasoning", "batch")
         return {
             name: value
             for name, value in plain.items()
@@ -149,8 +150,53 @@ class ModelSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain JSON values, as a run remembers it: where it may be reached is not what it is."""
-        plain = asdict(self)
-        plain.pop("trusted_hosts")
+        plain = keyed(
+            self,
+            "id",
+            "provider",
+            "model",
+            "version",
+            "family",
+            "location",
+            "enabled",
+            "api",
+            "url",
+            "api_key_env",
+            "protocol",
+            "system_role",
+            "system_line",
+            "token_parameter",
+            "sends_seed",
+            "logprobs",
+            "extra_body",
+            "headers_env",
+            "max_tokens",
+            "temperature",
+            "top_p",
+            "stop",
+            "concurrency",
+            "requests_per_minute",
+            "tokens_per_minute",
+            "timeout",
+            "think_tags",
+            "capabilities",
+            "price",
+            "licence",
+            "context",
+            "size",
+            "quantisation",
+            "engine",
+            "engine_version",
+            "weights_digest",
+            "path",
+            "device",
+            "gpus",
+            "dtype",
+            "batch_size",
+            "batch_tokens",
+            "add_bos",
+            "script",
+        )
         price = self.known_price
         plain["price"] = None if price is None else price.to_dict()
         return plain

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.keyed import keyed
 from medassay.core.lookup import CONTEXTS, Retrieval, ToolRules
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.core.relaxed import Setting as RelaxedSetting
@@ -32,6 +33,10 @@ class Budget:
     tokens: int | None = None
     money: float | None = None
     unknown_prices: Literal["refuse", "allow"] = "refuse"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bounds as plain JSON values."""
+        return keyed(self, "calls", "tokens", "money", "unknown_prices")
 
     @property
     def bounds(self) -> dict[str, float | None]:
@@ -85,7 +90,18 @@ class DdxRules:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rules as plain JSON values."""
-        return asdict(self)
+        return keyed(
+            self,
+            "rank_limit",
+            "preset",
+            "k",
+            "x0",
+            "semantic_max",
+            "unjudged",
+            "severity_map",
+            "names",
+            "names_first",
+        )
 
     def problem(self) -> str | None:
         """Return what is wrong with the numbers, None if nothing is."""
@@ -120,6 +136,12 @@ class EngineRules:
     give_up_after: int = 20
     give_up_minutes: float = 10.0
     grace: float = 8.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rules as plain JSON values."""
+        return keyed(
+            self, "workers", "shard", "replicas", "give_up_after", "give_up_minutes", "grace"
+        )
 
     def problem(self) -> str | None:
         """Return what is wrong with the numbers, None if nothing is."""
@@ -222,9 +244,43 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
-        plain = asdict(self)
+        plain = keyed(
+            self,
+            "name",
+            "task",
+            "banks",
+            "models",
+            "models_file",
+            "settings",
+            "modes",
+            "repeats",
+            "seed",
+            "templates",
+            "sample",
+            "few_shot_k",
+            "shuffle_options",
+            "extraction",
+            "rank_rule",
+            "separation",
+            "pooled_small",
+            "max_cut_off",
+            "n_resamples",
+            "budget",
+            "judges",
+            "substitute",
+            "allow_own",
+            "steps",
+            "graphs",
+            "ddx",
+            "scoring",
+            "chat_template",
+            "relaxed_perplexity",
+            "metrics",
+            "retrieval",
+            "tools",
+            "engine",
+        )
         plain["seed"] = str(self.seed)
-        plain.pop("preset")  # what it stands for is there
         if self.ddx == DdxRules():  # of tasks that know of no diagnoses, nothing is said
             plain.pop("ddx")
         if not self.graphs:

@@ -5,10 +5,12 @@ Source: specification of perplexity, 8.2.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import ConfigDict
+
+from medassay.core.keyed import keyed
 
 Mode = Literal["sum", "mean", "weighted", "conditional"]
 MODES: tuple[Mode, ...] = ("sum", "mean", "weighted", "conditional")
@@ -35,7 +37,9 @@ class Setting:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the setting as plain JSON values."""
-        return asdict(self)
+        return keyed(
+            self, "samples", "keep", "stride", "max_tokens", "top_p", "temperature", "sampler"
+        )
 
     def name(self, mode: Mode) -> str:
         """Return the metric's name; it carries what a value depends on.

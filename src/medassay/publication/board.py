@@ -4,10 +4,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from medassay.core.keyed import keyed
 from medassay.core.leaderboard import tied_groups
 
 OVERALL = "overall"
@@ -186,7 +187,10 @@ class Board:
         """Return the address of a cell's answers, relative to the publication."""
         if not self.compact:
             return f"{self.cell_path(key)}index.html"
-        names = {"file": self.answers_file(key.model), **asdict(key)}
+        names = {
+            "file": self.answers_file(key.model),
+            **keyed(key, "domain", "model", "setting", "mode"),
+        }
         return f"cell/index.html?{urlencode(names)}"
 
     def answers_file(self, model: str) -> str:

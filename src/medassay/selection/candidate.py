@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.jsontext import parse_json
+from medassay.core.keyed import keyed
 from medassay.errors import InputError
 
 COLUMNS = (
@@ -47,6 +48,21 @@ class Candidate:
     predictions: str | None = None
     source: str | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(
+            self,
+            "model",
+            "qualifier",
+            "parameters_b",
+            "open_weights",
+            "context_tokens",
+            "licence",
+            "predictions",
+            "source",
+            "scores",
+        )
 
     def mean(self, disciplines: tuple[str, ...]) -> float | None:
         """Return the arithmetic mean of the disciplines; None when one is not known."""

@@ -6,7 +6,9 @@ Stated by those who publish the models; nobody here has had them checked by a la
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from medassay.core.keyed import keyed
 
 Policy = Literal["permissive", "commercial_ok", "as_published"]
 POLICIES: dict[Policy, str] = {
@@ -31,6 +33,12 @@ class Family:
     commercial: Literal["free", "allowed", "allowed with limit", "restricted", "forbidden"]
     needs_api: Literal["no", "optional"]
     notes: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(
+            self, "name", "licences", "open_source", "commercial", "needs_api", "notes"
+        )
 
 
 FAMILIES = (

@@ -4,10 +4,11 @@ Source: specification of model selection.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.keyed import keyed
 from medassay.errors import InputError
 from medassay.selection.candidate import Candidate
 from medassay.selection.discipline import DisciplineScores
@@ -39,6 +40,10 @@ class Taken:
     removed: tuple[tuple[str, str], ...]
     unknown: tuple[str, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(self, "name", "asks", "kept", "removed", "unknown")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -62,14 +67,14 @@ class Shortlist:
     def document(self) -> dict[str, Any]:
         """Return everything as JSON values; `id` is the hash over it all."""
         made: dict[str, Any] = {
-            "steps": asdict(self.steps),
+            "steps": self.steps.to_dict(),
             "candidates": self.candidates,
-            "taken": [asdict(step) for step in self.taken],
+            "taken": [step.to_dict() for step in self.taken],
             "shortlist": [
-                asdict(row.candidate) | {"mean": row.mean, "unknown": list(row.unknown)}
+                row.candidate.to_dict() | {"mean": row.mean, "unknown": list(row.unknown)}
                 for row in self.rows
             ],
-            "licences": [asdict(family) for family in FAMILIES],
+            "licences": [family.to_dict() for family in FAMILIES],
             "licences_stated": STATED,
             "recomputed": None
             if self.recomputed is None

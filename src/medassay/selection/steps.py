@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
+from medassay.core.keyed import keyed
 from medassay.errors import InputError
 from medassay.selection.licence import Policy
 
@@ -30,6 +31,19 @@ class Steps:
     min_context_tokens: int | None = Field(default=8000, gt=0, le=1_000_000_000)
     licences: Policy | None = "permissive"
     unknown: Unknown = "keep"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(
+            self,
+            "max_parameters_b",
+            "open_weights",
+            "qualifiers",
+            "disciplines",
+            "min_context_tokens",
+            "licences",
+            "unknown",
+        )
 
 
 def load_steps(path: Path) -> Steps:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from medassay.bank.folder import bank_records, load_bank, next_version, read_car
 from medassay.bank.hub import HUB
 from medassay.bank.lock import registered_hash
 from medassay.core.item import Bank
+from medassay.core.keyed import keyed
 from medassay.errors import InputError
 from medassay.suite.catalog import Benchmark
 
@@ -29,7 +30,7 @@ class SuiteBank:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return asdict(self)
+        return keyed(self, "name", "folder", "source", "content_sha256", "items")
 
 
 class SuiteBanks:

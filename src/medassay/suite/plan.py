@@ -1,13 +1,14 @@
 """`SuitePlan`: which suites of which models; TOML in, record out."""
 
 import tomllib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.core.relaxed import Setting
 from medassay.errors import InputError
@@ -62,7 +63,23 @@ class SuitePlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
-        return {**asdict(self), "seed": str(self.seed)}
+        return {
+            **keyed(
+                self,
+                "suite",
+                "models",
+                "models_file",
+                "limit",
+                "seed",
+                "judge",
+                "metrics",
+                "perplexities",
+                "chat_template",
+                "relaxed_perplexity",
+                "n_resamples",
+            ),
+            "seed": str(self.seed),
+        }
 
     @property
     def hash(self) -> str:

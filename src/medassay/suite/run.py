@@ -6,13 +6,14 @@ ordinary runs of the workspace, each sealed and verifiable by itself.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from medassay import pipeline
 from medassay.core.canonical import short_hash
 from medassay.core.jsontext import parse_json
+from medassay.core.keyed import keyed
 from medassay.core.model import ModelSpec
 from medassay.core.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
@@ -46,6 +47,10 @@ class Part:
     instead_of: str = ""
     why: str = ""
     bank: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(self, "benchmark", "runs", "absent", "instead_of", "why", "bank")
 
 
 @dataclass(frozen=True)
@@ -344,7 +349,7 @@ class _Work:
             "schema_version": 1,
             "suite": list(self._plan.suite),
             "plan": self._plan.to_dict(),
-            "parts": [asdict(part) for part in parts],
+            "parts": [part.to_dict() for part in parts],
         }
         draft = self._folder / f"{RECORD}.part"
         draft.write_text(

@@ -7,7 +7,6 @@ Source: specification of bank synthesis, 10.4 (CareQA).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +117,7 @@ class ExamMaker:
     def _note_question(self, source: str, question: ExamQuestion) -> None:
         name = question.exam_id
         self._questions[name] = question
-        basis = basis_of(asdict(question))
+        basis = basis_of(question.to_dict())
         event = self._workshop.done("exam", name, basis) or self._workshop.note(
             "exam",
             name,
@@ -126,7 +125,7 @@ class ExamMaker:
             basis=basis,
             by=BY_PROGRAM,
             sources=[("source", source)],
-            result=asdict(question),
+            result=question.to_dict(),
             note=question.dropped,
         )
         if question.dropped:

@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from medassay.bank.draft import read_csv
+from medassay.core.keyed import keyed
 from medassay.errors import InputError
 from medassay.synthesis.source import Source
 
@@ -42,6 +44,12 @@ class ExamQuestion:
     year: int | None = None
     category: str = ""
     dropped: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(
+            self, "exam_id", "question", "options", "cop", "year", "category", "dropped"
+        )
 
     @property
     def right(self) -> str:

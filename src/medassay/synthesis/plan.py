@@ -5,12 +5,13 @@ One of four tables says which maker works: [pathways], [proposals], [exam] or [t
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
+from medassay.core.keyed import keyed
 from medassay.core.plan import Budget
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
 from medassay.errors import InputError
@@ -41,6 +42,20 @@ class Pathways:
     domains: dict[str, str] = field(default_factory=dict)
     dates: dict[str, str] = field(default_factory=dict)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain JSON values."""
+        return keyed(
+            self,
+            "sources",
+            "graphs",
+            "max_per_leaf",
+            "refine",
+            "versions",
+            "conditions",
+            "domains",
+            "dates",
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Proposals:
@@ -58,6 +73,10 @@ class Proposals:
     form: Version = "open"
     rounds: int = 3
     against: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain JSON values."""
+        return keyed(self, "topics", "reviewer", "domain", "form", "rounds", "against")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +98,12 @@ class Exam:
     open_versions: bool = False
     selector: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain JSON values."""
+        return keyed(
+            self, "file", "key", "columns", "year", "category", "open_versions", "selector"
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Translation:
@@ -88,6 +113,10 @@ class Translation:
 
     bank: str
     to: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain JSON values."""
+        return keyed(self, "bank", "to")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +159,25 @@ class SynthesisPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
-        plain = {key: value for key, value in asdict(self).items() if value is not None}
+        plain = keyed(
+            self,
+            "name",
+            "generator",
+            "models_file",
+            "title",
+            "licence",
+            "limits",
+            "language",
+            "seed",
+            "attempts",
+            "may_leave",
+            "budget",
+            "pathways",
+            "proposals",
+            "exam",
+            "translation",
+        )
+        plain = {key: value for key, value in plain.items() if value is not None}
         return {**plain, "seed": str(self.seed)}
 
     @property

@@ -5,11 +5,12 @@ What is asked next follows from the replies so far, so that a run resumes and a 
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from medassay.core.health_record import reference_text, required_keys
 from medassay.core.item import Item
+from medassay.core.keyed import keyed
 from medassay.core.revision import revision_id
 from medassay.core.trial import Completion, Prompt, Scale
 from medassay.core.verdict import Case, Verdict
@@ -136,10 +137,20 @@ def _told(
 
 def _steps(result: DagResult, walk: Walk, at: int) -> Iterator[dict[str, Any]]:
     for step, path in zip(result.trace, walk.paths, strict=True):
-        told = asdict(step)
         # Replies, seconds and judge stand in the verdict once; a task's text is its reply.
-        for name in ("reply", "seconds", "model"):
-            told.pop(name)
+        told = keyed(
+            step,
+            "node",
+            "type",
+            "parent",
+            "branch",
+            "prompt_hash",
+            "verdict",
+            "attempts",
+            "score",
+            "status",
+            "reason",
+        )
         if step.type == "task":
             told.pop("verdict")
         if step.model == "parser":

@@ -6,13 +6,14 @@ A folder holds `index.json`, `documents.jsonl`, `chunks.jsonl`, and as the metho
 import os
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from medassay.core.jsontext import parse_json
+from medassay.core.keyed import keyed
 from medassay.errors import InputError, IntegrityError
 from medassay.model.embeddings import Books
 from medassay.solver.retrieve.corpus import Document, same_name
@@ -40,7 +41,7 @@ class Found:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return asdict(self)
+        return keyed(self, "rank", "chunk", "document", "start", "score", "measure", "text")
 
 
 def is_index(folder: Path) -> bool:
