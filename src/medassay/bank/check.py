@@ -80,7 +80,8 @@ def check_record(
     record : parsed JSON value of one line
     where : what to name in errors, e.g. "items.jsonl row 118"
     domains : the card's domains
-    imported : whether `expected` alone is a target (finished predictions carry no options)
+    imported : whether the item is of a run: then `expected` alone is a target (finished predictions carry no
+        options), and keys that are not known are those of newer code
 
     Raises
     ------
@@ -93,7 +94,7 @@ def check_record(
     def refuse(field: str, problem: str) -> InputError:
         return InputError(f"{where}: field '{field}': {problem}")
 
-    _check_keys(record, refuse)
+    _check_keys(record, refuse, imported=imported)
     if record["domain"] not in domains:
         listed = ", ".join(sorted(domains))
         raise refuse(
@@ -213,10 +214,12 @@ def form_of(record: Mapping[str, Any]) -> Form:
 _Refuse = Callable[[str, str], InputError]
 
 
-def _check_keys(record: Mapping[str, Any], refuse: _Refuse) -> None:
+def _check_keys(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> None:
     for key, value in record.items():
         kind = _TYPES.get(key)
         if kind is None:
+            if imported:  # in a run that newer code has made
+                continue
             raise refuse(
                 key, f"unknown; known are {', '.join(sorted(ITEM_KEYS))} (own data: meta)"
             )
