@@ -10,8 +10,12 @@ from medassay.cli.main import call
 from medassay.core.canonical import canonical
 from medassay.exchange.catalog import IMPORTS
 from medassay.exchange.ddx import import_ddx
+from medassay.exchange.healthbench import import_healthbench
+from medassay.runner.again import Sitting, judge_run, rescore
+from medassay.runner.join import join_runs
 from tests import makers
 from tests.audit.test_withheld import make_run, private_item
+from tests.exchange.test_healthbench import GIVEN
 from tests.exchange.test_other_harnesses import ONE
 from tests.runner.test_judged_run import rubric_items
 from tests.runner.test_judged_run import workspace as judged_plan
@@ -105,6 +109,13 @@ def g_eval(folder, work):
     """Grades one by one, against a reference."""
     judge = {**makers.fake("grader", reply="question_id,score\nq,7"), "family": "x"}
     _open(folder, work, "g_eval_single", [judge])
+
+
+def g_eval_batches(folder, work):
+    """Grades three at a time, of items with a reasoning path; a sample of them singly, a second time."""
+    judge = {**makers.fake("grader", reply="question_id,score\nq,6\nq1,7\nq2,8\nq3,7"), "family": "x"}  # fmt: skip
+    items = [{**one, "path": f"rule {n} -> courts -> binds"} for n, one in enumerate(makers.open_items(30))]  # fmt: skip
+    _open(folder, work, "g_eval", [judge], items)
 
 
 def prometheus(folder, work):
@@ -235,6 +246,30 @@ def imports(folder, work):
     _runs(folder, import_ddx(work / "diagnoses_SET_model.csv", to=work / "raw"))
 
 
+def healthbench(folder, work):
+    """Import answers that come with a judge's verdict on each criterion."""
+    lines = [json.dumps({**GIVEN, "prompt_id": name}) for name in "abc"]
+    (work / "r.jsonl").write_text("\n".join(lines) + "\n")
+    _runs(folder, import_healthbench([work / "r.jsonl"], models=["m"], runs=work / "runs"))
+
+
+def derived(folder, work):
+    """Score a run again with another penalty, judge it by other judges, join two runs of one methodology."""
+    plan = judged_plan(work, makers.open_items(8), [makers.fake("m", reply="Rule 1 binds courts.")], makers.judges(), task="open")  # fmt: skip
+    run = medassay.run(plan, secrets={})
+    again = rescore(run, contradiction_penalty=0.5)
+    judge = {**makers.fake("grader", reply="Feedback: fair. [RESULT] 4"), "family": "x"}
+    makers.write_models(work, judge)
+    sitting = Sitting(judges=("grader",), models_file=work / "models.json", task="prometheus")
+    judged = judge_run(run, sitting, secrets={})
+    joint = work / "joint"
+    joint.mkdir()
+    makers.write_bank(joint / "bank", makers.many_items(12))
+    makers.write_models(joint, *(makers.fake(name, letters="hash") for name in ("one", "two")))
+    members = [medassay.run(makers.write_plan(joint, models=[name]), secrets={}) for name in ("one", "two")]  # fmt: skip
+    _runs(folder, run, again, judged, join_runs(members, joint / "joined"))
+
+
 def deleted(folder, work):
     """Forget an item behind the seal."""
     plan = judged_plan(work, makers.open_items(8), [makers.fake("m", reply="It binds.")], makers.judges(), task="open")  # fmt: skip
@@ -319,7 +354,7 @@ FIXTURES = {
     for one in (
         *(closed, few_shot, clustered, facts, leaderboard, criteria, g_eval, prometheus),
         *(open_graph, diagnoses, records, likelihoods, texts, tools, imports, deleted),
-        *(signed_site, suite, workshop, review),
+        *(signed_site, suite, workshop, review, g_eval_batches, healthbench, derived),
     )
 }
 PACKS = Path(__file__).parents[1] / "golden" / "sealed"

@@ -8,6 +8,7 @@ from tests import makers
 
 import medassay
 from medassay.answer.catalog import PARSERS
+from medassay.audit import recompute
 from medassay.core.canonical import canonical
 from medassay.core.plan import load_plan
 from medassay.judge.catalog import JUDGES
@@ -120,6 +121,9 @@ def test_what_another_revision_made_is_not_recomputed_and_no_mismatch(
     judged, monkeypatch, table, name, says
 ):
     run = medassay.run(judged, secrets={})
+    # Another commit: what this very one made must have its own revisions.
+    later = {**run.manifest["code"], "commit": "0" * 40}
+    monkeypatch.setattr(recompute, "code_of_today", lambda: later)
     monkeypatch.setitem(getattr(catalog, table), name, 2)
     report = medassay.verify(run.path)
     assert report.ok

@@ -485,7 +485,8 @@ def test_queries_to_an_embedder_are_booked_and_paid_from_the_runs_budget(tmp_pat
 
 
 def spec(**price):
-    return ModelSpec(id="m", provider="openai_compatible", price=Price(**price))
+    url = "http://127.0.0.1:9"
+    return ModelSpec(id="m", provider="openai_compatible", url=url, price=Price(**price))
 
 
 requests = st.lists(

@@ -235,7 +235,8 @@ def test_replicas_of_weights_tell_the_likelihoods_that_one_process_tells(
 
 
 def spec(name, provider="openai_compatible", **values):
-    return ModelSpec(id=name, provider=provider, **values)
+    url = {"url": "http://127.0.0.1:9"} if provider == "openai_compatible" else {}
+    return ModelSpec(id=name, provider=provider, **url, **values)
 
 
 def test_weights_get_replicas_with_their_devices_and_endpoints_the_processors_left():
