@@ -14,10 +14,11 @@ import time
 
 import numpy as np
 
-from medassay.core.diagnosis import RELATIONS, SEVERITY_MAPS
-from medassay.score.ddx import DdxScore, score_case
+from medassay.core.records.diagnosis import RELATIONS, SEVERITY_MAPS
+from medassay.kinds.diagnoses.aggregates import Weighting, case_estimates
+from medassay.kinds.diagnoses.scorer import DdxScore, score_case
 from medassay.statistic.metric.reliability import PRESETS, reliability_weighted_mean, rescale
-from medassay.task.case_pool import CasePool, CaseStratum, Weighting, case_estimates
+from medassay.summary.pooled import CasePool, CaseStratum
 
 ROUNDS = 5
 N_RESAMPLES = 1000

@@ -77,11 +77,11 @@ def ours(args):
     """Run the plans, and write what the harness needs."""
     import medassay
     from medassay import pipeline
-    from medassay.core.plan import load_plan
+    from medassay.core.records.plan import load_plan
+    from medassay.kinds.likelihood.perplexity import corpus
     from medassay.model.context import joined
     from medassay.model.embedded import embedded_folder
     from medassay.model.likelihood import Engine
-    from medassay.score.perplexity import corpus
 
     root = Path(args.folder).resolve()
     root.mkdir(parents=True, exist_ok=True)

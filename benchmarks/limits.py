@@ -13,7 +13,7 @@ from array import array
 from collections import Counter
 from pathlib import Path
 
-from medassay.runner.asking import Tally
+from medassay.runner.ask import Tally
 from medassay.runner.budget import Amount
 from medassay.runner.engine.orders import Orders, Report
 from medassay.runner.engine.ray import connect

@@ -30,7 +30,7 @@ SETS = {
 def real_questions(data):
     """Return the questions of the public data sets, in plain words."""
     from medassay.bank.catalog import BANKS
-    from medassay.bank.near import compared_text
+    from medassay.bank.near_duplicates import compared_text
     from medassay.errors import InputError
 
     texts = set()
@@ -92,7 +92,7 @@ def altered(text, rng):
 
 def minhash(texts):
     """Return the pairs that the product finds."""
-    from medassay.bank.near import NearIndex
+    from medassay.bank.near_duplicates import NearIndex
 
     return {(one.first, one.second) for one in NearIndex(texts).pairs()}
 

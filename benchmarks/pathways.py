@@ -81,7 +81,7 @@ def peer(edges, root):
 
 def main():
     """Print a line for each graph."""
-    from medassay.core.decision_graph import read_decision_graph
+    from medassay.core.records.decision_graph import read_decision_graph
     from medassay.synthesis.pathway import count_paths, paths
 
     graphs = {

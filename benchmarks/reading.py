@@ -46,7 +46,7 @@ def replies(data):
 def measure(texts_of):
     """Return kind → CPU milliseconds a reply, by the code of this process."""
     from medassay import extract_option
-    from medassay.answer.diagnoses import read_list
+    from medassay.kinds.diagnoses.parser import read_list
 
     spent = {}
     for kind, texts in texts_of.items():

@@ -17,12 +17,12 @@ import torch
 import transformers
 
 from medassay.bank.catalog import BANKS
-from medassay.core.relaxed import Setting, prefixes, tables
+from medassay.core.records.relaxed import Setting, prefixes, tables
+from medassay.kinds.likelihood.relaxed_perplexity import combine
 from medassay.model import relaxed
-from medassay.model.drawing import draw
 from medassay.model.embedded import embedded_folder
 from medassay.model.likelihood import Engine
-from medassay.score.relaxed_perplexity import combine
+from medassay.model.sampling import draw
 
 
 def questions(n):

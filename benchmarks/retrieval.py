@@ -37,7 +37,7 @@ def clock(search):
 """
 OURS = f"""
 from pathlib import Path
-from medassay.solver.retrieve.search import VectorFile, nearest
+from medassay.context.retrieval.search import VectorFile, nearest
 vectors = VectorFile(Path(path), {WIDTH}, n)
 clock(lambda: nearest(vectors, q, {K})[0])
 """
@@ -68,7 +68,7 @@ for text in texts:
     cut(text)
 print(json.dumps(time.process_time() - c))
 """
-CUT_OURS = "from medassay.solver.retrieve.chunk import split as cut" + CUT
+CUT_OURS = "from medassay.context.retrieval.chunk import split as cut" + CUT
 CUT_PEER = (
     "from langchain_text_splitters import RecursiveCharacterTextSplitter as R\n"
     "r = R(chunk_size=500, chunk_overlap=150, add_start_index=True)\n"

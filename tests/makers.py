@@ -2,7 +2,7 @@
 
 import json
 
-from medassay.core.trial import Completion
+from medassay.core.records.trial import Completion
 
 LAW = [
     (
@@ -271,9 +271,9 @@ def pathway_items():
 
 def write_index(folder, texts=None, **parameters):
     """Write a corpus and its index, embedded by hashed words."""
-    from medassay.runner.bridge import run_async
-    from medassay.solver.retrieve.build import Parameters, build_index
-    from medassay.solver.retrieve.embed import FakeEmbedder
+    from medassay.context.retrieval.build import Parameters, build_index
+    from medassay.context.retrieval.embed import FakeEmbedder
+    from medassay.runner.event_loop import run_async
 
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)

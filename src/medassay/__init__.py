@@ -12,32 +12,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from medassay.core.plan import Plan
+    from medassay.core.records.plan import Plan
     from medassay.storage.run import Run
 
 _WHERE = {
-    "Bank": "core.item",
-    "Estimate": "core.estimate",
-    "Item": "core.item",
-    "Leaderboard": "core.leaderboard",
+    "Bank": "core.records.item",
+    "Estimate": "core.records.estimate",
+    "Item": "core.records.item",
+    "Leaderboard": "core.records.leaderboard",
     "MedassayError": "errors",
-    "ModelSpec": "core.model",
-    "Plan": "core.plan",
+    "ModelSpec": "core.records.model",
+    "Plan": "core.records.plan",
     "Run": "storage.run",
     "bootstrap_mean": "statistic.interval.bootstrap",
-    "extract_option": "answer.option",
+    "extract_option": "kinds.choice.option",
     "figure": "pipeline",
     "import_predictions": "exchange.predictions",
     "leaderboard": "pipeline",
     "load_bank": "bank.folder",
     "load_models": "model.spec",
-    "load_plan": "core.plan",
+    "load_plan": "core.records.plan",
     "open_run": "storage.run",
     "paired_difference": "statistic.test.paired",
-    "publish": "audit.publish",
+    "publish": "publishing.publish",
     "rank": "statistic.ranking.shared",
-    "read": "answer.read",
-    "verify": "audit.verify",
+    "read": "kinds.read",
+    "verify": "publishing.verify",
 }
 __all__ = [
     "Bank",
@@ -98,7 +98,7 @@ def run(
 
 
 # Folders with a face of their own, as `medassay.synthesis.paths`: loaded when they are named.
-_FOLDERS = ("solver", "synthesis")
+_FOLDERS = ("context", "synthesis")
 
 
 def __getattr__(name: str) -> Any:

@@ -15,27 +15,32 @@ from typing import TYPE_CHECKING, Any
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import load_bank
 from medassay.bank.lock import register
+from medassay.bank.run_items import RunItems
+from medassay.context.tools.schema import tool_schema
 from medassay.core.again import Again, read_again
 from medassay.core.amount import NOTHING
 from medassay.core.canonical import canonical
-from medassay.core.item import Bank
-from medassay.core.leaderboard import Leaderboard, told_fallback
 from medassay.core.log import log
-from medassay.core.lookup import CONTEXTS
-from medassay.core.model import ModelSpec
-from medassay.core.plan import DdxRules, Plan, load_plan
+from medassay.core.records.context_config import CONTEXTS
+from medassay.core.records.item import Bank
+from medassay.core.records.leaderboard import Leaderboard, told_fallback
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import DdxRules, Plan, load_plan
+from medassay.core.records.task import Task
 from medassay.errors import IncompleteError, InputError, OverBudget, UsageError
-from medassay.judge.steps import load_steps
+from medassay.judging.assignment import Bench, seat
+from medassay.judging.graders.steps import load_steps
+from medassay.kinds.catalog import task_of_plan
+from medassay.kinds.diagnoses.tasks import aggregated_by, case_scores, remembered_rules
+from medassay.kinds.graders import judges_of, remembered_graphs
 from medassay.model.spec import load_models
-from medassay.runner.answering import PortableAnswers
-from medassay.runner.asking import Asker
-from medassay.runner.bench import Bench, seat
+from medassay.runner.answer_stage import PortableAnswers
+from medassay.runner.ask import Asker
 from medassay.runner.context import Contexts, embedding_entry
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
-from medassay.runner.fresh import compare_with_stored, stored_run
 from medassay.runner.manifest import bank_entry, run_identity, surroundings
-from medassay.runner.measuring import gauges_of, measure
+from medassay.runner.measure import gauges_of, measure
 from medassay.runner.preview import (
     held_against,
     judged_cases,
@@ -45,6 +50,7 @@ from medassay.runner.preview import (
     totals,
 )
 from medassay.runner.providing import all_named_secrets, knows_majority, make_chats
+from medassay.runner.replication import compare_with_stored, stored_run
 from medassay.runner.reply_room import room_of, told_room
 from medassay.runner.retrying import journalled, sealed, trials_again
 from medassay.runner.schedule import Schedule
@@ -58,7 +64,6 @@ from medassay.runner.stages import (
     refuse_incomplete,
     refuse_leaving,
 )
-from medassay.solver.tools.schema import tool_schema
 from medassay.storage.journal import Journal
 from medassay.storage.remote import carry_home, fetch_runs, left_behind, open_workspace
 from medassay.storage.response import ResponseStore
@@ -72,14 +77,9 @@ from medassay.storage.run import (
     runs_of_plan,
     tidy,
 )
-from medassay.task.catalog import task_of_plan
-from medassay.task.ddx import aggregated_by, case_scores, remembered_rules
-from medassay.task.judged import judges_of, remembered_graphs
-from medassay.task.scoring import RunItems
-from medassay.task.task import Task
 
 if TYPE_CHECKING:
-    from medassay.publication.plot.figure import Figure
+    from medassay.report.plot.figure import Figure
 
 
 def find_bank(name: str, base: Path, lock: Path) -> Bank:
@@ -434,8 +434,8 @@ def figure(
     InputError
         When there is no such figure, or nothing to draw.
     """
-    from medassay.publication.page.compare import pairs_figure
-    from medassay.publication.plot.bars import bars
+    from medassay.report.pages.compare import pairs_figure
+    from medassay.report.plot.bars import bars
 
     found = run if isinstance(run, Run) else open_run(Path(run))
     board = leaderboard(found)
@@ -457,7 +457,7 @@ def figure(
         statistics = aggregated_by(found, ddx) if ddx else found.statistics
         made = ddx_figure(found, statistics, name, mode)
     elif name == "positions" and "likelihood" in found.statistics:
-        from medassay.publication.page.likelihood import positions_figure
+        from medassay.kinds.likelihood.page import positions_figure
 
         made = positions_figure(
             [r for r in board.domains["overall"] if r["mode"] == mode], "must"
@@ -480,7 +480,7 @@ def ddx_figure(
     run: Run, statistics: Mapping[str, Any], name: str, mode: str
 ) -> "Figure | None":
     """Return a figure of ranked diagnoses, None where there is nothing to draw."""
-    from medassay.publication.page import ddx
+    from medassay.kinds.diagnoses import page as ddx
 
     rows = [r for r in statistics["domains"]["overall"] if r["mode"] == mode]
     if name == "quadrant":

@@ -15,9 +15,9 @@ import tempfile
 import threading
 from pathlib import Path
 
+from medassay.context.tools.fetch import Fetcher
 from medassay.errors import MedassayError
 from medassay.model import connection
-from medassay.solver.tools.fetch import Fetcher
 from tests.attack.servers import Canary, Hostile, says
 from tests.attack.test_redirects import KEY, PROMPT, SAMPLING, WAYS, entry
 

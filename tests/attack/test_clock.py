@@ -9,7 +9,7 @@ import pytest
 
 import medassay
 from medassay import pipeline
-from medassay.audit import history
+from medassay.publishing import history
 from tests import makers
 from tests.attack.servers import says
 from tests.conftest import ROOT

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from medassay.publication.sheet import _latex_text, markdown_table, markdown_text
+from medassay.report.document import _latex_text, markdown_table, markdown_text
 
 # As a reader of Markdown that allows everything would show it.
 READER = MarkdownIt("commonmark", {"html": True, "linkify": False}).enable("table")

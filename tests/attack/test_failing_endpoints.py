@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import medassay
-from medassay.core.plan import EngineRules
+from medassay.core.records.plan import EngineRules
 from medassay.errors import IncompleteError, ModelError
 from medassay.runner.breaker import Breaker, Relay, Row
 from tests import makers

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from medassay.core.canonical import canonical
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Prompt
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Prompt
 from medassay.errors import Permanent
 from medassay.model.catalog import PROVIDERS
 from medassay.model.embeddings import EndpointEmbedder

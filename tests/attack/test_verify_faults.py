@@ -9,9 +9,9 @@ import socket
 import pytest
 
 import medassay
-from medassay.audit.history import set_status
-from medassay.audit.verify import verify
 from medassay.errors import InputError
+from medassay.publishing.history import set_status
+from medassay.publishing.verify import verify
 from medassay.storage.signature import Signer, new_key
 from tests import makers
 

@@ -4,7 +4,7 @@ import pytest
 
 from medassay.bank import bank_records, load_bank, write_bank
 from medassay.bank.catalog import BANKS
-from medassay.bank.healthbranches import read_options
+from medassay.bank.loaders.healthbranches import read_options
 from medassay.core.canonical import content_hash
 from medassay.errors import InputError
 

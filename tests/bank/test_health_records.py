@@ -9,8 +9,8 @@ from tests import makers
 
 from medassay.bank import demo
 from medassay.bank.folder import bank_record, load_bank
-from medassay.bank.record import item_record
-from medassay.core.health_record import record_from
+from medassay.bank.serialize import item_record
+from medassay.core.records.health_record import record_from
 from medassay.errors import InputError
 
 BANK = demo.load(Path(demo.__file__).with_name("health_record_de"))

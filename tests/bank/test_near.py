@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from medassay.bank.near import LEAST, NearIndex, compared_text, plain
-from medassay.core.item import Item
+from medassay.bank.near_duplicates import LEAST, NearIndex, compared_text, plain
+from medassay.core.records.item import Item
 
 WORDS = [
     "patient",

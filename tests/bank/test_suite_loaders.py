@@ -5,8 +5,8 @@ import json
 import pytest
 
 from medassay.bank.catalog import BANKS
-from medassay.bank.prescriptions import DURATIONS
-from medassay.bank.radiology import split_report
+from medassay.bank.loaders.prescriptions import DURATIONS
+from medassay.bank.loaders.radiology import split_report
 from medassay.errors import InputError
 
 

@@ -12,11 +12,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from medassay.core.model import ModelSpec
-from medassay.core.trial import Prompt
-from medassay.core.verdict import Case
-from medassay.judge.catalog import JUDGES
-from medassay.judge.dag.graph import find
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.trial import Prompt
+from medassay.core.records.verdict import Case
+from medassay.judging.graders.graph.graph import find
+from medassay.kinds.graders import JUDGES
 from medassay.model.fake import Fake
 from tests import makers
 

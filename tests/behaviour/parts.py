@@ -8,22 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from medassay.answer.catalog import PARSERS
-from medassay.answer.parse import Parser, read_answer
 from medassay.bank.check import build_item
-from medassay.core import json_reply, reading, record_reply, refusal
-from medassay.core.estimate import Estimate
-from medassay.core.item import Item
-from medassay.core.likelihood import likelihoods_of
-from medassay.core.trial import Answer, Completion, Prompt, Scale
-from medassay.core.verdict import Case
+from medassay.core.parser import Parser
+from medassay.core.records.estimate import Estimate
+from medassay.core.records.item import Item
+from medassay.core.records.likelihood import likelihoods_of
+from medassay.core.records.trial import Answer, Completion, Prompt, Scale
+from medassay.core.records.verdict import Case
+from medassay.core.reply import json_value as json_reply
+from medassay.core.reply import refusal
+from medassay.core.reply import thoughts as reading
 from medassay.errors import MedassayError
-from medassay.judge import panel, shown
-from medassay.judge.catalog import JUDGES
+from medassay.judging import panel
+from medassay.judging import sanitize as shown
+from medassay.kinds.graders import JUDGES
+from medassay.kinds.likelihood import choice_scorer as likeliest
+from medassay.kinds.likelihood import perplexity, relaxed_perplexity
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.read_answer import read_answer
+from medassay.kinds.record import reply as record_reply
+from medassay.kinds.record import scorer as health_record
+from medassay.kinds.scorers import SCORERS
 from medassay.runner import revisions
-from medassay.runner.judging import verdict_fields
-from medassay.score import health_record, likeliest, perplexity, relaxed_perplexity, text
-from medassay.score.catalog import SCORERS
+from medassay.runner.judge_stage import verdict_fields
+from medassay.score import text
 from medassay.statistic import draws
 from medassay.statistic.agreement import alpha, people, votes
 from medassay.statistic.interval import bootstrap, cluster, effective, exact, ratio, wilson

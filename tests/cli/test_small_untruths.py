@@ -7,11 +7,11 @@ from tests import makers
 
 import medassay
 from medassay import pipeline
-from medassay.audit.tombstone import forget
 from medassay.cli.rules import read_rules
-from medassay.core.decision_graph import read_decision_graph
+from medassay.core.records.decision_graph import read_decision_graph
 from medassay.errors import InputError, UsageError
 from medassay.exchange.ddx import import_ddx
+from medassay.publishing.tombstone import forget
 from medassay.review.store.database import open_database
 
 LABELS = (

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medassay.answer.catalog import PARSERS
-from medassay.answer.parse import read_answer
-from medassay.core.item import Item
-from medassay.core.trial import Completion, Prompt
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Completion, Prompt
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.read_answer import read_answer
 
 ITEM = Item(
     id="q",

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from medassay.core.canonical import canonical
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Prompt, ToolCall
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Completion, Prompt, ToolCall
 from medassay.errors import ModelError, Permanent, Transient
 from medassay.model.catalog import PROVIDERS
 from medassay.storage.response import completion_to_dict

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medassay.core.item import Item, Range
-from medassay.core.trial import Answer
-from medassay.score.catalog import SCORERS
-from medassay.task.catalog import TASKS
+from medassay.core.records.item import Item, Range
+from medassay.core.records.trial import Answer
+from medassay.kinds.catalog import TASKS
+from medassay.kinds.scorers import SCORERS
 
 BASE = {"id": "q1", "domain": "d", "question": "?"}
 HEALTH = {

@@ -10,15 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from medassay.context.tools.loop import converse
+from medassay.context.tools.schema import tool_schema
+from medassay.context.tools.toolbox import Result
 from medassay.core.canonical import canonical
-from medassay.core.lookup import ToolRules
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Prompt
+from medassay.core.records.context_config import ToolRules
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Prompt
 from medassay.errors import Permanent, Transient
 from medassay.model.catalog import PROVIDERS
-from medassay.solver.tools.loop import converse
-from medassay.solver.tools.schema import tool_schema
-from medassay.solver.tools.toolbox import Result
 
 pytest.importorskip("pydantic_ai", reason="the extras anthropic, google, mistral are not here")
 

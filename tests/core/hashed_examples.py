@@ -1,14 +1,14 @@
 """One example of every record that is hashed or sealed, each field of it away from its default."""
 
-from medassay.audit.times import TimesKey
-from medassay.core.health_record import Origin, record_from
-from medassay.core.lookup import Retrieval, ToolRules
-from medassay.core.model import ModelSpec, Price
-from medassay.core.plan import Budget, DdxRules, EngineRules, Plan
-from medassay.core.relaxed import Setting
+from medassay.context.retrieval.index import Found
+from medassay.core.records.context_config import Retrieval, ToolRules
+from medassay.core.records.health_record import Origin, record_from
+from medassay.core.records.model import ModelSpec, Price
+from medassay.core.records.plan import Budget, DdxRules, EngineRules, Plan
+from medassay.core.records.relaxed import Setting
+from medassay.publishing.times import TimesKey
 from medassay.selection.candidate import Candidate
 from medassay.selection.steps import Steps
-from medassay.solver.retrieve.index import Found
 from medassay.suite.banks import SuiteBank
 from medassay.suite.plan import SuitePlan
 from medassay.suite.run import Part

@@ -11,8 +11,8 @@ from tests.core.hashed_examples import EXAMPLES
 import medassay
 from medassay.core.canonical import canonical
 from medassay.core.keyed import keyed
-from medassay.core.model import ModelSpec
-from medassay.core.plan import Plan
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import Plan
 
 STORED = json.loads((Path(__file__).parents[1] / "golden/hashed_records.json").read_text())
 # Reports on the terminal and the meter of what was spent: read by people, hashed by nobody.

@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from medassay.core.health_record import (
+from medassay.core.records.health_record import (
     MONOLOGUE,
     RECORD,
     SECTIONS,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import growth
 
-from medassay.core.lenient_json import read_lenient
+from medassay.core.reply.lenient_json import read_lenient
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=20),

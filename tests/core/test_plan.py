@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.makers import write_plan
 
-from medassay.core.plan import DdxRules, Plan, load_plan, plan_from_dict
+from medassay.core.records.plan import DdxRules, Plan, load_plan, plan_from_dict
 from medassay.errors import InputError
 
 

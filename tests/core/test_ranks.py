@@ -8,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import makers
 
-from medassay.core.estimate import Estimate
-from medassay.core.plan import plan_from_dict
 from medassay.core.ranks import (
     board_sentence,
     overlap_sentence,
@@ -17,14 +15,16 @@ from medassay.core.ranks import (
     ranking_sentence,
     reading_text,
 )
-from medassay.core.trial import Scale
+from medassay.core.records.estimate import Estimate
+from medassay.core.records.plan import plan_from_dict
+from medassay.core.records.trial import Scale
 from medassay.errors import InputError
+from medassay.kinds.catalog import find_task
 from medassay.statistic.ranking.field import field_of
 from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import separated, shared_ranks
 from medassay.statistic.test.planner import items_to_show
-from medassay.task.catalog import find_task
-from medassay.task.relations import relations_of
+from medassay.summary.pairs import relations_of
 
 NAMES = "ABCDEFGHIJ"
 

@@ -5,9 +5,9 @@ from dataclasses import asdict
 
 import pytest
 
-from medassay.core.lookup import ToolRules
-from medassay.core.model import PROVIDER_NAMES, ModelSpec
-from medassay.core.plan import plan_from_dict
+from medassay.core.records.context_config import ToolRules
+from medassay.core.records.model import PROVIDER_NAMES, ModelSpec
+from medassay.core.records.plan import plan_from_dict
 from medassay.errors import InputError
 from medassay.model.catalog import PROVIDERS
 from medassay.model.spec import load_models, remembered
@@ -50,7 +50,7 @@ def test_an_entry_of_a_models_file_in_python(tmp_path, wrong):
     path = tmp_path / "models.json"
     path.write_text(json.dumps({"schema_version": 1, "models": [entry]}))
     if "price" in entry:
-        from medassay.core.model import Price
+        from medassay.core.records.model import Price
 
         entry = {**entry, "price": Price(**entry["price"])}
     here, there = refusals(lambda: ModelSpec(**entry), lambda: load_models(path))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.growth import growth
 
 import medassay
-from medassay.core.refusal import declines, only_declines
+from medassay.core.reply.refusal import declines, only_declines
 
 CORPUS = Path(__file__).parents[1] / "corpora" / "refusals.json"
 

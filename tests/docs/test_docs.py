@@ -6,20 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from medassay.answer.catalog import PARSERS
 from medassay.bank.catalog import BANKS
 from medassay.cli.main import COMMANDS, GROUPS
 from medassay.exchange.catalog import IMPORTS
 from medassay.exchange.export import FORMS
-from medassay.judge.catalog import JUDGES
+from medassay.kinds.catalog import TASKS
+from medassay.kinds.graders import JUDGES
+from medassay.kinds.pages import PAGES
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.scorers import SCORERS
 from medassay.model.catalog import PROVIDERS
 from medassay.prompt.catalog import TEMPLATES
-from medassay.publication.page.catalog import PAGES
-from medassay.publication.plot.catalog import PLOTS
+from medassay.report.plot.catalog import PLOTS
 from medassay.review.form import FORMS as REVIEW_FORMS
 from medassay.runner.engine.catalog import ENGINES
-from medassay.score.catalog import METRICS, SCORERS
-from medassay.task.catalog import TASKS
+from medassay.score.catalog import METRICS
 
 ROOT = Path(__file__).parents[2]
 CATALOGUES = {

@@ -27,8 +27,8 @@ from medassay.review.store.reviews import Work
 from medassay.review.store.schema import Study
 from medassay.review.store.studies import assign_all
 from medassay.synthesis.items import present_items, undecided
+from medassay.synthesis.project import read_workshop
 from medassay.synthesis.synthesize import synthesize
-from medassay.synthesis.workshop import read_workshop
 
 JUDGES = ("judge-a", "judge-b", "judge-c")
 # What a grader replies, whether it is asked for steps, for a grade, or for scores of three answers.

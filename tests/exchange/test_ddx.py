@@ -7,11 +7,11 @@ import medassay
 from medassay.bank.catalog import BANKS
 from medassay.bank.disease_names import load_disease_names
 from medassay.cli.main import call
-from medassay.core.plan import DdxRules
+from medassay.core.records.plan import DdxRules
 from medassay.errors import InputError
 from medassay.exchange.ddx import import_ddx
+from medassay.kinds.diagnoses.names import Matching
 from medassay.pipeline import leaderboard
-from medassay.score.names import Matching
 
 COLUMNS = (
     "patient_id,model_name,prompt_name,golden_diagnosis,golden_diagnosis_severity,rank,"

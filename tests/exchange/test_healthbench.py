@@ -7,11 +7,12 @@ from tests.runner.test_judged_run import lines
 
 import medassay
 from medassay.bank.catalog import BANKS
+from medassay.core.criteria_points import rubric_points
 from medassay.errors import InputError, ScaleError
 from medassay.exchange.healthbench import import_healthbench
-from medassay.score import rubric_points
+from medassay.kinds.catalog import task_of_run
 from medassay.storage.run import open_run, seal_run
-from medassay.task.breakdown import breakdown
+from medassay.summary.breakdown import breakdown
 
 points = st.integers(-10, 10).filter(bool)
 
@@ -41,11 +42,16 @@ def test_reproduces_every_published_mean(imported):
     published = json.loads((path.parent / "final_metrics.json").read_text())
     [row] = medassay.leaderboard(run).domains["overall"]
     assert row["score"] == pytest.approx(published["overall_score"], abs=1e-9)
-    themes = {g["value"]: g["score"] for g in breakdown(run, ["category"])["category"]}
+    themes = {
+        g["value"]: g["score"]
+        for g in breakdown(run, ["category"], task_of_run(run.manifest).scale)["category"]
+    }
     assert len(themes) == 7
     for theme, score in themes.items():
         assert score == pytest.approx(published[f"theme:{theme}"], abs=1e-9)
-    tags = {g["value"]: g for g in breakdown(run, ["tag"])["tag"]}
+    tags = {
+        g["value"]: g for g in breakdown(run, ["tag"], task_of_run(run.manifest).scale)["tag"]
+    }
     kinds = ("level:", "axis:", "cluster:")
     assert tags.keys() == {k for k in published if k.startswith(kinds) and k.count(":") == 1}
     for tag, found in tags.items():

@@ -12,7 +12,7 @@ from tests.conftest import ROOT, absent
 import medassay
 from medassay.errors import InputError
 from medassay.exchange.catalog import IMPORTS
-from medassay.exchange.place import open_places
+from medassay.exchange.open_any import open_places
 
 LOGS = Path(__file__).parent / "logs"
 INSPECT, LM_EVAL, HELM = LOGS / "inspect", LOGS / "lm-eval", LOGS / "helm"

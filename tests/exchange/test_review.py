@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 from tests import makers
-from tests.audit.test_withheld import make_run, private_item
+from tests.publishing.test_withheld import make_run, private_item
 from tests.runner.test_judged_run import workspace
 from tests.synthesis.shops import replies, write_shop
 
@@ -41,13 +41,13 @@ from medassay.review.store.schema import (
     Ticket,
     TrailLine,
 )
-from medassay.study.checkup import read_answers
+from medassay.study.item_check import read_answers
 from medassay.study.judges import compare_with_people
 from medassay.synthesis.decide import decide
+from medassay.synthesis.project import open_workshop, read_workshop
 from medassay.synthesis.release import release_items
 from medassay.synthesis.synthesize import synthesize
 from medassay.synthesis.votes import acceptance, read_ballot
-from medassay.synthesis.workshop import open_workshop, read_workshop
 
 TODAY = dt.date(2026, 11, 22)
 GOOD = {"question": "5", "answer": "5"}

@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from medassay.core.canonical import canonical
-from medassay.core.likelihood import Wanted
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Prompt
+from medassay.core.records.likelihood import Wanted
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Prompt
 from medassay.errors import Permanent, Transient
 from medassay.model.catalog import PROVIDERS
 from medassay.model.echo import WrongEchoError, read_echo

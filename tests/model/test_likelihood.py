@@ -242,7 +242,7 @@ def test_progress_is_told_and_equal_pairs_are_scored_once(llama, monkeypatch):
 
 
 def test_a_folder_an_entry_and_a_loaded_model_are_the_same(weights):
-    from medassay.core.model import ModelSpec
+    from medassay.core.records.model import ModelSpec
 
     spec = ModelSpec(id="tiny", provider="transformers", path=weights)
     pairs = [("Give", " oxygen"), ("Give", " fluids")]
@@ -257,7 +257,7 @@ def test_a_folder_an_entry_and_a_loaded_model_are_the_same(weights):
 def test_an_entry_decides_about_the_bos_unless_the_engine_is_told(
     llama, monkeypatch, entry, given, bos
 ):
-    from medassay.core.model import ModelSpec
+    from medassay.core.records.model import ModelSpec
     from medassay.model import likelihood
 
     monkeypatch.setattr(likelihood, "_loaded", lambda model, tokenizer: (Tokenizer(), llama))

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from medassay.core.canonical import canonical
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Prompt
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Prompt
 from medassay.model.local import Local
 
 pytestmark = pytest.mark.local_model

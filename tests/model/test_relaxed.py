@@ -10,9 +10,9 @@ transformers = pytest.importorskip("transformers")
 
 from tests.model.test_likelihood import ARCHITECTURES, HEADS, V, engine, model  # noqa: E402
 
-from medassay.core.relaxed import MODES, Setting  # noqa: E402
+from medassay.core.records.relaxed import MODES, Setting  # noqa: E402
+from medassay.kinds.likelihood.relaxed_perplexity import combine  # noqa: E402
 from medassay.model.relaxed import relaxed_tables  # noqa: E402
-from medassay.score.relaxed_perplexity import combine  # noqa: E402
 
 pytestmark = pytest.mark.local_model
 SETTING = Setting(samples=6, keep=4, stride=3, max_tokens=14)

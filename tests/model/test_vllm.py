@@ -9,8 +9,8 @@ from typing import ClassVar
 import pytest
 
 from medassay.core.canonical import canonical
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Prompt
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Prompt
 from medassay.errors import Permanent
 from medassay.model.catalog import PROVIDERS
 

@@ -5,21 +5,21 @@ import shutil
 from pathlib import Path
 
 import medassay
-from medassay.audit.tombstone import forget
 from medassay.cli.main import call
 from medassay.core.canonical import canonical
 from medassay.exchange.catalog import IMPORTS
 from medassay.exchange.ddx import import_ddx
 from medassay.exchange.healthbench import import_healthbench
+from medassay.publishing.tombstone import forget
 from medassay.runner.again import Sitting, judge_run, rescore
-from medassay.runner.join import join_runs
+from medassay.runner.merge import join_runs
 from tests import makers
-from tests.audit.test_withheld import make_run, private_item
+from tests.context.services import Services
 from tests.exchange.test_healthbench import GIVEN
 from tests.exchange.test_other_harnesses import ONE
+from tests.publishing.test_withheld import make_run, private_item
 from tests.runner.test_judged_run import rubric_items
 from tests.runner.test_judged_run import workspace as judged_plan
-from tests.solver.services import Services
 from tests.synthesis.shops import write_shop
 
 TODAY = "2026-11-24T00:00:00Z"
@@ -317,9 +317,9 @@ def workshop(folder, work):
     import datetime as dt
 
     from medassay.synthesis.decide import decide
+    from medassay.synthesis.project import open_workshop
     from medassay.synthesis.release import release_items
     from medassay.synthesis.synthesize import synthesize
-    from medassay.synthesis.workshop import open_workshop
 
     shop = folder / "shop"
     synthesize(write_shop(work), shop, secrets={}, workspace=work)

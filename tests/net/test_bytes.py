@@ -6,12 +6,12 @@ import tarfile
 import pytest
 
 import medassay
-from medassay.audit.publish import publish
 from medassay.core.canonical import canonical, content_hash
+from medassay.publishing.publish import publish
 from medassay.runner.again import rescore
 from medassay.storage.run import SEAL, open_run
-from tests.audit.test_verify import reseal
 from tests.net.fixtures import FIXTURES, PACKS
+from tests.publishing.test_verify import reseal
 
 SEALED_LINES = ("items", "trials", "scores", "verdicts", "audit")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import medassay
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
 
 # Whether scores and pages are made again depends on the code that verifies; all else must stay.
 _REMADE = re.compile(
@@ -56,7 +56,7 @@ def _suite(place: Path) -> object:
 
 def _workshop(place: Path) -> object:
     from medassay.bank.folder import load_bank
-    from medassay.synthesis.workshop import read_workshop
+    from medassay.synthesis.project import read_workshop
 
     shop = read_workshop(place)
     bank = load_bank(place / "bank", lock=None)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medassay.core.canonical import canonical
-from medassay.core.item import Item
-from medassay.core.lookup import Given
+from medassay.core.records.context_config import Given
+from medassay.core.records.item import Item
 from medassay.errors import InputError
 from medassay.prompt import (
     check_examples,
@@ -60,7 +60,7 @@ def test_every_part_has_its_languages_and_english_for_all_others(name):
 
 @pytest.mark.parametrize("name", MAKING)
 def test_texts_for_makers_show_data_as_data_and_hold_no_reply_that_would_pass(name):
-    from medassay.core.json_reply import read_json_reply
+    from medassay.core.reply.json_value import read_json_reply
     from medassay.synthesis.question import read_question
 
     data = ("document", "path", "item", "topic", "draft", "issues", "versions", "similar")

@@ -7,9 +7,9 @@ from tests import makers
 
 import medassay
 from medassay import pipeline
-from medassay.core.plan import load_plan
+from medassay.context.retrieval.embed import FakeEmbedder
+from medassay.core.records.plan import load_plan
 from medassay.errors import InputError
-from medassay.solver.retrieve.embed import FakeEmbedder
 from medassay.storage.jsonl import read_jsonl
 
 SETTINGS = ["rag", "topline_all", "topline_path", "topline_text", "zero_shot"]

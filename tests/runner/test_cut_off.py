@@ -7,8 +7,8 @@ from tests import makers
 
 import medassay
 from medassay import pipeline
-from medassay.core.model import ModelSpec
-from medassay.task.catalog import TASKS
+from medassay.core.records.model import ModelSpec
+from medassay.kinds.catalog import TASKS
 
 
 def place(folder, *models, items=None, **plan):

@@ -10,7 +10,7 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.cli.main import call
-from medassay.core.plan import DdxRules
+from medassay.core.records.plan import DdxRules
 from medassay.errors import GateError, InputError
 from medassay.runner.again import Sitting, judge_run, rescore
 from medassay.statistic import reliability_weighted_mean, rescale
@@ -503,7 +503,7 @@ def test_a_preset_and_a_figure_follow_the_rules_of_the_command_line(tmp_path, cl
 
 
 def test_what_is_forgotten_leaves_no_name_behind_and_the_run_verifies(tmp_path):
-    from medassay.audit.tombstone import forget
+    from medassay.publishing.tombstone import forget
 
     (tmp_path / "names.json").write_text(json.dumps({"X:1": "Singulitis/Aloneness"}))
     items = makers.ddx_items(N)

@@ -10,10 +10,11 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.errors import IncompleteError, InputError
-from medassay.judge.steps import Steps, prompt_hashes
+from medassay.judging.graders.steps import Steps, prompt_hashes
+from medassay.kinds.catalog import task_of_run
 from medassay.runner.again import Sitting, judge_run, rescore
 from medassay.storage.run import seal_run
-from medassay.task.breakdown import breakdown
+from medassay.summary.breakdown import breakdown
 
 
 def workspace(folder, items, tested, judges, **plan):
@@ -176,11 +177,11 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
     run = medassay.run(
         workspace(tmp_path, makers.open_items(12), tested, makers.judges()), secrets={}
     )
-    from medassay.runner.bench import Bench
-    from medassay.runner.docket import Answers, dockets
-    from medassay.task.catalog import TASKS
-    from medassay.task.judged import judges_of
-    from medassay.task.scoring import RunItems
+    from medassay.bank.run_items import RunItems
+    from medassay.judging.assignment import Bench
+    from medassay.judging.queue import Answers, dockets
+    from medassay.kinds.catalog import TASKS
+    from medassay.kinds.graders import judges_of
 
     items = RunItems(run.path, run.manifest["domains"])
     rubrics = judges_of(TASKS["open"], run.manifest)
@@ -545,7 +546,10 @@ def test_two_ranked_models_share_the_scale_of_a_graded_task(tmp_path, mock_serve
     run = medassay.run(plan, secrets={})
     oracle = run.statistics["fields"]["solo"]["overall"]["oracle"]
     assert 1 < oracle["score"] <= 10
-    assert [g["scale"] for g in breakdown(run, ["category"])["category"]] == [[0, 10]] * 2
+    assert [
+        g["scale"]
+        for g in breakdown(run, ["category"], task_of_run(run.manifest).scale)["category"]
+    ] == [[0, 10]] * 2
     assert medassay.verify(run.path).ok
     page = medassay.publish(run, tmp_path / "site").parent / "leads/index.html"
     assert f"Best answer per question: {oracle['score']:.2f}" in page.read_text()
@@ -587,12 +591,12 @@ def test_a_changed_reader_scores_anew_or_says_that_it_would_ask_again(tmp_path, 
     )
     run = medassay.run(plan, secrets={})
     assert {s["score"] for s in lines(run, "scores.jsonl")} == {0.75}
-    monkeypatch.setattr("medassay.judge.prometheus.read_result", lambda reply: 2)
+    monkeypatch.setattr("medassay.judging.graders.prometheus.read_result", lambda reply: 2)
     assert "is not what was said" in medassay.verify(run.path).first_mismatch
     again = rescore(run)
     assert {s["score"] for s in lines(again, "scores.jsonl")} == {0.25}
     assert medassay.verify(again.path).ok
-    monkeypatch.setattr("medassay.judge.prometheus.read_result", lambda reply: None)
+    monkeypatch.setattr("medassay.judging.graders.prometheus.read_result", lambda reply: None)
     with pytest.raises(InputError, match="would ask again"):
         rescore(run)
 

@@ -14,13 +14,13 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.core.canonical import canonical
-from medassay.core.plan import plan_from_dict
-from medassay.core.relaxed import MODES, Setting, tables_from_dict
+from medassay.core.records.plan import plan_from_dict
+from medassay.core.records.relaxed import MODES, Setting, tables_from_dict
 from medassay.errors import IncompleteError, InputError
-from medassay.score import perplexity
-from medassay.score.relaxed_perplexity import combine
+from medassay.kinds.catalog import task_of_plan, task_of_run
+from medassay.kinds.likelihood import perplexity
+from medassay.kinds.likelihood.relaxed_perplexity import combine
 from medassay.storage.run import Run, seal_run
-from medassay.task.catalog import task_of_plan, task_of_run
 
 BOTH = ["choice_letters", "choice_texts"]
 LETTERS, TEXTS = (f"zero_shot:{name}" for name in BOTH)
@@ -336,7 +336,7 @@ def test_repeats_of_drawn_completions_are_drawn_anew(weights, tmp_path):
 
 @pytest.mark.parametrize("task", ["perplexity", "perplexity_cond", "perplexity_cond_chat"])
 def test_perplexities_are_those_of_the_corpus(weights, tmp_path, engine, task):
-    from medassay.model.measured import context_text
+    from medassay.model.likelihood_adapter import context_text
 
     items = open_items(6)
     plan = workspace(tmp_path, tiny(weights), items=items, task=task)

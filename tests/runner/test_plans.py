@@ -8,7 +8,7 @@ from tests import makers
 
 import medassay
 from medassay import pipeline
-from medassay.core.plan import load_plan
+from medassay.core.records.plan import load_plan
 from medassay.suite.catalog import SUITES
 from medassay.suite.plan import load_suite_plan
 from medassay.suite.run import suite_models
@@ -212,8 +212,8 @@ def healthbranches(data, folder):
 
     from medassay.bank import bank_records, write_bank
     from medassay.bank.catalog import BANKS
-    from medassay.solver.retrieve.build import Parameters, build_index
-    from medassay.solver.retrieve.embed import FakeEmbedder
+    from medassay.context.retrieval.build import Parameters, build_index
+    from medassay.context.retrieval.embed import FakeEmbedder
 
     for name in ("healthbranches", "healthbranches_open"):
         bank = BANKS[name].load(data / "healthbranches")
@@ -248,7 +248,7 @@ def test_the_healthbranches_protocol_runs_with_scripted_models_and_asks_open_que
 ):
     from medassay.storage.jsonl import read_jsonl
     from medassay.study.contexts import contexts_study
-    from medassay.study.contexts_sheet import contexts_sheet
+    from medassay.study.contexts_document import contexts_sheet
 
     place = healthbranches(data, tmp_path)
     models = json.loads((place / "healthbranches_models.json").read_text())

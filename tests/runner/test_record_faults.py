@@ -12,7 +12,7 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.bank import demo
-from medassay.core.health_record import RECORD
+from medassay.core.records.health_record import RECORD
 
 BANK = demo.load(Path(demo.__file__).with_name("health_record_de"))
 LISTS = ("current", "advised", "discontinued")

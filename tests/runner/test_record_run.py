@@ -8,9 +8,9 @@ from tests import makers
 
 import medassay
 from medassay import pipeline
-from medassay.audit.tombstone import forget
 from medassay.core.canonical import canonical
 from medassay.errors import InputError
+from medassay.publishing.tombstone import forget
 from medassay.runner.again import Sitting, judge_run, rescore
 from medassay.storage.run import Run, seal_run
 

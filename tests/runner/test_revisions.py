@@ -7,22 +7,22 @@ import pytest
 from tests import makers
 
 import medassay
-from medassay.answer.catalog import PARSERS
-from medassay.audit import recompute
 from medassay.core.canonical import canonical
-from medassay.core.plan import load_plan
-from medassay.judge.catalog import JUDGES
-from medassay.judge.criteria import CriteriaJudge
-from medassay.judge.ddx import DdxJudge
-from medassay.judge.facts import FactJudge
-from medassay.judge.prometheus import Prometheus
-from medassay.judge.text import before_revisions, hashed_id
+from medassay.core.records.plan import load_plan
+from medassay.judging.grader_text import before_revisions, hashed_id
+from medassay.judging.graders.prometheus import Prometheus
+from medassay.kinds.catalog import TASKS
+from medassay.kinds.criteria.grader import CriteriaJudge
+from medassay.kinds.diagnoses.grader import DdxJudge
+from medassay.kinds.facts.grader import FactJudge
+from medassay.kinds.graders import JUDGES
+from medassay.kinds.parsers import PARSERS
 from medassay.pipeline import prepare
+from medassay.publishing import recompute
 from medassay.runner import revisions as catalog
 from medassay.runner.again import rescore
 from medassay.runner.manifest import methodology
 from medassay.storage.run import SEAL, SUMS
-from medassay.task.catalog import TASKS
 
 
 @pytest.mark.parametrize(

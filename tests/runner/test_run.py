@@ -15,10 +15,11 @@ import medassay
 from medassay import pipeline
 from medassay.bank import load_bank
 from medassay.errors import IncompleteError, InputError, ModelError
+from medassay.kinds.catalog import task_of_run
 from medassay.prompt import load_template
 from medassay.statistic.interval.wilson import wilson_interval
 from medassay.storage.run import Run
-from medassay.task.breakdown import breakdown
+from medassay.summary.breakdown import breakdown
 
 
 def workspace(tmp_path, items, *models, **plan):
@@ -120,8 +121,8 @@ def test_a_fresh_run_on_another_bank_version_is_not_held_against_the_old_one(tmp
 
 
 def test_a_small_drift_is_within_tolerance():
-    from medassay.runner.fresh import _Cell, _summary
-    from medassay.task.closed import CLOSED
+    from medassay.kinds.choice.tasks import CLOSED
+    from medassay.runner.replication import _Cell, _summary
 
     for identical, old, new, within in (
         (98, 0.80, 0.80, True),
@@ -325,7 +326,7 @@ def test_clusters_of_two_banks_that_share_a_name_stay_two(tmp_path):
     [row] = medassay.leaderboard(run).domains["overall"]
     assert (row["n"], row["n_clusters"]) == (24, 22)
     assert row["interval"] == "score_effective"
-    [group] = breakdown(run, ["language"])["language"]
+    [group] = breakdown(run, ["language"], task_of_run(run.manifest).scale)["language"]
     assert (group["n_clusters"], group["interval"]) == (22, "score_effective")
 
 

@@ -7,11 +7,11 @@ from tests import makers
 
 import medassay
 from medassay.errors import InputError
+from medassay.kinds.catalog import TASKS
 from medassay.runner.again import rescore
-from medassay.runner.measuring import gauges_of
+from medassay.runner.measure import gauges_of
 from medassay.score.text import chrf
 from medassay.storage.measure import MeasureStore, pair_key
-from medassay.task.catalog import TASKS
 
 REFERENCE = "The patient has pain in the chest."
 
@@ -123,7 +123,7 @@ def test_measuring_goes_on_where_it_was_cut_off(plan, encoder, tmp_path, monkeyp
     from medassay.score.bertscore import BertScore
 
     path = plan(fake("good", GOOD), fake("poor", POOR), metrics=[f"bertscore={encoder}"])
-    monkeypatch.setattr("medassay.runner.measuring._BATCH", 4)
+    monkeypatch.setattr("medassay.runner.measure._BATCH", 4)
     whole, calls = BertScore.score, []
 
     def cut(self, pairs):

@@ -9,14 +9,14 @@ import time
 
 import pytest
 from tests import makers
+from tests.context.services import Services
 from tests.contract.test_providers import Endpoint, chat
-from tests.solver.services import Services
 
 import medassay
 from medassay import pipeline
-from medassay.audit.publish import publish
 from medassay.core.canonical import sha256_hex
 from medassay.errors import GateError, IncompleteError, InputError
+from medassay.publishing.publish import publish
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.response import ResponseStore
 
@@ -320,7 +320,7 @@ def test_fresh_asks_models_and_services_anew(tmp_path, services):
 
 
 def test_what_a_tool_found_otherwise_is_the_cause_of_another_answer():
-    from medassay.runner.fresh import _cause
+    from medassay.runner.replication import _cause
 
     def trial(text, *calls):
         keys = ("turn", "tool", "arguments", "sha256")
@@ -336,7 +336,7 @@ def test_what_a_tool_found_otherwise_is_the_cause_of_another_answer():
 
 
 def test_forgetting_an_item_forgets_what_was_looked_up_for_it(tmp_path, services):
-    from medassay.audit.tombstone import forget
+    from medassay.publishing.tombstone import forget
 
     plan = place_of(tmp_path, services, makers.many_items(3), modes=["tools"])
     run = medassay.run(plan, secrets={})
@@ -361,7 +361,7 @@ def test_retrieval_and_the_tool_that_searches_the_same_index_work_in_one_run(
     tmp_path, services, monkeypatch
 ):
     """The embedder is closed after the passages are found, and must be brought back for the tool."""
-    from medassay.solver.retrieve.embed import FakeEmbedder
+    from medassay.context.retrieval.embed import FakeEmbedder
 
     closed, asked = set(), []
     real = FakeEmbedder.embed
@@ -435,7 +435,7 @@ def test_another_list_of_hosts_is_another_methodology_and_looks_up_anew(tmp_path
 
 
 def test_a_model_without_a_system_line_is_told_of_tools_before_the_question(tmp_path, services):
-    from medassay.core.plan import load_plan
+    from medassay.core.records.plan import load_plan
 
     for role in ("none", "system"):
         model = {**caller(), "system_role": role, "system_line": "Be brief."}

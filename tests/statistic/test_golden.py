@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from medassay.core.estimate import Estimate
+from medassay.core.records.estimate import Estimate
 from medassay.statistic import (
     bootstrap_mean,
     clopper_pearson_upper,

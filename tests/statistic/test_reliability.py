@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medassay.core.trial import Scale
+from medassay.core.records.trial import Scale
 from medassay.errors import StatisticError
-from medassay.score.ddx import score_case
+from medassay.kinds.diagnoses.scorer import score_case
 from medassay.statistic import bootstrap_mean, reliability_weighted_mean, rescale
 from medassay.statistic.interval.ratio import (
     DrawnStratum,

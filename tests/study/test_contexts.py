@@ -19,7 +19,7 @@ from medassay.exchange.predictions import import_predictions
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import open_run
 from medassay.study.contexts import contexts_study
-from medassay.study.contexts_sheet import contexts_sheet
+from medassay.study.contexts_document import contexts_sheet
 
 SETTINGS = ["zero_shot", "rag", "topline_path", "topline_text", "topline_all"]
 

@@ -12,7 +12,7 @@ from tests import makers
 
 from medassay import pipeline
 from medassay.errors import IncompleteError, InputError, MedassayError
-from medassay.score.embedding import EMBEDDED, Embedder
+from medassay.model.embedder import EMBEDDED, Embedder
 from medassay.storage.run import Run
 from medassay.study.extraction import COMPOSITE, extraction_study
 from medassay.study.extraction_files import files_of, markdown, reading

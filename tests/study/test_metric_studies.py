@@ -15,7 +15,7 @@ from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.exchange.predictions import import_predictions
 from medassay.study.answers import Answered, answers_of, gauges_named, some
 from medassay.study.bank import bank_sheet, bank_study
-from medassay.study.checkup import checkup, checkup_sheet, read_answers
+from medassay.study.item_check import checkup, checkup_sheet, read_answers
 from medassay.study.rephrase import REPHRASINGS, Rephraser
 from medassay.study.settings import settings_sheet, settings_study
 from medassay.study.stability import (

@@ -6,7 +6,7 @@ import pytest
 from tests import makers
 
 from medassay.bank.folder import load_bank
-from medassay.core.health_record import RECORD
+from medassay.core.records.health_record import RECORD
 from medassay.errors import IncompleteError, InputError
 from medassay.study.silver import Commission, write_silver
 

@@ -12,7 +12,7 @@ from tests.runner.test_judged_run import lines, workspace
 import medassay
 from medassay.bank.catalog import BANKS
 from medassay.errors import InputError
-from medassay.judge.steps import Steps, load_steps, prompt_hashes
+from medassay.judging.graders.steps import Steps, load_steps, prompt_hashes
 from medassay.pipeline import find_bank
 from medassay.runner.again import Sitting, judge_run
 from medassay.study.injection import attacks, injection_study

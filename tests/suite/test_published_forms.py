@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tests.conftest import absent
 
+from medassay.kinds.catalog import TASKS
 from medassay.prompt import load_template
 from medassay.storage.jsonl import read_jsonl
 from medassay.suite.catalog import BENCHMARKS
 from medassay.suite.plan import SuitePlan
 from medassay.suite.run import Means, run_suite, suite_models
-from medassay.task.catalog import TASKS
 
 ROOT = Path(__file__).parents[2]
 SMOLLM2 = "embedded:smollm2"
@@ -133,7 +133,7 @@ def test_pubmedqa_asks_for_the_words_yes_no_and_maybe():
 
 
 def build(domain, options, question, context):
-    from medassay.core.item import Item
+    from medassay.core.records.item import Item
 
     return Item(
         id="i",

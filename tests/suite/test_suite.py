@@ -11,16 +11,16 @@ import pytest
 from tests import makers
 
 from medassay.bank.catalog import BANKS
-from medassay.core.model import ModelSpec
-from medassay.core.relaxed import Setting
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
-from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.kinds.catalog import TASKS
+from medassay.report.document import Grid, Section, Sheet
 from medassay.suite.catalog import BENCHMARKS, SUITES
 from medassay.suite.plan import SuitePlan, load_suite_plan
 from medassay.suite.report import cards, cell, suite_sheet
 from medassay.suite.results import Result, language_gaps, results_of, weighted_means
 from medassay.suite.run import Means, open_suite, run_suite, suite_models
-from medassay.task.catalog import TASKS
 
 LETTERS = "ABCD"
 

@@ -16,8 +16,8 @@ from medassay.errors import GateError, InputError
 from medassay.synthesis import paths
 from medassay.synthesis.graph_file import load_graph
 from medassay.synthesis.items import present_items
+from medassay.synthesis.project import read_workshop
 from medassay.synthesis.source import clean_text
-from medassay.synthesis.workshop import read_workshop
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,11 @@ from medassay.synthesis import release as release_module
 from medassay.synthesis.decide import decide
 from medassay.synthesis.flaws import flaws_of_runs
 from medassay.synthesis.items import present_items
+from medassay.synthesis.project import open_workshop, read_workshop
 from medassay.synthesis.release import release_items
 from medassay.synthesis.reviewing import review_flaws
 from medassay.synthesis.source import read_source
 from medassay.synthesis.translation import _same_numbers
-from medassay.synthesis.workshop import open_workshop, read_workshop
 
 
 def test_an_edit_cannot_make_a_private_item_public(tmp_path):

@@ -7,10 +7,10 @@ from tests import makers
 from tests.conftest import ROOT
 
 from medassay.bank.folder import load_bank
+from medassay.synthesis.project import read_workshop
 from medassay.synthesis.source import share_from
-from medassay.synthesis.workshop import read_workshop
 
-SHIPPED = ROOT / "src/medassay/bank/demo_paths"
+SHIPPED = ROOT / "src/medassay/bank/shipped/demo_paths"
 
 
 def test_five_graphs_become_a_released_bank_in_one_command(cli, tmp_path):

@@ -10,9 +10,9 @@ from medassay.synthesis import paths
 from medassay.synthesis.decide import decide
 from medassay.synthesis.items import accepted
 from medassay.synthesis.pathway import subject_of
+from medassay.synthesis.project import open_workshop, read_workshop
 from medassay.synthesis.source import source_files
 from medassay.synthesis.synthesize import synthesize
-from medassay.synthesis.workshop import open_workshop, read_workshop
 
 
 def make(folder):

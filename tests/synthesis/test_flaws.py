@@ -5,7 +5,7 @@ import json
 import pytest
 from tests import makers
 from tests.bank.test_release import TODAY
-from tests.solver.services import Services
+from tests.context.services import Services
 
 from medassay import pipeline
 from medassay.bank.folder import load_bank
@@ -15,9 +15,9 @@ from medassay.study.corrections import corrections_sheet, corrections_study
 from medassay.synthesis.correction import read_correction
 from medassay.synthesis.decide import decide, waiting
 from medassay.synthesis.flaws import flaws_of_runs, select_flaws
+from medassay.synthesis.project import open_workshop, read_workshop
 from medassay.synthesis.release import release_items
 from medassay.synthesis.reviewing import Commission, review_flaws, type_counts
-from medassay.synthesis.workshop import open_workshop, read_workshop
 
 
 def test_golden_flaws_are_selected(golden):

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import pytest
 from tests.synthesis.shops import TREES
 
-from medassay.core.decision_graph import read_decision_graph
+from medassay.core.records.decision_graph import read_decision_graph
 from medassay.errors import InputError
-from medassay.publication.decision_graph import draw_decision_graph
+from medassay.report.decision_graph import draw_decision_graph
 from medassay.synthesis import paths
 from medassay.synthesis.graph_file import READERS, load_graph
 

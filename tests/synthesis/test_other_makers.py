@@ -10,11 +10,11 @@ from medassay.bank.folder import load_bank
 from medassay.errors import GateError, InputError
 from medassay.synthesis.decide import decide
 from medassay.synthesis.exam_paper import asks_for_wrong
+from medassay.synthesis.project import open_workshop, read_workshop
 from medassay.synthesis.release import release_items
 from medassay.synthesis.synthesize import synthesize
 from medassay.synthesis.translation import read_translation
 from medassay.synthesis.votes import acceptance, read_ballot
-from medassay.synthesis.workshop import open_workshop, read_workshop
 
 
 def models(folder, writer, reviewer):

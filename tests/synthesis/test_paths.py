@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medassay.core.decision_graph import contract_problem, read_decision_graph
+from medassay.core.records.decision_graph import contract_problem, read_decision_graph
 from medassay.errors import InputError
 from medassay.synthesis import paths
 from medassay.synthesis.pathway import count_paths, same_leaf
@@ -238,7 +238,7 @@ def test_every_published_path_of_healthbranches_is_there_or_explained(condition,
 
 
 def test_shipped_graphs_keep_the_contract_and_hold_the_two_per_leaf_rule():
-    folder = File(__file__).parents[2] / "src/medassay/bank/demo_paths/graphs"
+    folder = File(__file__).parents[2] / "src/medassay/bank/shipped/demo_paths/graphs"
     found = sorted(folder.glob("*.json"))
     assert [path.stem for path in found] == [
         "anaemia",

@@ -13,12 +13,12 @@ from tests.synthesis.shops import TREES, question, replies, ways, write_shop
 
 from medassay.bank.folder import bank_records, load_bank
 from medassay.errors import GateError, IncompleteError, InputError
+from medassay.synthesis.card import limits_note
 from medassay.synthesis.decide import decide, waiting
 from medassay.synthesis.items import undecided
-from medassay.synthesis.limits import limits_note
+from medassay.synthesis.project import open_workshop, read_workshop
 from medassay.synthesis.release import release_items
 from medassay.synthesis.synthesize import preview, synthesize
-from medassay.synthesis.workshop import open_workshop, read_workshop
 
 
 def make(folder, plan=None):

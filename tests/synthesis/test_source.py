@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import makers
 
-from medassay.core.model import Sampling
-from medassay.core.trial import Prompt, pictures_in, said_in
+from medassay.core.records.model import Sampling
+from medassay.core.records.trial import Prompt, pictures_in, said_in
 from medassay.errors import InputError
 from medassay.model.fake import Fake
 from medassay.synthesis.items import present_items
 from medassay.synthesis.page_order import Page, Piece, reading_order
+from medassay.synthesis.project import read_workshop
 from medassay.synthesis.source import clean_text, read_source, share_from, source_files
 from medassay.synthesis.synthesize import synthesize
-from medassay.synthesis.workshop import read_workshop
 
 
 @given(st.text())

@@ -17,9 +17,9 @@ from tests import makers
 
 import medassay
 from medassay import pipeline
-from medassay.audit.history import set_status
-from medassay.audit.publish import About
-from medassay.publication.board import shown_rows
+from medassay.publishing.history import set_status
+from medassay.publishing.publish import About
+from medassay.report.board import shown_rows
 
 pytestmark = pytest.mark.browser
 HOSTILE = '<script>document.title="owned"</script><img src=x onerror="document.title=1"> [x](javascript:alert(1)) \u202egnp'
@@ -373,8 +373,8 @@ def test_a_thousand_models_fit_the_budget_and_the_printed_page(tmp_path, browser
     )
     ranked, _ = shown_rows(medassay.leaderboard(run).domains["overall"])
     assert len(ranked) == 1000
-    from medassay.audit.board import board_of
-    from medassay.publication.page.ranking import ranking as ranking_page
+    from medassay.publishing.board import board_of
+    from medassay.report.pages.ranking import ranking as ranking_page
 
     board = board_of(run, "x")
     _, content = ranking_page(board, "overall", "solo")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests import makers
-from tests.solver.services import Services
+from tests.context.services import Services
 
 import medassay
 

@@ -9,7 +9,7 @@ import pytest
 from tests import makers
 
 import medassay
-from medassay.publication.page.graph import drawings
+from medassay.report.graph_layout import drawings
 
 pytestmark = pytest.mark.browser
 N = 10

@@ -5,7 +5,7 @@ from pathlib import Path
 import axe_playwright_python
 import pytest
 from tests import makers
-from tests.solver.services import Services
+from tests.context.services import Services
 
 import medassay
 

@@ -1,8 +1,8 @@
 """Question banks: load, validate, version, compare, describe."""
 
 from medassay.bank.folder import bank_records, load_bank, write_bank
-from medassay.bank.record import item_record
 from medassay.bank.release import diff_banks, release
+from medassay.bank.serialize import item_record
 from medassay.bank.stats import bank_stats
 
 __all__ = [

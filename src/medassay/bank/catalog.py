@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from medassay.bank import (
+from medassay.bank import reports
+from medassay.bank.loaders import (
     aci_bench,
     biored,
     careqa,
@@ -29,9 +30,8 @@ from medassay.bank import (
     pubmedqa,
     radiology,
     rarebench,
-    reports,
 )
-from medassay.core.item import Bank
+from medassay.core.records.item import Bank
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from medassay.core.diagnosis import SEVERITY_MAPS
-from medassay.core.health_record import origin_from, record_from
-from medassay.core.item import LETTERS, Criterion, Fact, Form, Item, Range
+from medassay.core.records.diagnosis import SEVERITY_MAPS
+from medassay.core.records.health_record import origin_from, record_from
+from medassay.core.records.item import LETTERS, Criterion, Fact, Form, Item, Range
 from medassay.errors import InputError
 
 _TEXT = (

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.diagnosis import plain_name
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
+from medassay.core.records.diagnosis import plain_name
 from medassay.errors import InputError
 
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")

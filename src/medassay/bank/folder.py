@@ -18,12 +18,12 @@ from typing import Any, overload
 
 from medassay.bank.check import build_item, check_record
 from medassay.bank.lock import registered_hash
-from medassay.bank.record import item_record
 from medassay.bank.released import write_released
 from medassay.bank.reviews import as_records, read_reviews
+from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash
-from medassay.core.item import Bank, Form, Item
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
+from medassay.core.records.item import Bank, Form, Item
 from medassay.errors import InputError
 
 _CARD_TEXT = ("name", "question_bank_version", "licence", "created", "limits", "title")

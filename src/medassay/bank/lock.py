@@ -5,7 +5,7 @@ import json
 import os
 from pathlib import Path
 
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
 from medassay.errors import InputError
 
 

@@ -9,7 +9,7 @@ Source: specification of health-record extraction, "Contradictions and rules".
 import re
 from collections.abc import Iterator
 
-from medassay.core.health_record import (
+from medassay.core.records.health_record import (
     DateAndSource,
     Drug,
     HealthRecord,

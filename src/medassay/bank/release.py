@@ -11,7 +11,7 @@ from medassay.bank.folder import bank_records, card_text, load_bank, next_versio
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.released import FILE, raise_revisions, read_released, write_released
 from medassay.core.canonical import canonical
-from medassay.core.item import Bank
+from medassay.core.records.item import Bank
 from medassay.errors import GateError, InputError
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
 from medassay.core.wording import some_of
 from medassay.errors import InputError
 

@@ -6,10 +6,10 @@ A report has no reference record until somebody writes one: a person, or a named
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from medassay.bank.builder import Draft
 from medassay.bank.delimited import encoding_name, encoding_of
-from medassay.bank.draft import Draft
 from medassay.bank.markdown_record import read_markdown_record
-from medassay.core.item import Bank
+from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
 WITHOUT = "Reports without reference records: nothing is scored until there are some."

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from medassay.core.canonical import canonical
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
 from medassay.errors import InputError
 
 REVIEWS = "REVIEWS.json"

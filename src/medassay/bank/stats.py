@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from medassay.core.item import Bank, Item
+from medassay.core.records.item import Bank, Item
 
 TOKENIZER = r"words and marks: \w+|[^\w\s]"
 _TOKEN = re.compile(r"\w+|[^\w\s]")

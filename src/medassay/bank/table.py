@@ -6,11 +6,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from medassay.bank.builder import Draft, letter_index, read_csv
 from medassay.bank.check import ITEM_KEYS
 from medassay.bank.delimited import USUAL, TableForm
-from medassay.bank.draft import Draft, letter_index, read_csv
-from medassay.core.item import LETTERS, Bank
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
+from medassay.core.records.item import LETTERS, Bank
 from medassay.errors import InputError
 
 # Of a spreadsheet: bytes of all its parts, rows (what Excel itself can hold), cells, and how much a part may swell.

@@ -27,7 +27,7 @@ def open_(
     model: str = typer.Option("", help="Only the answers of this model; default: of all."),
 ) -> None:
     """Show a synthetic item and the answers to it, and prove that they are what was published."""
-    from medassay.audit.opening import open_item
+    from medassay.publishing.opening import open_item
     from medassay.storage.run import open_run
 
     found = open_item(open_run(run), item, model=model, publication=publication)

@@ -15,7 +15,7 @@ from medassay.core.wording import counted, listed
 from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from medassay.core.item import Bank
+    from medassay.core.records.item import Bank
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -135,7 +135,7 @@ def release(
 ) -> None:
     """Bind the bank's items to a version, a new one if the present one is taken."""
     from medassay.bank.release import release as make
-    from medassay.synthesis.workshop import JOURNAL
+    from medassay.synthesis.project import JOURNAL
 
     if (bank / JOURNAL).is_file():
         found = synthesis.release_workshop(bank, reason)

@@ -7,11 +7,11 @@ from typing import Any
 
 import typer
 
-from medassay.cli import place
+from medassay.cli import location as place
 from medassay.cli.options import listed
 from medassay.cli.output import out, table_width, visible
-from medassay.core.leaderboard import UNREAD_WARNING
 from medassay.core.ranks import p_text
+from medassay.core.records.leaderboard import UNREAD_WARNING
 from medassay.errors import GateError, UsageError
 
 _RULES = ("noninferior", "equivalent")
@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """Compare models pair by pair on their common items: difference, tests, items that would tell."""
     from medassay.exchange.compare import compare
-    from medassay.exchange.place import open_places
+    from medassay.exchange.open_any import open_places
 
     rule, held = read_gate(gate) if gate else ("", margin)
     if gate and margin is not None and margin != held:
@@ -92,7 +92,7 @@ def read_gate(text: str) -> tuple[str, float]:
 
 
 def _units(value: float | None, scale: list[float | None]) -> str:
-    from medassay.core.leaderboard import units
+    from medassay.core.records.leaderboard import units
 
     return units(value, scale)
 
@@ -102,7 +102,7 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.leaderboard import scale_text
+    from medassay.core.records.leaderboard import scale_text
 
     unit = "points of 100" if scale == [0, 1] else f"scale {scale_text(scale)}"
     widest = max(max(map(abs, _ends(pair))) for pair in pairs) or 1.0

@@ -13,7 +13,7 @@ _WORKSHOP = typer.Argument(..., metavar="WORKSHOP", help="The folder in which it
 def queue(folder: Path = _WORKSHOP) -> None:
     """Print what waits for a person: drafts, corrections, and what no model could finish."""
     from medassay.synthesis.decide import waiting
-    from medassay.synthesis.workshop import read_workshop
+    from medassay.synthesis.project import read_workshop
 
     rows = waiting(read_workshop(folder))
     if out.json:
@@ -45,10 +45,10 @@ def decide(
     ),
 ) -> None:
     """Note what a person decides about items, corrections, or entries of the queue."""
-    from medassay.core.jsontext import parse_json
+    from medassay.core.json import parse_json
     from medassay.synthesis.decide import VERBS
     from medassay.synthesis.decide import decide as note
-    from medassay.synthesis.workshop import open_workshop, read_workshop
+    from medassay.synthesis.project import open_workshop, read_workshop
 
     known = [one for one in VERBS if one == verb]
     if not known:
@@ -83,8 +83,8 @@ def votes(
 ) -> None:
     """Tell by how many evaluators items were found right, how often all agree, and whether the set passes; exit 1 if not."""
     from medassay.statistic.agreement.votes import margin_of_error
+    from medassay.synthesis.project import open_workshop, read_workshop
     from medassay.synthesis.votes import acceptance, decide_by_votes, read_ballot
-    from medassay.synthesis.workshop import open_workshop, read_workshop
 
     ballot = read_ballot(sheet)
     margin = None if population is None else margin_of_error(len(ballot), population)

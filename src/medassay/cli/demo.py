@@ -99,13 +99,13 @@ def _index(place: Path) -> None:
     """Index the texts of the demo, unless they are by now."""
     from importlib.resources import as_file
 
-    from medassay.runner.bridge import run_async
-    from medassay.solver.retrieve.build import Parameters, build_index
-    from medassay.solver.retrieve.embed import find_embedder
+    from medassay.context.retrieval.build import Parameters, build_index
+    from medassay.context.retrieval.embed import find_embedder
+    from medassay.runner.event_loop import run_async
 
     parameters = Parameters()
     embedder = find_embedder(parameters.embedder, None, {})
-    with as_file(files("medassay.bank") / "demo_paths" / "texts") as texts:
+    with as_file(files("medassay.bank") / "shipped" / "demo_paths" / "texts") as texts:
         run_async(lambda: build_index(texts, place / "index", parameters, embedder))
 
 
@@ -117,7 +117,7 @@ def _compare_contexts(place: Path) -> None:
     from medassay.cli.run import watch
     from medassay.cli.sheet import tell_sheet
     from medassay.study.contexts import contexts_study
-    from medassay.study.contexts_sheet import contexts_sheet
+    from medassay.study.contexts_document import contexts_sheet
 
     _index(place)
     quiz, texts = (
@@ -132,7 +132,7 @@ def _compare_contexts(place: Path) -> None:
 
 def _seat(place: Path, models: Path | None, judges: str) -> None:
     """Script the students from the bank, and put real judges in where they are given."""
-    from medassay.core.jsontext import parse_json
+    from medassay.core.json import parse_json
     from medassay.pipeline import find_bank
 
     document: dict[str, Any] = parse_json((place / "models.json").read_bytes(), "models.json")
@@ -169,8 +169,8 @@ def _script_records(place: Path) -> None:
     The errors are those that the scores must tell apart: a stopped drug that is listed as current, fields left out, a
     reply that is cut off.
     """
-    from medassay.core.health_record import DIRECT, MONOLOGUE, RECORD, STEPS, THINKING
-    from medassay.core.jsontext import parse_json
+    from medassay.core.json import parse_json
+    from medassay.core.records.health_record import DIRECT, MONOLOGUE, RECORD, STEPS, THINKING
     from medassay.pipeline import find_bank
 
     thoughts = dict.fromkeys(STEPS, "As the report says.")
@@ -211,14 +211,14 @@ def _make_bank(place: Path, models: Path | None, generator: str) -> None:
     from medassay.cli.synthesis import confirm_paid, release_workshop, tell_made
     from medassay.synthesis.decide import ALL, decide
     from medassay.synthesis.items import undecided
+    from medassay.synthesis.project import open_workshop
     from medassay.synthesis.synthesize import synthesize
-    from medassay.synthesis.workshop import open_workshop
 
     if (models is None) != (not generator):
         raise UsageError("--models and --generator go together for the demo synthesis")
     for kind in ("graphs", "texts"):
         (place / kind).mkdir(exist_ok=True)
-        for file in (files("medassay.bank") / "demo_paths" / kind).iterdir():
+        for file in (files("medassay.bank") / "shipped" / "demo_paths" / kind).iterdir():
             (place / kind / file.name).write_text(file.read_text("utf-8"), encoding="utf-8")
     if models is None:
         _script_author(place)
@@ -251,11 +251,11 @@ def _script_author(place: Path) -> None:
     One reply has four options before it has five, one always gives its answer away, and one pathway comes back much
     too long: what checks are for.
     """
-    from medassay.core.jsontext import parse_json
+    from medassay.core.json import parse_json
     from medassay.synthesis.graph_file import load_graph
     from medassay.synthesis.pathway import paths, subject_of
 
-    source = files("medassay.bank") / "demo_paths" / "questions.json"
+    source = files("medassay.bank") / "shipped" / "demo_paths" / "questions.json"
     known: dict[str, dict[str, Any]] = json.loads(source.read_text(encoding="utf-8"))
     replies: dict[str, Any] = {}
     for name, questions in known.items():
@@ -282,7 +282,7 @@ def _script_author(place: Path) -> None:
 
 def _board(run: "Run", site: Path) -> Path:
     """Return the front page of a run's publication; the demo given again finds both there."""
-    from medassay.audit.publish import publish
+    from medassay.publishing.publish import publish
 
     page = site / "p" / run.id / "index.html"
     return page if page.is_file() else publish(run, site)

@@ -102,7 +102,7 @@ def _models(path: Path, *, ask: bool) -> list[dict[str, Any]]:
 
 def _asked(spec: Any) -> dict[str, Any]:
     from medassay.core.secret import secrets as known
-    from medassay.runner.bridge import run_async
+    from medassay.runner.event_loop import run_async
     from medassay.runner.probing import probe
 
     found = run_async(lambda: probe(spec, os.environ))

@@ -13,7 +13,7 @@ def duplicates(
     across: bool = typer.Option(False, "--across", help="Only pairs of different banks."),
 ) -> None:
     """Find items that ask the same, in one bank or in several; exit 1 if there are any. Quiz and open form of one question are none."""
-    from medassay.bank.near import NearIndex, compared_text
+    from medassay.bank.near_duplicates import NearIndex, compared_text
     from medassay.cli.bank import load
 
     names: list[tuple[int, str, str]] = []  # place of the bank, its name, the item

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from medassay.cli import place
+from medassay.cli import location as place
 from medassay.cli.output import out
 
 
@@ -23,7 +23,7 @@ def command(
 ) -> None:
     """Write every answer with its score for other tools. Private items are included."""
     from medassay.exchange.export import export
-    from medassay.exchange.place import open_places
+    from medassay.exchange.open_any import open_places
 
     with open_places([run]) as [found]:
         target = to or Path(found.path.name if "-" in form else f"{found.path.name}.{form}")

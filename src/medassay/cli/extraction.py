@@ -56,7 +56,7 @@ def report_extraction(
 
 
 def _print(document: Mapping[str, Any]) -> None:
-    from medassay.core.leaderboard import share_text
+    from medassay.core.records.leaderboard import share_text
     from medassay.study.extraction_files import reading
 
     rows = document["rows"]

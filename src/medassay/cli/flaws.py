@@ -93,8 +93,8 @@ def _tool_rules(path: Path | None) -> Any:
 
     from pydantic import TypeAdapter
 
-    from medassay.core.lookup import ToolRules
     from medassay.core.plan_file import RecordError, read_toml, typed
+    from medassay.core.records.context_config import ToolRules
     from medassay.errors import InputError
 
     given = read_toml(path, "--tools names a TOML file with a table [tools]").get("tools", {})

@@ -4,7 +4,7 @@ import datetime as dt
 
 import typer
 
-from medassay.cli import place
+from medassay.cli import location as place
 from medassay.cli.output import out
 
 
@@ -16,7 +16,7 @@ def command(
     yes: bool = typer.Option(False, "--yes", help="Do not ask before deleting."),
 ) -> None:
     """Delete an item's text and every reply about it from runs and response store; hashes and scores stay."""
-    from medassay.audit.tombstone import forget
+    from medassay.publishing.tombstone import forget
 
     if not yes:
         typer.confirm(

@@ -64,7 +64,7 @@ def ddx(
     """Import ranked diagnoses: labels as given, or raw replies whose names are compared by rule."""
     from medassay.cli.report import tell_run
     from medassay.cli.rules import SCORING, read_rules
-    from medassay.core.plan import AGGREGATING
+    from medassay.core.records.plan import AGGREGATING
     from medassay.exchange.ddx import import_ddx
 
     chosen = replace(
@@ -81,7 +81,7 @@ def ddx(
 
 def _tell_names(source: dict[str, Any]) -> None:
     """Say which names are golden, which cases are left out, and how far names and labels agree."""
-    from medassay.core.diagnosis import golden_told
+    from medassay.core.records.diagnosis import golden_told
 
     if said := golden_told(source["golden"], source["cases_with_several_diagnoses"]):
         out.result(said)

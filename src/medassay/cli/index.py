@@ -16,10 +16,10 @@ from medassay.core.wording import some_of
 from medassay.errors import IncompleteError, InputError, Interrupted, OverBudget, UsageError
 
 if TYPE_CHECKING:
+    from medassay.context.retrieval.build import Parameters, Progress
+    from medassay.context.retrieval.corpus import Readers
     from medassay.model.embeddings import Books
     from medassay.runner.progress import Stop
-    from medassay.solver.retrieve.build import Parameters, Progress
-    from medassay.solver.retrieve.corpus import Readers
 
 _EVERY = 5.0  # seconds between messages
 
@@ -57,12 +57,12 @@ def build(
     ),
 ) -> None:
     """Build an index; built anew only when corpus or parameters change, and resumed when cut off."""
-    from medassay.runner.bridge import run_async
+    from medassay.context.retrieval.build import build_index
+    from medassay.context.retrieval.corpus import left_out
+    from medassay.context.retrieval.embed import find_embedder
+    from medassay.context.retrieval.index import Index
+    from medassay.runner.event_loop import run_async
     from medassay.runner.progress import Stop
-    from medassay.solver.retrieve.build import build_index
-    from medassay.solver.retrieve.corpus import left_out
-    from medassay.solver.retrieve.embed import find_embedder
-    from medassay.solver.retrieve.index import Index
 
     wanted = _parameters(embedder, method, chunks)
     stop = Stop()
@@ -132,9 +132,9 @@ def _readers(corpus: Path, pictures: Path, blank: list[str]) -> "Readers":
 @contextmanager
 def _books(embedder: str, models: Path, workspace: str, to: Path) -> "Iterator[Books | None]":
     """Yield where requests to an endpoint's embedder are booked; one that is here costs nothing."""
+    from medassay.context.retrieval.embed import ENDPOINT
     from medassay.model.spec import load_models
     from medassay.runner.spending import spending
-    from medassay.solver.retrieve.embed import ENDPOINT
     from medassay.storage.remote import using_stores
     from medassay.storage.response import ResponseStore
 
@@ -169,8 +169,8 @@ def _telling(stop: "Stop") -> "Progress":
 
 
 def _parameters(embedder: str, method: str, chunks: str) -> "Parameters":
-    from medassay.solver.retrieve.build import Parameters
-    from medassay.solver.retrieve.index import METHODS
+    from medassay.context.retrieval.build import Parameters
+    from medassay.context.retrieval.index import METHODS
 
     if method not in METHODS:
         raise UsageError(f"--method: '{method}'; expected {', '.join(METHODS)}")
@@ -197,9 +197,9 @@ def query(
     models: Path = MODELS,
 ) -> None:
     """Search an index, and show the chunks in the order in which a model would get them."""
-    from medassay.core.jsontext import storable
-    from medassay.runner.bridge import run_async
-    from medassay.solver.retrieve.index import Found, Index
+    from medassay.context.retrieval.index import Found, Index
+    from medassay.core.json import storable
+    from medassay.runner.event_loop import run_async
 
     if not text.strip() or storable(text) != text:
         raise InputError("the text to look for is blank, or not UTF-8; expected words")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from medassay.cli import place
+from medassay.cli import location as place
 from medassay.cli.options import ENGINE, listed
 from medassay.cli.output import out
 from medassay.errors import UsageError

@@ -14,7 +14,7 @@ def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.leaderboard import honest_ends, units
+    from medassay.core.records.leaderboard import honest_ends, units
 
     named = [name for row in rows for name in row["likelihood"]["metrics"]]
     setting = next((found[0] for name in named if (found := _SETTING.findall(name))), "")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from medassay.cli import place
+from medassay.cli import location as place
 from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
 from medassay.core.wording import counted, listed
@@ -50,7 +50,7 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     yes: bool = typer.Option(False, "--yes", help="Do not ask before anything becomes public."),
 ) -> None:
     """Write the board of runs as a static site; what is published never changes. In a terminal it asks first."""
-    from medassay.audit.publish import About, publish
+    from medassay.publishing.publish import About, publish
     from medassay.storage.run import open_run
     from medassay.storage.signature import Signer
 

@@ -11,7 +11,7 @@ def print_records(rows: Sequence[dict[str, Any]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.leaderboard import share_text
+    from medassay.core.records.leaderboard import share_text
 
     graphs = list(rows[0]["record"]["graphs"])
     references = rows[0]["record"]["references"]
@@ -55,8 +55,8 @@ def _print_details(rows: Sequence[dict[str, Any]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.health_record import DRUG_DETAILS, GOING_ON, LEAVES
-    from medassay.core.leaderboard import share_text
+    from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES
+    from medassay.core.records.leaderboard import share_text
 
     heads = [
         "precision",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from medassay.cli import place
+from medassay.cli import location as place
 from medassay.cli.likelihood import print_likelihoods
 from medassay.cli.output import out, table_width, visible
 from medassay.cli.records import print_records
@@ -16,8 +16,8 @@ from medassay.core.wording import counted
 from medassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from medassay.core.leaderboard import Leaderboard
-    from medassay.core.plan import DdxRules
+    from medassay.core.records.leaderboard import Leaderboard
+    from medassay.core.records.plan import DdxRules
     from medassay.storage.run import Run
 
 
@@ -72,8 +72,9 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 ) -> None:
     """Print the leaderboard of a run, with intervals and ranks."""
     from medassay import pipeline
+    from medassay.kinds.catalog import task_of_run
     from medassay.suite.run import is_suite_folder
-    from medassay.task.breakdown import breakdown
+    from medassay.summary.breakdown import breakdown
 
     of_runs = (figure, by, rules, study, embeddings, passes, domain != "overall")
     run = runs[0]
@@ -94,7 +95,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     if to is not None:
         _draw(found, to, figure, _rules(found, rules))
         return
-    groups = breakdown(found, by.split(",")) if by else None
+    groups = breakdown(found, by.split(","), task_of_run(found.manifest).scale) if by else None
     if out.json:
         document: dict[str, Any] = board.to_dict()
         if groups is not None:
@@ -113,7 +114,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 
 def _one(runs: list[Path], study: str) -> "Run":
     """Return the run to report on; several are joined for a study."""
-    from medassay.runner.join import join_runs
+    from medassay.runner.merge import join_runs
     from medassay.storage.run import open_run
 
     found = [open_run(run) for run in runs]
@@ -151,7 +152,7 @@ def _study(run: "Run", name: str, to: Path | None, embeddings: str, passes: str)
 def _rules(run: "Run", text: str) -> "DdxRules | None":
     """Return the rules of a run with those of the command line in their place; None without any."""
     from medassay.cli.rules import read_rules
-    from medassay.core.plan import rules_from_dict
+    from medassay.core.records.plan import rules_from_dict
 
     if not text:
         return None
@@ -195,7 +196,7 @@ def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.leaderboard import UNREAD_WARNING, scale_text, told_fallback
+    from medassay.core.records.leaderboard import UNREAD_WARNING, scale_text, told_fallback
 
     rows = board.domains[domain]
     unit = scale_text(rows[0]["scale"], run.statistics["scale"]["better"])
@@ -238,7 +239,7 @@ def _columns(
     rows: list[dict[str, Any]], lines: list[tuple[str, str, str]], *, judged: bool
 ) -> dict[str, list[str]]:
     """Return the columns of a ranking; what is the same in every row, or least read, is left out where the terminal is narrow."""
-    from medassay.core.leaderboard import units, unread_share
+    from medassay.core.records.leaderboard import units, unread_share
 
     def band(row: dict[str, Any]) -> str:
         second = row["second"]
@@ -354,8 +355,8 @@ def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.leaderboard import honest_ends
-    from medassay.score.ddx import BEST
+    from medassay.core.records.leaderboard import honest_ends
+    from medassay.kinds.diagnoses.scorer import BEST
 
     def shown(found: dict[str, Any] | None, factor: float = 1.0, digits: int = 2) -> str:
         if not found:
@@ -416,7 +417,7 @@ def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
 
 def _judging(row: dict[str, Any]) -> tuple[str, str]:
     """Return judge agreement and hallucination rate as text, dashes where nothing was judged."""
-    from medassay.core.leaderboard import honest_ends
+    from medassay.core.records.leaderboard import honest_ends
 
     agreement, rate = row.get("agreement"), row.get("hallucination_rate")
     ends = None if rate is None else honest_ends(rate)
@@ -432,7 +433,7 @@ def _print_groups(field: str, rows: list[dict[str, Any]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.leaderboard import units
+    from medassay.core.records.leaderboard import units
 
     table = Table(title=f"by {field}", title_justify="left")
     for heading in (field, "model", "setting", "score", "notes"):

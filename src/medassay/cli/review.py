@@ -155,7 +155,7 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 
 def _check_run(run: "Run") -> None:
     """Refuse a run that is not sealed, or not what was sealed: people shall not judge answers that nobody gave."""
-    from medassay.audit.verify import verify
+    from medassay.publishing.verify import verify
 
     if not run.sealed:
         raise InputError(f"{run.path}: is not sealed yet; finish it first")
@@ -197,7 +197,7 @@ def _entries(
     from medassay.cli.bank import load
     from medassay.exchange import review_entries as made
     from medassay.review.form import FORMS
-    from medassay.synthesis.workshop import JOURNAL, read_workshop
+    from medassay.synthesis.project import JOURNAL, read_workshop
 
     folder = Path(source)
     if form and form not in FORMS:

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from medassay.cli.options import listed
-from medassay.core.plan import AGGREGATING, DdxRules, rules_from_dict
+from medassay.core.records.plan import AGGREGATING, DdxRules, rules_from_dict
 from medassay.errors import UsageError
 
 HELP = "preset=easy|medium|hard, or k=… and x0=…; semantic_max=16|published"

@@ -112,7 +112,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 
 def tell_rerun(run: "Run") -> None:
     """Say how a fresh run differs from the stored one; a gate error where it leaves the tolerance."""
-    from medassay.runner.fresh import rerun_of
+    from medassay.runner.replication import rerun_of
 
     found = rerun_of(run)
     if found is None:
@@ -156,7 +156,7 @@ def print_preview(cost: dict[str, Any], *, to_stderr: bool = False) -> None:
     if out.json and not to_stderr:
         out.document(cost)
         return
-    from medassay.core.leaderboard import told_fallback
+    from medassay.core.records.leaderboard import told_fallback
 
     tell = out.say if to_stderr else out.result
     for line in (*told_fallback(cost.get("fallback", {})), *cost.get("limits", ())):

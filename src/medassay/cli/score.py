@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from medassay.cli import place
+from medassay.cli import location as place
 from medassay.cli.options import ENGINE
 
 

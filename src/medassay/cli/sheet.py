@@ -9,7 +9,7 @@ from medassay.cli.output import out, visible
 from medassay.errors import InputError
 
 if TYPE_CHECKING:
-    from medassay.publication.sheet import Sheet
+    from medassay.report.document import Sheet
 
 
 def new_folder(to: Path) -> Path:

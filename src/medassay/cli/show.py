@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from medassay.cli import place
+from medassay.cli import location as place
 from medassay.cli.output import out
 from medassay.errors import IncompleteError, InputError, UsageError
 
@@ -39,8 +39,8 @@ def command(
         return
     if workshop is not None:
         raise UsageError("--workshop goes with --history")
+    from medassay.bank.run_items import RunItems
     from medassay.storage.run import open_run
-    from medassay.task.scoring import RunItems
 
     others: list[str] = []
     if run is not None:
@@ -129,7 +129,7 @@ def _search(name: str) -> tuple["Run", list[dict[str, Any]], list[str]]:
 
 
 def _tell_history(name: str, folder: Path | None) -> None:
-    from medassay.synthesis.workshop import JOURNAL, read_workshop
+    from medassay.synthesis.project import JOURNAL, read_workshop
 
     if folder is None:
         places = [
@@ -170,7 +170,7 @@ def _tell_history(name: str, folder: Path | None) -> None:
 def _knows(folder: Path, name: str) -> bool:
     """Return whether a folder is a workshop that knows an item; other programs, too, write journals."""
     from medassay.errors import IntegrityError
-    from medassay.synthesis.workshop import read_workshop
+    from medassay.synthesis.project import read_workshop
 
     try:
         return any(event.place[1] == name for event in read_workshop(folder).events)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from medassay.cli import place
+from medassay.cli import location as place
 from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
 
@@ -22,7 +22,7 @@ def command(
     ),
 ) -> None:
     """Say that a publication is superseded, corrected or retracted; its bytes stay as they are."""
-    from medassay.audit.history import set_status
+    from medassay.publishing.history import set_status
     from medassay.storage.signature import Signer
 
     signer = None if key is None else Signer(key)

@@ -148,8 +148,8 @@ def corrections(
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.corrections import corrections_sheet, corrections_study
+    from medassay.synthesis.project import read_workshop
     from medassay.synthesis.reviewing import type_counts
-    from medassay.synthesis.workshop import read_workshop
 
     if to is not None:
         new_folder(to)
@@ -175,7 +175,7 @@ def contexts(
     from medassay.cli.sheet import new_folder, tell_sheet
     from medassay.storage.run import open_run
     from medassay.study.contexts import contexts_study
-    from medassay.study.contexts_sheet import contexts_sheet
+    from medassay.study.contexts_document import contexts_sheet
 
     if to is not None:
         new_folder(to)

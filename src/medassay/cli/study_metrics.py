@@ -45,15 +45,15 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 ) -> None:
     """Check metrics on your own data: which say the same, which break under rephrasing, which agree with people."""
     from medassay.cli.bank import read_columns
-    from medassay.cli.place import read
+    from medassay.cli.location import read
     from medassay.cli.sheet import new_folder, tell_sheet
-    from medassay.core.plan import EngineRules
+    from medassay.core.records.plan import EngineRules
     from medassay.runner.engine.catalog import engine_of
     from medassay.runner.providing import named_secrets
     from medassay.storage.remote import using_stores
     from medassay.storage.run import open_run
     from medassay.study.answers import answers_of, gauges_named
-    from medassay.study.checkup import checkup, checkup_sheet, read_answers
+    from medassay.study.item_check import checkup, checkup_sheet, read_answers
     from medassay.study.stability import resilience_study
 
     if again and not rephraser:
@@ -100,9 +100,9 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     engine: str = ENGINE,
 ) -> None:
     """Tell how far each metric moves when answers are said in other words, six times each."""
-    from medassay.cli.place import read
+    from medassay.cli.location import read
     from medassay.cli.sheet import new_folder, tell_sheet
-    from medassay.core.plan import EngineRules
+    from medassay.core.records.plan import EngineRules
     from medassay.runner.engine.catalog import engine_of
     from medassay.runner.providing import named_secrets
     from medassay.storage.remote import using_stores

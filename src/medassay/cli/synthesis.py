@@ -43,8 +43,8 @@ def synthesize(
 ) -> None:
     """Make items by a plan: every step is journalled, the same command resumes what was cut off."""
     from medassay.cli.run import watch
+    from medassay.synthesis.project import by_person
     from medassay.synthesis.synthesize import synthesize as make
-    from medassay.synthesis.workshop import by_person
 
     workspace = Path.cwd()
     if approve_all_by:
@@ -59,7 +59,7 @@ def synthesize(
     if approve_all_by:
         from medassay.synthesis.decide import ALL, decide
         from medassay.synthesis.items import undecided
-        from medassay.synthesis.workshop import open_workshop
+        from medassay.synthesis.project import open_workshop
 
         with open_workshop(to) as workshop:
             if undecided(workshop):
@@ -77,8 +77,8 @@ def release_workshop(
     folder: Path, reason: str, lock: Path = Path("banks.lock")
 ) -> dict[str, str]:
     """Release the accepted items of a workshop, and return where, which version, which content."""
+    from medassay.synthesis.project import open_workshop
     from medassay.synthesis.release import release_items
-    from medassay.synthesis.workshop import open_workshop
 
     today = dt.datetime.now(dt.UTC).date()
     with open_workshop(folder) as workshop:
@@ -89,7 +89,7 @@ def release_workshop(
 def tell_made(to: Path, made: "Made", released: dict[str, str] | None = None) -> None:
     """Print what a workshop holds after a pass, and what waits now."""
     from medassay.synthesis.items import WAITS, undecided
-    from medassay.synthesis.workshop import read_workshop
+    from medassay.synthesis.project import read_workshop
 
     workshop = read_workshop(to)
     waiting = len(undecided(workshop))
@@ -171,7 +171,7 @@ def paths(
     svg: Path | None = typer.Option(None, help="Write the picture of the graph here."),
 ) -> None:
     """Print the ways through a decision graph, from its root to its ends."""
-    from medassay.publication.decision_graph import draw_decision_graph
+    from medassay.report.decision_graph import draw_decision_graph
     from medassay.synthesis.graph_file import load_graph
     from medassay.synthesis.pathway import count_paths, told_count
     from medassay.synthesis.pathway import paths as walk

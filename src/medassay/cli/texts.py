@@ -11,7 +11,7 @@ def print_texts(rows: Sequence[dict[str, Any]], document: Mapping[str, Any]) -> 
     from rich.markup import escape
     from rich.table import Table
 
-    from medassay.core.leaderboard import honest_ends
+    from medassay.core.records.leaderboard import honest_ends
 
     table = Table(title="every metric, 95 % intervals", title_justify="left")
     for heading in ("model", "setting", "metric"):

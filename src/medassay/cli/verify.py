@@ -5,8 +5,8 @@ from pathlib import Path
 
 import typer
 
+from medassay.cli.location import read
 from medassay.cli.output import out
-from medassay.cli.place import read
 from medassay.errors import InputError, IntegrityError
 
 
@@ -35,9 +35,9 @@ def command(
     ),
 ) -> None:
     """Recompute hashes, scores, intervals and ranks; exit 6 names the first record that differs."""
-    from medassay.audit.fetch import Bounds, fetch_site, is_address
-    from medassay.audit.proof import prove
-    from medassay.audit.verify import OUTSIDE, UNSEEN, verify
+    from medassay.publishing.fetch import Bounds, fetch_site, is_address
+    from medassay.publishing.proof import prove
+    from medassay.publishing.verify import OUTSIDE, UNSEEN, verify
 
     with tempfile.TemporaryDirectory(prefix="medassay-") as folder:
         bounds = Bounds(seconds=most_seconds, bytes=most_bytes, files=most_files)

@@ -15,9 +15,9 @@ import yaml
 
 from medassay.bank.folder import bank_records
 from medassay.core.canonical import canonical
-from medassay.core.item import LETTERS, Bank
+from medassay.core.records.item import LETTERS, Bank
 from medassay.errors import GateError, InputError, UnavailableError
-from medassay.publication.table import harmless
+from medassay.report.tables import harmless
 
 _PLAIN = (
     *("id", "revision", "domain", "category", "language", "answer_type", "split", "context"),

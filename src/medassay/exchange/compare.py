@@ -7,9 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from medassay.core.leaderboard import scale_text, unread_outweighs, unread_share
+from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
+from medassay.core.records.leaderboard import scale_text, unread_outweighs, unread_share
+from medassay.core.records.task import Task
 from medassay.errors import IncompleteError, InputError
+from medassay.kinds.catalog import task_of_run
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N, TIE
 from medassay.statistic.ranking.evidence import Evidence
@@ -20,11 +23,8 @@ from medassay.statistic.test.margin import Bounds, check_margin
 from medassay.statistic.test.planner import items_to_tell
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.catalog import task_of_run
-from medassay.task.kinds import drawn_as
-from medassay.task.scoring import RunItems
-from medassay.task.standings import OVERALL, Table, unranked_rows
-from medassay.task.task import Task
+from medassay.summary.leaderboard import OVERALL, Table, unranked_rows
+from medassay.summary.provenance import drawn_as
 
 _SAME = (
     *("question", "context", "options", "expected", "range", "regex", "facts", "criteria"),

@@ -11,30 +11,30 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from medassay.answer.catalog import PARSERS
-from medassay.answer.diagnoses import read_list
-from medassay.answer.parse import read_answer
+from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, content_hash, short_hash
-from medassay.core.diagnosis import EXACT, Diagnosis, Golden, golden_told
-from medassay.core.item import Item
-from medassay.core.model import ModelSpec
-from medassay.core.plan import DdxRules
-from medassay.core.trial import Completion, Prompt
-from medassay.core.verdict import Case, Judge, Verdict
+from medassay.core.records.diagnosis import EXACT, Diagnosis, Golden, golden_told
+from medassay.core.records.item import Item
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import DdxRules
+from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.verdict import Case, Judge, Verdict
 from medassay.errors import InputError
 from medassay.exchange.ddx_lists import ListedCase, Lists, list_files, read_lists
 from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
-from medassay.runner.bench import RULE, Bench
-from medassay.runner.docket import Answers
+from medassay.judging.assignment import RULE, Bench
+from medassay.judging.queue import Answers
+from medassay.kinds.diagnoses.names import Matching
+from medassay.kinds.diagnoses.parser import read_list
+from medassay.kinds.diagnoses.tasks import DDX, DDX_NAMES, remembered_rules
+from medassay.kinds.graders import judges_of
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish, write_judged_scores, write_scores
-from medassay.runner.judging import verdict_fields
+from medassay.runner.judge_stage import verdict_fields
 from medassay.runner.manifest import bench_entry, raised_entry
 from medassay.runner.revisions import revision_ids, revisions
-from medassay.score.names import Matching
 from medassay.storage.run import Run, create_run
-from medassay.task.ddx import DDX, DDX_NAMES, remembered_rules
-from medassay.task.judged import judges_of
-from medassay.task.scoring import RunItems
 
 _DISAGREEMENTS = 200  # that a run remembers
 GIVEN = ModelSpec(id="given", provider="import", family="unknown")

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.answer.diagnoses import clean_name
-from medassay.bank.draft import need_columns, read_csv
+from medassay.bank.builder import need_columns, read_csv
 from medassay.core.canonical import canonical
-from medassay.core.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis, Golden
+from medassay.core.records.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis, Golden
 from medassay.errors import InputError
-from medassay.judge.ddx import known_label
+from medassay.kinds.diagnoses.grader import known_label
+from medassay.kinds.diagnoses.parser import clean_name
 
 _LABELS = {
     "patient_id",

@@ -13,10 +13,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run, file_sha256
-from medassay.task.scoring import RunItems
 
 SCHEMA = "0.3.0"
 Row = tuple[str, str, str]  # model, setting, mode

@@ -10,7 +10,7 @@ from typing import Any
 from medassay.core.canonical import canonical
 from medassay.errors import IncompleteError, InputError
 from medassay.exchange.every_eval_ever import write_every_eval_ever
-from medassay.publication.table import harmless
+from medassay.report.tables import harmless
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run, refuse_inside
 

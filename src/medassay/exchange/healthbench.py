@@ -1,6 +1,6 @@
 """HealthBench results of others → a sealed run: answers with the criterion verdicts given for them.
 
-A line is that of the bank (`bank/healthbench.py`) with `prompt_response` (turns) and `responses`: for
+A line is that of the bank (`bank/loaders/healthbench.py`) with `prompt_response` (turns) and `responses`: for
 each criterion the judge's `response_dict` (`criteria_met`, `explanation`), as a list or its text, as
 the HealthBench evaluation writes it. The verdicts are taken as given; scores follow from them.
 """
@@ -14,27 +14,27 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from medassay.answer.catalog import PARSERS
-from medassay.answer.parse import read_answer
+from medassay.bank.builder import read_records
 from medassay.bank.check import build_item, check_record
-from medassay.bank.draft import read_records
-from medassay.bank.healthbench import DOMAIN, record_of
-from medassay.bank.record import item_record
+from medassay.bank.loaders.healthbench import DOMAIN, record_of
+from medassay.bank.run_items import RunItems
+from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash, sha256_hex
-from medassay.core.item import Item
-from medassay.core.trial import Completion, Prompt
-from medassay.core.verdict import Verdict
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.verdict import Verdict
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
-from medassay.judge.criteria import CriteriaJudge
-from medassay.runner.docket import Answers
+from medassay.judging.queue import Answers
+from medassay.kinds.criteria.grader import CriteriaJudge
+from medassay.kinds.criteria.tasks import RUBRIC
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish, write_judged_scores, write_scores
-from medassay.runner.judging import verdict_fields
+from medassay.runner.judge_stage import verdict_fields
 from medassay.runner.manifest import grader_entry
 from medassay.runner.revisions import revision_ids, revisions
 from medassay.storage.run import Run, create_run
-from medassay.task.rubric import RUBRIC
-from medassay.task.scoring import RunItems
 
 _LONGEST = 2_000_000  # characters of one answer's verdicts
 _UNREADABLE = (

@@ -11,22 +11,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from medassay.answer.catalog import PARSERS
-from medassay.answer.parse import Extraction, read_answer
+from medassay.bank.builder import need_columns, read_csv
 from medassay.bank.check import build_item
-from medassay.bank.draft import need_columns, read_csv
-from medassay.bank.healthbranches import load
-from medassay.bank.record import item_record
+from medassay.bank.loaders.healthbranches import load
+from medassay.bank.run_items import RunItems
+from medassay.bank.serialize import item_record
 from medassay.core.canonical import canonical, content_hash, short_hash
-from medassay.core.item import Item
-from medassay.core.jsontext import parse_json
-from medassay.core.trial import Completion, Prompt
+from medassay.core.json import parse_json
+from medassay.core.parser import Extraction
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
+from medassay.kinds.choice.tasks import CLOSED
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish, write_scores
 from medassay.storage.run import Run, create_run
-from medassay.task.closed import CLOSED
-from medassay.task.scoring import RunItems
 
 QUESTIONS, PREDICTIONS = "questions.csv", "raw_predictions.csv"
 _COLUMNS = {"row", "run", "condition_setting", "model", "raw_prediction"}

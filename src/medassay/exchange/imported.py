@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import short_hash
-from medassay.core.plan import Plan
+from medassay.core.records.plan import Plan
 from medassay.errors import InputError
+from medassay.kinds.catalog import TASKS
 from medassay.runner.manifest import import_methodology, surroundings
 from medassay.runner.revisions import revision_ids, revisions
 from medassay.storage.run import Run, latest, open_run, refuse_inside
-from medassay.task.catalog import TASKS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,14 +13,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
+from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.errors import InputError
 from medassay.exchange.imported import import_manifest, new_run
 from medassay.exchange.prediction import Log, Prediction
+from medassay.kinds.catalog import TASKS
 from medassay.runner.finish import finish, write_scores
 from medassay.storage.run import Run, create_run
-from medassay.task.catalog import TASKS
-from medassay.task.scoring import RunItems
 
 _LONGEST = 2**20  # characters of one answer or question; more is no answer
 _SCHEMA = """

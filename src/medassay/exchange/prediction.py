@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import short_hash
-from medassay.core.jsontext import storable
+from medassay.core.json import storable
 from medassay.errors import InputError
 from medassay.exchange.imported import Source
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
+from medassay.bank.builder import read_csv
 from medassay.bank.delimited import form_of
-from medassay.bank.draft import read_csv
 from medassay.errors import InputError
 from medassay.exchange.imported import Source, file_digest
 from medassay.exchange.logs import run_of

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from medassay.bank.folder import bank_records
-from medassay.bank.record import item_record
-from medassay.core.decision_graph import DecisionGraph
-from medassay.core.item import LETTERS, Bank
+from medassay.bank.run_items import RunItems
+from medassay.bank.serialize import item_record
+from medassay.core.records.decision_graph import DecisionGraph
+from medassay.core.records.item import LETTERS, Bank
 from medassay.errors import InputError
 from medassay.review.sampling import drawn, stratified_sample
 from medassay.review.store.studies import NewEntry
@@ -20,9 +21,8 @@ from medassay.storage.run import Run
 from medassay.synthesis.graph_file import load_graph
 from medassay.synthesis.items import present_items
 from medassay.synthesis.pathway import paths, subject_of
+from medassay.synthesis.project import JOURNAL, Workshop, read_workshop
 from medassay.synthesis.release import forms_of
-from medassay.synthesis.workshop import JOURNAL, Workshop, read_workshop
-from medassay.task.scoring import RunItems
 
 _SHOWN = ("context", "question", "path", "condition", "source", "rationale", "reference")
 _PAIRED = ("context", "question", "options", "reference", "path")

@@ -6,8 +6,8 @@ They answer items with options; to any other item they say nothing, which counts
 import random
 from collections.abc import Mapping
 
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Prompt
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import InputError
 
 BASELINES = ("random", "majority", "longest")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from medassay.core.model import Chat, ModelSpec
+from medassay.core.records.model import Chat, ModelSpec
 from medassay.model.baseline import Baseline
 from medassay.model.fake import Fake
 from medassay.model.local import Local

@@ -15,7 +15,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from medassay.core.address import is_own
-from medassay.core.model import ModelSpec
+from medassay.core.records.model import ModelSpec
 from medassay.core.secret import secrets
 from medassay.errors import Permanent
 

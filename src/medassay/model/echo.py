@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from medassay.core.canonical import canonical
-from medassay.core.likelihood import LogLikelihood
-from medassay.core.model import ModelSpec
-from medassay.core.trial import Completion, Prompt, Usage
+from medassay.core.records.likelihood import LogLikelihood
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
 from medassay.model.context import blank_after, joined
 

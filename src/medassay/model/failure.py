@@ -2,7 +2,7 @@
 
 import re
 
-from medassay.core.model import ModelSpec
+from medassay.core.records.model import ModelSpec
 from medassay.core.secret import secrets
 from medassay.errors import Moderated, Permanent, Transient
 

@@ -20,8 +20,8 @@ import math
 import re
 from typing import Any
 
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Prompt, ToolCall, Usage, said_in
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Completion, Prompt, ToolCall, Usage, said_in
 from medassay.errors import Permanent, Transient
 
 

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from medassay.core.likelihood import LogLikelihood
-from medassay.core.model import ModelSpec
+from medassay.core.records.likelihood import LogLikelihood
+from medassay.core.records.model import ModelSpec
 from medassay.model.packing import (
     SHARED,
     Ids,

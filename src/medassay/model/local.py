@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Prompt, Usage
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
 
 Job = tuple[int, int, Prompt, Sampling, int, "asyncio.Future[Completion]"]
@@ -103,7 +103,7 @@ class Local:
             drawn = [(job[2].encoded, job[4]) for job in batch]
             return [*self._generate(prompts, sampling, drawn)]
         from medassay.model.likelihood import Engine
-        from medassay.model.measured import measure
+        from medassay.model.likelihood_adapter import measure
 
         if self._engine is None:
             tokenizer, model = self._load()

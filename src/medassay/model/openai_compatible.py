@@ -14,10 +14,18 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from medassay.core.canonical import canonical
-from medassay.core.jsontext import storable
-from medassay.core.model import ModelSpec, Sampling
+from medassay.core.json import storable
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import (
+    Completion,
+    Finish,
+    Likely,
+    Prompt,
+    ToolCall,
+    Usage,
+    said_in,
+)
 from medassay.core.secret import secrets as known_secrets
-from medassay.core.trial import Completion, Finish, Likely, Prompt, ToolCall, Usage, said_in
 from medassay.errors import Moderated, Permanent, Transient
 from medassay.model.connection import caused_by, elsewhere, open_session, refuse_redirect
 from medassay.model.echo import UNREADABLE, Echo

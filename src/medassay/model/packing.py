@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from medassay.core.likelihood import LogLikelihood
+from medassay.core.records.likelihood import LogLikelihood
 
 Ids = tuple[int, ...]
 Request = tuple[Ids, Ids]  # tokens of context and continuation

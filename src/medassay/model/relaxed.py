@@ -1,6 +1,6 @@
 """Targets scored after the beginnings of completions, on the states that drawing these left behind.
 
-What Relaxed Perplexity is computed from (`medassay.score.relaxed_perplexity`). Where a model's cache cannot be used so, completions are read
+What Relaxed Perplexity is computed from (`medassay.kinds.likelihood.relaxed_perplexity`). Where a model's cache cannot be used so, completions are read
 anew at every token, and each beginning is scored as a sequence of its own: slower, the same values.
 """
 
@@ -8,11 +8,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from medassay.core.likelihood import LogLikelihood
-from medassay.core.relaxed import Drawn, Sampled, Setting, prefixes, tables
-from medassay.model.drawing import States, draw
+from medassay.core.records.likelihood import LogLikelihood
+from medassay.core.records.relaxed import Drawn, Sampled, Setting, prefixes, tables
 from medassay.model.likelihood import Engine
 from medassay.model.packing import Ids, Row, lacks_memory, log_probabilities
+from medassay.model.sampling import States, draw
 
 Beginnings = dict[Ids, tuple[float, ...]]  # beginning → log-probability of each target
 _WIDTH = 256  # tokens of one pass: beyond, attention to what is masked costs more than it saves

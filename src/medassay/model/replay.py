@@ -1,7 +1,7 @@
 """Answers from the response store only: a prompt that was never asked is a permanent failure."""
 
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Prompt
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import Permanent
 
 

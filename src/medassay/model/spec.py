@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from medassay.core.jsontext import parse_json
-from medassay.core.model import ModelSpec, Price
+from medassay.core.json import parse_json
 from medassay.core.plan_file import RecordError
+from medassay.core.records.model import ModelSpec, Price
 from medassay.errors import InputError
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")

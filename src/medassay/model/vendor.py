@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from medassay.core.jsontext import storable
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.secret import secrets as known_secrets
-from medassay.core.trial import (
+from medassay.core.json import storable
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import (
     Completion,
     Finish,
     Likely,
@@ -24,6 +23,7 @@ from medassay.core.trial import (
     pictures_in,
     said_in,
 )
+from medassay.core.secret import secrets as known_secrets
 from medassay.errors import Moderated, Permanent, Transient
 from medassay.model.connection import caused_by, elsewhere, open_client
 from medassay.model.failure import failure

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from medassay.core.model import ModelSpec, Sampling
-from medassay.core.trial import Completion, Prompt, Usage
+from medassay.core.records.model import ModelSpec, Sampling
+from medassay.core.records.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
 from medassay.model.local import Job, Local
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from medassay.core.health_record import DIRECT, THINKING, reply_schema
+from medassay.core.records.health_record import DIRECT, THINKING, reply_schema
 
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "as_a_doctor": ("en",),

@@ -9,9 +9,9 @@ from typing import Any
 import jinja2
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.item import Item
-from medassay.core.lookup import BETWEEN, Given
-from medassay.core.trial import Prompt
+from medassay.core.records.context_config import BETWEEN, Given
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Prompt
 from medassay.errors import InputError
 from medassay.prompt.catalog import MAKING, OPTIONS_AS_TEXTS, PARTS, SCHEMAS, TEMPLATES
 

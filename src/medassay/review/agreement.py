@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.estimate import Estimate
+from medassay.core.records.estimate import Estimate
 from medassay.review.form import Aspect, Form
 from medassay.review.rating import Rating
 from medassay.statistic.agreement.alpha import alpha_estimate

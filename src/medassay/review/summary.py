@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from medassay.bank.reviews import Group
-from medassay.core.estimate import Estimate
-from medassay.core.trial import Scale
+from medassay.core.records.estimate import Estimate
+from medassay.core.records.trial import Scale
 from medassay.review.agreement import Given
 from medassay.review.rating import FLAGGED_BELOW, Rating, group_of, is_flagged, together
 from medassay.statistic.interval.bootstrap import bootstrap_mean

@@ -7,18 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from medassay.bank.check import form_of
+from medassay.bank.run_items import RunItems
 from medassay.core.again import UNUSABLE, Again, read_again
 from medassay.core.canonical import short_hash
-from medassay.core.model import FREE
-from medassay.core.plan import EngineRules, Plan
-from medassay.core.verdict import Judge
+from medassay.core.records.model import FREE
+from medassay.core.records.plan import EngineRules, Plan
+from medassay.core.records.task import Task
+from medassay.core.records.verdict import Judge
 from medassay.errors import IncompleteError, InputError
-from medassay.judge.steps import load_steps
-from medassay.judge.text import hashed_id
+from medassay.judging.assignment import RULE, Bench, seat
+from medassay.judging.grader_text import hashed_id
+from medassay.judging.graders.steps import load_steps
+from medassay.judging.queue import Answers
+from medassay.kinds.catalog import find_task, task_of_run
+from medassay.kinds.graders import judges_of, remembered_graphs
+from medassay.kinds.reference.tasks import WHOLE_REPLIES
 from medassay.model.spec import load_models, remembered
-from medassay.runner.asking import Asker
-from medassay.runner.bench import RULE, Bench, seat
-from medassay.runner.docket import Answers
+from medassay.runner.ask import Asker
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.manifest import (
@@ -28,7 +33,7 @@ from medassay.runner.manifest import (
     rescored_methodology,
     surroundings,
 )
-from medassay.runner.measuring import gauges_of, measure
+from medassay.runner.measure import gauges_of, measure
 from medassay.runner.preview import preview_judging, totals
 from medassay.runner.providing import all_named_secrets, provide
 from medassay.runner.revisions import other_revisions, revision_ids, revisions
@@ -44,11 +49,6 @@ from medassay.storage.run import (
     lock_run,
     open_run,
 )
-from medassay.task.catalog import find_task, task_of_run
-from medassay.task.judged import judges_of, remembered_graphs
-from medassay.task.scoring import RunItems
-from medassay.task.task import Task
-from medassay.task.text import WHOLE_REPLIES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from medassay.core.plan import EngineRules
+from medassay.core.records.plan import EngineRules
 
 
 @dataclass(frozen=True, slots=True)

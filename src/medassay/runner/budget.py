@@ -8,9 +8,9 @@ from typing import Any
 
 from medassay.core.amount import Amount
 from medassay.core.canonical import canonical
-from medassay.core.model import FREE, ModelSpec
-from medassay.core.plan import Budget
-from medassay.core.trial import Prompt, Usage, pictures_in, said_in
+from medassay.core.records.model import FREE, ModelSpec
+from medassay.core.records.plan import Budget
+from medassay.core.records.trial import Prompt, Usage, pictures_in, said_in
 from medassay.errors import InputError, OverBudget
 from medassay.storage.spend import Bounds, SpendJournal, used
 

@@ -11,19 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.item import Item
-from medassay.core.lookup import CONTEXTS, PASSAGES, PATHS, TEXTS, Given, Retrieval
-from medassay.core.plan import Plan
-from medassay.core.trial import Setting
+from medassay.core.records.context_config import (
+    CONTEXTS,
+    PASSAGES,
+    PATHS,
+    TEXTS,
+    Given,
+    Retrieval,
+)
+from medassay.core.records.item import Item
+from medassay.core.records.plan import Plan
+from medassay.core.records.trial import Setting
 from medassay.errors import InputError, IntegrityError, Interrupted
 from medassay.model.embeddings import Books
-from medassay.runner.bridge import run_async
+from medassay.runner.event_loop import run_async
 from medassay.runner.progress import Silent, Stop
 from medassay.storage.measure import MeasureStore
 
 if TYPE_CHECKING:
+    from medassay.context.retrieval.index import Index
     from medassay.runner.stages import Watch
-    from medassay.solver.retrieve.index import Index
 
 _BATCH = 256  # queries searched at once
 
@@ -32,7 +39,7 @@ class Contexts:
     """The texts of a run's prompts; `described` is what a run remembers of where they are from."""
 
     def __init__(self, plan: Plan, base: Path, workspace: Path) -> None:
-        from medassay.solver.retrieve.index import Index  # numpy
+        from medassay.context.retrieval.index import Index  # numpy
 
         self._made_with = (plan, base.resolve(), workspace.resolve())
         self._settings = [setting for setting in plan.settings if setting in CONTEXTS]
@@ -199,7 +206,7 @@ def describe(index: "Index", rules: Retrieval) -> dict[str, Any]:
 
 def embedding_entry(index: "Index | None") -> str:
     """Return the entry of the models file that queries are sent to; empty if nobody is asked."""
-    from medassay.solver.retrieve.embed import ENDPOINT
+    from medassay.context.retrieval.embed import ENDPOINT
 
     place = "" if index is None else str(index.described.get("embedder_place", ""))
     return place.removeprefix(ENDPOINT) if place.startswith(ENDPOINT) else ""

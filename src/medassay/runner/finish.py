@@ -9,27 +9,28 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.log import log
-from medassay.core.trial import Answer
-from medassay.core.verdict import Judge
+from medassay.core.records.task import Task
+from medassay.core.records.trial import Answer, answer_of
+from medassay.core.records.verdict import Judge
 from medassay.errors import InputError
-from medassay.runner.answering import failed_record
-from medassay.runner.docket import Answers, Docket, auditors
+from medassay.judging.agreement import Judgements, by_trial, judged_score
+from medassay.judging.queue import Answers, Docket, auditors
+from medassay.kinds.catalog import task_of_run
+from medassay.kinds.scoring import Scoring, score_trials
+from medassay.kinds.summaries import summaries_of
+from medassay.runner.answer_stage import failed_record
 from medassay.runner.engine.stage import Engine
-from medassay.runner.judging import failed_verdict, reread
+from medassay.runner.judge_stage import failed_verdict, reread
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, Line
 from medassay.storage.jsonl import line_parts, read_jsonl
 from medassay.storage.mirror import mirror_of
 from medassay.storage.remote import here
 from medassay.storage.run import AUDIT, SALT, VERDICTS, Run, seal_run, write_new
-from medassay.task.catalog import task_of_run
-from medassay.task.further import further_of
-from medassay.task.judged import Judgements, by_trial, judged_score
-from medassay.task.scoring import RunItems, Scoring, answer_of, score_trials
-from medassay.task.standings import Table, leaderboard_document
-from medassay.task.task import Task
+from medassay.summary.leaderboard import Table, leaderboard_document
 
 NOT_ASKED = "not asked"  # the reason of what was never sent; never that of another item
 _PART = 20_000  # trials that one process scores at once
@@ -222,7 +223,7 @@ def finish(
     began = time.monotonic()
     table = Table(items, task.harmful)
     judgements = read_judgements(run, items)
-    further = further_of(items, run.manifest, task)
+    further = summaries_of(items, run.manifest, task)
     scores = read_jsonl(run.path / "scores.jsonl")
     for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
         table.add(trial, score["score"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aiolimiter import AsyncLimiter
 
 from medassay.core.log import log
-from medassay.core.model import ModelSpec
+from medassay.core.records.model import ModelSpec
 
 _LOOK_EVERY = 1.0  # seconds: a pause may be ended
 

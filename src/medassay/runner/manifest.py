@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical, sha256_hex, short_hash
-from medassay.core.item import Bank
-from medassay.core.plan import Plan
-from medassay.core.verdict import Judge
-from medassay.judge.text import before_revisions, hashed_id
+from medassay.core.records.item import Bank
+from medassay.core.records.plan import Plan
+from medassay.core.records.task import Task
+from medassay.core.records.verdict import Judge
+from medassay.judging.assignment import Bench
+from medassay.judging.grader_text import before_revisions, hashed_id
+from medassay.judging.queue import auditors
+from medassay.kinds.reference.tasks import WHOLE_REPLIES
 from medassay.model.connection import proxies_set
 from medassay.model.embedded import packaged_weights
 from medassay.prompt.render import load_part
-from medassay.runner.asking import request_constant, sampling_of
-from medassay.runner.bench import Bench
-from medassay.runner.docket import auditors
+from medassay.runner.ask import request_constant, sampling_of
 from medassay.runner.revisions import raised, revision_ids, revisions
 from medassay.runner.schedule import Schedule
-from medassay.task.task import Task
-from medassay.task.text import WHOLE_REPLIES
 
 _PACKAGES = (
     "aiohttp",

@@ -7,20 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.answer.catalog import PARSERS
-from medassay.answer.parse import read_answer
-from medassay.answer.ranked_list.entry import LONGEST_NAME
 from medassay.core.amount import Amount
 from medassay.core.canonical import canonical
-from medassay.core.lookup import DEAF_TURNS, LONGEST_RESULT, ToolRules
-from medassay.core.model import FREE, ModelSpec
-from medassay.core.plan import Budget
-from medassay.core.trial import Prompt
-from medassay.core.verdict import Case
-from medassay.judge.shown import show, speaker_pattern
+from medassay.core.records.context_config import DEAF_TURNS, LONGEST_RESULT, ToolRules
+from medassay.core.records.model import FREE, ModelSpec
+from medassay.core.records.plan import Budget
+from medassay.core.records.trial import Prompt
+from medassay.core.records.verdict import Case
+from medassay.judging.assignment import Bench
+from medassay.judging.queue import Answers, alike_key, audited, auditors, dockets
+from medassay.judging.sanitize import show, speaker_pattern
+from medassay.kinds.diagnoses.ranked_list.entry import LONGEST_NAME
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.read_answer import read_answer
 from medassay.model.spec import load_models
-from medassay.runner.asking import request_constant, sampling_of
-from medassay.runner.bench import Bench
+from medassay.runner.ask import request_constant, sampling_of
 from medassay.runner.budget import (
     CHARACTERS_PER_TOKEN,
     bounded,
@@ -28,7 +29,6 @@ from medassay.runner.budget import (
     estimated_tokens,
     most_written,
 )
-from medassay.runner.docket import Answers, alike_key, audited, auditors, dockets
 from medassay.runner.schedule import Schedule
 from medassay.storage.response import ResponseStore, request_key
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from medassay.core.canonical import canonical
-from medassay.core.likelihood import Wanted
-from medassay.core.model import Chat, ModelSpec
-from medassay.core.trial import Completion, Prompt
+from medassay.core.records.likelihood import Wanted
+from medassay.core.records.model import Chat, ModelSpec
+from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import MedassayError, Permanent
 from medassay.model.catalog import PROVIDERS
-from medassay.runner.asking import sampling_of
+from medassay.runner.ask import sampling_of
 from medassay.runner.providing import named_secrets
 
 _SHORT, _ROOM = 16, 256  # tokens of a reply that is one letter, and of a call or an object

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from medassay.core.model import Chat, ModelSpec
+from medassay.core.records.model import Chat, ModelSpec
 from medassay.core.secret import secrets as known
 from medassay.model.baseline import Baseline
 from medassay.model.catalog import PROVIDERS

@@ -12,10 +12,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from medassay.core.health_record import reference_text
-from medassay.core.item import Form, Item
-from medassay.core.model import ModelSpec
-from medassay.core.trial import Prompt, said_in
+from medassay.core.records.health_record import reference_text
+from medassay.core.records.item import Form, Item
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.trial import Prompt, said_in
 
 if TYPE_CHECKING:
     from medassay.runner.schedule import Schedule

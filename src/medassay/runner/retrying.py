@@ -9,7 +9,7 @@ import msgspec
 
 from medassay.core.again import Again, trial_class, verdict_class
 from medassay.errors import IncompleteError
-from medassay.runner.answering import Attempt
+from medassay.runner.answer_stage import Attempt
 from medassay.storage.journal import Journal
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import VERDICTS, Run

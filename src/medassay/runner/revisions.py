@@ -9,30 +9,37 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from medassay.answer import parse
-from medassay.answer.catalog import PARSERS
-from medassay.core import json_reply, reading, record_reply, refusal
 from medassay.core.canonical import short_hash
+from medassay.core.records.task import Task
+from medassay.core.records.verdict import Judge
+from medassay.core.reply import json_value as json_reply
+from medassay.core.reply import refusal
+from medassay.core.reply import thoughts as reading
 from medassay.core.revision import revision_id
-from medassay.core.verdict import Judge
-from medassay.judge import panel, shown
-from medassay.judge.text import before_revisions
-from medassay.score import health_record, likeliest, perplexity, relaxed_perplexity, text
-from medassay.score.catalog import SCORERS
+from medassay.judging import panel
+from medassay.judging import sanitize as shown
+from medassay.judging.grader_text import before_revisions
+from medassay.kinds import read_answer
+from medassay.kinds.likelihood import choice_scorer as likeliest
+from medassay.kinds.likelihood import perplexity, relaxed_perplexity
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.record import reply as record_reply
+from medassay.kinds.record import scorer as health_record
+from medassay.kinds.scorers import SCORERS
+from medassay.score import text
 from medassay.statistic import draws
 from medassay.statistic.agreement import alpha, people, votes
 from medassay.statistic.interval import bootstrap, cluster, effective, exact, ratio, wilson
 from medassay.statistic.metric import correlation, reliability, spread, weighted
 from medassay.statistic.ranking import field, oracle, pool, shared, simultaneous
 from medassay.statistic.test import holm, margin, mcnemar, paired
-from medassay.task.task import Task
 
 Revisions = Mapping[str, Mapping[str, int]]  # kind of part → name → revision
 
 READERS = {
     "json_reply": json_reply.REVISION,
     "objects": reading.OBJECTS_REVISION,
-    "outcome": parse.REVISION,
+    "outcome": read_answer.REVISION,
     "record_reply": record_reply.REVISION,
     "refusal": refusal.REVISION,
     "thoughts": reading.THOUGHTS_REVISION,

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from medassay.bank.folder import bank_heads
-from medassay.core.item import Bank, Item
-from medassay.core.likelihood import Wanted
-from medassay.core.lookup import CONTEXTS
-from medassay.core.model import ModelSpec
-from medassay.core.plan import Plan
-from medassay.core.relaxed import Setting as RelaxedSetting
-from medassay.core.trial import Prompt, TrialKey
+from medassay.core.records.context_config import CONTEXTS
+from medassay.core.records.item import Bank, Item
+from medassay.core.records.likelihood import Wanted
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import Plan
+from medassay.core.records.relaxed import Setting as RelaxedSetting
+from medassay.core.records.task import GENERATED, Task
+from medassay.core.records.trial import Prompt, TrialKey
 from medassay.errors import InputError
 from medassay.model.spec import named
 from medassay.prompt.render import (
@@ -36,7 +37,6 @@ from medassay.prompt.render import (
 )
 from medassay.runner.context import Contexts
 from medassay.runner.reply_room import ReplyRoom
-from medassay.task.task import GENERATED, Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from secrets import token_hex
 from typing import Any
 
 from medassay.core.amount import NOTHING, Amount
-from medassay.core.model import ModelSpec, Price
-from medassay.core.plan import Budget
 from medassay.core.private import make_folder
-from medassay.core.trial import Usage
+from medassay.core.records.model import ModelSpec, Price
+from medassay.core.records.plan import Budget
+from medassay.core.records.trial import Usage
 from medassay.errors import InputError
 from medassay.model.spec import remembered
 from medassay.runner.budget import Purse, refuse_unknown_prices

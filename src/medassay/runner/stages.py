@@ -9,28 +9,28 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from medassay.bank.folder import bank_record
+from medassay.bank.run_items import RunItems
+from medassay.context.tools.loop import ToolLoop
 from medassay.core.again import Again
 from medassay.core.canonical import canonical
 from medassay.core.log import log
-from medassay.core.lookup import ToolRules
-from medassay.core.model import ModelSpec
+from medassay.core.records.context_config import ToolRules
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.task import Task
 from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
+from medassay.judging.assignment import Bench
+from medassay.judging.queue import Answers, Docket, dockets
 from medassay.model.connection import why_elsewhere
-from medassay.runner.answering import Answering, PortableAnswers, open_toolbox
-from medassay.runner.asking import Asker, Tally
-from medassay.runner.bench import Bench
-from medassay.runner.docket import Answers, Docket, dockets
+from medassay.runner.answer_stage import Answering, PortableAnswers, open_toolbox
+from medassay.runner.ask import Asker, Tally
 from medassay.runner.engine.stage import Engine, Pass, Portable, Stage
-from medassay.runner.judging import Judging, PortableVerdicts
-from medassay.runner.looking import Looking
+from medassay.runner.judge_stage import Judging, PortableVerdicts
 from medassay.runner.progress import Progress, Silent, Stop
 from medassay.runner.retrying import journalled, refuse_unusable, sealed, verdicts_again
 from medassay.runner.schedule import Schedule
 from medassay.storage.journal import Journal, NumberOf
 from medassay.storage.mirror import mirror_of
 from medassay.storage.run import Run
-from medassay.task.scoring import RunItems
-from medassay.task.task import Task
 
 # What is counted ("trials", "verdicts"), how many there are and how many are done, by model and domain.
 Watch = Callable[
@@ -92,7 +92,7 @@ def answer(
         sizes[cell.model, cell.domain] += len(numbers)
         done[cell.model, cell.domain] += sum(map(journal.is_done, numbers))
     toolbox = open_toolbox(schedule, portable.models_file, secrets, asker.purse)
-    looking = None if toolbox is None else Looking(toolbox, asker)
+    looking = None if toolbox is None else ToolLoop(toolbox, asker)
     with watching(means.watch, "trials", sizes, done) as progress, closing(journal):
         progress.money = lambda: asker.purse.booked.money
         stage = Answering(

@@ -6,7 +6,7 @@ Source: Zhang et al. (2020), https://openreview.net/forum?id=SkeHuCVFDr; checked
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from medassay.core.trial import Scale
+from medassay.core.records.trial import Scale
 from medassay.score.contextual import Encoded, Encoder
 from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_name, need
 

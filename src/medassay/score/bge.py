@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.core.trial import Scale
+from medassay.core.records.trial import Scale
 from medassay.errors import UnavailableError
 from medassay.score.contextual import Encoded, Encoder
 from medassay.score.metric import UNBOUNDED, Pair, Values, find_model, model_name, need

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from medassay.core.item import Item
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Answer, Scale, Score
 from medassay.core.revision import revision_id
-from medassay.core.trial import Answer, Scale, Score
 
 ScoreOne = Callable[[Item, Answer], tuple[float | None, str]]
 

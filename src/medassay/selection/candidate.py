@@ -12,7 +12,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
 from medassay.core.keyed import keyed
 from medassay.errors import InputError
 

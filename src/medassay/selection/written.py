@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from medassay.core.wording import counted
-from medassay.publication.page.html import asset, environment
-from medassay.publication.sheet import markdown_table, markdown_text
-from medassay.publication.table import harmless
+from medassay.report.document import markdown_table, markdown_text
+from medassay.report.pages.html import asset, environment
+from medassay.report.tables import harmless
 from medassay.selection.licence import FAMILIES, STATED
 from medassay.selection.shortlist import Row, Shortlist
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from medassay.core.jsontext import parse_record
+from medassay.core.json import parse_record
 from medassay.errors import InputError, IntegrityError
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import canonical
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
 from medassay.core.ledger import LEDGER, Entry
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.storage.merkle import MerkleTree

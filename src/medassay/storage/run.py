@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.jsontext import parse_record
+from medassay.core.json import parse_record
 from medassay.core.private import make_folder
 from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import Leaf, MerkleTree

@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from medassay.bank.run_items import RunItems
 from medassay.errors import IncompleteError, InputError
 from medassay.runner.engine.local import Local
 from medassay.runner.engine.stage import Engine
-from medassay.runner.measuring import NONE, compared
+from medassay.runner.measure import NONE, compared
 from medassay.score.catalog import METRICS
 from medassay.score.metric import Pair, TextMetric
 from medassay.score.text import LEXICAL, text_likeness
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.scoring import RunItems
 
 MEASURES = "measures"  # folder of a workspace
 SIGNED = ("bleurt",)  # can be negative, so their mean says nothing of their size

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.item import Bank, Item
+from medassay.bank.run_items import RunItems
+from medassay.core.records.item import Bank, Item
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, InputError
-from medassay.publication.plot.items import item_map
-from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.report.document import Grid, Section, Sheet
+from medassay.report.plot.items import item_map
 from medassay.statistic.draws import Floats
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.scoring import RunItems
 
 _STRONG = 3  # strong models that must miss an item together
 _AGREE = 2 / 3  # of them that give the same wrong answer, so that it may be the right one

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from medassay.core.wording import counted, listed
-from medassay.publication.page.html import signed
-from medassay.publication.sheet import Grid, Section
+from medassay.report.document import Grid, Section
+from medassay.report.pages.html import signed
 from medassay.statistic.draws import seed_of
 from medassay.statistic.metric.correlation import (
     FEWEST,

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from medassay.core.leaderboard import unread_outweighs, unread_share
+from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
-from medassay.core.trial import Scale, Setting
+from medassay.core.records.leaderboard import unread_outweighs, unread_share
+from medassay.core.records.trial import Scale, Setting
 from medassay.errors import IncompleteError, InputError
+from medassay.kinds.catalog import task_of_run
 from medassay.score.metric import UNBOUNDED
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N
@@ -33,8 +35,6 @@ from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import paired_difference
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.catalog import task_of_run
-from medassay.task.scoring import RunItems
 
 Measure = Literal["accuracy", "judge", "similarity"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from medassay.bank.check import form_of
-from medassay.core.estimate import Estimate
-from medassay.core.item import OPEN_FORMS
 from medassay.core.ranks import NOT_SHOWN, SHOWN
+from medassay.core.records.estimate import Estimate
+from medassay.core.records.item import OPEN_FORMS
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, InputError
-from medassay.publication.plot.bars import stacked
-from medassay.publication.plot.figure import Figure
-from medassay.publication.plot.forest import forest
-from medassay.publication.plot.panels import panels
-from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.report.document import Grid, Section, Sheet
+from medassay.report.plot.bars import stacked
+from medassay.report.plot.figure import Figure
+from medassay.report.plot.forest import forest
+from medassay.report.plot.panels import panels
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 from medassay.statistic.test.holm import holm

@@ -13,9 +13,9 @@ import numpy as np
 
 from medassay.core.wording import counted, listed, some_of
 from medassay.errors import InputError
-from medassay.publication.page.html import signed
-from medassay.publication.plot.matrix import heat_map
-from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.report.document import Grid, Section, Sheet
+from medassay.report.pages.html import signed
+from medassay.report.plot.matrix import heat_map
 from medassay.statistic.draws import Floats, seed_of
 from medassay.statistic.metric.correlation import (
     CUT,

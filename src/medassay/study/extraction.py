@@ -16,14 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.health_record import DRUG_DETAILS, GOING_ON, LEAVES, SECTIONS
-from medassay.core.item import Item
+from medassay.bank.run_items import RunItems
 from medassay.core.ranks import SIMULTANEOUS
-from medassay.core.record_reply import record_value
+from medassay.core.records.health_record import DRUG_DETAILS, GOING_ON, LEAVES, SECTIONS
+from medassay.core.records.item import Item
 from medassay.errors import IncompleteError, InputError
-from medassay.score.embedding import Embedder
-from medassay.score.health_record import details_of, section_of, section_text
-from medassay.score.medication import medication_state, stopped_names
+from medassay.kinds.record.medication import medication_state, stopped_names
+from medassay.kinds.record.reply import record_value
+from medassay.kinds.record.scorer import details_of, section_of, section_text
+from medassay.kinds.record.summary import (
+    TASKS,
+    graph_number,
+    graphs_of,
+    paired_differences,
+    thinking_pairs,
+)
+from medassay.model.embedder import Embedder
 from medassay.score.text import text_likeness
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.metric.correlation import pearson, tree
@@ -33,16 +41,8 @@ from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Bools
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.case_pool import CasePool, pooled_means
-from medassay.task.case_table import CaseTable
-from medassay.task.records import (
-    TASKS,
-    graph_number,
-    graphs_of,
-    paired_differences,
-    thinking_pairs,
-)
-from medassay.task.scoring import RunItems
+from medassay.summary.item_matrix import CaseTable
+from medassay.summary.pooled import CasePool, pooled_means
 
 COMPOSITE = "composite"
 ALONE = ("bleu",)  # told, and in no family: it gives nothing to a short text that is right

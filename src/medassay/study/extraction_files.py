@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from medassay.core.leaderboard import share_text
 from medassay.core.ranks import NOT_SHOWN, SHOWN, ranking_sentence
-from medassay.publication.page.html import asset, environment
-from medassay.publication.page.records import thinking_figure
-from medassay.publication.plot.figure import Figure, drawable
-from medassay.publication.plot.matrix import heat_map
-from medassay.publication.sheet import markdown_table, markdown_text
-from medassay.publication.table import harmless
+from medassay.core.records.leaderboard import share_text
+from medassay.kinds.record.page import thinking_figure
+from medassay.report.document import markdown_table, markdown_text
+from medassay.report.pages.html import asset, environment
+from medassay.report.plot.figure import Figure, drawable
+from medassay.report.plot.matrix import heat_map
+from medassay.report.tables import harmless
 from medassay.study.extraction import COMPOSITE
 
 _ALONE = "Each interval is of its difference alone: among twenty, one excludes 0 by chance."

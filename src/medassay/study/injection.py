@@ -13,14 +13,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from medassay.core.item import Item
-from medassay.core.trial import Completion, Prompt
-from medassay.core.verdict import Case
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Completion, Prompt
+from medassay.core.records.verdict import Case
 from medassay.errors import IncompleteError
-from medassay.judge.facts import FactJudge
-from medassay.judge.shown import show, speaker_pattern
+from medassay.judging.sanitize import show, speaker_pattern
+from medassay.kinds.facts.grader import FactJudge
 from medassay.model.spec import load_models, named
-from medassay.runner.inquiry import Ask, Useless, inquire
+from medassay.runner.batch_prompts import Ask, Useless, inquire
 from medassay.runner.stages import Watch
 from medassay.statistic.interval.exact import clopper_pearson_upper
 from medassay.storage.remote import using_stores

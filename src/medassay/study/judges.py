@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from medassay.bank.draft import read_csv
-from medassay.core.estimate import Estimate
-from medassay.core.trial import Scale
-from medassay.core.verdict import Verdict
+from medassay.bank.builder import read_csv
+from medassay.bank.run_items import RunItems
+from medassay.core.records.estimate import Estimate
+from medassay.core.records.trial import Scale
+from medassay.core.records.verdict import FACT_VERDICTS, Verdict
 from medassay.errors import InputError, IntegrityError
-from medassay.judge.facts import VERDICTS
+from medassay.judging.agreement import TRIAL_KEY
+from medassay.kinds.catalog import task_of_run
+from medassay.kinds.graders import judges_of
 from medassay.statistic.agreement.people import (
     cohen_kappa,
     kappa_interval,
@@ -25,13 +28,10 @@ from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.catalog import task_of_run
-from medassay.task.judged import TRIAL_KEY, judges_of
-from medassay.task.scoring import RunItems
 
 Key = tuple[Any, ...]
 _FEWEST_OF_THE_RARER = 10  # labelled answers; below, the corrected interval is often too short
-_KINDS: dict[str, tuple[str, ...]] = {"facts": VERDICTS, "criteria": ("not met", "met")}
+_KINDS: dict[str, tuple[str, ...]] = {"facts": FACT_VERDICTS, "criteria": ("not met", "met")}
 
 
 def compare_judges(first: tuple[Run, str], second: tuple[Run, str]) -> dict[str, Any]:
@@ -293,7 +293,7 @@ def _paired(
 
 
 def _label(part: Mapping[str, Any], labels: tuple[str, ...]) -> int:
-    return labels.index(part["verdict"]) if labels is VERDICTS else int(part["met"])
+    return labels.index(part["verdict"]) if labels is FACT_VERDICTS else int(part["met"])
 
 
 def _clusters(run: Run, keys: list[Key]) -> list[int]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from medassay.bank.draft import read_csv
+from medassay.bank.builder import read_csv
 from medassay.errors import InputError
 
 _DATASETS = ("title", "dataset", "benchmark", "task")

@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 from scipy.stats import fisher_exact
 
-from medassay.answer.lenient import comparable, read_leniently
-from medassay.bank.draft import need_columns, read_csv
-from medassay.core.item import Item
-from medassay.core.leaderboard import unread_share
-from medassay.core.trial import OUTCOMES
+from medassay.bank.builder import need_columns, read_csv
+from medassay.bank.run_items import RunItems
+from medassay.core.records.item import Item
+from medassay.core.records.leaderboard import unread_share
+from medassay.core.records.trial import OUTCOMES
 from medassay.errors import IncompleteError, InputError
-from medassay.publication.table import harmless
+from medassay.report.tables import harmless
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.wilson import wilson_interval
 from medassay.statistic.test.holm import holm
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.scoring import RunItems
+from medassay.study.lenient import comparable, read_leniently
 
 LABELS = "to-label.csv"  # a sample of replies for people
 KEY = ("run", "domain", "item", "model", "setting", "mode", "repeat")

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.item import Item
-from medassay.core.model import ModelSpec
-from medassay.core.reading import strip_thoughts
-from medassay.core.trial import Prompt
+from medassay.core.records.item import Item
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.trial import Prompt
+from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import IncompleteError
 from medassay.model.spec import load_models, named
 from medassay.prompt.render import load_template, render
-from medassay.runner.inquiry import Ask, Useless, inquire
+from medassay.runner.batch_prompts import Ask, Useless, inquire
 from medassay.runner.stages import Watch, refuse_leaving
 from medassay.storage.run import Run
 

@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from medassay.bank.run_items import RunItems
 from medassay.core.canonical import short_hash
-from medassay.core.plan import Plan
 from medassay.core.ranks import NOT_SHOWN, SHOWN
+from medassay.core.records.plan import Plan
+from medassay.core.records.task import CHAT_SUFFIX
 from medassay.errors import IncompleteError, InputError
-from medassay.publication.plot.forest import forest
-from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.report.document import Grid, Section, Sheet
+from medassay.report.plot.forest import forest
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import paired_difference
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.task.likely import SUFFIX
-from medassay.task.scoring import RunItems
 
 FACTORS = ("chat template", "few-shot", "option order", "prompt")
 _FEWEST = 2  # items of a difference
@@ -128,11 +128,11 @@ def _rows(run: Run) -> Iterator[Row]:
         yield Row(
             run=run.id,
             model=model,
-            task=task.removesuffix(SUFFIX),
+            task=task.removesuffix(CHAT_SUFFIX),
             alike=_alike(run, model),
             scale=100.0 if (lo, hi) == (0, 1) else 1.0,
             factors={
-                "chat template": "conversation" if task.endswith(SUFFIX) else "plain",
+                "chat template": "conversation" if task.endswith(CHAT_SUFFIX) else "plain",
                 "few-shot": examples,
                 "option order": "shuffled" if plan.get("shuffle_options") else "as in the bank",
                 "prompt": template or run.manifest["template"],

@@ -12,15 +12,15 @@ from typing import Any
 from medassay.bank.folder import bank_records, next_version, write_bank
 from medassay.bank.reports import WITHOUT
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.health_record import RECORD, THINKING, Origin, record_from
-from medassay.core.item import Bank, Item
-from medassay.core.json_reply import read_json_reply
-from medassay.core.model import ModelSpec
-from medassay.core.trial import Prompt
+from medassay.core.records.health_record import RECORD, THINKING, Origin, record_from
+from medassay.core.records.item import Bank, Item
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.trial import Prompt
+from medassay.core.reply.json_value import read_json_reply
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
 from medassay.prompt import load_template, render
-from medassay.runner.inquiry import Ask, Useless, inquire
+from medassay.runner.batch_prompts import Ask, Useless, inquire
 from medassay.runner.manifest import bank_entry
 from medassay.runner.stages import Watch, refuse_leaving
 from medassay.storage.remote import using_stores

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from medassay.errors import InputError
-from medassay.publication.plot.points import violin_swarm
-from medassay.publication.sheet import Grid, Section, Sheet
+from medassay.report.document import Grid, Section, Sheet
+from medassay.report.plot.points import violin_swarm
 from medassay.runner.engine.stage import Engine
 from medassay.score.metric import TextMetric
 from medassay.statistic.metric.spread import resilience, variation

@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from medassay.core.trial import Prompt
+from medassay.core.records.trial import Prompt
 from medassay.errors import IncompleteError, InputError
-from medassay.judge.steps import Steps, prompt_hashes, read_steps, writing_prompt
-from medassay.judge.text import LANGUAGES
+from medassay.judging.grader_text import LANGUAGES
+from medassay.judging.graders.steps import Steps, prompt_hashes, read_steps, writing_prompt
 from medassay.model.spec import load_models, named
-from medassay.runner.inquiry import Ask, Useless, inquire
+from medassay.runner.batch_prompts import Ask, Useless, inquire
 from medassay.runner.stages import Watch
 
 _ASKED = 3  # times at most, for each language

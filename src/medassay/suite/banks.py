@@ -10,8 +10,8 @@ from medassay.bank.catalog import BANKS
 from medassay.bank.folder import bank_records, load_bank, next_version, read_card, write_bank
 from medassay.bank.hub import HUB
 from medassay.bank.lock import registered_hash
-from medassay.core.item import Bank
 from medassay.core.keyed import keyed
+from medassay.core.records.item import Bank
 from medassay.errors import InputError
 from medassay.suite.catalog import Benchmark
 

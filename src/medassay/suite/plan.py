@@ -10,7 +10,7 @@ from pydantic import ConfigDict, TypeAdapter
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
-from medassay.core.relaxed import Setting
+from medassay.core.records.relaxed import Setting
 from medassay.errors import InputError
 from medassay.suite.catalog import BENCHMARKS, SUITES
 

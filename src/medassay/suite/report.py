@@ -7,8 +7,8 @@ from typing import Any
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
 from medassay.core.wording import counted, listed
-from medassay.publication.plot.matrix import rank_flow
-from medassay.publication.sheet import Grid, Section, Sheet, markdown_table, markdown_text
+from medassay.report.document import Grid, Section, Sheet, markdown_table, markdown_text
+from medassay.report.plot.matrix import rank_flow
 from medassay.suite.catalog import BENCHMARKS
 from medassay.suite.results import (
     Result,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from medassay.core.estimate import Estimate, Second
-from medassay.core.trial import Scale
+from medassay.core.records.estimate import Estimate, Second
+from medassay.core.records.trial import Scale
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.interval.ratio import DrawnStratum, Strata, ratio_estimate

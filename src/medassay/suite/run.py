@@ -12,20 +12,20 @@ from typing import Any
 
 from medassay import pipeline
 from medassay.core.canonical import short_hash
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
 from medassay.core.keyed import keyed
-from medassay.core.model import ModelSpec
-from medassay.core.relaxed import Setting
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
+from medassay.kinds.catalog import find_task
 from medassay.model.spec import load_models, named
 from medassay.runner.again import Sitting, judge_run
-from medassay.runner.measuring import gauges_of
+from medassay.runner.measure import gauges_of
 from medassay.runner.stages import Watch
 from medassay.storage.run import Run, open_run
 from medassay.suite.banks import SuiteBank, SuiteBanks
 from medassay.suite.catalog import BENCHMARKS
 from medassay.suite.plan import SuitePlan
-from medassay.task.catalog import find_task
 
 RECORD = "suite.json"
 FOLDER = "suites"

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from medassay.context.tools.loop import ToolLoop
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.jsontext import storable
-from medassay.core.model import ModelSpec
-from medassay.core.trial import Prompt
+from medassay.core.json import storable
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.trial import Prompt, Reply
 from medassay.errors import OverBudget
 from medassay.prompt import load_part
-from medassay.runner.asking import Asker, Reply, sampling_of
-from medassay.runner.looking import Looking
+from medassay.runner.ask import Asker, sampling_of
 
 T = TypeVar("T")
 _SHOWN = 4000  # characters of an unusable reply that its author is shown again
@@ -40,7 +40,7 @@ class Author:
         asker: Asker,
         *,
         seed: int,
-        looking: tuple[Looking, bytes] | None = None,
+        looking: tuple[ToolLoop, bytes] | None = None,
     ) -> None:
         self.spec = spec
         self._asker = asker

@@ -9,11 +9,11 @@ Source: specification of bank synthesis, 10.1, flaw detection.
 from collections.abc import Mapping
 from typing import Any
 
-from medassay.core.item import LETTERS
+from medassay.core.records.item import LETTERS
 from medassay.errors import InputError
+from medassay.synthesis.project import Event
 from medassay.synthesis.question import checked_text, reply_object
 from medassay.synthesis.refine import read_steps
-from medassay.synthesis.workshop import Event
 
 TYPES = {
     0: "complex or ambiguous, to be rewritten or removed",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from medassay.core.canonical import canonical
-from medassay.core.decision_graph import contract_problem
+from medassay.core.records.decision_graph import contract_problem
 from medassay.errors import InputError
 from medassay.synthesis.correction import checked_correction, needs_rewriting
 from medassay.synthesis.exam import read_choice, read_only, read_version
@@ -15,13 +15,13 @@ from medassay.synthesis.items import (
     queued,
     undecided,
 )
-from medassay.synthesis.jobs import decision_on, handle_of
+from medassay.synthesis.project import Event, Step, Workshop, by_person
 from medassay.synthesis.proposals import read_draft, read_verdict, state_of
 from medassay.synthesis.question import read_question
 from medassay.synthesis.refine import read_steps
 from medassay.synthesis.source import clean_text
+from medassay.synthesis.steps import decision_on, handle_of
 from medassay.synthesis.translation import read_translation
-from medassay.synthesis.workshop import Event, Step, Workshop, by_person
 
 Verb = Literal["accept", "change", "keep", "remove"]
 VERBS: tuple[Verb, ...] = get_args(Verb)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.item import LETTERS
+from medassay.core.records.item import LETTERS
 from medassay.errors import InputError
-from medassay.judge.shown import fence
+from medassay.judging.sanitize import fence
 from medassay.synthesis.author import Author
 from medassay.synthesis.exam_paper import (
     NEGATIVE,
@@ -23,11 +23,11 @@ from medassay.synthesis.exam_paper import (
     read_exam_text,
     read_keys,
 )
-from medassay.synthesis.jobs import Job, Stage, decision_on, event_of, value_of
 from medassay.synthesis.plan import Exam, SynthesisPlan
+from medassay.synthesis.project import BY_PROGRAM, Event, Place, Step, Workshop, basis_of
 from medassay.synthesis.question import checked_text, contains, reply_object
 from medassay.synthesis.source import read_source
-from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Step, Workshop, basis_of
+from medassay.synthesis.steps import Job, Stage, decision_on, event_of, value_of
 
 _VERSIONS = ("direct", "answer_first")
 _LONGEST = 6000

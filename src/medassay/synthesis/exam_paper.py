@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.draft import read_csv
+from medassay.bank.builder import read_csv
 from medassay.core.keyed import keyed
 from medassay.errors import InputError
 from medassay.synthesis.source import Source

@@ -10,8 +10,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from medassay.core.decision_graph import DecisionGraph, graph_of_edges, read_decision_graph
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
+from medassay.core.records.decision_graph import (
+    DecisionGraph,
+    graph_of_edges,
+    read_decision_graph,
+)
 from medassay.errors import InputError
 
 _MOST_BYTES = 20_000_000

@@ -6,8 +6,8 @@ from typing import Any
 
 from medassay.bank.check import check_record
 from medassay.errors import InputError
-from medassay.synthesis.jobs import decision_on
-from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Workshop, basis_of
+from medassay.synthesis.project import BY_PROGRAM, Event, Place, Workshop, basis_of
+from medassay.synthesis.steps import decision_on
 
 WAITS = "waits for a person"
 LISTED = "items"  # the subject under which is listed what the plan makes now

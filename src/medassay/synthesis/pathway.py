@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.decision_graph import DecisionGraph, read_decision_graph
+from medassay.core.records.decision_graph import DecisionGraph, read_decision_graph
 from medassay.errors import InputError
 
 ARROW = " -> "

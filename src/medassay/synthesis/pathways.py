@@ -11,19 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.decision_graph import DecisionGraph, contract_problem, read_decision_graph
-from medassay.core.json_reply import read_json_reply
-from medassay.core.reading import strip_thoughts
+from medassay.core.records.decision_graph import (
+    DecisionGraph,
+    contract_problem,
+    read_decision_graph,
+)
+from medassay.core.reply.json_value import read_json_reply
+from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import InputError
-from medassay.judge.shown import fence
-from medassay.publication.decision_graph import draw_decision_graph
+from medassay.judging.sanitize import fence
+from medassay.report.decision_graph import draw_decision_graph
 from medassay.synthesis.author import Author
 from medassay.synthesis.chapters import chapters
 from medassay.synthesis.graph_file import READERS, load_graph
-from medassay.synthesis.jobs import Job, Stage, decision_on, event_of, value_of
 from medassay.synthesis.pathway import Path as Way
 from medassay.synthesis.pathway import count_paths, paths, same_leaf, subject_of, told_count
 from medassay.synthesis.plan import SynthesisPlan
+from medassay.synthesis.project import BY_PROGRAM, Event, Place, Status, Workshop, basis_of
 from medassay.synthesis.question import Question, read_question, read_reply, shuffled
 from medassay.synthesis.refine import path_of, read_steps, refined
 from medassay.synthesis.source import (
@@ -34,7 +38,7 @@ from medassay.synthesis.source import (
     share_from,
     source_files,
 )
-from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Status, Workshop, basis_of
+from medassay.synthesis.steps import Job, Stage, decision_on, event_of, value_of
 
 _LONGEST_DOCUMENT = 100_000  # characters shown to a model
 _LONGEST_FRONT = 0.2  # of a document: what stands before the first chapter; more is no preface

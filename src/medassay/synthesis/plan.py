@@ -12,8 +12,8 @@ from typing import Any, Literal
 from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.keyed import keyed
-from medassay.core.plan import Budget
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
+from medassay.core.records.plan import Budget
 from medassay.errors import InputError
 from medassay.synthesis.pathway import MOST_PER_LEAF
 

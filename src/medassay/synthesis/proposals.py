@@ -11,17 +11,17 @@ from glob import glob
 from pathlib import Path
 from typing import Any, Literal
 
-from medassay.bank import demo
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import load_bank
-from medassay.bank.near import NearIndex, compared_text, is_near, plain
+from medassay.bank.loaders import demo
+from medassay.bank.near_duplicates import NearIndex, compared_text, is_near, plain
 from medassay.core.canonical import sha256_hex
-from medassay.core.item import LETTERS, Bank
+from medassay.core.records.item import LETTERS, Bank
 from medassay.errors import InputError
-from medassay.judge.shown import fence
+from medassay.judging.sanitize import fence
 from medassay.synthesis.author import Author
-from medassay.synthesis.jobs import Job, Stage, decision_on, value_of
 from medassay.synthesis.plan import Proposals, SynthesisPlan
+from medassay.synthesis.project import BY_PROGRAM, Event, Place, Workshop, basis_of
 from medassay.synthesis.question import (
     OPTIONS,
     checked_options,
@@ -31,7 +31,7 @@ from medassay.synthesis.question import (
     reply_object,
     shuffled,
 )
-from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Workshop, basis_of
+from medassay.synthesis.steps import Job, Stage, decision_on, value_of
 
 State = Literal["draft", "reviewed", "approved", "rejected", "needs_revision"]
 CRITERIA = ("correctness", "ambiguity", "answerability", "leakage", "duplicate")

@@ -10,8 +10,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from medassay.core.item import LETTERS
-from medassay.core.json_reply import read_json_reply
+from medassay.core.records.item import LETTERS
+from medassay.core.reply.json_value import read_json_reply
 from medassay.synthesis.pathway import same_leaf
 
 OPTIONS = 5

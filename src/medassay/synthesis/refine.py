@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from medassay.core.reading import strip_thoughts
+from medassay.core.reply.thoughts import strip_thoughts
 from medassay.synthesis.pathway import ARROW
 
 _ARROW = re.compile(r"\s*(?:->|→)\s*")

@@ -21,15 +21,15 @@ from medassay.bank.folder import (
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.release import release
 from medassay.core.canonical import canonical
-from medassay.core.item import LETTERS
+from medassay.core.records.item import LETTERS
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
+from medassay.synthesis.card import card_of, plan_of
 from medassay.synthesis.decide import decide
 from medassay.synthesis.items import accepted, not_yet_items, present_items, undecided
-from medassay.synthesis.jobs import handle_of
-from medassay.synthesis.limits import card_of, plan_of
+from medassay.synthesis.project import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
 from medassay.synthesis.reviewing import Corrected, corrected, is_correction
-from medassay.synthesis.workshop import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
+from medassay.synthesis.steps import handle_of
 
 BANK = "bank"  # the folder in a workshop
 Released = tuple[Path, str, str]  # folder, version, content hash

@@ -11,25 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from medassay.bank.folder import bank_records, load_bank
-from medassay.core.item import Bank
-from medassay.core.lookup import ToolRules
-from medassay.core.model import ModelSpec
+from medassay.context.tools.loop import ToolLoop
+from medassay.context.tools.schema import tool_schema
+from medassay.context.tools.toolbox import Toolbox
+from medassay.core.records.context_config import ToolRules
+from medassay.core.records.item import Bank
+from medassay.core.records.model import ModelSpec
 from medassay.errors import IncompleteError, InputError
-from medassay.judge.shown import fence
+from medassay.judging.sanitize import fence
 from medassay.model.spec import load_models, named
-from medassay.runner.asking import Asker
-from medassay.runner.looking import Looking
+from medassay.runner.ask import Asker
 from medassay.runner.providing import provide
 from medassay.runner.spending import spending
 from medassay.runner.stages import Watch, refuse_leaving
-from medassay.solver.tools.schema import tool_schema
-from medassay.solver.tools.toolbox import Toolbox
 from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.correction import read_correction, shown, told_item
 from medassay.synthesis.flaws import Flaws
-from medassay.synthesis.jobs import Job, decision_on, do_jobs
-from medassay.synthesis.workshop import BY_PROGRAM, Event, Workshop, basis_of, open_workshop
+from medassay.synthesis.project import BY_PROGRAM, Event, Workshop, basis_of, open_workshop
+from medassay.synthesis.steps import Job, decision_on, do_jobs
 
 MAKER = "flaws"
 
@@ -151,7 +151,7 @@ def _note_plan(
 
 def _looking(
     rules: ToolRules | None, asker: Asker, secrets: Mapping[str, str]
-) -> tuple[Looking, bytes] | None:
+) -> tuple[ToolLoop, bytes] | None:
     if rules is None:
         return None
     named = (rules.search_key_env, rules.pubmed_key_env)
@@ -161,7 +161,7 @@ def _looking(
         index=None,
         use=lambda index: None,
     )
-    return Looking(toolbox, asker), tool_schema(rules)
+    return ToolLoop(toolbox, asker), tool_schema(rules)
 
 
 def _job(record: Mapping[str, Any], author: Author) -> Job:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.jsontext import storable
+from medassay.core.json import storable
 from medassay.errors import InputError, ToolError, UnavailableError
 from medassay.synthesis.headings import (
     LONGEST_TITLE,
@@ -219,7 +219,7 @@ def _in_child(module: str, path: Path, folder: Path) -> Iterator[dict[str, Any]]
 
 
 def _html(data: bytes, path: Path) -> list[Part]:
-    from medassay.solver.tools.fetch import extract_document, need_extractor
+    from medassay.context.tools.fetch import extract_document, need_extractor
 
     need_extractor()
     try:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from medassay.core.item import LETTERS
-from medassay.core.model import FREE, ModelSpec
+from medassay.core.records.item import LETTERS
+from medassay.core.records.model import FREE, ModelSpec
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
-from medassay.runner.asking import Asker
+from medassay.runner.ask import Asker
 from medassay.runner.budget import Purse
 from medassay.runner.providing import provide
 from medassay.runner.spending import spending
@@ -22,18 +22,12 @@ from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.exam import ExamMaker
 from medassay.synthesis.items import left_out, manual_queue, note_items, present_items
-from medassay.synthesis.jobs import FAILED, Job, Maker, do_jobs, event_of, priced, sums
 from medassay.synthesis.pathways import PathwayMaker
 from medassay.synthesis.plan import SynthesisPlan, load_synthesis_plan
+from medassay.synthesis.project import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
 from medassay.synthesis.proposals import ProposalMaker
+from medassay.synthesis.steps import FAILED, Job, Maker, do_jobs, event_of, priced, sums
 from medassay.synthesis.translation import TranslationMaker
-from medassay.synthesis.workshop import (
-    BY_PROGRAM,
-    JOURNAL,
-    Workshop,
-    basis_of,
-    open_workshop,
-)
 
 Authors = Mapping[str, Author]
 MAKERS: dict[str, Callable[[SynthesisPlan, Path, Workshop, Authors], Maker]] = {

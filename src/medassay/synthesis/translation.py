@@ -12,13 +12,13 @@ from typing import Any
 from medassay.bank.folder import bank_records, load_bank
 from medassay.core.canonical import canonical
 from medassay.errors import InputError
-from medassay.judge.shown import fence
+from medassay.judging.sanitize import fence
 from medassay.runner.stages import refuse_leaving
 from medassay.synthesis.author import Author
-from medassay.synthesis.jobs import Job, Stage, value_of
 from medassay.synthesis.plan import SynthesisPlan, Translation
+from medassay.synthesis.project import BY_PROGRAM, Event, Place, Workshop, basis_of
 from medassay.synthesis.question import checked_text, reply_object
-from medassay.synthesis.workshop import BY_PROGRAM, Event, Place, Workshop, basis_of
+from medassay.synthesis.steps import Job, Stage, value_of
 
 _TEXTS = ("context", "question", "reference", "rationale", "path")
 _LISTS = ("options", "nice_to_have", "diagnoses")

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.draft import read_csv
+from medassay.bank.builder import read_csv
 from medassay.errors import InputError
 from medassay.statistic.agreement.votes import VoteTable, vote_table
 from medassay.synthesis.decide import decide
 from medassay.synthesis.items import present_items
-from medassay.synthesis.jobs import decision_on
-from medassay.synthesis.workshop import Workshop, basis_of, by_person
+from medassay.synthesis.project import Workshop, basis_of, by_person
+from medassay.synthesis.steps import decision_on
 
 LEAST_ALL = 0.7
 FEWEST_EVALUATORS = 3

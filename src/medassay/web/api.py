@@ -10,7 +10,7 @@ from medassay.review.store.accounts import AGREEMENT
 from medassay.review.store.database import now
 from medassay.review.store.schema import Study
 from medassay.web.pages import results
-from medassay.web.visit import Forbidden, Here, Number, Visit
+from medassay.web.request_context import Forbidden, Here, Number, Visit
 
 _Text = Annotated[str, Field(max_length=100_000)]
 _Version = Annotated[int, Field(ge=0, le=10**12)]

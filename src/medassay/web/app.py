@@ -24,10 +24,17 @@ from medassay.review.store.database import Database
 from medassay.review.store.reviews import ChangedElsewhere, Incomplete
 from medassay.web.api import Refusal
 from medassay.web.guard import Guard
-from medassay.web.pages.door import sent_again, show_sign_in
+from medassay.web.pages.sign_in import sent_again, show_sign_in
+from medassay.web.request_context import (
+    Expired,
+    Forbidden,
+    SignInNeeded,
+    Visit,
+    mark_refused,
+    read_visit,
+)
 from medassay.web.routes import ROUTES
 from medassay.web.settings import TITLE, Settings
-from medassay.web.visit import Expired, Forbidden, SignInNeeded, Visit, mark_refused, read_visit
 
 _STATUS: dict[type[MedassayError], int] = {
     Expired: 403,

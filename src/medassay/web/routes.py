@@ -6,8 +6,12 @@ from typing import Any
 
 from medassay.review.store.accounts import ADMIN, CREATOR
 from medassay.web import api
-from medassay.web.pages import admin, audit, coordinate, door, results, settle, work
-from medassay.web.visit import ACCOUNT, ANYONE
+from medassay.web.pages import adjudicate as settle
+from medassay.web.pages import admin, audit, results
+from medassay.web.pages import coordinator as coordinate
+from medassay.web.pages import reviewer as work
+from medassay.web.pages import sign_in as door
+from medassay.web.request_context import ACCOUNT, ANYONE
 
 R, A, C, M, U = "reviewer", "adjudicator", "coordinator", "maintainer", "auditor"
 _S = "/s/{study}"

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from medassay.bank.check import check_record
-from medassay.core.jsontext import parse_json
+from medassay.core.json import parse_json
 from medassay.errors import InputError
 from medassay.exchange.review_entries import entries_of_records, sampled
 from medassay.review.store.studies import NewEntry

@@ -6,11 +6,11 @@ import itertools
 import os
 import pickle
 
-from medassay.runner.bridge import run_async
 from medassay.runner.engine.coordinator import Coordinator, LostError
 from medassay.runner.engine.lease import Lookout
 from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.worker import Job, Worker
+from medassay.runner.event_loop import run_async
 
 _names = itertools.count()
 

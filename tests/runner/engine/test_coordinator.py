@@ -15,7 +15,7 @@ import medassay
 from medassay import pipeline
 from medassay.errors import IncompleteError, InputError, Interrupted, Permanent
 from medassay.runner import stages
-from medassay.runner.asking import Tally, until_sure
+from medassay.runner.ask import Tally, until_sure
 from medassay.runner.engine import coordinator
 from medassay.runner.engine.worker import Worker
 from medassay.storage.jsonl import read_jsonl

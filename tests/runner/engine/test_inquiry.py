@@ -15,15 +15,15 @@ from tests.study.test_silver import GOOD, RECORD_OF, letters
 
 from medassay.bank.folder import load_bank
 from medassay.cli.main import call
-from medassay.core.item import Item
+from medassay.core.records.item import Item
 from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
 from medassay.model.fake import Fake
 from medassay.model.spec import load_models
 from medassay.pipeline import find_bank
 from medassay.prompt.render import load_template, render
 from medassay.runner import stages
+from medassay.runner.batch_prompts import inquire
 from medassay.runner.engine.worker import Worker
-from medassay.runner.inquiry import inquire
 from medassay.runner.progress import Stop
 from medassay.storage import remote
 from medassay.storage.mirror import Mirror

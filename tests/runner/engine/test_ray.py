@@ -15,8 +15,8 @@ from tests.driving import asked, drive, ended, until
 from tests.runner.engine.test_coordinator import keys_of, sealed, workspace
 
 import medassay
-from medassay.core.model import ModelSpec
-from medassay.core.plan import EngineRules
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import EngineRules
 from medassay.errors import UnavailableError
 from medassay.runner.engine import ray as engine
 

@@ -2,8 +2,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medassay.core.amount import Amount
-from medassay.core.model import ModelSpec
-from medassay.core.plan import Budget
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import Budget
 from medassay.runner.budget import is_within
 from medassay.runner.engine.shares import Limits, Till
 from medassay.runner.gate import Heard

@@ -7,9 +7,10 @@ from tests import makers
 from tests.runner.engine.test_coordinator import workspace
 
 import medassay
-from medassay.audit import recompute
-from medassay.core.trial import Scale
-from medassay.runner import finish, measuring
+from medassay.core.records.trial import Scale
+from medassay.publishing import recompute
+from medassay.runner import finish
+from medassay.runner import measure as measuring
 from medassay.runner.again import rescore
 from medassay.score.catalog import METRICS
 from medassay.storage.jsonl import line_parts, read_jsonl

@@ -18,7 +18,7 @@ from medassay.review.store.database import now
 from medassay.review.store.schema import Account
 from medassay.review.store.studies import NewEntry
 from medassay.review.training import training_entries
-from medassay.web.visit import SESSION
+from medassay.web.request_context import SESSION
 
 PASSWORD = "correct horse battery"
 ROLES = {

@@ -11,8 +11,8 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.web.review.desk import GOOD, cookie_of
 
+from medassay.web.request_context import SESSION, token_of
 from medassay.web.routes import ROUTES
-from medassay.web.visit import SESSION, token_of
 
 CHECKS = [
     not_a_server_error,

@@ -35,7 +35,7 @@ from medassay.review.store.schema import (
 )
 from medassay.review.store.trail import check_trail
 from medassay.review.training import training_entries
-from medassay.web.visit import SESSION
+from medassay.web.request_context import SESSION
 
 BAD = {"question": "2", "answer": "1", "path": "4"}
 PERSON = {

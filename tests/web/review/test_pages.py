@@ -11,8 +11,8 @@ from tests.web.review.desk import GOOD, PASSWORD, cookie_of, entry, question
 from medassay.review.store import accounts
 from medassay.review.store.schema import Access, Assignment, Review, SignIn
 from medassay.review.training import training_entries
+from medassay.web.request_context import ACCOUNT, ANYONE, SESSION
 from medassay.web.routes import ROUTES
-from medassay.web.visit import ACCOUNT, ANYONE, SESSION
 
 pytestmark = pytest.mark.browser
 GRAPH = {

@@ -6,8 +6,8 @@ import pytest
 from tests.web.review.desk import Client, furnish
 
 from medassay.review.store.schema import ROLES as STUDY_ROLES
+from medassay.web.request_context import ACCOUNT, ANYONE
 from medassay.web.routes import ROUTES
-from medassay.web.visit import ACCOUNT, ANYONE
 
 WHO = {
     "ada": "reviewer",

@@ -18,7 +18,7 @@ from tests.web.review.desk import GOOD, Client, add_account, cookie_of, furnish
 from medassay.review.store import accounts, reviews, studies
 from medassay.review.store.database import open_database
 from medassay.review.store.schema import Study
-from medassay.web.visit import SESSION
+from medassay.web.request_context import SESSION
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from medassay.core.plan import EngineRules
+from medassay.core.records.plan import EngineRules
 from medassay.errors import InputError
 from medassay.runner.engine.local import Local
 from medassay.runner.engine.stage import Engine

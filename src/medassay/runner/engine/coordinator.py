@@ -17,7 +17,7 @@ from typing import Protocol
 from medassay.core.amount import Amount
 from medassay.core.log import log
 from medassay.errors import IncompleteError
-from medassay.runner.asking import Asker
+from medassay.runner.ask import Asker
 from medassay.runner.budget import SPENT
 from medassay.runner.engine.lease import DEAD_AFTER, Lookout
 from medassay.runner.engine.local import waiting_units

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from contextlib import asynccontextmanager
 from typing import Any
 
-from medassay.core.model import ModelSpec
-from medassay.runner.asking import Asker, until_sure
-from medassay.runner.bridge import run_async
+from medassay.core.records.model import ModelSpec
+from medassay.runner.ask import Asker, until_sure
 from medassay.runner.engine.stage import Pass, R, Stage, T
+from medassay.runner.event_loop import run_async
 from medassay.storage.journal import Journal, Writing
 
 _SYNC_EVERY = 1.0  # seconds

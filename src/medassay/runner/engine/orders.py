@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from medassay.core.amount import Amount
-from medassay.runner.asking import Tally
+from medassay.runner.ask import Tally
 from medassay.runner.breaker import Row
 from medassay.runner.gate import Heard, Share
 from medassay.storage.journal import Noted

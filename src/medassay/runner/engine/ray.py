@@ -28,17 +28,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medassay.core.model import ModelSpec
-from medassay.core.plan import EngineRules
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import EngineRules
 from medassay.core.secret import secrets as known
 from medassay.errors import IncompleteError, InputError, UnavailableError
-from medassay.runner.bridge import run_async
 from medassay.runner.engine.coordinator import Coordinator, Hand, LostError
 from medassay.runner.engine.lease import Lookout
 from medassay.runner.engine.local import waiting_units
 from medassay.runner.engine.orders import Orders, Report
 from medassay.runner.engine.stage import Pass, R, T
 from medassay.runner.engine.worker import Job, Worker
+from medassay.runner.event_loop import run_async
 from medassay.runner.providing import all_named_secrets
 
 

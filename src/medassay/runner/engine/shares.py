@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 
 from medassay.core.amount import Amount
 from medassay.core.log import log
-from medassay.core.model import ModelSpec
-from medassay.core.plan import Budget
-from medassay.runner.asking import endpoint_of
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import Budget
+from medassay.runner.ask import endpoint_of
 from medassay.runner.budget import bounded
 from medassay.runner.gate import Heard, Share
 

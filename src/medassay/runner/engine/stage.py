@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from medassay.core.model import ModelSpec
-from medassay.runner.asking import Asker
+from medassay.core.records.model import ModelSpec
+from medassay.runner.ask import Asker
 from medassay.runner.progress import Progress, Stop
 from medassay.storage.journal import Journal, NumberOf, Writing
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from medassay.core.amount import Amount
-from medassay.core.model import ModelSpec
-from medassay.core.plan import Budget
 from medassay.core.private import access, make_folder
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.plan import Budget
 from medassay.errors import InputError, MedassayError
-from medassay.runner.asking import Asker, Tally, until_sure
+from medassay.runner.ask import Asker, Tally, until_sure
 from medassay.runner.breaker import Relay
 from medassay.runner.budget import SPENT, Purse
 from medassay.runner.engine.lease import DEAD_AFTER, Lease

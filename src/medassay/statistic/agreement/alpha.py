@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medassay.core.estimate import Estimate
+from medassay.core.records.estimate import Estimate
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, count_rows, number_clusters
 

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.core.estimate import Estimate
+from medassay.core.records.estimate import Estimate
 from medassay.errors import StatisticError
 from medassay.statistic.interval.wilson import wilson_interval
 

@@ -14,8 +14,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.core.estimate import Second
-from medassay.core.trial import Scale
+from medassay.core.records.estimate import Second
+from medassay.core.records.trial import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats
 

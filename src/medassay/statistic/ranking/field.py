@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from medassay.core.estimate import Estimate, Second
-from medassay.core.trial import Scale
+from medassay.core.records.estimate import Estimate, Second
+from medassay.core.records.trial import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, number_clusters
 from medassay.statistic.interval.bootstrap import (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medassay.core.estimate import Estimate
-from medassay.core.trial import Scale
+from medassay.core.records.estimate import Estimate
+from medassay.core.records.trial import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, number_clusters
 from medassay.statistic.interval.bootstrap import bootstrap_mean

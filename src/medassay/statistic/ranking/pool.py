@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.core.estimate import Second
-from medassay.core.trial import Scale
+from medassay.core.records.estimate import Second
+from medassay.core.records.trial import Scale
 from medassay.errors import StatisticError
 from medassay.statistic.draws import Floats, count_rows, draw_means, number_clusters
 from medassay.statistic.interval.bootstrap import TIE

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from medassay.core.estimate import Estimate
+from medassay.core.records.estimate import Estimate
 from medassay.errors import StatisticError
 from medassay.statistic.interval.bootstrap import SMALL_N
 

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from medassay.errors import InputError
 from medassay.review.store import accounts, links
 from medassay.review.store.schema import ROLES, Account
-from medassay.web.visit import Here, Visit
+from medassay.web.request_context import Here, Visit
 
 _ASKED_TWICE = ("revoke", "disable")  # what takes something from somebody
 

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from medassay.errors import InputError, IntegrityError, MedassayError
 from medassay.review.store import accounts, trail
-from medassay.web.visit import Here, Visit
+from medassay.web.request_context import Here, Visit
 
 _MOST = 500
 
@@ -66,7 +66,7 @@ def _window(visit: Visit, status: int = 200, **more: Any) -> Response:
 
 def open_window(visit: Here) -> Response:
     """Show a private item to an auditor: the view is in the trail before the text is on the page."""
-    from medassay.audit.opening import open_item
+    from medassay.publishing.opening import open_item
     from medassay.storage.run import open_run
 
     source = _source(visit)

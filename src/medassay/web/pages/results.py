@@ -13,8 +13,8 @@ from medassay.review.form import FORMS
 from medassay.review.store import frozen, reading, studies, tickets
 from medassay.review.store.schema import Study
 from medassay.statistic.draws import seed_of
-from medassay.web.pages.work import table
-from medassay.web.visit import Forbidden, Here, Number, ShownEntry, Visit
+from medassay.web.pages.reviewer import table
+from medassay.web.request_context import Forbidden, Here, Number, ShownEntry, Visit
 
 # Before closing coordinators see counts and agreement: no mean that is one person's score.
 _LEAST_TOGETHER = 2
@@ -189,14 +189,14 @@ def _kept_trend(
 
 
 def _can_draw() -> bool:
-    from medassay.publication.plot.figure import drawable
+    from medassay.report.plot.figure import drawable
 
     return drawable()
 
 
 def trend_picture(visit: Here) -> Response:
     """Return the figure of mean scores over time."""
-    from medassay.publication.plot.catalog import PLOTS
+    from medassay.report.plot.catalog import PLOTS
 
     points, _, aspect, _ = _trend(visit)
     rows = [

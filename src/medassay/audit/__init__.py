@@ -1,1 +1,0 @@
-"""Publish a sealed run as a site, and verify runs and sites."""

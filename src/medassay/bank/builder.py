@@ -1,0 +1,227 @@
+"""Making a bank out of somebody's files: rows become items, and what cannot is counted by reason."""
+
+import csv
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.check import build_item, check_record
+from medassay.bank.delimited import USUAL, TableForm, encoding_name
+from medassay.bank.serialize import item_record
+from medassay.core.canonical import content_hash
+from medassay.core.json import parse_json
+from medassay.core.records.item import LETTERS, Bank, Item
+from medassay.errors import InputError
+
+YEAR = 2026  # of the loaders; a loader whose items change gets a new number
+
+
+class Draft:
+    """Collects records of one bank; `drop` counts what was left out, `bank` is the result."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        licence: str,
+        source: str,
+        title: str,
+        limits: str = "",
+        may_leave: bool = True,
+    ) -> None:
+        self.name = name
+        self.licence = licence
+        self.source = source
+        self.title = title
+        self.limits = limits
+        self.may_leave = may_leave
+        self.dropped: Counter[str] = Counter()
+        self._items: dict[str, Item] = {}
+
+    def drop(self, reason: str) -> None:
+        """Count one record that does not become an item."""
+        self.dropped[reason] += 1
+
+    def choice(
+        self, name: str, question: Any, options: list[Any], key: int | None, **more: Any
+    ) -> None:
+        """Add a multiple-choice item, or count why it cannot be one. `key` counts from 0."""
+        texts = ["" if option is None else str(option).strip() for option in options]
+        if not str(question or "").strip():
+            self.drop("empty question")
+        elif not all(texts) or len(texts) < 2:
+            self.drop("empty option")
+        elif key is None or not 0 <= key < len(texts):
+            self.drop("no valid key")
+        else:
+            record = {
+                "question": str(question).strip(),
+                "options": texts,
+                "expected": LETTERS[key],
+            }
+            self.add({"id": name, **record, **more})
+
+    def text(
+        self, name: str, question: Any, reference: Any, *, least: int = 1, **more: Any
+    ) -> None:
+        """Add an open item whose answer is compared with a reference text, or count why it cannot be one.
+
+        `least` is how many characters a reference must have.
+        """
+        asked, answer = (str(text or "").strip() for text in (question, reference))
+        if not asked:
+            self.drop("empty question")
+        elif len(answer) < least:
+            short = f"reference of fewer than {least} characters"
+            self.drop(short if least > 1 else "no reference")
+        else:
+            record = {"answer_type": "open", "question": asked, "reference": answer}
+            self.add({"id": name, "domain": self.name, **record, **more})
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Add one record in the form of a bank file, or count why it is refused."""
+        full = {"kind": "public", "source": self.source, **record}
+        # A report whose record is null has none yet; anywhere else null is nothing.
+        full = {k: v for k, v in full.items() if k == "record" or v not in (None, "")}
+        where = f"{self.name} record '{full.get('id')}'"
+        check_record(full, where, {str(full.get("domain"))})
+        item = build_item(full)
+        if item.id in self._items:
+            self.drop("id occurs twice")
+        else:
+            self._items[item.id] = item
+
+    def bank(self) -> Bank:
+        """Return the bank of all records kept."""
+        if not self._items:
+            counts = (
+                "; ".join(f"{n} × {reason}" for reason, n in self.dropped.items())
+                or "none read"
+            )
+            raise InputError(f"{self.name}: no usable record ({counts})")
+        items = tuple(self._items[name] for name in sorted(self._items))
+        version = f"{self.name}-{YEAR}.1"
+        domains = tuple(sorted({item.domain for item in items}))
+        card = {
+            "name": self.name,
+            "title": self.title,
+            "question_bank_version": version,
+            "licence": self.licence,
+            "domains": list(domains),
+            "limits": self.limits,
+            "kept": len(items),
+            "dropped": dict(self.dropped),
+            **({} if self.may_leave else {"may_leave": False}),
+        }
+        return Bank(
+            name=self.name,
+            version=version,
+            domains=domains,
+            licence=self.licence,
+            items=items,
+            content_hash=content_hash(item_record(item) for item in items),
+            title=self.title,
+            limits=self.limits,
+            may_leave=self.may_leave,
+            kept=len(items),
+            dropped=dict(self.dropped),
+            card=card,
+        )
+
+
+def find_file(root: Path, *names: str) -> Path:
+    """Return `root` itself if it is a file, else the first of `names` found in that folder."""
+    if root.is_file():
+        return root
+    if not root.is_dir():
+        raise InputError(f"{root}: no such file or folder")
+    for name in names:
+        found = sorted(root.glob(name))
+        if found:
+            return found[0]
+    raise InputError(f"{root}: holds none of {', '.join(names)}")
+
+
+def read_json(path: Path) -> Any:
+    """Return the JSON document in `path`."""
+    return parse_json(path.read_bytes(), path.name)
+
+
+def read_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a JSON list, JSON Lines or CSV file (told apart by the content)."""
+    if path.suffix == ".csv":
+        yield from read_csv(path)
+        return
+    with path.open("rb") as file:
+        listed = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    if listed:
+        records: Iterable[Any] = read_json(path)
+    else:
+        with path.open("rb") as lines:
+            records = [
+                parse_json(line, f"{path.name} row {row}")
+                for row, line in enumerate(lines, 1)
+                if line.strip()
+            ]
+    for row, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise InputError(
+                f"{path.name} record {row}: expected an object, found {record!r:.40}"
+            )
+        yield record
+
+
+def read_csv(
+    path: Path, fieldnames: list[str] | None = None, form: TableForm = USUAL
+) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV file as dictionaries by column; every row must fill every column."""
+    csv.field_size_limit(sys.maxsize)
+    try:
+        with path.open(encoding=form.encoding, newline="") as file:
+            reader = csv.DictReader(file, fieldnames=fieldnames, delimiter=form.separator)
+            names = list(reader.fieldnames or [])
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise InputError(f"{path.name}: column '{twice[0]}' occurs twice in the header")
+            for row in reader:
+                if None in row or None in row.values():
+                    cells = sum(v is not None for k, v in row.items() if k is not None)
+                    cells += len(row.get(None) or [])
+                    raise InputError(
+                        f"{path.name} row {reader.line_num}: {cells} cells for {len(names)} columns; "
+                        f"expected one for each (a '{form.separator}' inside a cell needs quotes)"
+                    )
+                yield row
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; expected a CSV table") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"{path.name}: not readable as CSV in {encoding_name(form.encoding)}: {error}"
+        ) from None
+
+
+def letter_index(letter: Any) -> int | None:
+    """Return 0 for "A", 1 for "b" …; None for anything else."""
+    text = str(letter or "").strip().upper()
+    return LETTERS.index(text) if len(text) == 1 and text in LETTERS else None
+
+
+def whole_number(value: Any) -> int | None:
+    """Return `value` as an integer, None where it is none."""
+    try:
+        return int(str(value).strip())
+    except ValueError:
+        return None
+
+
+def need_columns(path: Path, record: dict[str, Any], *layouts: set[str]) -> int:
+    """Return which of `layouts` the record's columns fit, or refuse the file naming them."""
+    for number, layout in enumerate(layouts):
+        if layout <= record.keys():
+            return number
+    wanted = " or ".join("{" + ", ".join(sorted(layout)) + "}" for layout in layouts)
+    raise InputError(
+        f"{path.name}: columns {sorted(record)[:12]} fit no known layout; expected {wanted}"
+    )

@@ -1,0 +1,1 @@
+"""One loader for each bank that medassay can read."""

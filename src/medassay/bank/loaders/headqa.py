@@ -1,0 +1,53 @@
+"""HEAD-QA, Spanish health exams, in Spanish and English. Verified on data."""
+
+from pathlib import Path
+
+from medassay.bank.builder import Draft, find_file, read_json, whole_number
+from medassay.core.records.item import Bank
+from medassay.errors import InputError
+
+
+def load_en(root: Path) -> Bank:
+    """Return the English (machine-translated) test set."""
+    return _load(root, "en", "test_HEAD_EN.json", "HEAD_EN/test_HEAD_EN.json")
+
+
+def load_es(root: Path) -> Bank:
+    """Return the Spanish test set."""
+    return _load(root, "es", "test_HEAD.json", "HEAD/test_HEAD.json")
+
+
+def _load(root: Path, language: str, *names: str) -> Bank:
+    draft = Draft(
+        f"headqa_{language}",
+        licence="MIT",
+        source="HEAD-QA, exams of the Spanish Ministry of Health",
+        title=f"HEAD-QA ({language})",
+        limits="The English text is machine-translated." if language == "en" else "",
+    )
+    path = find_file(root, *names)
+    document = read_json(path)
+    if not isinstance(document, dict) or "exams" not in document:
+        raise InputError(f"{path.name}: expected an object with 'exams'")
+    if document.get("language", language) != language:
+        raise InputError(
+            f"{path.name}: its language is '{document['language']}', expected '{language}'"
+        )
+    for name, exam in document["exams"].items():
+        for question in exam["data"]:
+            if question.get("image"):
+                draft.drop("needs a picture")
+                continue
+            answers = question["answers"]
+            numbers = [whole_number(answer["aid"]) for answer in answers]
+            right = whole_number(question["ra"])
+            draft.choice(
+                f"headqa-{language}-{name}-{question['qid']}",
+                question["qtext"],
+                [answer["atext"] for answer in answers],
+                numbers.index(right) if right in numbers else None,
+                domain=str(exam.get("category") or "exam"),
+                language=language,
+                year=whole_number(exam.get("year")),
+            )
+    return draft.bank()

@@ -1,0 +1,77 @@
+"""MEDIQA 2019, task 3: consumers' questions with answers ranked by systems and graded by people. Verified on data.
+
+The published protocol takes the answer that the system ranked first, whatever people thought of it; `load_best` takes the
+one that people ranked first.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from medassay.bank.builder import Draft, find_file, whole_number
+from medassay.core.records.item import Bank
+from medassay.errors import InputError
+
+_LEAST_GOOD = 3  # grades 3 and 4 count as correct, by the authors
+Answer = tuple[int, int, int, str]  # system's rank, people's rank, grade, text
+
+
+def load(root: Path) -> Bank:
+    """Return the questions with the answer that the system ranked first as reference, as the published suite does."""
+    return _load(root, "mediqa_qa2019", by=0, who="the system")
+
+
+def load_best(root: Path) -> Bank:
+    """Return the questions with the answer that people ranked first as reference."""
+    return _load(root, "mediqa_qa2019_best", by=1, who="people")
+
+
+def _load(root: Path, name: str, *, by: int, who: str) -> Bank:
+    path = find_file(root, "*Task3*Test*.xml", "*test*.xml", "*.xml")
+    questions = list(_questions(path))
+    chosen = [
+        (number, asked, min(answers, key=lambda answer: answer[by]))
+        for number, asked, answers in questions
+        if answers
+    ]
+    wrong = sum(answer[2] < _LEAST_GOOD for _, _, answer in chosen)
+    draft = Draft(
+        name,
+        licence="unstated",
+        source="MEDIQA 2019 task 3, question answering (Ben Abacha et al. 2019)",
+        title=f"MEDIQA 2019, reference: ranked first by {who}",
+        limits=f"References were ranked first by {who}; people graded {wrong} of {len(chosen)} of them as not correct.",
+    )
+    for _ in range(len(questions) - len(chosen)):
+        draft.drop("no answer")
+    for number, asked, answer in chosen:
+        draft.text(f"mediqa-{number}", asked, answer[3])
+    return draft.bank()
+
+
+def _questions(path: Path) -> Iterator[tuple[str, str, list[Answer]]]:
+    """Yield id, text and answers of each question.
+
+    A document type could define entities that explode; these files have none, so one is refused.
+    """
+    text = path.read_bytes()
+    if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
+        raise InputError(f"{path.name}: holds a document type; expected plain elements")
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise InputError(f"{path.name}: not readable as XML: {error}") from None
+    found = list(root.iter("Question"))
+    if not found:
+        raise InputError(f"{path.name}: no element 'Question'; expected MEDIQA 2019 task 3")
+    for question in found:
+        answers = [
+            (
+                whole_number(answer.get("SystemRank")) or 0,
+                whole_number(answer.get("ReferenceRank")) or 0,
+                whole_number(answer.get("ReferenceScore")) or 0,
+                answer.findtext("AnswerText") or "",
+            )
+            for answer in question.iter("Answer")
+        ]
+        yield question.get("QID", ""), question.findtext("QuestionText") or "", answers

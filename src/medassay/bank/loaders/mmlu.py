@@ -1,0 +1,76 @@
+"""MMLU, the six medical subjects. Verified on data."""
+
+from pathlib import Path
+
+from medassay.bank.builder import (
+    Draft,
+    letter_index,
+    need_columns,
+    read_csv,
+    read_records,
+    whole_number,
+)
+from medassay.core.records.item import Bank
+from medassay.errors import InputError
+
+SUBJECTS = (
+    "anatomy",
+    "clinical_knowledge",
+    "college_biology",
+    "college_medicine",
+    "medical_genetics",
+    "professional_medicine",
+)
+_HUB = {"question", "choice0", "choice1", "choice2", "choice3", "answer"}
+_LETTERED = {"question", "options", "answer_idx", "subject"}
+_HEADLESS = ["question", "choice0", "choice1", "choice2", "choice3", "answer"]
+
+
+def load(root: Path) -> Bank:
+    """Return the six subjects as domains, from a folder of CSV files or one lettered JSON Lines file.
+
+    The original CSV has no header and letters A–D, the hub's has a header and 0–3; the first row
+    tells them apart. 78 questions stand in two subjects: both stay, since each subject is scored.
+    """
+    draft = Draft(
+        "mmlu_medical", licence="MIT", source="MMLU, test set", title="MMLU, medical subjects"
+    )
+    if root.is_file():
+        for row in read_records(root):
+            need_columns(root, row, _LETTERED)
+            draft.choice(
+                f"mmlu-{row.get('realidx')}",
+                row["question"],
+                list(row["options"].values()),
+                letter_index(row["answer_idx"]),
+                domain=str(row["subject"]),
+            )
+        return draft.bank()
+    found = 0
+    for subject in SUBJECTS:
+        for split in ("test", "dev"):
+            path = root / split / f"{subject}_{split}.csv"
+            if path.is_file():
+                found += 1
+                _subject(draft, path, subject, split)
+    if not found:
+        raise InputError(
+            f"{root}: holds none of test/<subject>_test.csv for {', '.join(SUBJECTS)}"
+        )
+    return draft.bank()
+
+
+def _subject(draft: Draft, path: Path, subject: str, split: str) -> None:
+    with path.open(encoding="utf-8-sig") as file:
+        headed = file.readline().startswith("question,choice0")
+    for number, row in enumerate(read_csv(path, None if headed else _HEADLESS)):
+        need_columns(path, row, _HUB)
+        key = whole_number(row["answer"]) if headed else letter_index(row["answer"])
+        draft.choice(
+            f"mmlu-{subject}-{split}-{number:04}",
+            row["question"],
+            [row[f"choice{i}"] for i in range(4)],
+            key,
+            domain=subject,
+            split=split,
+        )

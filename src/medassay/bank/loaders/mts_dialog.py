@@ -1,0 +1,30 @@
+"""MTS-Dialog: short dialogues between doctor and patient, each with a section of the note. Verified on data."""
+
+from pathlib import Path
+
+from medassay.bank.builder import Draft, find_file, need_columns, read_csv
+from medassay.core.records.item import Bank
+
+LEAST = 5  # characters of a reference, and of an answer
+
+
+def load(root: Path) -> Bank:
+    """Return the train split, which the published suite evaluates on; from a file, that file."""
+    draft = Draft(
+        "mts_dialog",
+        licence="CC-BY-4.0",
+        source="MTS-Dialog (Ben Abacha et al. 2023)",
+        title="MTS-Dialog",
+        limits="Tests are of the published train split: a model may have learned them.",
+    )
+    path = find_file(root, "*TrainingSet*.csv", "*train*.csv", "*.csv")
+    for row in read_csv(path):
+        need_columns(path, row, {"ID", "section_header", "section_text", "dialogue"})
+        draft.text(
+            f"mts-{row['ID']}",
+            row["dialogue"],
+            row["section_text"],
+            least=LEAST,
+            category=row["section_header"],
+        )
+    return draft.bank()

@@ -1,0 +1,58 @@
+"""OLAPH / MedLFQA: long answers, with statements that an answer must have and others that are nice to have. Verified on data."""
+
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.builder import Draft, need_columns, read_records
+from medassay.core.records.item import Bank
+from medassay.errors import InputError
+
+LEAST = 10  # characters of a reference, and of an answer
+_COLUMNS = {"Question", "Free_form_answer", "Must_have", "Nice_to_have"}
+
+
+def load(root: Path) -> Bank:
+    """Return the questions of every file by its authors, or of the hub's single file its first tenth, as published.
+
+    Statements that an answer must have become target facts; both kinds are targets of Relaxed Perplexity.
+    """
+    draft = Draft(
+        "olaph",
+        licence="unstated",
+        source="MedLFQA, OLAPH (Jeong et al. 2024)",
+        title="OLAPH (MedLFQA)",
+        limits="Many answers and statements were written or split by a model.",
+    )
+    paths = [root] if root.is_file() else sorted(root.glob("*MedLFQA*.jsonl"))
+    whole = [
+        path for path in paths if "human" not in path.stem and "prediction" not in path.stem
+    ]
+    hub = not whole
+    if hub and root.is_dir():
+        whole = sorted(root.glob("*test*.json*"))[:1]
+    if not whole:
+        raise InputError(f"{root}: holds no *MedLFQA*.jsonl, and no test file of the hub")
+    seen: set[str] = set()
+    for path in whole:
+        rows = list(read_records(path))
+        for number, row in enumerate(rows[: len(rows) // 10] if hub else rows):
+            need_columns(path, row, _COLUMNS)
+            question = str(row["Question"] or "").strip()
+            if question in seen:
+                draft.drop("question occurs twice")
+                continue
+            seen.add(question)
+            must, nice = _statements(row["Must_have"]), _statements(row["Nice_to_have"])
+            draft.text(
+                f"olaph-{path.stem.partition('_test')[0]}-{number}",
+                question,
+                row["Free_form_answer"],
+                least=LEAST,
+                **({"facts": must} if must else {}),
+                **({"nice_to_have": nice} if nice else {}),
+            )
+    return draft.bank()
+
+
+def _statements(given: Any) -> list[str]:
+    return [str(one).strip() for one in given or [] if str(one).strip()]

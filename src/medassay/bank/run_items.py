@@ -1,0 +1,128 @@
+"""The items of a run, read from its items.jsonl when they are needed."""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from medassay.bank.folder import ChosenItems, StoredItems
+from medassay.core.records.item import Form, Item
+from medassay.errors import IntegrityError
+
+T = TypeVar("T")
+_REMEMBERED = 4096  # items
+
+
+class RunItems:
+    """The items of a run, found by domain and id; read from its items.jsonl when asked for.
+
+    The file is sorted by domain and id, so an item's place in its domain is its place in the file
+    less that of the domain's first item. `domains` gives each domain's bank version: clusters of
+    two banks that happen to share a name are two clusters.
+    """
+
+    def __init__(self, folder: Path, domains: Mapping[str, str]) -> None:
+        self._items = StoredItems(folder / "items.jsonl", frozenset(domains), imported=True)
+        self._starts: dict[str, int] = {}
+        self._read: dict[int, Item] = {}
+        self._records: dict[int, dict[str, Any]] = {}
+        self.clusters: dict[str, array[int]] = {}
+        self.synthetic: dict[str, array[int]] = {}
+        self.harm: dict[str, array[int]] = {}
+        numbers: dict[tuple[str, str], int] = {}
+        alone, last = 0, ("", "")
+        for position, record in enumerate(self._items.scan()):
+            domain, name, cluster = record["domain"], record["id"], record.get("cluster")
+            if (domain, name) <= last:
+                raise IntegrityError(
+                    f"items.jsonl row {position + 1}: not sorted by domain and id"
+                )
+            last = (domain, name)
+            self._starts.setdefault(domain, position)
+            if cluster is None:
+                alone -= 1
+                number = alone
+            else:
+                number = numbers.setdefault((domains[domain], cluster), len(numbers))
+            self.clusters.setdefault(domain, array("q")).append(number)
+            self.harm.setdefault(domain, array("b")).append(record.get("harm", False))
+            made = record.get("kind") == "synthetic"
+            self.synthetic.setdefault(domain, array("b")).append(made)
+
+    @property
+    def domains(self) -> list[str]:
+        """Return the domains, sorted."""
+        return sorted(self.clusters)
+
+    def place(self, domain: str, name: str) -> int:
+        """Return the place of an item in its domain, counted from 0."""
+        if domain in self._starts:
+            start = self._starts[domain]
+            end = start + len(self.clusters[domain])
+            at = bisect_left(self._items.ids, name, start, end)
+            if at < end and self._items.ids[at] == name:
+                return at - start
+        raise IntegrityError(f"items.jsonl: no item '{name}' in domain '{domain}'")
+
+    def names(self, domain: str) -> list[str]:
+        """Return the ids of a domain's items, sorted; none for a domain that is not there."""
+        start = self._starts.get(domain, 0)
+        return self._items.ids[start : start + len(self.clusters.get(domain, ()))]
+
+    def position(self, domain: str, name: str) -> int:
+        """Return the place of an item in the whole run, counted from 0."""
+        return self._starts.get(domain, 0) + self.place(domain, name)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._items)
+
+    def record(self, domain: str, name: str) -> dict[str, Any]:
+        """Return the file object of one item; lately used ones are not read again."""
+        return self._lately(self._records, self._items.record, domain, name)
+
+    def of(self, domains: Container[str], *, public: bool) -> Sequence[Item]:
+        """Return the items of some domains, each read when it is asked for; with `public` none that is withheld."""
+        heads = self._items.heads
+        return ChosenItems(
+            self._items,
+            array(
+                "Q",
+                (
+                    at
+                    for at, (domain, _, form) in enumerate(heads)
+                    if domain in domains and not (public and form == "withheld")
+                ),
+            ),
+        )
+
+    @property
+    def withholding(self) -> bool:
+        """Return whether any item is synthetic, so that its text must stay private."""
+        return any(any(made) for made in self.synthetic.values())
+
+    @property
+    def forms(self) -> set[Form]:
+        """Return the forms that occur."""
+        return {form for _, _, form in set(self._items.heads)}
+
+    def form(self, domain: str, name: str) -> Form:
+        """Return the form of one item, without reading it."""
+        return self._items.heads[self.position(domain, name)][2]
+
+    def get(self, domain: str, name: str) -> Item:
+        """Return one item; lately used ones are not read again, since every model answers them all."""
+        return self._lately(self._read, self._items.__getitem__, domain, name)
+
+    def _lately(
+        self, kept: dict[int, T], read: Callable[[int], T], domain: str, name: str
+    ) -> T:
+        at = self.position(domain, name)
+        if (found := kept.get(at)) is None:
+            if len(kept) >= _REMEMBERED:
+                kept.clear()
+            found = kept[at] = read(at)
+        return found

@@ -1,0 +1,1 @@
+"""What models get besides the question: retrieved passages and tools."""

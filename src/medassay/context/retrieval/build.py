@@ -1,0 +1,247 @@
+"""Building an index: beside its place, and moved there whole.
+
+What a build that was cut off has embedded is kept, and built upon by the next; nothing else that lies there is touched.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any
+
+import numpy as np
+
+from medassay.context.retrieval.chunk import OVERLAP, SIZE, Merging, split
+from medassay.context.retrieval.corpus import Readers, corpus_hash, read_corpus
+from medassay.context.retrieval.embed import Embedder
+from medassay.context.retrieval.index import FORMAT, Method, describe_index, is_index
+from medassay.context.retrieval.words import count_words
+from medassay.core.canonical import canonical, short_hash
+from medassay.core.json import parse_json
+from medassay.errors import InputError, IntegrityError
+from medassay.storage.run import refuse_inside
+
+_BATCH = 256  # chunks embedded at once
+_COUNTED = ("documents", "chunks", "characters")
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """How a corpus is cut and searched; `embedder` is its place, as `find_embedder` takes it."""
+
+    method: Method = "dense"
+    embedder: str = "embedded:minilm"
+    size: int = SIZE
+    overlap: int = OVERLAP
+    merging: Merging = "levels"
+
+
+async def build_index(
+    corpus: Path,
+    out: Path,
+    parameters: Parameters,
+    embedder: Embedder | None,
+    progress: Progress = lambda done, total: None,
+    readers: Readers = MappingProxyType({}),
+) -> bool:
+    """Build an index of a corpus; return whether there was anything to do.
+
+    Parameters
+    ----------
+    embedder : None for the method "bm25", which needs none
+    progress : called with chunks embedded and all chunks
+    readers : ending → what returns the text of a document that is no plain text; it is called twice for each
+
+    Raises
+    ------
+    InputError
+        When the corpus is not one, or `out` holds something else than an index.
+    UnavailableError
+        When the extra [rag] is not installed, for methods that count words.
+    """
+    identity = _identity(corpus, parameters, embedder, readers)
+    out = out.resolve()  # what a link leads to, and "." by its name
+    _refuse_place(out)
+    if is_index(out) and _built_as(out) == short_hash(identity):
+        return False
+    part = _draft(out)
+    with (part / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{out}: another process is building it; wait for it") from None
+        counts = _begin(corpus, part, identity, parameters, readers)
+        width = 0
+        if embedder is not None:
+            width = await _embed(part, counts["chunks"], embedder, progress)
+        if parameters.method != "dense":
+            try:
+                texts = [text for _, _, text in _chunks(part / "chunks.jsonl")]
+                count_words(texts, part / "bm25")
+            except InputError:
+                shutil.rmtree(part)
+                raise
+        described = {
+            "schema_version": 1,
+            "id": short_hash(identity),
+            **identity,
+            "embedder_place": parameters.embedder if embedder is not None else "",
+            "width": width,
+            **counts,
+        }
+        _write(part / "index.json", canonical(described))
+        _install(part, out)
+    return True
+
+
+def _identity(
+    corpus: Path, parameters: Parameters, embedder: Embedder | None, readers: Readers
+) -> dict[str, Any]:
+    """Return all that an index depends on."""
+    return {
+        "format": FORMAT,
+        "corpus_sha256": corpus_hash(corpus, readers),
+        "size": parameters.size,
+        "overlap": parameters.overlap,
+        "merging": parameters.merging,
+        "method": parameters.method,
+        "embedder": None if embedder is None else embedder.id,
+    }
+
+
+def _refuse_place(out: Path) -> None:
+    """Refuse to write into a sealed run, or over what is no index."""
+    refuse_inside(out)
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not is_index(out))):
+        raise InputError(f"{out}: exists and is no index; nothing is overwritten")
+
+
+def _draft(out: Path) -> Path:
+    """Return the folder beside `out` in which it is built; refuses what is in the way and not ours."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(f".{out.name}.building")
+    ours = {part: "lock", _replaced(out): "index.json"}  # what a build that was cut off leaves
+    for folder, name in ours.items():
+        if folder.exists() and any(folder.iterdir()) and not (folder / name).is_file():
+            raise InputError(
+                f"{folder}: is in the way, and nothing that this command left; move it"
+            )
+    part.mkdir(exist_ok=True)
+    return part
+
+
+def _replaced(out: Path) -> Path:
+    """Return where an index lies while its successor takes its place."""
+    return out.with_name(f".{out.name}.replaced")
+
+
+def _install(part: Path, out: Path) -> None:
+    """Put a finished index in its place; what was there goes only then."""
+    old = _replaced(out)
+    shutil.rmtree(old, ignore_errors=True)  # of a move that was cut off
+    if out.exists():
+        out.rename(old)
+    part.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
+    for name in ("identity.json", "lock"):
+        (out / name).unlink()
+
+
+def _built_as(folder: Path) -> str:
+    """Return the id of an index; empty for a damaged one, which is built anew."""
+    try:
+        return str(describe_index(folder)["id"])
+    except (InputError, IntegrityError):
+        return ""
+
+
+def _begin(
+    corpus: Path,
+    part: Path,
+    identity: Mapping[str, Any],
+    parameters: Parameters,
+    readers: Readers,
+) -> dict[str, int]:
+    """Write documents and chunks, unless an earlier build of the same has; return how many there are."""
+    mark = part / "identity.json"
+    try:
+        known = parse_json(mark.read_bytes(), mark.name)
+        if known["identity"] == dict(identity):
+            return {name: int(known["counts"][name]) for name in _COUNTED}
+    except (OSError, InputError, LookupError, TypeError, ValueError):
+        pass  # nothing to build upon
+    for path in part.iterdir():
+        if path.name != "lock":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    counts = dict.fromkeys(_COUNTED, 0)
+    with (
+        (part / "documents.jsonl").open("wb") as documents,
+        (part / "chunks.jsonl").open("wb") as chunks,
+    ):
+        for document in read_corpus(corpus, readers):
+            line = {"name": document.name, "text": document.text}
+            documents.write(canonical(line) + b"\n")
+            counts["documents"] += 1
+            counts["characters"] += len(document.text)
+            for one in split(
+                document.text,
+                size=parameters.size,
+                overlap=parameters.overlap,
+                merging=parameters.merging,
+            ):
+                plain = {"document": document.name, "start": one.start, "text": one.text}
+                chunks.write(canonical(plain) + b"\n")
+                counts["chunks"] += 1
+    _write(mark, canonical({"identity": dict(identity), "counts": counts}))
+    return counts
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+async def _embed(part: Path, n: int, embedder: Embedder, progress: Progress) -> int:
+    """Append the vectors that are missing; return their width."""
+    path, width = part / "vectors.f32", 0
+    with path.open("ab") as file:
+        [first] = await embedder.embed(["width"])
+        width = len(first)
+        done = file.tell() // (4 * width)
+        file.truncate(done * 4 * width)  # a torn vector is made again
+        progress(done, n)
+        batch: list[str] = []
+        for number, (_, _, text) in enumerate(_chunks(part / "chunks.jsonl")):
+            if number < done:
+                continue
+            batch.append(text)
+            if len(batch) == _BATCH or number == n - 1:
+                await _append(file, embedder, batch, width)
+                progress(number + 1, n)
+                batch = []
+        os.fsync(file.fileno())
+    return width
+
+
+async def _append(file: IO[bytes], embedder: Embedder, texts: list[str], width: int) -> None:
+    made = np.asarray(await embedder.embed(texts), dtype="<f4")
+    if made.shape != (len(texts), width) or not np.isfinite(made).all():
+        raise InputError(
+            f"embedder {embedder.id}: {made.shape} numbers for {len(texts)} texts; expected "
+            f"{width} finite ones each"
+        )
+    file.write(made.tobytes())
+    file.flush()
+
+
+def _chunks(path: Path) -> Iterator[tuple[str, int, str]]:
+    with path.open("rb") as lines:
+        for line in lines:
+            found = parse_json(line, path.name)
+            yield found["document"], found["start"], found["text"]

@@ -1,0 +1,227 @@
+"""An index on disk: documents, their chunks, vectors and word counts, under the hash of corpus and parameters.
+
+A folder holds `index.json`, `documents.jsonl`, `chunks.jsonl`, and as the method wants `vectors.f32` and `bm25/`; see `build.py`.
+"""
+
+import os
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from medassay.context.retrieval.corpus import Document, same_name
+from medassay.context.retrieval.embed import Embedder, find_embedder
+from medassay.context.retrieval.search import VectorFile, fused, nearest
+from medassay.context.retrieval.words import WordCounts
+from medassay.core.json import parse_json
+from medassay.core.keyed import keyed
+from medassay.errors import InputError, IntegrityError
+from medassay.model.embeddings import Books
+
+Method = Literal["dense", "bm25", "hybrid"]
+METHODS: tuple[Method, ...] = get_args(Method)
+FORMAT = 1
+_DEPTH = 50  # of the rankings that a hybrid search joins
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A chunk that a search found; `score` is a distance where `measure` is "l2", else the higher the nearer."""
+
+    rank: int
+    chunk: int
+    document: str
+    start: int
+    score: float
+    measure: Literal["l2", "bm25", "rrf"]
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return keyed(self, "rank", "chunk", "document", "start", "score", "measure", "text")
+
+
+def is_index(folder: Path) -> bool:
+    """Return whether a folder holds an index."""
+    return (folder / "index.json").is_file()
+
+
+_FIELDS: Mapping[str, type] = {
+    **dict.fromkeys(("id", "corpus_sha256", "merging", "method", "embedder_place"), str),
+    **dict.fromkeys(("chunks", "documents", "format", "overlap", "size", "width"), int),
+}
+
+
+def describe_index(folder: Path) -> dict[str, Any]:
+    """Return what `index.json` says.
+
+    Raises
+    ------
+    InputError
+        When there is no index.
+    IntegrityError
+        When it is damaged.
+    """
+    try:
+        found: dict[str, Any] = parse_json(
+            (folder / "index.json").read_bytes(), f"{folder}/index.json"
+        )
+    except OSError:
+        raise InputError(
+            f"{folder}: no index; `medassay index build CORPUS --out {folder}` makes one"
+        ) from None
+    fine = isinstance(found, dict) and all(
+        type(found.get(name)) is kind for name, kind in _FIELDS.items()
+    )
+    if not fine or "embedder" not in found:
+        raise IntegrityError(f"{folder}/index.json: damaged; build the index again")
+    return found
+
+
+class _Lines:
+    """Records of a JSONL file, each read when it is asked for."""
+
+    def __init__(self, path: Path, n: int, keys: set[str]) -> None:
+        self._keys = keys
+        starts = array("Q", [0])
+        try:
+            with path.open("rb") as lines:
+                for line in lines:
+                    starts.append(starts[-1] + len(line))
+        except FileNotFoundError:
+            starts = array("Q")
+        if len(starts) != n + 1:
+            raise IntegrityError(
+                f"{path.name}: {max(0, len(starts) - 1)} lines, index.json says {n}; build the index again"
+            )
+        self._starts = starts
+        self._name = path.name
+        self._file = os.open(path, os.O_RDONLY)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            os.close(self._file)
+
+    def __getitem__(self, number: int) -> dict[str, Any]:
+        start = self._starts[number]
+        line = os.pread(self._file, self._starts[number + 1] - start, start)
+        found: Any = parse_json(line, f"{self._name} line {number + 1}")
+        if not isinstance(found, dict) or set(found) != self._keys:
+            raise IntegrityError(
+                f"{self._name} line {number + 1}: damaged; build the index again"
+            )
+        return found
+
+
+class Index:
+    """An index that is there, opened for reading."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.described = describe_index(folder)
+        self.id: str = self.described["id"]
+        self.n: int = self.described["chunks"]
+        self.method: Method = self.described["method"]
+        if self.described["format"] != FORMAT or self.method not in METHODS:
+            raise InputError(f"{folder}: an index of another version; build it again")
+        self.embedder: Embedder | None = None
+        keys = {"document", "start", "text"}
+        self._chunks = _Lines(folder / "chunks.jsonl", self.n, keys)
+        n = self.described["documents"]
+        self._documents = _Lines(folder / "documents.jsonl", n, {"name", "text"})
+        self._names: dict[str, int] | None = None
+        self._vectors: VectorFile | None = None
+        self._counts: WordCounts | None = None
+
+    def use(
+        self, models_file: Path | None, secrets: Mapping[str, str], books: Books | None = None
+    ) -> None:
+        """Bring the embedder that it was built with, if it needs one to be searched.
+
+        Parameters
+        ----------
+        books : where requests to an endpoint are booked, None to book none
+
+        Raises
+        ------
+        InputError
+            When that is not here, or is another by now.
+        """
+        place = self.described.get("embedder_place", "")
+        if not place or self.embedder is not None:
+            return
+        found = find_embedder(place, models_file, secrets, books)
+        if found.id != self.described["embedder"]:
+            raise InputError(
+                f"{self.folder}: was built with embedder {self.described['embedder']}, and '{place}' is now "
+                f"{found.id}; build the index again, or bring that model back"
+            )
+        self.embedder = found
+
+    def document(self, name: str) -> Document | None:
+        """Return the document of a name, whatever its case and marks; None if there is none."""
+        if self._names is None:
+            whole = [self._documents[n]["name"] for n in range(self.described["documents"])]
+            # A file in a subfolder answers to its own name, unless another is named so; as written goes first.
+            last = {same_name(name.rpartition("/")[2]): n for n, name in enumerate(whole)}
+            alike = {same_name(name): n for n, name in enumerate(whole)}
+            self._names = last | alike | {name: n for n, name in enumerate(whole)}
+        number = self._names.get(name, self._names.get(same_name(name)))
+        return None if number is None else Document(**self._documents[number])
+
+    def chunk(self, number: int) -> dict[str, Any]:
+        """Return document, start and text of a chunk."""
+        return self._chunks[number]
+
+    async def search(self, texts: Sequence[str], k: int) -> list[list[Found]]:
+        """Return the k best chunks for each text, the best first, the lower number first among equals.
+
+        Methods of words give fewer where fewer chunks share a word with the text.
+        """
+        if not self.n or not texts:
+            return [[] for _ in texts]
+        if self.method == "dense":
+            ranked = await self._nearest(texts, k)
+            return [self._found(row, "l2") for row in ranked]
+        if self._counts is None:
+            self._counts = WordCounts(self.folder / "bm25", self.n)
+        words = self._counts.best(texts, k if self.method == "bm25" else max(k, _DEPTH))
+        if self.method == "bm25":
+            return [self._found(row, "bm25") for row in words]
+        dense = await self._nearest(texts, max(k, _DEPTH))
+        both = (
+            fused([[one for one, _ in a], [one for one, _ in b]], k)
+            for a, b in zip(dense, words, strict=True)
+        )
+        return [self._found(row, "rrf") for row in both]
+
+    async def _nearest(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
+        if self.embedder is None:
+            raise InputError(f"{self.folder}: searching it needs its embedder")
+        if self._vectors is None:
+            self._vectors = VectorFile(
+                self.folder / "vectors.f32", self.described["width"], self.n
+            )
+        queries = np.asarray(await self.embedder.embed(texts), dtype=np.float32)
+        ids, distances = nearest(self._vectors, queries, k)
+        return [
+            list(zip(row.tolist(), apart.tolist(), strict=True))
+            for row, apart in zip(ids, distances, strict=True)
+        ]
+
+    def _found(
+        self, ranked: Sequence[tuple[int, float]], measure: Literal["l2", "bm25", "rrf"]
+    ) -> list[Found]:
+        return [
+            Found(rank=rank, chunk=one, score=score, measure=measure, **self.chunk(one))
+            for rank, (one, score) in enumerate(ranked, 1)
+        ]
+
+    async def close(self) -> None:
+        """Free the embedder; `use` brings it back."""
+        if self.embedder is not None:
+            await self.embedder.close()
+            self.embedder = None

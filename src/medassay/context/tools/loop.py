@@ -1,0 +1,255 @@
+"""The mode `tools`: the conversation in which a model calls tools until it answers.
+
+Calls of one turn run side by side, within the plan's limits. A call beyond the limit is answered by a text that says
+so; a model that goes on calling all the same is cut off after two such turns.
+
+Every reply and every tool result is in the response store before it is used. So a run that is cut off makes no call
+twice, and a replay reads the same results without a network.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from medassay.context.tools.toolbox import Result, Toolbox, counted
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.context_config import DEAF_TURNS, ToolRules
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.trial import Completion, Prompt, Reply, ToolCall, Usage
+from medassay.errors import Permanent
+from medassay.storage.response import request_key
+
+_LIMIT = "limit"  # the status of a call that was not made
+
+
+class AsksModels(Protocol):
+    """Asks models and keeps what came back: the runner's `Asker`."""
+
+    async def ask(
+        self,
+        spec: ModelSpec,
+        prompt: Prompt,
+        columns: Mapping[str, Any],
+        *,
+        repeat: int = 0,
+        attempt: int = 0,
+    ) -> Reply | None:
+        """Return the reply to a prompt, None when the budget forbids the call."""
+
+    def constant(self, spec: ModelSpec) -> bytes:
+        """Return what all requests of a model share."""
+
+    async def frozen(
+        self, key: str, make: Callable[[], Awaitable[str]], columns: Mapping[str, Any]
+    ) -> str:
+        """Return the stored result of a tool call; make the call where there is none."""
+
+
+Look = Callable[[Prompt, int, ToolCall], Awaitable[Result]]
+
+
+@dataclass(kw_only=True)
+class Conversation:
+    """A conversation: the replies in order, and each call with its result."""
+
+    replies: list[Reply] = field(default_factory=list)
+    trace: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTrace:
+    """The end of a conversation: the last reply with all that was spent, and the calls on the way."""
+
+    reply: Reply
+    trace: tuple[dict[str, Any], ...]
+    use: Mapping[str, int]
+
+
+class ToolLoop:
+    """Holds the conversations of a run."""
+
+    def __init__(self, toolbox: Toolbox, asker: AsksModels) -> None:
+        self._toolbox = toolbox
+        self._asker = asker
+        self._constant = canonical({"tools": toolbox.id})
+
+    @property
+    def rules(self) -> ToolRules:
+        """Return the limits of a conversation."""
+        return self._toolbox.rules
+
+    async def solve(
+        self,
+        spec: ModelSpec,
+        prompt: Prompt,
+        columns: Mapping[str, Any],
+        *,
+        repeat: int,
+        attempt: int = 0,
+    ) -> ToolTrace | None:
+        """Return how a model answers with tools, None when the budget forbids a call on the way.
+
+        Raises
+        ------
+        Transient, Permanent
+            When there is no reply after the retries.
+        """
+
+        async def ask(asked: Prompt) -> Reply | None:
+            return await self._asker.ask(spec, asked, columns, repeat=repeat, attempt=attempt)
+
+        async def look(asked: Prompt, place: int, call: ToolCall) -> Result:
+            return await self._look(spec, asked, place, call, columns, repeat)
+
+        talk = await converse(prompt, ask, look, self.rules)
+        return None if talk is None else _ended(talk)
+
+    async def _look(
+        self,
+        spec: ModelSpec,
+        asked: Prompt,
+        place: int,
+        call: ToolCall,
+        columns: Mapping[str, Any],
+        repeat: int,
+    ) -> Result:
+        """Return what a call gave when it was first made at this point of this conversation."""
+        # As the key of the reply that it follows, with the call; the item, since two items may ask the same.
+        call_ = canonical([columns["item"], place, call.name, call.arguments])
+        constant = self._constant + self._asker.constant(spec)
+        key = request_key(constant, asked.asked + b"\x1f" + call_, repeat)
+
+        async def make() -> str:
+            if spec.provider == "replay":
+                raise Permanent(
+                    f"{spec.id}: no stored result of {call.name} for item '{asked.item_id}' to replay"
+                )
+            await self._toolbox.ready()
+            found = await self._toolbox.call(call)
+            return canonical({"status": found.status, "text": found.text}).decode()
+
+        stored = json.loads(
+            await self._asker.frozen(
+                key, make, {"model": spec.id, "tool": call.name, **columns}
+            )
+        )
+        return Result(text=stored["text"], status=stored["status"], key=key)
+
+    async def close(self) -> None:
+        """Close the connections of the tools."""
+        await self._toolbox.close()
+
+
+def _ended(talk: Conversation) -> ToolTrace:
+    """Return the last reply of a conversation with the tokens and seconds of all of them."""
+    said = [reply.completion for reply in talk.replies]
+    whole: Completion = replace(
+        said[-1],
+        usage=sum((one.usage for one in said), Usage()),
+        seconds=sum(one.seconds for one in said),
+    )
+    last = talk.replies[-1]
+    replayed = all(reply.replayed for reply in talk.replies)
+    use = counted([one["status"] for one in talk.trace if one["status"] != "limit"])
+    return ToolTrace(Reply(last.key, whole, replayed), tuple(talk.trace), use)
+
+
+async def converse(
+    prompt: Prompt,
+    ask: Callable[[Prompt], Awaitable[Reply | None]],
+    look: Look,
+    rules: ToolRules,
+) -> Conversation | None:
+    """Return the conversation about a prompt, None when the budget forbids a call in it.
+
+    Parameters
+    ----------
+    ask : returns the reply to a prompt, None when the budget forbids it
+    look : makes a call, given the prompt that it answers and its number in that turn
+    """
+    talk: Conversation = Conversation()
+    deaf = made = 0
+    while True:
+        reply = await ask(prompt)
+        if reply is None:
+            return None
+        talk.replies.append(reply)
+        calls = _with_ids(reply.completion.calls)
+        if not calls or deaf == DEAF_TURNS:
+            return talk
+        left = max(0, rules.max_calls - made)
+        deaf += left == 0
+        made += len(calls[:left])
+        results = await _side_by_side(prompt, calls[:left], look, rules.parallel)
+        told = canonical(
+            {"error": f"no calls are left (the limit is {rules.max_calls}); answer now"}
+        ).decode()
+        results += [Result(text=told, status="failed") for _ in calls[left:]]
+        for place, (call, result) in enumerate(zip(calls, results, strict=True)):
+            status = result.status if place < left else _LIMIT
+            talk.trace.append(_traced(len(talk.replies), call, result, status))
+        prompt = _going_on(prompt, reply.completion, calls, results)
+
+
+async def _side_by_side(
+    prompt: Prompt, calls: list[ToolCall], look: Look, at_once: int
+) -> list[Result]:
+    free = asyncio.Semaphore(at_once)
+
+    async def one(place: int, call: ToolCall) -> Result:
+        async with free:
+            return await look(prompt, place, call)
+
+    return [*await asyncio.gather(*(one(place, call) for place, call in enumerate(calls)))]
+
+
+def _with_ids(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
+    """Return calls whose ids can be told apart; some models give none, or one to all."""
+    if len({call.id for call in calls}) == len(calls) and all(call.id for call in calls):
+        return list(calls)
+    return [replace(call, id=f"call_{place}") for place, call in enumerate(calls)]
+
+
+def _traced(turn: int, call: ToolCall, result: Result, status: str) -> dict[str, Any]:
+    """Return a call as a trial keeps it: what came back stays in the response store, since it is others' text."""
+    return {
+        "turn": turn,
+        "tool": call.name,
+        "arguments": call.arguments,
+        "status": status,
+        "characters": len(result.text),
+        "sha256": sha256_hex(result.text.encode()),
+        "response": result.key,
+    }
+
+
+def _going_on(
+    prompt: Prompt, said: Completion, calls: list[ToolCall], results: list[Result]
+) -> Prompt:
+    """Return the prompt with the turn added: what the model said, and what its calls gave."""
+    turn: list[dict[str, Any]] = [
+        {
+            "role": "assistant",
+            "content": said.text,
+            "tool_calls": [_as_message(call) for call in calls],
+        }
+    ]
+    turn += [
+        {"role": "tool", "tool_call_id": call.id, "content": result.text}
+        for call, result in zip(calls, results, strict=True)
+    ]
+    messages = (*prompt.messages, *turn)
+    return replace(prompt, messages=messages, encoded=canonical(list(messages)))
+
+
+def _as_message(call: ToolCall) -> dict[str, Any]:
+    """Return a call as it is sent back; arguments that are no JSON object, which endpoints refuse, as an empty one."""
+    try:
+        fine = isinstance(json.loads(call.arguments), dict)
+    except (ValueError, RecursionError):
+        fine = False
+    function = {"name": call.name, "arguments": call.arguments if fine else "{}"}
+    made: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    return {**made, "details": call.details} if call.details else made

@@ -1,0 +1,69 @@
+"""What a model is told of the tools: one line each, and their arguments as JSON Schemas."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.core.records.context_config import Tool, ToolRules
+
+MOST_RESULTS = 10
+
+
+def _looks_for(what: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": what},
+            "k": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MOST_RESULTS,
+                "description": "how many results; 5 unless given",
+            },
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+
+
+# Tool → what a model is told of it, and its arguments as a JSON Schema.
+TOOLS: Mapping[Tool, tuple[str, dict[str, Any]]] = {
+    "arxiv_search": (
+        "Search articles on arXiv. Returns id, title and abstract of each.",
+        _looks_for("words to look for"),
+    ),
+    "doc_retrieval": (
+        "Search the local collection of texts. Returns passages with the document they are from.",
+        _looks_for("what to look for, in plain words"),
+    ),
+    "pubmed_search": (
+        "Search medical articles in PubMed. Returns PMID, title and abstract of each.",
+        _looks_for("a PubMed query"),
+    ),
+    "url_fetch": (
+        "Get the text of a page on the public web, at most 20,000 characters.",
+        {
+            "type": "object",
+            "properties": {"url": {"type": "string", "description": "http(s) address"}},
+            "required": ["url"],
+            "additionalProperties": False,
+        },
+    ),
+    "web_search": (
+        "Search the web. Returns title, address and a snippet of each result.",
+        _looks_for("words to look for"),
+    ),
+}
+
+
+def tool_schema(rules: ToolRules) -> bytes:
+    """Return the tools of a plan as endpoints of the OpenAI protocol take them, canonical JSON."""
+    return canonical([_described(name) for name in sorted(rules.use)])
+
+
+def _described(name: Tool) -> dict[str, Any]:
+    what, parameters = TOOLS[name]
+    return {
+        "type": "function",
+        "function": {"name": name, "description": what, "parameters": parameters},
+    }

@@ -1,0 +1,59 @@
+"""What a parser is, and what it says of one reply."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Prompt
+from medassay.core.revision import revision_id
+
+Extraction = Literal["standard", "paper"]
+ReadOne = Callable[[Item, Prompt, str, Extraction], tuple[str | None, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The value that was read, or None, and the rule or form by which, or why not.
+
+    `outcome` is `truncated` where the reply ended before the answer did, with or without a value. Without one `read_answer` decides:
+    a reply that declines is `refused`, one that ended too early `truncated`, any other `unparsed`.
+    """
+
+    value: str | None
+    reason: str
+    outcome: Literal["answered", "truncated"] = "answered"
+
+
+class ReadReply(Protocol):
+    """Reads one reply; `cut` says that it ended by its token limit."""
+
+    def __call__(
+        self, item: Item, prompt: Prompt, text: str, mode: Extraction, *, cut: bool = False
+    ) -> Reading:
+        """Return what was read."""
+
+
+@dataclass(frozen=True)
+class Parser:
+    """Takes the value out of a reply; `revision` is raised by one with every change of what is read."""
+
+    name: str
+    read: ReadReply
+    revision: int
+
+    @property
+    def id(self) -> str:
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+
+def whichever_end(read: ReadOne) -> ReadReply:
+    """Return the reader that reads a reply in the same way whether it was cut off or not."""
+
+    def read_reply(
+        item: Item, prompt: Prompt, text: str, mode: Extraction, *, cut: bool = False
+    ) -> Reading:
+        return Reading(*read(item, prompt, text, mode))
+
+    return read_reply

@@ -1,0 +1,41 @@
+"""What the machinery calls and the kinds of items, graders and summaries provide."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Summary(Protocol):
+    """Collects score records as a stream; adds to every row of a ranking, and a document under `key`."""
+
+    key: str
+
+    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+        """Take one trial with its score record."""
+
+    def row(
+        self, domains: Sequence[str], row: tuple[str, str], mode: str, used: NDArray[np.bool_]
+    ) -> dict[str, Any]:
+        """Return what is added to a row; `used` are the items that it is ranked on, over the domains."""
+
+    def flags(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the marks that a row gets for what was added to it."""
+
+    def document(
+        self, used: Mapping[str, Mapping[tuple[str, str], NDArray[np.bool_]]]
+    ) -> dict[str, Any]:
+        """Return what is told over all domains; `used` as in `row`, by mode and row."""
+
+
+class JudgingSummary(Protocol):
+    """What verdicts tell besides scores: agreement of the panel, false claims, failures of judges."""
+
+    def row(
+        self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
+    ) -> dict[str, Any]:
+        """Return what a report row says of its judging; empty if nothing was judged."""
+
+    def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
+        """Return the agreement over all models of some domains, and each judge's self-preference."""

@@ -1,0 +1,1 @@
+"""The records that travel along the path."""

@@ -1,0 +1,114 @@
+"""How likely a model finds given texts: what is asked for, and what comes back.
+
+Logarithms are natural. In files a log-probability of −∞, which JSON does not know, is null.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from medassay.core.records.relaxed import Setting
+
+Asks = Literal["reply", "choices", "alone", "conditional", "relaxed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogLikelihood:
+    """How likely a continuation is: natural logarithms, summed and token by token.
+
+    `greedy` says whether the model would have said just that, taking its likeliest token each time; None where a server does
+    not tell. `n_bytes` and `n_characters` are the length of the text that was asked for, 0 where nobody noted it.
+    """
+
+    total: float
+    n_tokens: int
+    greedy: bool | None
+    tokens: tuple[float, ...] = ()
+    n_bytes: int = 0
+    n_characters: int = 0
+
+    def of(self, text: str) -> dict[str, Any]:
+        """Return the sum and the length of the text asked for, as plain JSON values; single tokens are left out."""
+        return {
+            "total": finite_or_none(self.total),
+            "n_tokens": self.n_tokens,
+            "greedy": self.greedy,
+            "n_bytes": len(text.encode("utf-8", "surrogatepass")),
+            "n_characters": len(text),
+        }
+
+
+def likelihood_from_dict(data: Mapping[str, Any]) -> LogLikelihood:
+    """Return what `LogLikelihood.of` made plain."""
+    return LogLikelihood(
+        total=number_or_impossible(data["total"]),
+        n_tokens=data["n_tokens"],
+        greedy=data["greedy"],
+        n_bytes=data["n_bytes"],
+        n_characters=data["n_characters"],
+    )
+
+
+def likelihoods_of(
+    given: Sequence[Mapping[str, Any]], order: Sequence[int] | None
+) -> tuple[LogLikelihood, ...]:
+    """Return the likelihoods of an item's options in the bank's order, from those in the order shown."""
+    found = [likelihood_from_dict(one) for one in given]
+    if order is not None:
+        found = [found[order.index(at)] for at in range(len(found))]
+    return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is asked of a model instead of a reply: how likely some texts are after the prompt.
+
+    Without messages the texts stand alone. `chat_template` puts the messages into the model's own form of a
+    conversation; otherwise they are plain text. With `relaxed` completions are drawn, and the texts are sought in them.
+    """
+
+    continuations: tuple[str, ...]
+    chat_template: bool = False
+    relaxed: Setting | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is wanted as plain JSON values: part of the key of a stored reply."""
+        return {
+            "continuations": list(self.continuations),
+            "chat_template": self.chat_template,
+            "relaxed": None if self.relaxed is None else self.relaxed.to_dict(),
+        }
+
+
+def likeliest(values: Sequence[float]) -> int:
+    """Return the place of the highest value, the first of equals.
+
+    Examples
+    --------
+    >>> likeliest([-2.0, -1.0, -1.0])
+    1
+    """
+    return max(range(len(values)), key=lambda at: (values[at], -at))
+
+
+def finite_or_none(value: float) -> float | None:
+    """Return a log-probability as JSON holds it.
+
+    Examples
+    --------
+    >>> finite_or_none(-1.5), finite_or_none(-math.inf)
+    (-1.5, None)
+    """
+    return value if math.isfinite(value) else None
+
+
+def number_or_impossible(value: float | None) -> float:
+    """Return a log-probability that JSON held: null is −∞.
+
+    Examples
+    --------
+    >>> number_or_impossible(-1.5), number_or_impossible(None)
+    (-1.5, -inf)
+    """
+    return -math.inf if value is None else float(value)

@@ -1,0 +1,391 @@
+"""`ModelSpec`, an entry of models.json, and `Chat`, what a provider offers."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
+from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
+
+from medassay.core.keyed import keyed
+from medassay.core.plan_file import RecordError, check_types
+from medassay.core.records.likelihood import Asks
+from medassay.core.records.trial import Completion, Prompt, Usage
+
+Capability = Literal[
+    "chat",
+    "logprobs",
+    "likelihood",
+    "tools",
+    "no_temperature",
+    "structured",
+    "vision",
+    "reasoning",
+]
+REPLY_TOKENS, THOUGHT_TOKENS = 1024, 4096  # of a reply, and of one that thinks first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """Money per million tokens.
+
+    `cached_input` is for the part of the input that the endpoint had in its cache, `reasoning` for the part of the output that is
+    thoughts: None is as for the rest. `batch` is a factor on all of it, of endpoints that bill batches apart.
+    """
+
+    input: float = 0.0
+    output: float = 0.0
+    currency: str = "USD"
+    cached_input: float | None = None
+    reasoning: float | None = None
+    batch: float = 1.0
+
+    def of(self, usage: Usage) -> float:
+        """Return the money that tokens cost."""
+        cached = self.input if self.cached_input is None else self.cached_input
+        thought = self.output if self.reasoning is None else self.reasoning
+        read = (usage.prompt - usage.cached) * self.input + usage.cached * cached
+        written = (usage.completion - usage.reasoning) * self.output + usage.reasoning * thought
+        return (read + written) * self.batch / 1e6
+
+    @property
+    def dearest(self) -> "Price":
+        """Return the price at which no token costs less than here: for upper bounds."""
+        return Price(
+            input=max(self.input, self.cached_input or 0.0),
+            output=max(self.output, self.reasoning or 0.0),
+            currency=self.currency,
+            batch=self.batch,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the price as plain JSON values; parts that are billed as the rest are left out."""
+        plain = keyed(self, "input", "output", "currency", "cached_input", "reasoning", "batch")
+        return {
+            name: value
+            for name, value in plain.items()
+            if name in ("input", "output", "currency") or value != getattr(Price, name)
+        }
+
+
+FREE = Price()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """One entry of models.json: what the model is, where it answers, and its oddities.
+
+    `model` is the name sent to the endpoint (default: `id`). `api_key_env` names an environment
+    variable; the secret itself is never written anywhere. `batch_tokens` bounds the memory of likelihoods: so many tokens
+    are read in one pass, fewer where memory ends. `add_bos` says whether a BOS stands before each context there; None does what
+    the tokenizer does. A completion ends before any of the texts in `stop`. Without `max_tokens` a reply may have as many tokens as
+    its task gives it; `think_tags` and the capability "reasoning" say that a model thinks first. `gpus` are the devices of one replica where an engine places
+    several: above 1 the weights are split among them (vllm), a part of 1 shares a device. `trusted_hosts` are those of the models
+    file: hosts of this place whose addresses do not look like it; no field of an entry.
+    """
+
+    id: str
+    provider: str
+    model: str = ""
+    version: str = ""
+    family: str = "unknown"
+    location: Literal["local", "external"] = "external"
+    enabled: bool = True
+    api: bool = True
+    # where and how it is called
+    url: str = ""
+    api_key_env: str = ""
+    protocol: Literal["chat", "completions"] = "chat"
+    system_role: Literal["system", "developer", "user", "none"] = "system"
+    system_line: str = ""
+    token_parameter: str = "max_tokens"
+    sends_seed: bool = True
+    logprobs: bool = False
+    extra_body: dict[str, Any] = field(default_factory=dict)
+    headers_env: dict[str, str] = field(default_factory=dict)
+    # sampling and limits
+    max_tokens: int | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+    concurrency: int = 16
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    timeout: float = 120.0
+    # what it is
+    think_tags: bool = False
+    capabilities: tuple[Capability, ...] = ("chat",)
+    price: Price | None = None
+    licence: str = ""
+    context: int | None = None
+    size: float | None = None
+    quantisation: str = ""
+    engine: str = ""
+    engine_version: str = ""
+    weights_digest: str = ""
+    # local weights (providers transformers and vllm)
+    path: str = ""
+    device: str = "auto"
+    gpus: float = 1.0
+    dtype: Literal["float64", "float32", "bfloat16", "float16"] = "float32"
+    batch_size: int = 8
+    batch_tokens: int = 1024
+    add_bos: bool | None = None
+    # scripted provider
+    script: dict[str, Any] = field(default_factory=dict)
+    # of the whole file
+    trusted_hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what a models file refuses, with the same words.
+
+        Raises
+        ------
+        InputError
+            Naming the first field that is wrong; also when a value looks like a secret.
+        """
+        check_types(self)
+        for problem in chain(_of_name(self), _of_provider(self), _out_of_range(self)):
+            raise RecordError(self, problem)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain JSON values, as a run remembers it: where it may be reached is not what it is."""
+        plain = keyed(
+            self,
+            "id",
+            "provider",
+            "model",
+            "version",
+            "family",
+            "location",
+            "enabled",
+            "api",
+            "url",
+            "api_key_env",
+            "protocol",
+            "system_role",
+            "system_line",
+            "token_parameter",
+            "sends_seed",
+            "logprobs",
+            "extra_body",
+            "headers_env",
+            "max_tokens",
+            "temperature",
+            "top_p",
+            "stop",
+            "concurrency",
+            "requests_per_minute",
+            "tokens_per_minute",
+            "timeout",
+            "think_tags",
+            "capabilities",
+            "price",
+            "licence",
+            "context",
+            "size",
+            "quantisation",
+            "engine",
+            "engine_version",
+            "weights_digest",
+            "path",
+            "device",
+            "gpus",
+            "dtype",
+            "batch_size",
+            "batch_tokens",
+            "add_bos",
+            "script",
+        )
+        price = self.known_price
+        plain["price"] = None if price is None else price.to_dict()
+        return plain
+
+    @property
+    def known_price(self) -> Price | None:
+        """Return what tokens cost, None where the entry does not say; what runs here costs nothing unless it says so."""
+        is_here = self.location == "local" or self.in_process or self.is_scripted
+        return FREE if self.price is None and is_here else self.price
+
+    @property
+    def reply_tokens(self) -> int:
+        """Return how many tokens a reply may have; where neither the entry nor a task says it, room for an open answer."""
+        return self.with_room(REPLY_TOKENS).max_tokens or REPLY_TOKENS
+
+    def with_room(self, tokens: int) -> "ModelSpec":
+        """Return the entry with so many tokens for a reply, more where the model thinks first; what the entry says itself stands."""
+        if self.max_tokens is not None:
+            return self
+        thinks = self.think_tags or "reasoning" in self.capabilities
+        return replace(self, max_tokens=max(tokens, THOUGHT_TOKENS) if thinks else tokens)
+
+    @property
+    def sent_name(self) -> str:
+        """Return the model name that the endpoint knows."""
+        return self.model or self.id
+
+    @property
+    def is_scripted(self) -> bool:
+        """Return whether nothing is asked: replies are scripted, computed or replayed."""
+        return self.provider in ("fake", "baseline", "replay")
+
+    @property
+    def in_process(self) -> bool:
+        """Return whether weights are loaded where the asking happens, so that each process needs a device of its own."""
+        return self.provider in ("transformers", "vllm")
+
+    @property
+    def is_baseline(self) -> bool:
+        """Return whether this is a reference row that is never ranked."""
+        return self.provider == "baseline"
+
+    def cannot_tell(self, asks: Asks, *, chat_template: bool = False) -> str | None:
+        """Return why this entry cannot say how likely given texts are, None if it can."""
+        if self.provider == "transformers":
+            return None
+        if self.provider != "openai_compatible":
+            return f"provider '{self.provider}' tells no likelihood of given texts"
+        if asks == "relaxed":
+            return "an endpoint continues texts, not tokens; Relaxed Perplexity needs local weights"
+        if self.protocol != "completions" or "likelihood" not in self.capabilities:
+            return (
+                'an endpoint needs protocol "completions" with echo and log-probabilities, '
+                'and "likelihood" among its capabilities'
+            )
+        if chat_template:
+            return "an endpoint of completions has no chat template; it needs local weights"
+        return None
+
+    @property
+    def no_tools(self) -> str | None:
+        """Return why this entry cannot be asked in the mode `tools`, None if it can."""
+        if self.in_process:
+            return "local weights call no tools here; serve them (vLLM, llama.cpp, Ollama) and name the endpoint"
+        if self.protocol != "chat":
+            return 'an endpoint of completions calls no tools; it needs protocol "chat"'
+        if "tools" not in self.capabilities:
+            return (
+                'its entry does not say that it can; add "tools" to its capabilities if it does'
+            )
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How tokens are drawn; part of the response key."""
+
+    temperature: float | None
+    top_p: float
+    max_tokens: int
+    seed: int | None
+    stop: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sampling as plain JSON values."""
+        return {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_tokens": self.max_tokens,
+            "seed": self.seed,
+            **({"stop": list(self.stop)} if self.stop else {}),
+        }
+
+
+class Chat(Protocol):
+    """What the engine room asks of a provider."""
+
+    async def complete(self, prompt: Prompt, sampling: Sampling, *, repeat: int) -> Completion:
+        """Return the completion; raise `Transient` or `Permanent` when there is none."""
+
+    async def close(self) -> None:
+        """Free connections and memory."""
+
+
+PROVIDER_NAMES = (
+    "anthropic",
+    "baseline",
+    "fake",
+    "google",
+    "mistral",
+    "openai_compatible",
+    "replay",
+    "transformers",
+    "vllm",
+)
+_NOBODY_ASKED = (
+    "import",
+    "rule",
+)  # what runs remember where an import, or a rule of names, has judged
+_LIKELY = ("google", "openai_compatible", "transformers")  # may give log-probabilities
+_OURS = ("messages", "model", "prompt", "stream")
+_SECRET = re.compile(r"(sk|key|tok|hf|gsk|xai)[-_][A-Za-z0-9_\-]{12,}")
+
+
+def _wrong(field: str, value: object, expected: str) -> str:
+    return f"field '{field}': {value!r}; {expected}"
+
+
+def _of_name(spec: ModelSpec) -> Iterator[str]:
+    for one in fields(spec):
+        value = getattr(spec, one.name)
+        if isinstance(value, str) and _SECRET.search(value):
+            yield (
+                f"field '{one.name}': looks like a secret; put it into an environment variable and name that variable "
+                "in 'api_key_env'"
+            )
+    if not re.fullmatch(r"\S(.*\S)?", spec.id) or "\x1f" in spec.id:
+        yield "field 'id': expected text without outer blanks"
+
+
+def _of_provider(spec: ModelSpec) -> Iterator[str]:
+    if spec.provider not in (*PROVIDER_NAMES, *_NOBODY_ASKED):
+        yield f"field 'provider': '{spec.provider}'; known are {', '.join(PROVIDER_NAMES)}"
+    if spec.provider == "openai_compatible" and not _is_address(spec.url):
+        yield f"field 'url': '{spec.url}'; expected http://host… or https://host…"
+    if spec.logprobs and spec.provider not in _LIKELY:
+        yield (
+            f"field 'logprobs': provider '{spec.provider}' gives none; {', '.join(_LIKELY)} may"
+        )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _out_of_range(spec: ModelSpec) -> Iterator[str]:
+    for name in ("concurrency", "max_tokens", "batch_size", "batch_tokens"):
+        value = getattr(spec, name)
+        if value is not None and value < 1:
+            yield _wrong(name, value, "at least 1")
+    for name in ("timeout", "requests_per_minute", "tokens_per_minute", "size", "context"):
+        value = getattr(spec, name)
+        if value is not None and not 0 < value < 1e12:
+            yield _wrong(name, value, "expected a number above 0")
+    yield from _sampling_out_of_range(spec)
+    price = spec.price or FREE
+    parts = (price.input, price.output, price.cached_input or 0.0, price.reasoning or 0.0)
+    if not all(0 <= part < 1e9 for part in parts):
+        yield _wrong("price", [*parts], "expected money per million tokens, from 0")
+    if not 0 < price.batch <= 1:
+        yield _wrong("price.batch", price.batch, "expected a factor above 0, at most 1")
+    for name in (spec.token_parameter, *spec.extra_body):
+        if name in _OURS:
+            yield _wrong("extra_body", name, "set by medassay itself; leave it out")
+    for header, variable in spec.headers_env.items():
+        if not re.fullmatch(r"[A-Za-z0-9-]+", header) or not variable:
+            yield _wrong(
+                "headers_env", header, "expected header names with environment variables"
+            )
+
+
+def _sampling_out_of_range(spec: ModelSpec) -> Iterator[str]:
+    if not 0 <= spec.temperature <= 10:
+        yield _wrong("temperature", spec.temperature, "expected 0 to 10")
+    if not all(spec.stop):
+        yield _wrong("stop", spec.stop, "expected texts that are not empty")
+    if not 0 < spec.top_p <= 1:
+        yield _wrong("top_p", spec.top_p, "expected a share above 0, at most 1")

@@ -1,0 +1,403 @@
+"""`Plan`: the frozen wish that a run fulfils. TOML in, record out, and back."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, TypeAdapter
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.keyed import keyed
+from medassay.core.plan_file import RecordError, check_types, read_toml, typed
+from medassay.core.records.context_config import CONTEXTS, Retrieval, ToolRules
+from medassay.core.records.relaxed import Setting as RelaxedSetting
+from medassay.core.records.trial import Mode, Setting
+from medassay.errors import InputError
+
+RankRule = Literal["simultaneous", "leader", "arena", "closure"]
+Separation = Literal["both", "percentile", "overlap"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Upper bounds on what a run may spend, however often it is started; None is no bound.
+
+    `unknown_prices` says whether money may be bounded although an entry has no price, which then counts as nothing.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    calls: int | None = None
+    tokens: int | None = None
+    money: float | None = None
+    unknown_prices: Literal["refuse", "allow"] = "refuse"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bounds as plain JSON values."""
+        return keyed(self, "calls", "tokens", "money", "unknown_prices")
+
+    @property
+    def bounds(self) -> dict[str, float | None]:
+        """Return the bounds by name."""
+        return {"calls": self.calls, "tokens": self.tokens, "money": self.money}
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the bounds, None if nothing is."""
+        for name, bound in self.bounds.items():
+            if bound is not None and not 0 <= bound < math.inf:
+                return f"'budget.{name}' is {bound}; a number from 0 is needed"
+        return None
+
+
+AGGREGATING = (
+    "preset",
+    "k",
+    "x0",
+    "semantic_max",
+)  # of `DdxRules`: what leaves scores as they are
+_LONGEST_LIST = 40  # as many entries of a list are read
+_MAY_BE_EMPTY = ("templates", "graphs", "metrics")
+_STEEPEST = 100.0  # beyond, the worst case alone counts
+_LONGEST_TIME = 1e6  # minutes or seconds
+_MOST_WORKERS = 10_000
+_LARGEST_SHARD = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class DdxRules:
+    """How ranked diagnoses are scored and their cases aggregated.
+
+    `preset` names the steepness of the case weights that leads in figures; `k` and `x0` give one's own
+    beside the presets, and lead then. `semantic_max` is the score that is rescaled to 1, a number or
+    `published` (10.33, of the authors' figures). `names` are files of disease names, relative to the
+    plan; `severity_map` `separate` holds rarity apart from severity. With `names_first` false the judge
+    labels every name, as the published method does.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    rank_limit: int = 5
+    preset: Literal["easy", "medium", "hard"] = "hard"
+    k: float | None = None
+    x0: float | None = None
+    semantic_max: float | str = 16.0
+    unjudged: Literal["d_max", "exclude_rank"] = "d_max"
+    severity_map: Literal["published", "separate"] = "published"
+    names: tuple[str, ...] = ()
+    names_first: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rules as plain JSON values."""
+        return keyed(
+            self,
+            "rank_limit",
+            "preset",
+            "k",
+            "x0",
+            "semantic_max",
+            "unjudged",
+            "severity_map",
+            "names",
+            "names_first",
+        )
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the numbers, None if nothing is."""
+        if not 1 <= self.rank_limit <= _LONGEST_LIST:
+            return f"'ddx.rank_limit' is {self.rank_limit:.4g}; 1 to {_LONGEST_LIST} is needed"
+        if (self.k is None) != (self.x0 is None):
+            return "'ddx.k' and 'ddx.x0' go together; give both, or a preset"
+        if self.k is not None and not 0 < self.k <= _STEEPEST:
+            return f"'ddx.k' is {self.k:g}; a number above 0, at most {_STEEPEST:g}, is needed"
+        if self.x0 is not None and not -1 <= self.x0 <= 1:
+            return f"'ddx.x0' is {self.x0:g}; a rescaled score from -1 to 1 is needed"
+        given = self.semantic_max
+        if given != "published" and (isinstance(given, str) or not 1 <= given <= 16):
+            return f"'ddx.semantic_max' is {given}; a number from 1 to 16, or \"published\""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineRules:
+    """How a plan is spread over processes, and when asking ends; no number depends on it.
+
+    `workers` ask endpoints (0: as many as the cluster has processors to spare), each takes `shard` units at once; `replicas`
+    says how many processes load the weights of a model. A model is given up for this start once `give_up_after` requests in a row
+    failed, or all for `give_up_minutes`. A stop waits `grace` seconds for the requests under way.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    workers: int = 0
+    shard: int = 1000
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    give_up_after: int = 20
+    give_up_minutes: float = 10.0
+    grace: float = 8.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rules as plain JSON values."""
+        return keyed(
+            self, "workers", "shard", "replicas", "give_up_after", "give_up_minutes", "grace"
+        )
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the numbers, None if nothing is."""
+        if not 0 <= self.workers <= _MOST_WORKERS:
+            return f"'engine.workers' is {self.workers}; 0 to {_MOST_WORKERS} is needed"
+        if not 1 <= self.shard <= _LARGEST_SHARD:
+            return f"'engine.shard' is {self.shard}; 1 to {_LARGEST_SHARD} units are needed"
+        if self.give_up_after < 1:
+            return (
+                f"'engine.give_up_after' is {self.give_up_after}; at least 1 request is needed"
+            )
+        for name in ("give_up_minutes", "grace"):
+            if not 0 < getattr(self, name) <= _LONGEST_TIME:
+                return f"'engine.{name}' is {getattr(self, name):g}; a number above 0, at most {_LONGEST_TIME:g}, is needed"
+        for name, times in self.replicas.items():
+            if not 1 <= times <= _MOST_WORKERS:
+                return (
+                    f"'engine.replicas' of '{name}' is {times}; 1 to {_MOST_WORKERS} is needed"
+                )
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is wanted: banks × models × settings × modes × repeats, with seed and budget.
+
+    `task` says what is asked and how it is scored. `templates` is the task's own unless named; each of
+    several gives a row of its own to every model, in the setting `<setting>:<template>`.
+    `sample` takes that many test items per bank, spread evenly over domains, fixed by the seed; None
+    takes all. `judges` are entries of the models file; with a `substitute` of a fourth family no
+    judge grades its own family; `allow_own` lets a judge grade itself. `steps` is a file of evaluation
+    steps for G-Eval, in place of those that come with it. `graphs` are graphs of judgements, by name or file: the first
+    one's score counts, the others stand beside it. `ddx` are the rules of tasks on diagnoses.
+    `scoring` "likelihood" takes the twin of a task that asks no reply but how likely texts are; `chat_template` then puts prompts
+    into each model's own form of a conversation; `relaxed_perplexity` is how completions are made for it.
+    `retrieval` is what the settings of contexts and the tool doc_retrieval search; `tools` are the rules of the mode of that name.
+    `metrics` says where the models of metrics are, as `bertscore=models/roberta-large`, or which ones to leave out, as `bleurt=none`.
+    `engine` says how it is spread over processes and machines; like the budget it is no part of what the run is.
+    `rank_rule` "simultaneous" tests all pairs at once, and ranks are ranges; the others rank by whether intervals overlap
+    (`separation`: "both" by either interval, "percentile" by the first, "overlap" by the first, where touching is no overlap). `preset` "published" stands for the rule of the source: percentile intervals of 1,000 resamples, rows that are
+    joined by overlap share a rank. `pooled_small` says what a domain of fewer than 10 items does to the overall ranking.
+    A model more of whose replies than `max_cut_off` (a share) ended at its token limit is not ranked.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    name: str = "run"
+    task: str = "closed"
+    banks: tuple[str, ...]
+    models: tuple[str, ...]
+    models_file: str = "models.json"
+    settings: tuple[Setting, ...] = ("zero_shot",)
+    modes: tuple[Mode, ...] = ("solo",)
+    repeats: int = 1
+    seed: int = 0
+    templates: tuple[str, ...] = ()
+    sample: int | None = None
+    few_shot_k: int = 3
+    shuffle_options: bool = False
+    extraction: Literal["standard", "paper"] = "standard"
+    rank_rule: RankRule = "simultaneous"
+    separation: Separation = "both"
+    pooled_small: Literal["mark", "exclude"] = "mark"
+    max_cut_off: float = 0.1
+    n_resamples: int = 1000
+    preset: Literal["", "published"] = ""
+    budget: Budget = Budget()
+    judges: tuple[str, ...] = ()
+    substitute: str = ""
+    allow_own: bool = False
+    steps: str = ""
+    graphs: tuple[str, ...] = ()
+    ddx: DdxRules = DdxRules()
+    scoring: Literal["generation", "likelihood"] = "generation"
+    chat_template: bool = False
+    relaxed_perplexity: RelaxedSetting | None = None
+    metrics: tuple[str, ...] = ()
+    retrieval: Retrieval | None = None
+    tools: ToolRules | None = None
+    engine: EngineRules = EngineRules()
+
+    def __post_init__(self) -> None:
+        """Refuse what a file of plans refuses, with the same words.
+
+        Raises
+        ------
+        InputError
+            Naming the first field that is wrong.
+        """
+        check_types(self)
+        if self.preset == "published":
+            defaults = {one.name: one.default for one in fields(Plan)}
+            for name, value in _PUBLISHED.items():
+                given = getattr(self, name)
+                if given not in (value, defaults[name]):
+                    raise RecordError(self, _beside_preset(name, given))
+                object.__setattr__(self, name, value)
+        if (problem := _problem(self)) is not None:
+            raise RecordError(self, problem)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON values; the seed is text, since it may exceed 2^53."""
+        plain = keyed(
+            self,
+            "name",
+            "task",
+            "banks",
+            "models",
+            "models_file",
+            "settings",
+            "modes",
+            "repeats",
+            "seed",
+            "templates",
+            "sample",
+            "few_shot_k",
+            "shuffle_options",
+            "extraction",
+            "rank_rule",
+            "separation",
+            "pooled_small",
+            "max_cut_off",
+            "n_resamples",
+            "budget",
+            "judges",
+            "substitute",
+            "allow_own",
+            "steps",
+            "graphs",
+            "ddx",
+            "scoring",
+            "chat_template",
+            "relaxed_perplexity",
+            "metrics",
+            "retrieval",
+            "tools",
+            "engine",
+        )
+        plain["seed"] = str(self.seed)
+        if self.ddx == DdxRules():  # of tasks that know of no diagnoses, nothing is said
+            plain.pop("ddx")
+        if not self.graphs:
+            plain.pop("graphs")
+        if self.scoring == "generation":
+            plain.pop("scoring")
+        if self.pooled_small == "mark":
+            plain.pop("pooled_small")
+        if self.max_cut_off == 0.1:
+            plain.pop("max_cut_off")
+        if not self.chat_template:
+            plain.pop("chat_template")
+        if self.relaxed_perplexity is None:
+            plain.pop("relaxed_perplexity")
+        if not self.metrics:
+            plain.pop("metrics")
+        for name in ("retrieval", "tools"):
+            if plain[name] is None:
+                plain.pop(name)
+        if self.engine == EngineRules():
+            plain.pop("engine")
+        return plain
+
+    @property
+    def hash(self) -> str:
+        """Return the first 12 digits of the SHA-256 of the plan; name, budget and engine are left out."""
+        kept = {
+            k: v for k, v in self.to_dict().items() if k not in ("name", "budget", "engine")
+        }
+        return sha256_hex(canonical(kept))[:12]
+
+
+_PLAN = TypeAdapter(Plan)
+_PUBLISHED = {"rank_rule": "closure", "separation": "overlap", "n_resamples": 1000}
+_RULES = TypeAdapter(DdxRules)
+
+
+def rules_from_dict(data: Mapping[str, Any]) -> DdxRules:
+    """Return the rules that a run remembers."""
+    return _RULES.validate_python(dict(data))
+
+
+def plan_from_dict(data: dict[str, Any], where: str) -> Plan:
+    """Return the plan in `data`; `where` names the file in errors.
+
+    Raises
+    ------
+    InputError
+        Naming the key that is unknown or wrong.
+    """
+    if data.get("preset") == "published":
+        for name, value in _PUBLISHED.items():
+            if data.get(name, value) != value:
+                raise InputError(f"{where}: {_beside_preset(name, data[name])}")
+    try:
+        return typed(_PLAN, data, {f.name for f in fields(Plan)}, where)
+    except RecordError as error:
+        raise InputError(f"{where}: {error.problem}") from None
+
+
+def _beside_preset(name: str, value: object) -> str:
+    return f"'preset' is \"published\" and '{name}' is {value!r}; that preset has {_PUBLISHED[name]!r}, leave one of the two out"
+
+
+def _problem(plan: Plan) -> str | None:
+    """Return what is wrong with a plan whose values have the right types, None if nothing is."""
+    for name, least in (("repeats", 1), ("few_shot_k", 1), ("n_resamples", 100), ("seed", 0)):
+        if getattr(plan, name) < least:
+            return f"'{name}' is {getattr(plan, name)}; at least {least} is needed"
+    if not 0 <= plan.max_cut_off <= 1:
+        return f"'max_cut_off' is {plan.max_cut_off:g}; expected a share from 0 to 1 (1: any share of replies may be cut off)"
+    relaxed = plan.relaxed_perplexity
+    if relaxed is not None and (problem := relaxed.problem()) is not None:
+        return f"'relaxed_perplexity': {problem}"
+    problem = plan.ddx.problem() or _lookup_problem(plan)
+    problem = problem or plan.engine.problem() or plan.budget.problem()
+    return problem or _lists_problem(plan)
+
+
+def _lists_problem(plan: Plan) -> str | None:
+    for name in plan.engine.replicas:
+        if name not in (*plan.models, *plan.judges):
+            return f"'engine.replicas' names '{name}', which is no model or judge here"
+    for name in ("banks", "models", "settings", "modes", *_MAY_BE_EMPTY):
+        values = getattr(plan, name)
+        if not values and name not in _MAY_BE_EMPTY:
+            return f"'{name}' is empty; name at least one"
+        if len(set(values)) != len(values):
+            return f"'{name}' names something twice: {', '.join(values)}"
+    if plan.sample is not None and plan.sample < 1:
+        return f"'sample' is {plan.sample}; at least 1, or leave it out for all"
+    return None
+
+
+def _lookup_problem(plan: Plan) -> str | None:
+    """Return what is wrong with what models may see and look up, None if nothing is."""
+    if plan.retrieval is not None and (problem := plan.retrieval.problem()) is not None:
+        return problem
+    contexts = [s for s in plan.settings if s in CONTEXTS and s != "topline_path"]
+    if contexts and plan.retrieval is None:
+        return (
+            f"setting '{contexts[0]}' needs texts: add a table [retrieval] with index = \"DIR\"; "
+            "`medassay index build CORPUS --out DIR` makes one"
+        )
+    if ("tools" in plan.modes) != (plan.tools is not None):
+        return (
+            'mode \'tools\' and the table [tools] go together: add modes = ["solo", "tools"] and [tools], or '
+            "leave both out"
+        )
+    if plan.tools is not None and "doc_retrieval" in plan.tools.use and plan.retrieval is None:
+        return (
+            'the tool doc_retrieval searches an index: add a table [retrieval] with index = "DIR", or leave '
+            "doc_retrieval out of 'tools.use'"
+        )
+    return None
+
+
+def load_plan(path: Path | str) -> Plan:
+    """Return the plan in a TOML file; paths in it are relative to the file's folder."""
+    return plan_from_dict(read_toml(Path(path), "`medassay init` writes one"), str(path))

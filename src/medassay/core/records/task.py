@@ -1,0 +1,63 @@
+"""What a task is: which items, how their replies are read, how answers are scored."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from medassay.core.records.item import Form
+from medassay.core.records.likelihood import Asks
+from medassay.core.records.model import REPLY_TOKENS
+from medassay.core.records.trial import Scale
+
+GENERATED = (
+    "_gen"  # ends the setting of rows that were asked for replies in a task of likelihoods
+)
+
+
+BLANK_LINE = "\n\n"  # ends an answer, where a task says so
+CHAT_SUFFIX = "_chat"  # ends the name of a task in the model's own form of a conversation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A task as a value: for each form of item the names of its parser and scorer.
+
+    A parser of None means that the answer came with the item's prediction (imports); a scorer of None
+    that answers are judged, by the judge that `judges` names for the form, in `n_judges` seats. `graphs` are those
+    that a judge of graphs takes unless the plan names others. `asks` is what models are asked for: a reply, or how likely
+    texts are; `likelihood` names the task that asks the latter of the same items, `fallback` the one by which models
+    that cannot tell are asked, in rows of their own. With `plain` local models get the prompt as it stands, without their form of a
+    conversation; completions end before any of `stop`, and have at most `reply_tokens` where a model's entry does not say. `metrics` are those by which texts are compared with references.
+    """
+
+    name: str
+    metric: str
+    split: str
+    template: str
+    readers: Mapping[Form, tuple[str | None, str | None]]
+    judges: Mapping[Form, str] = field(default_factory=dict)
+    n_judges: int = 3
+    graphs: tuple[str, ...] = ()
+    scale: Scale = Scale()
+    asks: Asks = "reply"
+    chat_template: bool = False
+    plain: bool = False
+    stop: tuple[str, ...] = ()
+    reply_tokens: int = REPLY_TOKENS
+    metrics: tuple[str, ...] = ()
+    likelihood: str = ""
+    fallback: str = ""
+
+    @property
+    def harmful(self) -> float | None:
+        """Return the score of a harmful answer; None for scales without a worst end, which measure no answer."""
+        return self.scale.lo if math.isfinite(self.scale.hi) else None
+
+    @property
+    def parsers(self) -> dict[Form, str | None]:
+        """Return form → the parser that reads its replies."""
+        return {form: parser for form, (parser, _) in self.readers.items()}
+
+    def accepts(self, split: str, form: Form) -> bool:
+        """Return whether an item of this split and form belongs to this task."""
+        return split == self.split and form in self.readers

@@ -1,0 +1,116 @@
+"""What judges say: `Case`, what a judge is shown; `Verdict`, what one judge says of one answer."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Completion, Prompt, Scale
+
+FACT_VERDICTS = ("contradict", "missing", "entail")  # of an answer, on one target fact
+CLAIM_KINDS = ("invented_source", "fabricated_study", "wrong_figure", "other")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """One answer to be judged: its item, the text as the judge is shown it, and the id of the template that asked."""
+
+    item: Item
+    text: str
+    template: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What one judge says of one answer.
+
+    `body` holds what was read from the replies (for target facts: `facts`, `claims`); it is empty
+    unless `valid`. `reason` says why a verdict is not valid.
+    """
+
+    valid: bool
+    reason: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    repaired: bool = False
+    unsupported_quotes: int = 0
+
+
+class Judge(Protocol):
+    """Rubric + prompt + reader. Pure: what is asked next follows from the replies so far."""
+
+    @property
+    def id(self) -> str:
+        """Return `name/revision`."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the method."""
+
+    @property
+    def revision(self) -> int:
+        """Return the revision: raised by one with every change of what is asked besides texts, or read."""
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked, each with the hash of its text."""
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two judges of one revision differ: prompts, rules, variant."""
+
+    @property
+    def batch(self) -> int:
+        """Return how many answers go into one prompt."""
+
+    @property
+    def scale(self) -> Scale:
+        """Return the scale of the scores."""
+
+    @property
+    def alternatives(self) -> int:
+        """Return how many candidates of each token the judging model must name; 0 for none."""
+
+    @property
+    def audit(self) -> "Judge | None":
+        """Return the judge that repeats a sample of the answers one by one; None if nothing differs."""
+
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
+        """Return the next prompt, or the verdicts, one for each case, when nothing is left to ask."""
+
+    def opening(self, cases: Sequence[Case]) -> list[Prompt]:
+        """Return all that is asked before any reply must be asked for again: what a preview counts."""
+
+    def score(self, item: Item, verdict: Verdict) -> float | None:
+        """Return the worth of an answer by one judge; None unless the verdict is valid."""
+
+    def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
+        """Return what belongs to the score of a valid verdict besides its value."""
+
+    def fits(self, case: Case, verdict: Verdict) -> bool:
+        """Return whether a verdict that came with an import speaks of this case."""
+
+
+class OneQuestion(ABC):
+    """A judge that asks one question of its cases, and whose score has no parts."""
+
+    @abstractmethod
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
+        """Return the next prompt, or the verdicts."""
+
+    def opening(self, cases: Sequence[Case]) -> list[Prompt]:
+        """Return the only question."""
+        first = self.step(cases, [])
+        return [first] if isinstance(first, Prompt) else []
+
+    def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+    def fits(self, case: Case, verdict: Verdict) -> bool:
+        """Return True: scoring the verdict fails where it does not fit its item."""
+        return True

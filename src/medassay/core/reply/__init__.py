@@ -1,0 +1,1 @@
+"""Reading of model replies: thoughts, JSON, refusals."""

@@ -1,0 +1,363 @@
+"""Verdicts → scores and agreement: what judges said of the answers of a run.
+
+Source: specification of rubric judging, "Panel rules", "Agreement".
+"""
+
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medassay.bank.run_items import RunItems
+from medassay.core.criteria_points import rubric_points
+from medassay.core.records.item import Item
+from medassay.core.records.score import score_record
+from medassay.core.records.trial import Scale
+from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Judge, Verdict
+from medassay.judging.panel import above_others, agreement, hallucinated, panel_score
+from medassay.statistic.agreement.alpha import alpha_estimate, krippendorff_alpha
+from medassay.statistic.draws import Floats, cluster_sums, count_rows, number_clusters
+from medassay.statistic.interval.bootstrap import bootstrap_mean, clipped
+
+LOW_AGREEMENT = 0.667
+Cell = tuple[str, str, str, str]
+TRIAL_KEY = ("domain", "model", "setting", "mode", "item", "repeat")
+
+
+def judged_score(
+    unjudged: Mapping[str, Any],
+    item: Item,
+    verdicts: Sequence[Mapping[str, Any]],
+    judge: Judge,
+    n_seats: int,
+) -> dict[str, Any]:
+    """Return the score record of a judged trial: the mean of all judges, null if one is missing.
+
+    `unjudged` is its record before anybody judged, whose parts stay; those that a judge gives, where it is the
+    only one, are added.
+    """
+    per_judge = {v["judge"]: v["score"] for v in verdicts}
+    value = panel_score(list(per_judge.values()), min_judges=n_seats)
+    missing = sorted(name for name, score in per_judge.items() if score is None)
+    because = f"judge failed: {', '.join(missing)}" if value is None else "judged"
+    record = score_record(unjudged, value, because, judge.id) | {"judges": per_judge}
+    parts = dict(unjudged.get("parts", {}))
+    if value is not None and len(verdicts) == 1:
+        parts |= judge.parts(item, Verdict(valid=True, body=verdicts[0]["body"]))
+    return record | ({"parts": parts} if parts else {})
+
+
+def by_trial(
+    verdicts: Iterator[dict[str, Any]],
+) -> Iterator[tuple[tuple[Any, ...], list[dict[str, Any]]]]:
+    """Yield (trial key, its verdicts), as the file holds them one after the other."""
+    for key, group in groupby(verdicts, key=lambda v: tuple(v[k] for k in TRIAL_KEY)):
+        yield key, list(group)
+
+
+def _numbers() -> "array[float]":
+    return array("d")
+
+
+@dataclass
+class _Cell:
+    """What the verdicts of one cell come to; a few numbers an answer, so that memory stays small."""
+
+    answers: int = 0
+    failures: int = 0
+    unsupported: int = 0
+    repaired: int = 0
+    masked: int = 0
+    ratings: list["array[int]"] = field(default_factory=list)  # of each seat; -1 where missing
+    units: "array[int]" = field(
+        default_factory=lambda: array("q")
+    )  # cluster of each rated fact
+    pairwise: "array[float]" = field(default_factory=_numbers)
+    unanimous: "array[float]" = field(default_factory=_numbers)
+    claims: "array[float]" = field(default_factory=_numbers)  # mean number of an answer
+    hallucinated: "array[float]" = field(default_factory=_numbers)
+    clusters: "array[int]" = field(default_factory=lambda: array("q"))  # of each whole panel
+    kinds: Counter[str] = field(default_factory=Counter)
+    contradicted: int = 0
+    rated: int = 0
+    one_or_ten: int = 0  # weighted scores with a "1" that may have become a 10
+    unweighted: int = 0  # scores that should be weighted by probability and are not
+    apart: "array[float]" = field(default_factory=_numbers)  # between batch and single judging
+    apart_clusters: "array[int]" = field(default_factory=lambda: array("q"))
+    tags: "dict[str, _Tagged]" = field(default_factory=dict)
+    harm_marked: set[str] = field(default_factory=set)  # items with criteria marked `harm`
+    harm_met: Counter[str] = field(default_factory=Counter)  # criterion → answers that meet it
+
+
+@dataclass
+class _Tagged:
+    """Scores over the criteria of one tag, and the cluster of each."""
+
+    scores: "array[float]" = field(default_factory=_numbers)
+    clusters: "array[int]" = field(default_factory=lambda: array("q"))
+
+
+class Judgements:
+    """Collects the verdicts of a run as a stream, trial by trial."""
+
+    def __init__(self, items: RunItems, families: Mapping[str, str]) -> None:
+        self._items = items
+        self._families = families
+        self._cells: dict[Cell, _Cell] = {}
+        # Mode and judge → items × (sum and number of "above the others": own family, other families).
+        self._above: dict[tuple[str, str], Floats] = {}
+
+    def add(self, verdicts: Sequence[Mapping[str, Any]]) -> None:
+        """Take all verdicts of one trial."""
+        first = verdicts[0]
+        domain, model, mode = first["domain"], first["model"], first["mode"]
+        cell = self._cells.setdefault((domain, model, first["setting"], mode), _Cell())
+        valid = [v for v in verdicts if v["outcome"] == "valid"]
+        cell.answers += 1
+        cell.failures += len(valid) < len(verdicts)
+        cell.unsupported += sum(v["unsupported_quotes"] for v in valid)
+        cell.repaired += sum(v["repaired"] for v in valid)
+        cell.masked += max((v.get("masked", 0) for v in verdicts), default=0)
+        cell.unweighted += sum(v["body"].get("weighted") is False for v in valid)
+        cell.one_or_ten += sum("one_or_ten" in v["body"] for v in valid)
+        position = self._items.position(domain, first["item"])
+        for judge, above in above_others({v["judge"]: v["score"] for v in valid}).items():
+            table = self._above.setdefault((mode, judge), np.zeros((len(self._items), 4)))
+            side = 0 if self._families.get(model) == self._families.get(judge) else 2
+            table[position, side] += above
+            table[position, side + 1] += 1
+        if valid and "facts" in valid[0]["body"]:
+            place = self._items.place(domain, first["item"])
+            _add_facts(cell, verdicts, valid, self._items.clusters[domain][place])
+        if valid and "criteria" in valid[0]["body"]:
+            said = [[c["met"] for c in v["body"]["criteria"]] for v in valid]
+            self._add_criteria(cell, first, said)
+
+    def add_unanswered(self, trial: Mapping[str, Any]) -> None:
+        """Take a trial that no judge saw, since it holds no answer: it meets no criterion."""
+        domain, item = trial["domain"], self._items.get(trial["domain"], trial["item"])
+        key = (domain, trial["model"], trial["setting"], trial["mode"])
+        cell = self._cells.setdefault(key, _Cell())
+        self._add_criteria(cell, trial, [[False] * len(item.criteria)])
+
+    def _add_criteria(
+        self, cell: _Cell, trial: Mapping[str, Any], said: Sequence[Sequence[bool]]
+    ) -> None:
+        """Add the score over the criteria of each tag, the mean over what each judge said."""
+        domain, item = trial["domain"], self._items.get(trial["domain"], trial["item"])
+        _add_harm(cell, item, said)
+        cluster = self._items.clusters[domain][self._items.place(domain, item.id)]
+        for tag in sorted({tag for criterion in item.criteria for tag in criterion.tags}):
+            chosen = [n for n, criterion in enumerate(item.criteria) if tag in criterion.tags]
+            criteria = [{"points": item.criteria[n].points} for n in chosen]
+            if not any(c["points"] > 0 for c in criteria):
+                continue  # nothing could be reached
+            scores = [rubric_points(criteria, [met[n] for n in chosen]) for met in said]
+            tagged = cell.tags.setdefault(tag, _Tagged())
+            tagged.scores.append(float(np.mean(scores)))
+            tagged.clusters.append(cluster)
+
+    def add_audit(
+        self, verdicts: Sequence[Mapping[str, Any]], again: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Take the verdicts of one trial given in a batch, and `again` those given singly."""
+        first = verdicts[0]
+        cell = self._cells[first["domain"], first["model"], first["setting"], first["mode"]]
+        place = self._items.place(first["domain"], first["item"])
+        for in_batch, alone in zip(verdicts, again, strict=True):
+            if in_batch["score"] is not None and alone["score"] is not None:
+                cell.apart.append(abs(in_batch["score"] - alone["score"]))
+                cell.apart_clusters.append(self._items.clusters[first["domain"]][place])
+
+    def row(
+        self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
+    ) -> dict[str, Any]:
+        """Return what a report row says of its judging; empty if nothing was judged."""
+        cells = [
+            found for d in domains if (found := self._cells.get((d, model, setting, mode)))
+        ]
+        if not cells:
+            return {}
+        tags = _by_tag(cells, seed)
+        return self._summary(cells, seed) | {
+            **({"tags": tags} if tags else {}),
+            **_harmful_criteria(cells),
+            "judge_failures": sum(c.failures for c in cells),
+            "judged": sum(c.answers for c in cells),
+            "unsupported_quotes": sum(c.unsupported for c in cells),
+            "repaired_replies": sum(c.repaired for c in cells),
+            "masked_names": sum(c.masked for c in cells),
+            "unweighted_scores": sum(c.unweighted for c in cells),
+            "one_or_ten_scores": sum(c.one_or_ten for c in cells),
+        }
+
+    def panel(self, domains: Sequence[str], mode: str, seed: int) -> dict[str, Any] | None:
+        """Return the agreement over all models of some domains, and each judge's self-preference."""
+        cells = [c for key, c in self._cells.items() if key[0] in domains and key[3] == mode]
+        if not cells:
+            return None
+        return self._summary(cells, seed) | {
+            "self_preference": self._self_preferences(mode, seed),
+            "batch_difference": _batch_difference(cells, seed),
+        }
+
+    def _summary(self, cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
+        cells = [c for c in cells if c.ratings]  # others have no fact that anybody judged
+        pairwise = _joined(c.pairwise for c in cells)
+        if not len(pairwise):
+            return {
+                "agreement": None,
+                "agreement_low": False,
+                "unanimous": None,
+                "alpha": None,
+                "hallucination_rate": None,
+                "claims_per_answer": None,
+                "claim_kinds": None,
+                "contradict_rate": None,
+            }
+        seats = range(max(len(c.ratings) for c in cells))
+        ratings = np.stack([_joined(c.ratings[seat] for c in cells) for seat in seats])
+        ratings = ratings.astype(np.float64)
+        ratings[ratings < 0] = np.nan
+        units = _joined(c.units for c in cells)
+        found = alpha_estimate(ratings, units, seed=seed)
+        answers = len(pairwise)
+        hallucination = bootstrap_mean(
+            _joined(c.hallucinated for c in cells),
+            seed=seed,
+            clusters=_joined(c.clusters for c in cells),
+        )
+        kinds = sum((c.kinds for c in cells), Counter[str]())
+        return {
+            "agreement": float(np.mean(pairwise)),
+            "agreement_low": float(np.mean(pairwise)) < LOW_AGREEMENT,
+            "unanimous": float(np.mean(_joined(c.unanimous for c in cells))),
+            "alpha": {
+                "nominal": krippendorff_alpha(ratings),
+                "ordinal": krippendorff_alpha(ratings, "ordinal"),
+                "interval": krippendorff_alpha(ratings, "interval"),
+                "estimate": None if found is None else found.to_dict(),
+            },
+            "hallucination_rate": hallucination.to_dict(),
+            "claims_per_answer": float(np.mean(_joined(c.claims for c in cells))),
+            # Claims of a kind per answer and judge.
+            "claim_kinds": {
+                kind: kinds[kind] / (answers * len(ratings)) for kind in CLAIM_KINDS
+            },
+            "contradict_rate": sum(c.contradicted for c in cells) / sum(c.rated for c in cells),
+        }
+
+    def _self_preferences(self, mode: str, seed: int) -> list[dict[str, Any]]:
+        """Return how far each judge lies above the others: own family minus other families."""
+        joined = np.concatenate([np.array(c) for _, c in sorted(self._items.clusters.items())])
+        numbers = number_clusters(joined)
+        found = []
+        for (of, judge), table in sorted(self._above.items()):
+            sums = table.sum(axis=0)
+            if of != mode or not sums[1] or not sums[3]:
+                continue
+            clustered = table if numbers is None else cluster_sums(table, numbers)[0]
+            drawn = np.concatenate(
+                [c @ clustered for c in count_rows(len(clustered), 1000, seed)]
+            )
+            kept = drawn[(drawn[:, 1] > 0) & (drawn[:, 3] > 0)]
+            ends: list[float | None] = [None, None]
+            if len(kept) >= 0.95 * len(drawn):
+                differences = kept[:, 0] / kept[:, 1] - kept[:, 2] / kept[:, 3]
+                ends = [float(q) for q in np.quantile(differences, [0.025, 0.975])]
+            found.append(
+                {
+                    "judge": judge,
+                    "family": self._families.get(judge, ""),
+                    "difference": float(sums[0] / sums[1] - sums[2] / sums[3]),
+                    "n_own": int(sums[1]),
+                    "n_other": int(sums[3]),
+                    "lo": ends[0],
+                    "hi": ends[1],
+                }
+            )
+        return found
+
+
+def _add_harm(cell: _Cell, item: Item, said: Sequence[Sequence[bool]]) -> None:
+    """Count an answer that meets a criterion marked `harm` by the word of most judges."""
+    marked = [n for n, criterion in enumerate(item.criteria) if criterion.harm]
+    if marked:
+        cell.harm_marked.add(f"{item.domain}/{item.id}")
+    for n in marked:
+        if 2 * sum(met[n] for met in said) > len(said):
+            cell.harm_met[f"{item.domain}/{item.id}/{item.criteria[n].id}"] += 1
+
+
+def _harmful_criteria(cells: Sequence[_Cell]) -> dict[str, Any]:
+    """Return what answers did that is marked `harm`; nothing where no criterion is."""
+    marked = sum(len(c.harm_marked) for c in cells)
+    if not marked:
+        return {}
+    met = sum((c.harm_met for c in cells), Counter[str]())
+    items = {name.rsplit("/", 1)[0] for name in met}
+    events = dict(sorted(met.items()))
+    return {"harmful_criteria": {"marked": marked, "harmful": len(items), "events": events}}
+
+
+def _joined(arrays: "Iterable[array[Any]]") -> NDArray[Any]:
+    """Return the numbers of several arrays, without a Python object for each."""
+    return np.concatenate([np.empty(0), *(np.asarray(numbers) for numbers in arrays)])
+
+
+def _batch_difference(cells: Sequence[_Cell], seed: int) -> dict[str, Any] | None:
+    """Return the mean absolute difference of batch and single scores; None if none was repeated."""
+    apart = _joined(c.apart for c in cells)
+    if not len(apart):
+        return None
+    clusters = _joined(c.apart_clusters for c in cells)
+    scale = Scale(hi=sys.float_info.max)
+    return bootstrap_mean(apart, seed=seed, clusters=clusters, scale=scale).to_dict()
+
+
+def _by_tag(cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
+    """Return tag → mean score over its criteria, over the answers whose items have such; clipped."""
+    scale = Scale(floor=-sys.float_info.max)
+    found = {}
+    for tag in sorted({tag for c in cells for tag in c.tags}):
+        tagged = [c.tags[tag] for c in cells if tag in c.tags]
+        scores = _joined(t.scores for t in tagged)
+        clusters = _joined(t.clusters for t in tagged)
+        estimate = bootstrap_mean(scores, seed=seed, clusters=clusters, scale=scale)
+        found[tag] = clipped(estimate, scale).to_dict()
+    return found
+
+
+def _add_facts(
+    cell: _Cell,
+    verdicts: Sequence[Mapping[str, Any]],
+    valid: Sequence[Mapping[str, Any]],
+    cluster: int,
+) -> None:
+    n_facts = len(valid[0]["body"]["facts"])
+    while len(cell.ratings) < len(verdicts):
+        cell.ratings.append(array("b"))
+    for seat, verdict in enumerate(verdicts):
+        said = verdict["body"]["facts"] if verdict["outcome"] == "valid" else ()
+        codes = [FACT_VERDICTS.index(fact["verdict"]) for fact in said] or [-1] * n_facts
+        cell.ratings[seat].extend(codes)
+    cell.units.extend([cluster] * n_facts)
+    for verdict in valid:
+        cell.rated += n_facts
+        cell.contradicted += sum(f["verdict"] == "contradict" for f in verdict["body"]["facts"])
+    if len(valid) < len(verdicts):
+        return  # agreement and false claims are of whole panels only
+    panel = agreement([[f["verdict"] for f in v["body"]["facts"]] for v in valid])
+    cell.pairwise.append(panel.pairwise)
+    cell.unanimous.append(panel.unanimous)
+    counts = [len(v["body"]["claims"]) for v in valid]
+    cell.claims.append(sum(counts) / len(counts))
+    cell.hallucinated.append(float(hallucinated(counts)))
+    cell.clusters.append(cluster)
+    cell.kinds.update(c["kind"] for v in valid for c in v["body"]["claims"])

@@ -1,0 +1,91 @@
+"""Prompt texts of judges: files in `templates/`, one for each language."""
+
+import json
+import lzma
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.trial import Prompt
+from medassay.core.records.verdict import Judge
+
+LANGUAGES = ("en", "de", "es")
+
+
+class JudgeText:
+    """The prompt of a judge in its languages; English where an item's language has none."""
+
+    def __init__(self, name: str, languages: tuple[str, ...] = LANGUAGES) -> None:
+        self.name = name
+        self._languages = languages
+
+    @cached_property
+    def _sources(self) -> dict[str, str]:
+        folder = files("medassay.judging") / "templates"
+        return {
+            language: (folder / f"{self.name}.{language}.txt").read_text(encoding="utf-8")
+            for language in self._languages
+        }
+
+    @cached_property
+    def _templates(self) -> dict[str, jinja2.Template]:
+        environment = jinja2.Environment(
+            undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        return {name: environment.from_string(text) for name, text in self._sources.items()}
+
+    @property
+    def texts(self) -> bytes:
+        """Return all texts joined: what an id is the hash of."""
+        return "\x1f".join(f"{k}\x1f{v}" for k, v in sorted(self._sources.items())).encode()
+
+    @cached_property
+    def id(self) -> str:
+        """Return `name@hash` of the texts."""
+        return f"{self.name}@{sha256_hex(self.texts)[:12]}"
+
+    def render(self, language: str, **given: Any) -> str:
+        """Return the text of a language filled with what is given."""
+        template = self._templates.get(language) or self._templates["en"]
+        return template.render(**given)
+
+    def prompt(
+        self,
+        name: str,
+        language: str,
+        *,
+        schema: dict[str, Any] | None = None,
+        alternatives: int = 0,
+        **given: Any,
+    ) -> Prompt:
+        """Return the prompt filled with what is given; `name` is the item's id, or the batch's."""
+        messages = ({"role": "user", "content": self.render(language, **given)},)
+        return Prompt(
+            item_id=name,
+            messages=messages,
+            encoded=canonical(list(messages)),
+            template=self.id,
+            schema=b"" if schema is None else canonical(schema),
+            alternatives=alternatives,
+        )
+
+
+@cache
+def before_revisions() -> dict[str, Any]:
+    """Return what the last code that hashed its own source had: hashes of parsers and scorers, sources of graders."""
+    packed = (files("medassay.judging") / "before_revisions.json.xz").read_bytes()
+    document: dict[str, Any] = json.loads(lzma.decompress(packed))
+    return document
+
+
+def hashed_id(judge: Judge) -> str:
+    """Return `name@hash`: the id of a grader when ids were hashes of prompts, rules and source code.
+
+    Methodologies are made of it, and draws of judged boards are seeded by methodologies. So the source of then is
+    kept: with it a grader at revision 1 has the id, and a run the methodology, that they had.
+    """
+    source = before_revisions()["graders"][judge.name.removesuffix("_names")].encode()
+    return f"{judge.name}@{sha256_hex(b''.join([*judge.texts, source]))[:12]}"

@@ -1,0 +1,1 @@
+"""Graders that serve more than one kind of item."""

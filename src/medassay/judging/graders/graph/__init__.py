@@ -1,0 +1,13 @@
+"""A judge as a graph of small questions: each reply decides which question comes next, verdicts are scores.
+
+A graph is data (`graph`), what follows from replies is computed without asking anybody (`walk`), and asking is apart from
+both (`ask`). So one after the other, at the same time or from stored replies, the score is the same.
+
+Source: specification of the judge DAG.
+"""
+
+from medassay.judging.graders.graph.ask import run, run_async
+from medassay.judging.graders.graph.graph import Graph, Node, load, published
+from medassay.judging.graders.graph.walk import DagResult, Step
+
+__all__ = ["DagResult", "Graph", "Node", "Step", "load", "published", "run", "run_async"]

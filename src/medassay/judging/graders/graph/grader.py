@@ -1,0 +1,173 @@
+"""Graphs as the judge of a run: the first one's score counts, the others stand beside it.
+
+What is asked next follows from the replies so far, so that a run resumes and a reader can follow every step.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from medassay.core.keyed import keyed
+from medassay.core.records.health_record import reference_text, required_keys
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.verdict import Case, Verdict
+from medassay.core.revision import revision_id
+from medassay.judging.graders.graph.graph import Graph, Node
+from medassay.judging.graders.graph.walk import TEXT, DagResult, Walk
+
+REQUIRED_KEYS = (
+    "required_keys"  # parameter of graphs on records: which top-level keys were asked for
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphJudge:
+    """Judges one answer at a time, each graph after the other."""
+
+    name: ClassVar[str] = "graph"
+    revision: ClassVar[int] = 1
+    graphs: tuple[Graph, ...]
+    batch: int = 1
+    alternatives: int = 0
+    audit: None = None
+    scale: Scale = Scale()
+
+    @property
+    def id(self) -> str:
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (TEXT.id, *(graph.id for graph in self.graphs))
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (TEXT.texts, *(graph.id.encode() for graph in self.graphs))
+
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
+        """Return the next question, or the verdict when every graph has its result."""
+        [case] = cases
+        left = list(replies)
+        said: list[dict[str, Any]] = []
+        for graph in self.graphs:
+            walk = _begun(graph, case, left)
+            if (question := walk.first()) is not None:
+                return question.prompt
+            said.append(_told(graph, case, left, at=len(replies) - len(left)))
+            left = left[len(left) - walk.unheard :]
+        first = said[0]
+        if left:
+            return [
+                Verdict(
+                    valid=False, reason="more replies than questions", body={"graphs": said}
+                )
+            ]
+        if first["score"] is None:
+            failed = next(s for s in first["trace"] if s["status"] != "ok")
+            reason = f"no usable reply at node '{failed['node']}': {failed['reason']}"
+            return [Verdict(valid=False, reason=reason, body={"graphs": said})]
+        return [Verdict(valid=True, body={"graphs": said})]
+
+    def opening(self, cases: Sequence[Case]) -> list[Prompt]:
+        """Return what is asked if every question gets its first option, and every task a text as long as the answer."""
+        [case] = cases
+        return [prompt for graph in self.graphs for prompt in _rehearsed(graph, case)]
+
+    def score(self, item: Item, verdict: Verdict) -> float | None:
+        """Return the score of the first graph, in [0, 1]; None unless the verdict is valid."""
+        return verdict.body["graphs"][0]["score"] if verdict.valid else None
+
+    def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
+        """Return the score and the branches of every graph, by its name."""
+        return {
+            "graphs": {
+                one["graph"]: {"score": one["score"], "branches": one["branches"]}
+                for one in verdict.body["graphs"]
+            }
+        }
+
+    def fits(self, case: Case, verdict: Verdict) -> bool:
+        """Return whether a verdict that came with an import speaks of these graphs."""
+        return [one["graph"] for one in verdict.body["graphs"]] == [g.name for g in self.graphs]
+
+
+def context_of(case: Case) -> dict[str, str]:
+    """Return the texts that a graph may see of an answer: the answer, the reference, the document asked about."""
+    item = case.item
+    if item.record is not None:
+        expected = reference_text(item.record)
+    else:
+        listed = "\n".join(f"- {fact.text}" for fact in item.facts)
+        expected = "\n\n".join(filter(None, (item.reference, listed)))
+    asked = "\n\n".join(filter(None, (item.context, item.question)))
+    return {"actual_output": case.text, "expected_output": expected, "input": asked}
+
+
+def _begun(
+    graph: Graph, case: Case, replies: Sequence[Completion], *, hashing: bool = False
+) -> Walk:
+    if REQUIRED_KEYS in graph.parameters and case.item.record is not None:
+        graph = graph.given(**{REQUIRED_KEYS: required_keys(case.template)})
+    return Walk(graph, context_of(case), replies=replies, hashing=hashing)
+
+
+def _told(
+    graph: Graph, case: Case, replies: Sequence[Completion], *, at: int
+) -> dict[str, Any]:
+    """Return a result as a verdict keeps it; of replies the places among all of the verdict, `at` before these."""
+    walk = _begun(graph, case, replies, hashing=True)
+    result = walk.result()
+    assert result is not None  # nothing is open any more
+    return {
+        "graph": graph.name,
+        "score": result.score,
+        "short_circuited": result.short_circuited,
+        "branches": dict(result.branches),
+        "skipped": result.skipped,
+        "trace": list(_steps(result, walk, at)),
+    }
+
+
+def _steps(result: DagResult, walk: Walk, at: int) -> Iterator[dict[str, Any]]:
+    for step, path in zip(result.trace, walk.paths, strict=True):
+        # Replies, seconds and judge stand in the verdict once; a task's text is its reply.
+        told = keyed(
+            step,
+            "node",
+            "type",
+            "parent",
+            "branch",
+            "prompt_hash",
+            "verdict",
+            "attempts",
+            "score",
+            "status",
+            "reason",
+        )
+        if step.type == "task":
+            told.pop("verdict")
+        if step.model == "parser":
+            told["by"] = "parser"
+        yield told | {"replies": [at + place for place in walk.heard(path)]}
+
+
+def _rehearsed(graph: Graph, case: Case) -> Iterator[Prompt]:
+    walk = _begun(graph, case, ())
+    while (question := walk.first()) is not None:
+        yield question.prompt
+        walk.tell(
+            question.path, Completion(text=_stand_in(graph.nodes[question.path[-1]], case))
+        )
+
+
+def _stand_in(node: Node, case: Case) -> str:
+    if node.type == "task":
+        return case.text.strip() or "–"
+    return json.dumps({"verdict": next(iter(node.branches)), "reason": ""})

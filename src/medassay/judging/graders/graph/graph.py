@@ -1,0 +1,287 @@
+"""Graphs of judge questions as data: read from JSON or YAML, refused with every fault at once."""
+
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.errors import InputError
+from medassay.judging.graders.graph.fault import Fault, faults
+
+NodeType = Literal["task", "binary", "choice", "verdict"]
+OnError = Literal["fail", "zero", "skip_branch"]
+ShortCircuit = Literal["score", "cancel"]
+_LARGEST = 1_000_000  # characters of a file
+_MOST_TOLD = 50  # faults in one message
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """One question, or a verdict.
+
+    `text` are the instructions of a task or the criteria of a question; `branches` say which node follows which reply
+    (`true` and `false`, or the options in the order shown). `parser` marks a binary question whether the output is valid
+    JSON, which a graph with `deterministic_format` has decided by our parser.
+    """
+
+    id: str
+    type: NodeType
+    text: str = ""
+    inputs: tuple[str, ...] = ()
+    label: str = ""
+    children: tuple[str, ...] = ()
+    branches: Mapping[str, str] = field(default_factory=dict)
+    score: float | None = None
+    parser: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph:
+    """A valid graph: every path from a root ends in a verdict.
+
+    `on_error` says what a branch without a usable reply does to the mean: `fail` (no score), `zero`, or `skip_branch`.
+    `short_circuit` says whether a verdict of 0, which decides the result, also ends the other branches (`cancel`).
+    `parameters` fill `{name}` in texts.
+    """
+
+    name: str
+    version: int
+    roots: tuple[str, ...]
+    nodes: Mapping[str, Node]
+    on_error: OnError = "fail"
+    short_circuit: ShortCircuit = "score"
+    deterministic_format: bool = False
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def id(self) -> str:
+        """Return `name@hash`, the hash over everything that decides a result, the order of options too."""
+        nodes = [
+            (n.id, n.type, n.text, n.inputs, n.label, n.children, n.parser, repr(n.score))
+            for n in sorted(self.nodes.values(), key=lambda node: node.id)
+        ]
+        branches = [
+            (name, list(node.branches.items())) for name, node in sorted(self.nodes.items())
+        ]
+        policy = [self.on_error, self.short_circuit, self.deterministic_format]
+        parameters = sorted([name, value] for name, value in self.parameters.items())
+        whole = [self.name, self.version, self.roots, nodes, branches, policy, parameters]
+        return f"{self.name}@{sha256_hex(canonical(whole))[:12]}"
+
+    def remembered(self) -> dict[str, Any]:
+        """Return what a run remembers: name, roots, and the document as text, since the order of options counts."""
+        text = json.dumps(self._document(), ensure_ascii=False)
+        return {"name": self.name, "id": self.id, "roots": list(self.roots), "text": text}
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "version": self.version,
+            "roots": list(self.roots),
+            "nodes": {name: _document(node) for name, node in self.nodes.items()},
+            "on_error": self.on_error,
+            "short_circuit": self.short_circuit,
+            "deterministic_format": self.deterministic_format,
+            "parameters": dict(self.parameters),
+        }
+
+    def text(self, node: Node) -> str:
+        """Return a node's text with the parameters filled in."""
+        text = node.text
+        for name, value in self.parameters.items():
+            text = text.replace("{" + name + "}", value)
+        return text
+
+    def given(self, **parameters: str) -> "Graph":
+        """Return the graph with other values of its parameters.
+
+        Raises
+        ------
+        InputError
+            When the graph has no parameter of that name.
+        """
+        for name, value in parameters.items():
+            if not isinstance(value, str):
+                raise InputError(f"graph {self.name}: parameter '{name}' must be a text")
+        if unknown := sorted(parameters.keys() - self.parameters.keys()):
+            raise InputError(
+                f"graph {self.name}: no parameter '{unknown[0]}'; it has {', '.join(self.parameters) or 'none'}"
+            )
+        return replace(self, parameters={**self.parameters, **parameters})
+
+
+def published(name: str) -> Graph:
+    """Return one of the graphs that come with medassay.
+
+    Examples
+    --------
+    >>> published("medical_extraction_quality").roots
+    ('format_task', 'accuracy_task', 'completeness_task', 'terminology_task')
+    """
+    folder = files("medassay.judging.graders.graph") / "graphs"
+    known = sorted(file.name.removesuffix(".yaml") for file in folder.iterdir())
+    if name not in known:
+        raise InputError(f"graph '{name}' is unknown; known are {', '.join(known)}")
+    text = (folder / f"{name}.yaml").read_text(encoding="utf-8")
+    return graph_from(_read_yaml(text, name), name)
+
+
+def find(name: str, base: Path) -> Graph:
+    """Return a graph by its name, if it comes with medassay, or by its file, relative to `base`."""
+    return load(base / name) if Path(name).suffix else published(name)
+
+
+def load(path: Path | str) -> Graph:
+    """Return the graph of a `.json`, `.yaml` or `.yml` file.
+
+    Raises
+    ------
+    InputError
+        Naming what is wrong: the file, its syntax, a key that stands twice; or all of `fault.faults`, each with its node.
+    """
+    path = Path(path)
+    readers = {".json": _read_json, ".yaml": _read_yaml, ".yml": _read_yaml}
+    if (read := readers.get(path.suffix.lower())) is None:
+        raise InputError(f"{path}: a graph is a .json, .yaml or .yml file")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+    if len(text) > _LARGEST:
+        raise InputError(f"{path}: longer than {_LARGEST:,} characters; no graph is")
+    return graph_from(read(text, str(path)), str(path))
+
+
+def recalled(remembered: Mapping[str, Any]) -> Graph:
+    """Return the graph that a run remembers.
+
+    Raises
+    ------
+    InputError
+        When its text is not the graph of the name, id and roots beside it.
+    """
+    where = f"graph {remembered['name']}"
+    graph = graph_from(_read_json(remembered["text"], where), where)
+    if graph.remembered() != dict(remembered):
+        raise InputError(
+            f"{where}: its text is not the graph that the run says it was judged by"
+        )
+    return graph
+
+
+def graph_from(document: Any, where: str) -> Graph:
+    """Return the graph of a parsed document; `where` is named in errors."""
+    try:
+        found = faults(document)
+    except ValueError as error:  # a number of more digits than can be shown
+        raise InputError(f"{where}: {error}") from None
+    if found:
+        raise InputError(_told(where, found))
+    nodes = {name: _node(name, given) for name, given in document["nodes"].items()}
+    options = {
+        key: document[key]
+        for key in ("on_error", "short_circuit", "deterministic_format", "parameters")
+        if key in document
+    }
+    try:
+        canonical(document)
+    except (InputError, ValueError) as error:  # half a surrogate pair, a version of 20 digits
+        raise InputError(f"{where}: {error}") from None
+    return Graph(
+        name=document["name"],
+        version=document["version"],
+        roots=tuple(document["roots"]),
+        nodes=nodes,
+        **options,
+    )
+
+
+def _node(name: str, given: Mapping[str, Any]) -> Node:
+    binary = {key: given[key] for key in ("true", "false") if key in given}
+    return Node(
+        id=name,
+        type=given["type"],
+        text=given.get("instructions") or given.get("criteria", ""),
+        inputs=tuple(given.get("inputs", ())),
+        label=given.get("output_label", ""),
+        children=tuple(given.get("children", ())),
+        branches=dict(given.get("options", binary)),
+        score=float(given["score"]) if "score" in given else None,
+        parser=given.get("parser", False),
+    )
+
+
+def _document(node: Node) -> dict[str, Any]:
+    """Return a node as it stands in a file."""
+    if node.type == "verdict":
+        return {"type": node.type, "score": node.score}
+    made: dict[str, Any] = {"type": node.type, "inputs": list(node.inputs)}
+    if node.type == "task":
+        told = {"output_label": node.label, "children": list(node.children)}
+        return made | {"instructions": node.text} | told
+    made["criteria"] = node.text
+    if node.type == "choice":
+        return made | {"options": dict(node.branches)}
+    return made | dict(node.branches) | ({"parser": True} if node.parser else {})
+
+
+def _told(where: str, found: Iterable[Fault]) -> str:
+    lines = [str(fault) for fault in found]
+    if len(lines) == 1:
+        return f"{where}: {lines[0]}"
+    more = [f"and {len(lines) - _MOST_TOLD} more"] if len(lines) > _MOST_TOLD else []
+    shown = "\n".join(f"  {line[:300]}" for line in [*lines[:_MOST_TOLD], *more])
+    return f"{where}: {len(lines)} faults\n{shown}"
+
+
+def _once(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    made: dict[Any, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ValueError(f"the key '{key}' stands twice in one object")
+        made[key] = value
+    return made
+
+
+def _read_json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not valid JSON: {error}") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML of plain data: keys as written (`true` and `yes` are words), none twice, and no aliases."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise ValueError("aliases are not read; write the node out")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Hashable, Any]:
+        return _once(self._pairs(node))
+
+    def _pairs(self, node: yaml.MappingNode) -> Iterator[tuple[str, Any]]:
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise ValueError("a key is no text")
+            yield key.value, self.construct_object(value, deep=True)
+
+
+def _read_yaml(text: str, where: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_Loader)  # a SafeLoader
+    # Odd scalars (`!!int "+"`, `!!timestamp x`) break the reader itself, in many ways.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: not valid YAML: {error}") from None
+    except (RecursionError, yaml.YAMLError) as error:
+        told = " ".join(str(error).split())
+        raise InputError(f"{where}: not valid YAML: {told}") from None

@@ -1,0 +1,88 @@
+"""Prometheus: direct grading 1 to 5 by a rubric, given a reference answer; stored as (s − 1) / 4.
+
+Source: specification of text metrics; Kim et al. (2024), doi:10.18653/v1/2024.emnlp-main.248. The
+scale is inferred from published values, exact multiples of 1/80 on 20 documents.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.verdict import Case, OneQuestion, Verdict
+from medassay.core.reply.thoughts import strip_thoughts
+from medassay.core.revision import revision_id
+from medassay.judging.grader_text import JudgeText
+from medassay.judging.sanitize import fence
+
+RETRIES = 2
+_PROMPT = JudgeText("prometheus")
+_RESULT = re.compile(r"\[RESULT\]\s*\(?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
+
+
+def read_result(reply: str) -> int | None:
+    """Return the grade 1 to 5 behind `[RESULT]`; None if there is none, or several that differ.
+
+    Examples
+    --------
+    >>> read_result("Feedback: close, but a dose is absent. [RESULT] 4")
+    4
+    """
+    found = {float(value) for value in _RESULT.findall(strip_thoughts(reply)[0])}
+    if len(found) != 1:
+        return None
+    [grade] = found
+    return int(grade) if grade in (1, 2, 3, 4, 5) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prometheus(OneQuestion):
+    """Judges one answer at a time; asks again, at most twice."""
+
+    name: ClassVar[str] = "prometheus"
+    revision: ClassVar[int] = 1
+    batch: int = 1
+    alternatives: int = 0
+    audit: None = None
+    scale: Scale = Scale()
+
+    @property
+    def id(self) -> str:
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (_PROMPT.id,)
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (_PROMPT.texts,)
+
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
+        """Return the prompt, or the verdict once a reply holds a grade or the retries are used."""
+        [case] = cases
+        for reply in replies:
+            if (grade := read_result(reply.text)) is not None:
+                return [Verdict(valid=True, body={"grade": grade})]
+        if len(replies) > RETRIES:
+            return [Verdict(valid=False, reason="no grade 1 to 5")]
+        item = case.item
+        question = f"{item.context}\n\n{item.question}" if item.context else item.question
+        return _PROMPT.prompt(
+            item.id,
+            item.language,
+            question=question,
+            answer=fence(case.text, "response"),
+            reference=item.reference or item.target,
+        )
+
+    def score(self, item: Item, verdict: Verdict) -> float | None:
+        """Return (grade − 1) / 4, in [0, 1]; None unless the verdict is valid."""
+        return (verdict.body["grade"] - 1) / 4 if verdict.valid else None

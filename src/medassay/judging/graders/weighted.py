@@ -1,0 +1,88 @@
+"""The score of G-Eval weighted by probability: what the judge almost said counts too.
+
+Source: specification of G-Eval, "Probability-weighted score"; Liu et al. (2023),
+doi:10.18653/v1/2023.emnlp-main.153.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from medassay.core.records.trial import Completion
+from medassay.judging.graders.csv_scores import BEST, integral
+
+_LEAST_MASS = 0.5  # of the probability on integers 0..10; below it the sampled integer stands
+
+
+def weighted_score(
+    top: Mapping[str, float], sampled: int, next_after_1: Mapping[str, float] | None = None
+) -> tuple[float, bool]:
+    """Return (score, whether it is weighted by probability) at the position of the score's token.
+
+    Parameters
+    ----------
+    top : candidate token → probability; tokens that are an integer 0..10 count, variants are merged
+    sampled : the integer that was sampled; stands where the integers have less than half the mass
+    next_after_1 : candidates of the next position, where the tokenizer writes 10 as "1" and "0"
+
+    Examples
+    --------
+    >>> weighted_score({"7": 0.5, "8": 0.3, "9": 0.2}, 7)
+    (7.7, True)
+    >>> weighted_score({"7": 0.2, "x": 0.8}, 7)
+    (7.0, False)
+    """
+    mass: dict[int, float] = {}
+    for token, p in top.items():
+        score = integral(token)
+        if score is not None:
+            mass[score] = mass.get(score, 0.0) + p
+    if next_after_1 is not None and 1 in mass:
+        ten = min(1.0, sum(p for token, p in next_after_1.items() if token.strip() == "0"))
+        mass[BEST] = mass.get(BEST, 0.0) + mass[1] * ten
+        mass[1] *= 1 - ten
+    total = math.fsum(mass.values())
+    if total < _LEAST_MASS:
+        return float(sampled), False
+    return math.fsum(score * p for score, p in mass.items()) / total, True
+
+
+def weigh(completion: Completion, sampled: int) -> dict[str, Any]:
+    """Return the body of a verdict: `score`, the sampled `integer`, and what the weights rest on.
+
+    `weighted` says whether the score is weighted; it is not where the endpoint named no candidates,
+    where no token is the integer, or where the integers have less than half of the probability.
+    `one_or_ten` is the probability of a "1" of which nobody knows whether a "0" would have followed.
+    """
+    at = _place(completion, sampled)
+    if at is None or not completion.alternatives:
+        return {"score": float(sampled), "integer": sampled, "weighted": False}
+    top = _probabilities(completion, at)
+    token = (completion.logprobs or ())[at][0].strip()
+    following = _probabilities(completion, at + 1) if token == "1" else None
+    score, weighted = weighted_score(top, sampled, following or None)
+    body = {"score": score, "integer": sampled, "weighted": weighted}
+    one = sum(p for name, p in top.items() if name.strip() == "1")
+    return body | ({"one_or_ten": one} if one > 0 and not following else {})
+
+
+def _place(completion: Completion, sampled: int) -> int | None:
+    """Return the place of the last token that is the integer, or that begins a 10 in two tokens."""
+    tokens = [token.strip() for token, _ in completion.logprobs or ()]
+    pairs = zip(tokens, [*tokens[1:], ""], strict=False)
+    found = [
+        at
+        for at, pair in enumerate(pairs)
+        if (pair[0] == str(sampled) or (sampled == BEST and pair == ("1", "0")))
+        and not (at and tokens[at - 1].endswith("."))  # the 0 of "7.0" is no score
+    ]
+    return found[-1] if found else None
+
+
+def _probabilities(completion: Completion, at: int) -> dict[str, float]:
+    """Return candidate → probability at one token; empty behind the last one."""
+    alternatives = completion.alternatives or ()
+    found: dict[str, float] = {}
+    for token, logprob in alternatives[at] if at < len(alternatives) else ():
+        found[token] = found.get(token, 0.0) + math.exp(min(logprob, 0.0))
+    return found

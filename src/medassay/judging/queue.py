@@ -1,0 +1,249 @@
+"""What is to be judged: the open answers of a run, in batches that are the same after a resume.
+
+A verdict is a number: trial × seat. Batches are cut from one seeded order of all answers, so that models follow each other in
+no order a judge could learn.
+"""
+
+import math
+import os
+import random
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+from medassay.bank.run_items import RunItems
+from medassay.core.json import parse_json
+from medassay.core.records.item import Item
+from medassay.core.records.task import Task
+from medassay.core.records.verdict import Case, Judge
+from medassay.judging.agreement import TRIAL_KEY
+from medassay.judging.assignment import Bench
+from medassay.judging.sanitize import Shown, show, speaker_pattern
+from medassay.storage.journal import Journal
+from medassay.storage.run import AUDIT, VERDICTS, Run
+
+AUDITED = 0.05  # of the answers that judges take in batches, judged once more singly
+
+
+def must_judge(task: Task, trial: Mapping[str, Any], items: RunItems) -> bool:
+    """Return whether a trial's score is the judges' to give."""
+    return (
+        bool(task.judges)
+        and trial["outcome"] == "answered"
+        and items.form(trial["domain"], trial["item"]) in task.judges
+    )
+
+
+class Answers:
+    """The trials of a run, each read when it is asked for; `open` are those that judges decide on.
+
+    The names of the run's models are masked where an answer gives them as its own.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        items: RunItems,
+        task: Task,
+        known: "tuple[array[int], array[int]] | None" = None,
+    ) -> None:
+        self.task = task
+        self._file = os.open(run.path / "trials.jsonl", os.O_RDONLY)
+        self.run = run
+        entries = [*run.manifest["models"].values(), *run.manifest["judges"]]
+        self._speaker = speaker_pattern(
+            {n for e in entries for n in (e["id"], e.get("model", ""))}
+        )
+        self.items = items
+        if known is not None:  # found by another process
+            self._starts, self.open = known
+            return
+        self._starts = array("Q", [0])
+        self.open = array("Q")  # numbers of the trials that judges decide on
+        self.attempts: dict[
+            int, int
+        ] = {}  # number → attempt, of answers that were asked for again
+        with (run.path / "trials.jsonl").open("rb") as lines:
+            for number, line in enumerate(lines):
+                self._starts.append(self._starts[-1] + len(line))
+                trial = parse_json(line, f"trials.jsonl line {number + 1}")
+                if must_judge(task, trial, items):
+                    self.open.append(number)
+                    if "attempt" in trial:
+                        self.attempts[number] = trial["attempt"]
+
+    def __del__(self) -> None:
+        os.close(self._file)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @property
+    def known(self) -> "tuple[array[int], array[int]]":
+        """Return where the trials begin and which are open: what another process need not find again."""
+        return self._starts, self.open
+
+    def trial(self, number: int) -> dict[str, Any]:
+        """Return one trial record."""
+        start = self._starts[number]
+        line = os.pread(self._file, self._starts[number + 1] - start, start)
+        record: dict[str, Any] = parse_json(line, f"trials.jsonl line {number + 1}")
+        return record
+
+    def length(self, number: int) -> int:
+        """Return how long one trial record is, in bytes."""
+        return self._starts[number + 1] - self._starts[number]
+
+    @cached_property
+    def numbers(self) -> dict[tuple[Any, ...], int]:
+        """Return trial key → number, of the trials that need judges."""
+        return {tuple(self.trial(n)[k] for k in TRIAL_KEY): n for n in self.open}
+
+    def case(self, trial: Mapping[str, Any]) -> tuple[Case, Shown]:
+        """Return what a judge is shown of a trial."""
+        shown = show(trial["value"], self._speaker)
+        item = self.items.get(trial["domain"], trial["item"])
+        return Case(item=item, text=shown.text, template=trial.get("template", "")), shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Docket:
+    """What is judged in one pass: which answers (numbers of trials, ascending), and by whom.
+
+    `name` is that of its journal and, with `.jsonl`, of its file in the run.
+    """
+
+    name: str
+    answers: Answers
+    numbers: Sequence[int]
+    bench: Bench
+
+    @property
+    def file(self) -> Path:
+        """Return the file of its verdicts."""
+        return self.answers.run.path / f"{self.name}.jsonl"
+
+    @cached_property
+    def batches(self) -> "Batches":
+        """Return the answers in the batches in which they are judged."""
+        return Batches(self)
+
+    @cached_property
+    def wanted(self) -> frozenset[int]:
+        """Return the numbers as a set."""
+        return frozenset(self.numbers)
+
+    def place(self, number: int, seat: int) -> int:
+        """Return the number of a verdict."""
+        return number * self.bench.n_seats + seat
+
+    def place_of(self, record: Mapping[str, Any]) -> int | None:
+        """Return the number of a stored verdict, None if it is not wanted."""
+        number = self.answers.numbers.get(tuple(record[k] for k in TRIAL_KEY))
+        seats = self.bench.seats.get(record["model"], ())
+        seat = int(record["seat"])
+        if number not in self.wanted or not 0 <= seat < len(seats):
+            return None
+        if record.get("of_attempt", 0) != self.answers.attempts.get(number, 0):
+            return None  # of an answer that was asked for again since
+        return self.place(number, seat) if seats[seat].id == record["judge"] else None
+
+    def sizes(
+        self, journal: Journal
+    ) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+        """Return how many verdicts there are to give, and are given, by judge and domain."""
+        sizes: Counter[tuple[str, str]] = Counter()
+        done: Counter[tuple[str, str]] = Counter()
+        for number in self.numbers:
+            trial = self.answers.trial(number)
+            for seat, spec in enumerate(self.bench.seats[trial["model"]]):
+                key = (spec.id, trial["domain"])
+                sizes[key] += 1
+                done[key] += journal.is_done(self.place(number, seat))
+        return sizes, done
+
+
+def dockets(answers: Answers, bench: Bench) -> Iterator[Docket]:
+    """Yield what is to be judged: all open answers, then what is judged once more.
+
+    Where judges take answers in batches, a seeded sample of them is judged again, one by one.
+    """
+    yield Docket(name=VERDICTS, answers=answers, numbers=answers.open, bench=bench)
+    audits = auditors(bench.judges)
+    if audits:
+        numbers = audited(answers.open, bench.seed)
+        again = replace(bench, judges=audits)
+        yield Docket(name=AUDIT, answers=answers, numbers=numbers, bench=again)
+
+
+def auditors(judges: Mapping[str, Judge]) -> dict[str, Judge]:
+    """Return what judges a sample again, by domain; empty if no judge takes answers in batches."""
+    return {d: judge.audit for d, judge in judges.items() if judge.audit is not None}
+
+
+def audited(numbers: Sequence[int], seed: int) -> list[int]:
+    """Return the seeded sample of answers that are judged again, ascending."""
+    size = math.ceil(AUDITED * len(numbers))
+    return sorted(random.Random(f"{seed}\x1faudit").sample(numbers, size))
+
+
+class Batches(Sequence[Sequence[int]]):
+    """The answers of a docket in batches, in one seeded order over all models: two arrays, whatever their number.
+
+    A batch holds answers of one domain and language, since it has one prompt.
+    """
+
+    def __init__(self, docket: Docket) -> None:
+        answers, bench = docket.answers, docket.bench
+        order = array("Q", docket.numbers)
+        random.Random(f"{bench.seed}\x1fjudges").shuffle(order)
+        self._numbers, self._ends = array("Q"), array("Q")
+        if all(judge.batch == 1 for judge in bench.judges.values()):
+            self._numbers, self._ends = order, array("Q", range(1, len(order) + 1))
+            return
+        gathered: dict[tuple[Any, ...], list[int]] = {}
+        for number in order:
+            trial = answers.trial(number)
+            size = bench.judges[trial["domain"]].batch
+            if size == 1:
+                self._add([number])
+                continue
+            item = answers.items.get(trial["domain"], trial["item"])
+            alike = gathered.setdefault(alike_key(item), [])
+            alike.append(number)
+            if len(alike) == size:
+                self._add(alike)
+                alike.clear()
+        for rest in gathered.values():
+            self._add(rest)
+
+    def _add(self, batch: Sequence[int]) -> None:
+        if batch:
+            self._numbers.extend(batch)
+            self._ends.append(len(self._numbers))
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, at: int) -> Sequence[int]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Sequence[int]]: ...
+    def __getitem__(self, at: int | slice) -> Sequence[int] | Sequence[Sequence[int]]:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        return self._numbers[self._ends[at - 1] if at else 0 : self._ends[at]]
+
+
+def alike_key(item: Item) -> tuple[Any, ...]:
+    """Return what items of one batch must share: it has one prompt, and one reply is on all of it.
+
+    So a reply on a synthetic item, which stays private, never stands beside one on a public item.
+    """
+    return (item.domain, item.language, bool(item.path), item.kind)

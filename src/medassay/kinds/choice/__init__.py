@@ -1,0 +1,1 @@
+"""Closed questions with options."""

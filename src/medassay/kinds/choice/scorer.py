@@ -1,0 +1,10 @@
+"""1 when the chosen option is the expected one."""
+
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Answer
+
+
+def choice(item: Item, answer: Answer) -> tuple[float, str]:
+    """Return 1 when the letter equals the key."""
+    same = answer.value == item.expected
+    return float(same), "right" if same else "wrong"

@@ -1,0 +1,1 @@
+"""Open questions with criteria of positive and negative points."""

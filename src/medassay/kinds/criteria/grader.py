@@ -1,0 +1,144 @@
+"""The judge of criteria: for each line of a rubric, whether the answer meets it.
+
+Points are not shown: a judge should say what an answer does, not what it is worth.
+
+Source: specification of rubric judging; Arora et al. (2025), HealthBench, arXiv:2505.08775, which asks
+for one criterion a prompt; here all that are left are asked together, by id.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from medassay.core.criteria_points import rubric_points
+from medassay.core.records.item import Criterion, Item
+from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.verdict import Case, OneQuestion, Verdict
+from medassay.core.reply.thoughts import find_objects
+from medassay.core.revision import revision_id
+from medassay.judging.grader_text import JudgeText
+from medassay.judging.sanitize import fence
+
+RETRIES = 2
+_PROMPT = JudgeText("criteria")
+_LONGEST_REASON = 500  # characters that are kept of a reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriteriaJudge(OneQuestion):
+    """Judges one answer at a time; asks again, at most twice, for what could not be read."""
+
+    name: ClassVar[str] = "criteria"
+    revision: ClassVar[int] = 1
+    batch: int = 1
+    alternatives: int = 0
+    audit: None = None
+    scale: Scale = Scale(floor=-sys.float_info.max)
+
+    @property
+    def id(self) -> str:
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (_PROMPT.id,)
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (_PROMPT.texts,)
+
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
+        """Return the next prompt, or the verdict when everything is read or the retries are used."""
+        [case] = cases
+        said: dict[str, dict[str, Any]] = {}
+        repaired = False
+        for reply in replies:
+            left = {c.id for c in case.item.criteria if c.id not in said}
+            found, mended = read_criteria(reply.text, left)
+            said |= found
+            repaired = repaired or mended
+        missing = [c for c in case.item.criteria if c.id not in said]
+        if missing and len(replies) <= RETRIES:
+            return self._prompt(case, missing, again=bool(replies))
+        if missing:
+            names = ", ".join(c.id for c in missing)
+            return [Verdict(valid=False, reason=f"no usable verdict: {names}")]
+        body = {"criteria": [said[c.id] for c in case.item.criteria]}
+        return [Verdict(valid=True, body=body, repaired=repaired)]
+
+    def score(self, item: Item, verdict: Verdict) -> float | None:
+        """Return the points of the criteria met over all positive points; None unless valid."""
+        if not verdict.valid:
+            return None
+        met = [said["met"] for said in verdict.body["criteria"]]
+        return rubric_points([{"points": c.points} for c in item.criteria], met)
+
+    def _prompt(self, case: Case, left: Sequence[Criterion], *, again: bool) -> Prompt:
+        item = case.item
+        question = f"{item.context}\n\n{item.question}" if item.context else item.question
+        return _PROMPT.prompt(
+            item.id,
+            item.language,
+            schema=_schema([c.id for c in left]),
+            question=question,
+            criteria=left,
+            ids=", ".join(c.id for c in left),
+            again=again,
+            answer=fence(case.text, "answer"),
+        )
+
+
+def read_criteria(reply: str, wanted: set[str]) -> tuple[dict[str, dict[str, Any]], bool]:
+    """Return the usable verdicts of a reply by id, and whether its JSON was repaired.
+
+    Two different objects in one reply are doubtful as a whole: one may be quoted from the answer. An id
+    with two different verdicts has none; `met` must be true or false, nothing else.
+
+    Examples
+    --------
+    >>> read_criteria('{"criteria": [{"id": "c1", "met": true, "why": "it says so"}]}', {"c1"})
+    ({'c1': {'id': 'c1', 'met': True, 'why': 'it says so'}}, False)
+    """
+    found = find_objects(reply, "criteria")
+    if len(found) != 1:
+        return {}, False
+    said: dict[str, dict[str, Any]] = {}
+    doubtful: set[str] = set()
+    listed = found[0].value["criteria"]
+    for entry in listed if isinstance(listed, list) else ():
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("met"), bool):
+            continue
+        name, met = str(entry.get("id", "")), entry["met"]
+        if name not in wanted:
+            continue
+        if name in said and said[name]["met"] != met:
+            doubtful.add(name)
+        why = str(entry.get("why", ""))[:_LONGEST_REASON].encode("utf-8", "replace").decode()
+        said[name] = {"id": name, "met": met, "why": why}
+    return {name: one for name, one in said.items() if name not in doubtful}, found[0].repaired
+
+
+def _schema(ids: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON Schema of a reply, for vendors that hold a model to one."""
+    one = {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "enum": list(ids)},
+            "why": {"type": "string"},
+            "met": {"type": "boolean"},
+        },
+        "required": ["id", "why", "met"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {"criteria": {"type": "array", "items": one}},
+        "required": ["criteria"],
+        "additionalProperties": False,
+    }

@@ -1,0 +1,1 @@
+"""Cases with ranked differential diagnoses."""

@@ -1,0 +1,159 @@
+"""The cases of one model and prompt as numbers, aggregated with their weights.
+
+Source: specification of differential-diagnosis scoring, "Algorithm", 6 and 7; statistics 7.10.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medassay.core.records.trial import Scale
+from medassay.kinds.diagnoses.scorer import BEST
+from medassay.statistic.draws import Floats
+from medassay.statistic.interval.ratio import linearised, ratio_estimate
+from medassay.statistic.metric.reliability import relative_weights, rescale
+from medassay.summary.pooled import CasePool
+
+TOPS = (1, 3, 5)
+# Both scores (0 to 16), predicted − golden severity, whether the golden diagnosis is among the first k, how many names the list holds,
+# whether these are fewer than the places that count, and the semantic score over all these places.
+NUMBERS = (
+    *("semantic", "severity", "shift", *(f"top{k}" for k in TOPS)),
+    *("names", "short", "all_places"),
+)
+SCORES = ("semantic", "severity")
+# Of numbers that are neither scores nor shares; the shift is one of levels 1 to 5.
+_SCALES = {
+    "shift": Scale(lo=-4.0, hi=4.0),
+    "names": Scale(hi=math.inf),
+    "all_places": Scale(hi=BEST),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weighting:
+    """How scores are rescaled, and the weights of cases: preset → (k, x0)."""
+
+    semantic_max: float
+    presets: Mapping[str, tuple[float, float]]
+
+    def rescaled(self, number: str, values: Floats) -> Floats:
+        """Return a score rescaled to −1 … 1; the semantic one may exceed 1."""
+        return rescale(values, self.semantic_max if number == "semantic" else BEST)
+
+    def scale(self, number: str) -> Scale:
+        """Return the scale of a rescaled score."""
+        return Scale(lo=-1.0, hi=float(self.rescaled(number, np.array(BEST))))
+
+    def weighed(self, number: str, values: Floats, preset: str) -> tuple[Floats, Floats]:
+        """Return weight × rescaled score, and the weight, of each case."""
+        k, x0 = self.presets[preset]
+        shown = self.rescaled(number, values)
+        weights = relative_weights(shown, k=k, x0=x0)
+        return weights * shown, weights
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """One estimate to make: its name, what is summed above and below the line, its scale, what is added."""
+
+    key: tuple[str, str]
+    above: Floats
+    below: Floats
+    scale: Scale
+    more: dict[str, float]
+
+
+def case_estimates(
+    pool: CasePool, weighting: Weighting
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return every estimate of some cases as plain values; what has no case is left out.
+
+    Keys are (number, aggregate): `raw` is the plain mean in units of the score, `mean` that of the
+    rescaled score (of other numbers in their own units), each preset the weighted mean. All numbers that
+    are known for the same cases share their draws. What has no interval, a pool with a domain of one case,
+    is left out too.
+    """
+    made: dict[tuple[str, str], dict[str, Any]] = {}
+    for known, numbers in pool.alike():
+        if not known.strata.has_interval:
+            continue
+        wanted = [one for number in numbers for one in _wanted(known, number, weighting)]
+        sums = known.strata.sums(
+            np.column_stack([c for one in wanted for c in (one.above, one.below)])
+        )
+        for at, one in enumerate(wanted):
+            draws = sums[:, 2 * at] / sums[:, 2 * at + 1]
+            found = ratio_estimate(one.above, one.below, draws, known.strata, scale=one.scale)
+            made[one.key] = found.to_dict() | {"scale": one.scale.ends} | one.more
+    return made
+
+
+def _wanted(known: CasePool, number: str, weighting: Weighting) -> list[_Wanted]:
+    values = known.column(number)
+    ones = np.ones(len(values))
+    if number not in SCORES:
+        return [_Wanted((number, "mean"), values, ones, _SCALES.get(number, Scale()), {})]
+    scale, shown = weighting.scale(number), weighting.rescaled(number, values)
+    weighted = [
+        _Wanted(
+            (number, preset),
+            *weighting.weighed(number, values, preset),
+            scale,
+            {"k": k, "x0": x0},
+        )
+        for preset, (k, x0) in weighting.presets.items()
+    ]
+    return [
+        _Wanted((number, "raw"), values, ones, Scale(hi=BEST), {}),
+        _Wanted((number, "mean"), shown, ones, scale, {}),
+        *weighted,
+    ]
+
+
+def aggregate_draws(
+    pool: CasePool, number: str, weighting: Weighting, preset: str
+) -> tuple[Floats, Floats]:
+    """Return values whose plain mean is a weighted aggregate, one a case, and the draws of it."""
+    above, below = weighting.weighed(number, pool.column(number), preset)
+    sums = pool.strata.sums(np.column_stack([above, below]))
+    return linearised(above, below), sums[:, 0] / sums[:, 1]
+
+
+def bounds(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str], tuple[float, float]]:
+    """Return every aggregate with the missing cases at their worst, and at their best.
+
+    A case is missing where its semantic score is unknown; a severity that cannot be known of a case that
+    has one is no miss. Empty where nothing is missing.
+    """
+    missing = ~pool.known("semantic")
+    if not missing.any():
+        return {}
+    made: dict[tuple[str, str], tuple[float, float]] = {}
+    for number in (*SCORES, *(f"top{k}" for k in TOPS)):
+        values = pool.column(number)
+        if np.isnan(values).all():
+            continue
+        ends = []
+        for end in (0.0, BEST if number in SCORES else 1.0):
+            filled = np.where(missing, end, values)
+            ends.append(_aggregates(filled[~np.isnan(filled)], number, weighting))
+        for name, worst in ends[0].items():
+            made[number, name] = (worst, ends[1][name])
+    return made
+
+
+def _aggregates(values: Floats, number: str, weighting: Weighting) -> dict[str, float]:
+    if number not in SCORES:
+        return {"mean": float(values.mean())}
+    found = {
+        "raw": float(values.mean()),
+        "mean": float(weighting.rescaled(number, values).mean()),
+    }
+    for preset in weighting.presets:
+        above, below = weighting.weighed(number, values, preset)
+        found[preset] = float(above.sum() / below.sum())
+    return found

@@ -1,0 +1,83 @@
+"""Ranked diagnoses made ready for pages: every list with its labels and the calculation of its scores."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from medassay.core.records.diagnosis import FARTHEST
+from medassay.core.records.plan import DdxRules, rules_from_dict
+from medassay.kinds.diagnoses.scorer import BEST, score_labels
+from medassay.kinds.diagnoses.summary import quadrant
+from medassay.report.board import CellKey, ShownAnswer, ShownCase
+from medassay.statistic.metric.reliability import rescale, score_maximum
+from medassay.storage.run import Run
+
+MOST_CASES = 10_000  # lists; above, pages of single cases would be more than anybody reads
+
+
+def shown_cases(
+    run: Run, answers: Iterator[tuple[CellKey, Iterator[ShownAnswer]]]
+) -> list[ShownCase]:
+    """Return every list of a run as its pages show it."""
+    rules = rules_from_dict(run.manifest["ddx"]["rules"])
+    highest = score_maximum(rules.semantic_max)
+    found = []
+    for key, group in answers:
+        for answer in group:
+            body = _body(answer)
+            semantic, severity = _scores(run, answer)
+            across = None if severity is None else float(rescale(severity, BEST))
+            up = None if semantic is None else float(rescale(semantic, highest))
+            item = answer.item
+            found.append(
+                ShownCase(
+                    key=key,
+                    item=item,
+                    golden=(item.get("diagnoses") or ["withheld"])[0],
+                    golden_severity=body.get("golden_severity") or item.get("severity"),
+                    answer=answer,
+                    semantic=semantic,
+                    severity=severity,
+                    x=across,
+                    y=up,
+                    quadrant=quadrant(across, up),
+                    rows=_rows(body, rules) if body else (),
+                )
+            )
+    return found
+
+
+def _body(answer: ShownAnswer) -> Mapping[str, Any]:
+    """Return the labels of the verdict on an answer; nothing where there is none."""
+    valid = [v for v in answer.verdicts if v["outcome"] == "valid"]
+    body: Mapping[str, Any] = valid[0]["body"] if valid else {}
+    return body
+
+
+def _scores(run: Run, answer: ShownAnswer) -> tuple[float | None, float | None]:
+    """Return both scores of a list; what is no list has the worst of what was judged."""
+    if answer.score is None or answer.parts:
+        return answer.score, answer.parts.get("severity")
+    return answer.score, 0.0 if run.manifest["task"] == "ddx" else None
+
+
+def _rows(body: Mapping[str, Any], rules: DdxRules) -> list[dict[str, Any]]:
+    """Return each rank with weights, distances and what it adds to the scores."""
+    listed = sorted(body["diagnoses"], key=lambda entry: entry["rank"])
+    case = score_labels(body, rules)
+    totals = {
+        name: sum(s.weight for s in case.steps if getattr(s, f"{name}_distance") is not None)
+        for name in ("semantic", "severity")
+    }
+    rows = []
+    for entry, step in zip(listed, case.steps, strict=False):
+        row = {**entry, "weight": step.weight}
+        for name, total in totals.items():
+            distance = getattr(step, f"{name}_distance")
+            known = distance is not None and (name == "semantic" or case.severity is not None)
+            row[f"{name}_distance"] = distance if known else None
+            row[f"{name}_adds"] = (
+                step.weight * (FARTHEST - distance) ** 2 / total if known else None
+            )
+        rows.append(row)
+    ignored = ({**entry, "weight": None} for entry in listed[len(case.steps) :])
+    return [*rows, *ignored]

@@ -1,0 +1,351 @@
+"""The judge of ranked diagnoses: how severe each is, and how it stands to the golden diagnosis.
+
+Names are compared first; the judge is asked for the relation of the rest only, and for every
+severity. Each label says how it was found. A label that no reply gave is None, and the rule for
+unjudged ranks applies; where not one of the relations asked for was given, the score is null: a judge
+that fails is no verdict on the model.
+
+Source: specification of differential-diagnosis scoring, "Judge contracts".
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from medassay.core.canonical import canonical
+from medassay.core.json import parse_json
+from medassay.core.records.diagnosis import EXACT, RELATIONS, SEVERITY_MAPS, Diagnosis
+from medassay.core.records.item import Item
+from medassay.core.records.plan import DdxRules
+from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.verdict import Case, Verdict
+from medassay.core.reply.thoughts import find_objects
+from medassay.core.revision import revision_id
+from medassay.judging.grader_text import JudgeText
+from medassay.judging.sanitize import fence
+from medassay.kinds.diagnoses.names import Matching
+from medassay.kinds.diagnoses.scorer import BEST, score_labels
+
+RETRIES = 2
+MOST = 20  # entries of one call; longer lists are split
+_SEVERITY = JudgeText("ddx_severity", ("en",))
+_RELATION = JudgeText("ddx_relation", ("en",))
+_ALIASES = {
+    "exact group of diseases": "exact disease group",
+    "broad group of diseases": "broad disease group",
+    "not related disease": "not related",
+}
+Labels = dict[int, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """One list to be labelled: severities, or relations to a golden name; entries by id."""
+
+    text: JudgeText
+    key: str
+    labels: Mapping[str, int | None]  # known label → its code, None where labels have none
+    entries: Mapping[int, str]
+    golden: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Heard:
+    """What the replies to one question gave."""
+
+    labels: Labels
+    repaired: bool
+    strange: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DdxJudge:
+    """Judges one list at a time; with `asks` false names are compared and nobody is asked.
+
+    `synonyms` are those of the plan's mappings, golden diagnosis → names; `files` the hashes of these.
+    """
+
+    revision: ClassVar[int] = 1
+    rules: DdxRules = field(default_factory=DdxRules)
+    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    asks: bool = True
+    batch: int = 1
+    alternatives: int = 0
+    audit: None = None
+    scale: Scale = Scale(hi=BEST)
+
+    @property
+    def id(self) -> str:
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (_SEVERITY.id, _RELATION.id)
+
+    @property
+    def _variant(self) -> dict[str, Any]:
+        return {"rules": self.rules.to_dict(), "files": list(self.files)}
+
+    @property
+    def name(self) -> str:
+        """Return "ddx", or "ddx_names" where nobody is asked."""
+        return "ddx" if self.asks else "ddx_names"
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (_SEVERITY.texts, _RELATION.texts, canonical(self._variant))
+
+    @cached_property
+    def _matching(self) -> Matching:
+        return Matching(self.synonyms)
+
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
+        """Return the next prompt, or the verdict when every list is labelled or the retries are used."""
+        [case] = cases
+        found = self._listed(case)
+        heard: list[_Heard] = []
+        waiting = iter(replies)
+        questions = list(self._questions(case.item, found))
+        for question in questions:
+            answer = _ask(question, waiting, case.item)
+            if isinstance(answer, Prompt):
+                return answer
+            heard.append(answer)
+        return [self._verdict(case.item, found, questions, heard)]
+
+    def opening(self, cases: Sequence[Case]) -> list[Prompt]:
+        """Return all that is asked of a case at first: names may save some of it, retries come on top."""
+        [case] = cases
+        found = [replace(one, relation=None) for one in self._listed(case)]
+        return [
+            _prompt(question, question.entries, case.item, again=False)
+            for question in self._questions(case.item, found)
+        ]
+
+    def score(self, item: Item, verdict: Verdict) -> float | None:
+        """Return the semantic score of the list, 0 to 16; None unless the verdict is valid."""
+        return score_labels(verdict.body, self.rules).semantic if verdict.valid else None
+
+    def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
+        """Return what else the labels come to: severity score, hits, counts, the signed difference."""
+        found = score_labels(verdict.body, self.rules)
+        return {
+            "severity": found.severity if verdict.body["severities_read"] else None,
+            "severity_shift": found.severity_shift,
+            "golden_severity": verdict.body["golden_severity"],
+            "all_places": found.all_places,
+            "hit": found.hit,
+            "n": found.n,
+            "n_considered": found.n_considered,
+            "unjudged": found.unjudged,
+        }
+
+    def fits(self, case: Case, verdict: Verdict) -> bool:
+        """Return whether a verdict holds the list of its answer, and the golden diagnosis of its item."""
+        body = verdict.body
+        listed = [(one.rank, one.name) for one in self._listed(case)]
+        told = [(entry["rank"], entry["name"]) for entry in body["diagnoses"]]
+        golden = (case.item.diagnoses[0], self.golden_severity(case.item))
+        return listed == told and golden == (body["golden"], body["golden_severity"])
+
+    def _listed(self, case: Case) -> list[Diagnosis]:
+        """Return the list of an answer, with what the names alone tell."""
+        found = []
+        for entry in parse_json(case.text.encode(), "answer"):
+            one = Diagnosis(rank=entry["rank"], name=entry["name"])
+            first = self.rules.names_first or not self.asks
+            rule = self._matching.rule(one.name, case.item.diagnoses) if first else ""
+            found.append(replace(one, relation=EXACT, relation_by=rule) if rule else one)
+        return found
+
+    def _questions(self, item: Item, found: Sequence[Diagnosis]) -> Iterator[_Question]:
+        if not self.asks:
+            return
+        asked = {d.rank: d for d in found if d.rank <= self.rules.rank_limit}
+        levels: dict[str, int | None] = dict.fromkeys(
+            SEVERITY_MAPS[self.rules.severity_map].levels
+        )
+        golden = [{1: item.diagnoses[0]}] if self.golden_severity(item) is None else []
+        for entries in (*golden, *_split({rank: d.name for rank, d in asked.items()})):
+            yield _Question(text=_SEVERITY, key="severity", labels=levels, entries=entries)
+        for entries in _split({rank: d.name for rank, d in asked.items() if not d.relation}):
+            yield _Question(
+                text=_RELATION,
+                key="relation",
+                labels=dict(RELATIONS),
+                entries=entries,
+                golden=item.diagnoses[0],
+            )
+
+    def golden_severity(self, item: Item) -> str | None:
+        """Return the golden severity that the bank gives, if it is a label of the map in use."""
+        known = SEVERITY_MAPS[self.rules.severity_map].levels
+        return item.severity if item.severity in known else None
+
+    def _verdict(
+        self,
+        item: Item,
+        found: Sequence[Diagnosis],
+        questions: Sequence[_Question],
+        heard: Sequence[_Heard],
+    ) -> Verdict:
+        golden, golden_by = self.golden_severity(item), "bank"
+        severities: Labels = {}
+        relations: Labels = {}
+        told = list(zip(questions, heard, strict=True))
+        if golden is None:
+            golden, golden_by = None, ""
+            if told:
+                golden = told.pop(0)[1].labels.get(1)
+                golden_by = "judge" if golden else ""
+        asked = {"severity": 0, "relation": 0}
+        for question, answer in told:
+            asked[question.key] += len(question.entries)
+            (severities if question.key == "severity" else relations).update(answer.labels)
+        labelled = [_labelled(one, severities, relations) for one in found]
+        if asked["relation"] and not any(one.relation for one in labelled):
+            return Verdict(valid=False, reason="no usable relation", repaired=_mended(heard))
+        body = {
+            "golden": item.diagnoses[0],
+            "golden_severity": golden,
+            "golden_severity_by": golden_by,
+            "diagnoses": [one.to_dict() for one in labelled],
+            "severities_read": bool(severities) or (self.asks and not found),
+            "strange_ids": sum(one.strange for one in heard),
+        }
+        return Verdict(valid=True, body=body, repaired=_mended(heard))
+
+
+def _labelled(one: Diagnosis, severities: Labels, relations: Labels) -> Diagnosis:
+    if one.rank in severities:
+        one = replace(one, severity=severities[one.rank], severity_by="judge")
+    if one.rank in relations and one.relation is None:
+        one = replace(one, relation=relations[one.rank], relation_by="judge")
+    return one
+
+
+def _mended(heard: Sequence[_Heard]) -> bool:
+    return any(one.repaired for one in heard)
+
+
+def _split(entries: Mapping[int, str]) -> Iterator[dict[int, str]]:
+    listed = sorted(entries.items())
+    for start in range(0, len(listed), MOST):
+        yield dict(listed[start : start + MOST])
+
+
+def _ask(question: _Question, replies: Iterator[Completion], item: Item) -> Prompt | _Heard:
+    """Return the labels in the next replies, at most three of them, or the prompt that is still to ask."""
+    labels: Labels = {}
+    repaired, strange = False, 0
+    for attempt in range(RETRIES + 1):
+        left = {at: name for at, name in question.entries.items() if at not in labels}
+        if not left:
+            break
+        reply = next(replies, None)
+        if reply is None:
+            return _prompt(question, left, item, again=attempt > 0)
+        found = read_labels(reply.text, left, question.key, question.labels)
+        labels |= found.labels
+        repaired, strange = repaired or found.repaired, strange + found.strange
+    return _Heard(labels=labels, repaired=repaired, strange=strange)
+
+
+def _prompt(question: _Question, left: Mapping[int, str], item: Item, *, again: bool) -> Prompt:
+    listed = "\n".join(f"{at}. {name}" for at, name in left.items())
+    given: dict[str, Any] = {"list": fence(listed, "list"), "ids": list(left), "again": again}
+    if question.golden:
+        given["golden"] = fence(question.golden, "reference")
+    else:
+        given |= {"levels": list(question.labels), "separate": "rare mild" in question.labels}
+    return question.text.prompt(item.id, "en", schema=_schema(question, list(left)), **given)
+
+
+def _schema(question: _Question, ids: Sequence[int]) -> dict[str, Any]:
+    """Return the JSON Schema of a reply, for vendors that hold a model to one."""
+    properties: dict[str, Any] = {"id": {"type": "integer", "enum": list(ids)}}
+    if question.golden:
+        properties["code"] = {"type": "integer", "enum": list(RELATIONS.values())}
+    properties[question.key] = {"type": "string", "enum": list(question.labels)}
+    one = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {"items": {"type": "array", "items": one}},
+        "required": ["items"],
+        "additionalProperties": False,
+    }
+
+
+def read_labels(
+    reply: str, wanted: Mapping[int, str], key: str, known: Mapping[str, int | None]
+) -> _Heard:
+    """Return the labels that a reply gives for the wanted ids; what is doubtful is left out.
+
+    Doubtful is an unknown label, one with a bar, a code that contradicts it, an id with two different
+    labels, and a whole reply with two different objects. Ids that were not asked for are counted.
+
+    Examples
+    --------
+    >>> read_labels('{"items": [{"id": 1, "severity": "Rare"}]}', {1: "Gout"}, "severity", {"rare": None}).labels
+    {1: 'rare'}
+    """
+    objects = find_objects(reply, "items")
+    listed = objects[0].value["items"] if len(objects) == 1 else None
+    said: dict[int, set[str | None]] = {}
+    strange = 0
+    for entry in listed if isinstance(listed, list) else ():
+        if not isinstance(entry, Mapping):
+            continue
+        at = _id(entry.get("id"))
+        if at not in wanted:
+            strange += 1
+            continue
+        said.setdefault(at, set()).add(_label(entry, key, known))
+    single = {at: next(iter(found)) for at, found in said.items() if len(found) == 1}
+    return _Heard(
+        labels={at: label for at, label in single.items() if label is not None},
+        repaired=bool(objects) and objects[0].repaired,
+        strange=strange,
+    )
+
+
+def _id(given: Any) -> int:
+    """Return an id as a number, 0 for anything that is none."""
+    if isinstance(given, str) and given.strip().isdecimal() and len(given) < 10:
+        return int(given)
+    return given if isinstance(given, int) and not isinstance(given, bool) else 0
+
+
+def known_label(given: str, known: Iterable[str]) -> str | None:
+    """Return the label that a text is, None if it is none: case, blanks, "_" and "-" do not matter.
+
+    Examples
+    --------
+    >>> known_label("Not_related disease", ["Not Related"])
+    'Not Related'
+    """
+    plain = " ".join(given.casefold().replace("_", " ").replace("-", " ").split())
+    plain = _ALIASES.get(plain, plain)
+    return next((name for name in known if name.casefold() == plain), None)
+
+
+def _label(entry: Mapping[str, Any], key: str, known: Mapping[str, int | None]) -> str | None:
+    given = entry.get(key)
+    label = known_label(given, known) if isinstance(given, str) else None
+    if label is None:
+        return None
+    code = known[label]
+    contradicts = code is not None and "code" in entry and _id(entry["code"]) != code
+    return None if contradicts else label

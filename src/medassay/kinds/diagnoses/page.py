@@ -1,0 +1,343 @@
+"""Ranked diagnoses: all model-prompts in one plane, each with its cases by quadrant, each case with its sums."""
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from medassay.core.records.leaderboard import honest_ends
+from medassay.report.board import OVERALL, Board, ShownCase
+from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.html import Page, neutral, render
+from medassay.report.plot.bars import bars
+from medassay.report.plot.figure import Figure, drawable
+from medassay.report.plot.points import case_density, case_quadrant, quadrant, violin_swarm
+
+NAMES = {
+    "top_right": "good severity, good semantics",
+    "top_left": "bad severity, good semantics",
+    "bottom_left": "bad severity, bad semantics",
+    "bottom_right": "good severity, bad semantics",
+    "axis": "on an axis",
+    None: "not placed: a score is unknown",
+}
+_CORNERS = [name for name in NAMES if name not in ("axis", None)]
+_SHOWN = 40  # model-prompts in a figure of all
+_SWARM = 1500  # points drawn over one violin
+_CROSSES = 5000
+_LISTED = 2000  # rows of a table
+_ROLES = re.compile(
+    r' (?:role|aria-roledescription|aria-label)="[^"]*"'
+)  # of a picture, without links
+_LINK = '<a xlink:href="'
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the overview of every mode, a page for each model-prompt and one for each case."""
+    if "ddx" not in board.statistics:
+        return
+    for mode in board.modes:
+        yield from _overview(board, mode)
+        for row in board.rows(OVERALL, mode):
+            yield from _prompt(board, row)
+    yield from _cases(board)
+
+
+def _overview(board: Board, mode: str) -> Iterator[Page]:
+    first = mode == board.modes[0]
+    rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
+    figures = {"quadrant": plane_figure(board.statistics, mode)}
+    for score in ("semantic", "severity"):
+        scores: dict[tuple[str, str], list[float]] = {}
+        for case in board.cases:
+            value = getattr(case, score)
+            if case.key.mode == mode and value is not None:
+                scores.setdefault((case.key.model, case.key.setting), []).append(value)
+        figures[score] = violin_figure(scores, rows, score)
+    figures["top"] = top_figure(rows)
+    placed = {}
+    for name, figure in figures.items():
+        if figure is not None:
+            yield from drawn(figure, f"ddx-{name}-{slug}")
+            placed[name] = shown(figure, f"ddx-{name}-{slug}")
+    yield render(
+        "ddx.html",
+        board,
+        "ddx/" if first else f"ddx/track/{slug}/",
+        mode=mode,
+        rows=rows,
+        scripted=any("scripted" in row["flags"] for row in rows),
+        figures=placed,
+        document=board.statistics["ddx"],
+        against=board.manifest.get("source", {}).get("names_against_labels"),
+        names=NAMES,
+    )
+
+
+def plane_figure(statistics: Mapping[str, Any], mode: str) -> Figure | None:
+    """Return every model-prompt by its leading aggregates; None where no severity was judged."""
+    document = statistics["ddx"]
+    leading = document["leading"]
+    preset = document["presets"][leading]
+    points = []
+    rows = [row for row in statistics["domains"][OVERALL] if row["mode"] == mode]
+    named = _names(rows)
+    for row in rows:
+        severity, semantic = row["severity"][leading], row["semantic"][leading]
+        if severity and semantic:
+            points.append(
+                {
+                    "label": named[row["model"], row["setting"]],
+                    **{
+                        f"{name}{end}": found[key]
+                        for name, found in (("severity", severity), ("semantics", semantic))
+                        for end, key in (("", "score"), ("_lo", "lo"), ("_hi", "hi"))
+                    },
+                }
+            )
+    if not points:
+        return None
+    limit = _limit(p[key] for p in points for key in p if key != "label")
+    said = f"{leading}: k = {preset['k']:g}, x0 = {preset['x0']:g}"
+    return quadrant(
+        points,
+        x="severity",
+        y="semantics",
+        names=[NAMES[name] for name in _CORNERS],
+        title=f"Weighted aggregates ({said})",
+        limit=limit,
+    )
+
+
+def top_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
+    """Return the share of cases with the golden diagnosis among the first 1, 3 and 5, at most forty rows."""
+    named = _names(rows)
+    points = [
+        {
+            "k": f"top {k}",
+            "model": named[row["model"], row["setting"]],
+            **{end: honest_ends(row[f"top{k}"])[end] for end in ("lo", "hi")},
+            "score": row[f"top{k}"]["score"],
+            "n": row[f"top{k}"]["n"],
+        }
+        for row in rows[:_SHOWN]
+        for k in (1, 3, 5)
+        if row[f"top{k}"]
+    ]
+    if not points:
+        return None
+    return bars(points, by="model", group="k", unit="cases, %", factor=100)
+
+
+def _limit(values: Iterator[float]) -> float:
+    return max(1.05, 1.05 * max((abs(value) for value in values), default=1.0))
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """Return (model, setting) → the model, with its prompt where there are several.
+
+    A setting that all share is left out: of `zero_shot:ddx_steps` the template tells the prompts apart.
+    """
+    settings = {row["setting"] for row in rows}
+    common = len({setting.partition(":")[0] for setting in settings}) == 1
+    made = {}
+    for row in rows:
+        prompt = row["setting"].partition(":")[2] if common else row["setting"]
+        shown = f"{row['model']} · {prompt or row['setting']}"
+        made[row["model"], row["setting"]] = shown if len(settings) > 1 else str(row["model"])
+    return made
+
+
+def violin_figure(
+    scores: Mapping[tuple[str, str], Sequence[float]],
+    rows: Sequence[Mapping[str, Any]],
+    score: str,
+) -> Figure | None:
+    """Return the raw scores of every model-prompt, at most forty, in the order of the ranking.
+
+    Parameters
+    ----------
+    scores : (model, setting) → scores of its cases, in the order of the run's records
+    score : semantic or severity
+    """
+    named = _names(rows)
+    keys = [(row["model"], row["setting"]) for row in rows[:_SHOWN]]
+    jitter = random.Random(score)
+    groups = {
+        key: jitter.sample(scores[key], len(scores[key])) for key in keys if key in scores
+    }
+    points = [
+        {
+            "group": named[key],
+            f"{score} score": value,
+            "jitter": round(jitter.uniform(-1, 1), 3) if number < _SWARM else None,
+        }
+        for key, values in groups.items()
+        for number, value in enumerate(values)
+    ]
+    if not points:
+        return None
+    return violin_swarm(points, value=f"{score} score", bandwidth=1.0, extent=(-0.5, 16.5))
+
+
+def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
+    """Yield the page of one model-prompt: best, median and worst case, all cases by quadrant, its errors."""
+    key = (row["model"], row["setting"], row["mode"])
+    cases = [c for c in board.cases if (c.key.model, c.key.setting, c.key.mode) == key]
+    path = board.prompt_path(*key)
+    up = "../" * path.count("/")
+    places: dict[str | None, list[ShownCase]] = {name: [] for name in NAMES}
+    for case in cases:
+        places[case.quadrant].append(case)
+    many = _density(cases)
+    density = None
+    if many is not None:
+        name = f"ddx-cases-{anchor_of(board, cases[0])}"
+        yield from drawn(many, name)
+        density = shown(many, name)
+    yield render(
+        "ddx_prompt.html",
+        board,
+        path,
+        row=row,
+        document=board.statistics["ddx"],
+        errors=_errors(board, key),
+        picked=_picked(cases),
+        places={
+            NAMES[name]: (len(found), sorted(found, key=_by_score)[:_LISTED])
+            for name, found in places.items()
+            if found
+        },
+        drawings=_linked(board, cases, up) if drawable() and density is None else None,
+        density=density,
+        n_cases=len(cases),
+        anchor=lambda case: anchor_of(board, case),
+    )
+
+
+def anchor_of(board: Board, case: ShownCase) -> str:
+    """Return the id, on the page of a case, of one list."""
+    path = board.prompt_path(case.key.model, case.key.setting, case.key.mode)
+    repeat = case.answer.trial["repeat"]
+    place = path.removeprefix("ddx/").strip("/").replace("/", "--")
+    return place + (f"-r{repeat}" if repeat else "")
+
+
+def _by_score(case: ShownCase) -> tuple[float, float, str]:
+    return (case.y or 0.0, case.x or 0.0, case.name)
+
+
+def _picked(cases: Sequence[ShownCase]) -> dict[str, ShownCase]:
+    """Return the best, the median and the worst case by the semantic score, then by severity."""
+    known = sorted((c for c in cases if c.semantic is not None), key=_by_score)
+    if not known:
+        return {}
+    return {"Best": known[-1], "Median": known[(len(known) - 1) // 2], "Worst": known[0]}
+
+
+def _errors(board: Board, key: tuple[str, str, str]) -> dict[str, list[dict[str, Any]]]:
+    """Return grouping → its groups with their scores, lowest semantic score first."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for error in board.statistics["ddx"]["errors"]:
+        if (error["model"], error["prompt"], error["mode"]) == key:
+            found.setdefault(error["by"], []).append(error)
+    for groups in found.values():
+        groups.sort(key=lambda e: (e["semantic_mean"] or {"score": 99})["score"])
+    return found
+
+
+def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> dict[str, Any] | None:
+    """Return the plane of all cases, light and dark, as mark-up whose crosses lead to their cases."""
+    known = [c for c in cases if c.x is not None and c.y is not None]
+    if not known:
+        return None
+    places = [
+        f"{up}{board.case_path(c.key.domain, c.name)}index.html#{anchor_of(board, c)}"
+        for c in known
+    ]
+    figure = case_figure(known, places)
+    return {
+        "figure": figure,
+        "light": _marked(figure, dark=False),
+        "dark": _marked(figure, dark=True),
+    }
+
+
+def _marked(figure: Figure, *, dark: bool) -> Markup:
+    """Return a figure as mark-up for a page: its links are named after their cases.
+
+    The converter has escaped every text of its own.
+    """
+    drawn = _ROLES.sub("", figure.svg(dark=dark))
+    first, *others = drawn.replace("<svg ", '<svg role="group" ', 1).split(_LINK)
+    linked = [
+        f'<a data-case="{escape(row["case"])}" aria-label="{escape(neutral(row["says"]))}" href="{rest}'
+        for row, rest in zip(figure.rows, others, strict=True)
+    ]
+    return Markup("".join([first, *linked]))
+
+
+def _density(cases: Sequence[ShownCase]) -> Figure | None:
+    """Return how many cases lie where, of more than can be told apart one by one; None of fewer."""
+    points = [
+        {"severity": c.x, "semantics": c.y}
+        for c in cases
+        if c.x is not None and c.y is not None
+    ]
+    if len(points) <= _CROSSES:
+        return None
+    limit = _limit(abs(n) for p in points for n in p.values())
+    names = [NAMES[name] for name in _CORNERS]
+    return case_density(points, x="severity", y="semantics", names=names, limit=limit)
+
+
+def case_figure(cases: Sequence[ShownCase], links: Sequence[str]) -> Figure:
+    """Return the plane of the cases of one model-prompt.
+
+    `links` are the addresses of the cases, in their order.
+    """
+    heads = {case.name.rpartition("-")[0] for case in cases}
+    start = len(heads.pop()) + 1 if len(heads) == 1 and "" not in heads else 0
+    points = []
+    for case, link in zip(cases, links, strict=True):
+        listed = "; ".join(f"{row['rank']}. {row['name']}" for row in case.rows[:5])
+        repeat = case.answer.trial["repeat"]
+        points.append(
+            {
+                "severity": case.x,
+                "semantics": case.y,
+                "label": case.name[start:] + (f" r{repeat}" if repeat else ""),
+                "says": f"{case.name}: {case.golden}. Listed: {listed or 'nothing'}",
+                "case": case.name,
+                "href": link,
+            }
+        )
+    limit = _limit(abs(n) for case in cases for n in (case.x or 0.0, case.y or 0.0))
+    return case_quadrant(
+        points,
+        x="severity",
+        y="semantics",
+        names=[NAMES[name] for name in _CORNERS],
+        limit=limit,
+    )
+
+
+def _cases(board: Board) -> Iterator[Page]:
+    """Yield the page of each case: what every model-prompt listed, and how its scores come about."""
+    by_item: dict[tuple[str, str], list[ShownCase]] = {}
+    for case in board.cases:
+        by_item.setdefault((case.key.domain, case.name), []).append(case)
+    for (domain, item), cases in sorted(by_item.items()):
+        yield render(
+            "case.html",
+            board,
+            board.case_path(domain, item),
+            domain=domain,
+            item=cases[0].item,
+            name=item,
+            cases=[(anchor_of(board, c), c) for c in cases],
+            golden=cases[0],
+            names=NAMES,
+        )

@@ -1,0 +1,64 @@
+"""A ranked list of diagnoses from a reply: JSON as asked for, or any layout in which models write lists.
+
+The answer's value is JSON text, `[{"name": …, "rank": …}, …]`, best rank first, with `codes` where the reply gives any.
+"""
+
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.core.parser import Reading
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Prompt
+from medassay.core.reply.thoughts import strip_thoughts
+from medassay.kinds.diagnoses.ranked_list import RankedList, read_ranked_list
+from medassay.kinds.diagnoses.ranked_list.entry import clean_name
+
+__all__ = ["ASKED", "clean_name", "read_diagnoses", "read_list"]
+ASKED = 5  # names that prompts ask for: a reply that was cut off before them is truncated
+
+
+def read_diagnoses(
+    item: Item, prompt: Prompt, text: str, mode: str, *, cut: bool = False
+) -> Reading:
+    """Return the list as JSON text and the form it had, or None and why none could be read.
+
+    A list of fewer than five names in a reply that was cut off is `truncated`; its whole names are kept beside that.
+    """
+    kept = strip_thoughts(text)[0]
+    if not kept.strip():
+        return Reading(None, "blank")
+    found = read_ranked_list(kept, cut=cut)
+    if found is None:
+        return Reading(None, "no list of diagnoses")
+    value = canonical(_listed(found)).decode()
+    ended = found.cut_off or cut
+    short = ended and (len(found.entries) < ASKED or (cut and found.provisional))
+    return Reading(value, found.form, outcome="truncated" if short else "answered")
+
+
+def read_list(text: str) -> tuple[list[dict[str, Any]] | None, str]:
+    r"""Return the entries of a ranked list, each with `rank`, `name` and perhaps `codes`, and the form it had.
+
+    None, and why, where nothing could be read. An empty list is an answer.
+
+    Examples
+    --------
+    >>> read_list("+1. Gout: a crystal disease\n+2. Septic arthritis: …")
+    ([{'rank': 1, 'name': 'Gout'}, {'rank': 2, 'name': 'Septic arthritis'}], 'lines')
+    """
+    kept = strip_thoughts(text)[0]
+    if not kept.strip():
+        return None, "blank"
+    found = read_ranked_list(kept)
+    return (None, "no list of diagnoses") if found is None else (_listed(found), found.form)
+
+
+def _listed(found: RankedList) -> list[dict[str, Any]]:
+    return [
+        {
+            "rank": entry.rank,
+            "name": entry.name,
+            **({"codes": list(entry.codes)} if entry.codes else {}),
+        }
+        for entry in found.entries
+    ]

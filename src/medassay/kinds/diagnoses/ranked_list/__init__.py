@@ -1,0 +1,91 @@
+"""A ranked list out of a reply, in three steps: candidates (JSON, then lines), one chosen by stated rules, its names.
+
+The rules and the layouts that they are held to: `choose`, and `tests/golden/diagnosis_layouts.json`.
+"""
+
+import re
+from dataclasses import dataclass
+
+from medassay.core.records.diagnosis import plain_name
+from medassay.core.reply.refusal import declined_at, turns_to_answer
+from medassay.kinds.diagnoses.ranked_list.candidate import Candidate
+from medassay.kinds.diagnoses.ranked_list.choose import choose
+from medassay.kinds.diagnoses.ranked_list.entry import Entry
+from medassay.kinds.diagnoses.ranked_list.json_lists import json_candidates
+from medassay.kinds.diagnoses.ranked_list.subject import Subject, subject_of
+from medassay.kinds.diagnoses.ranked_list.text_lists import text_candidates
+
+__all__ = ["Entry", "RankedList", "read_ranked_list"]
+MOST = 40  # entries that are kept: ranks beyond 5 are told, and weigh nothing
+LONGEST = 200_000  # characters of a reply that are read
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？\n]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RankedList:
+    """Names with distinct ranks, best first, and the form in which they stood.
+
+    `cut_off` says that the reply ended inside the list, `provisional` that it is said to be a first list, which a later one
+    would have replaced.
+    """
+
+    entries: tuple[Entry, ...]
+    form: str
+    cut_off: bool = False
+    provisional: bool = False
+
+
+def read_ranked_list(text: str, *, cut: bool = False) -> RankedList | None:
+    """Return the ranked list of a reply whose thoughts are left out, None where it holds none.
+
+    Parameters
+    ----------
+    cut : whether the reply was cut off at its end: a name that may have been cut is left out
+    """
+    text = text[:LONGEST]
+    candidates = list(json_candidates(text, cut=cut)) if "{" in text or "[" in text else []
+    if not any(one.strength > 1 for one in candidates):
+        candidates += text_candidates(text, cut=cut)
+    chosen = choose(candidates)
+    if chosen is None or _follows_refusal(text, chosen):
+        return None
+    return RankedList(
+        entries=_ranked(chosen.entries)[:MOST],
+        form=chosen.form,
+        cut_off=chosen.cut_off,
+        provisional=chosen.subject is Subject.INITIAL,
+    )
+
+
+def _follows_refusal(text: str, chosen: Candidate) -> bool:
+    """Return whether a reply declines before a list, and nothing between them turns to an answer or speaks of diagnoses.
+
+    What it lists then is advice.
+    """
+    begin = text.find(chosen.entries[0].name) if chosen.entries else len(text)
+    before = text[:begin] if begin >= 0 else text
+    end = declined_at(before)
+    if end < 0:
+        return False
+    between = before[end : end + 400]
+    said = _SENTENCE_END.split(between)[1:]  # "I can't give a diagnosis." names none
+    named = any(subject_of(sentence).says_diagnoses for sentence in said)
+    return not (named or turns_to_answer(between))
+
+
+def _ranked(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Return the entries with a rank each; a repeated name counts once, and those behind it move up."""
+    given = [entry.rank for entry in entries]
+    own = all(rank is not None for rank in given) and len(set(given)) == len(given)
+    ranked: list[Entry] = []
+    seen: set[str] = set()
+    repeated = 0
+    for place, entry in enumerate(entries, 1):
+        same = plain_name(entry.name) or entry.name
+        if same in seen:
+            repeated += 1
+            continue
+        seen.add(same)
+        rank = (entry.rank if own and entry.rank is not None else place) - repeated
+        ranked.append(Entry(name=entry.name, rank=rank, codes=entry.codes))
+    return tuple(sorted(ranked, key=lambda entry: entry.rank or 0))

@@ -1,0 +1,27 @@
+"""A list that a reply may mean by its diagnoses."""
+
+from dataclasses import dataclass
+
+from medassay.kinds.diagnoses.ranked_list.entry import Entry
+from medassay.kinds.diagnoses.ranked_list.subject import Subject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """Entries in their order, what is said of them, and the form and place in which they stand.
+
+    Parameters
+    ----------
+    start : where the list begins; a larger number is later in the reply
+    strength : of candidates of which nothing is said, the strongest form counts
+    cut_off : whether the reply ended inside the list
+    single : whether it is one name behind a label ("Most likely diagnosis: X"), no list
+    """
+
+    entries: tuple[Entry, ...]
+    subject: Subject
+    form: str
+    start: int
+    strength: int = 0
+    cut_off: bool = False
+    single: bool = False

@@ -1,0 +1,271 @@
+"""Candidates in the JSON of a reply, whole or broken: arrays and objects under keys that name diagnoses.
+
+Arrays under other keys ("symptoms_in_common") are never diagnoses; an array of texts that stands alone is one only where nothing
+above it says otherwise.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from medassay.core.reply.lenient_json import LenientValue, read_lenient
+from medassay.kinds.diagnoses.ranked_list.candidate import Candidate
+from medassay.kinds.diagnoses.ranked_list.choose import choose
+from medassay.kinds.diagnoses.ranked_list.entry import Entry, entry_of
+from medassay.kinds.diagnoses.ranked_list.json_entries import (
+    NAMES,
+    NOT_A_NAME,
+    OF_DISEASE,
+    entries_of,
+    entry_in,
+    is_of_disease,
+    plain_key,
+    subject_of_key,
+)
+from medassay.kinds.diagnoses.ranked_list.subject import Subject, subject_of
+from medassay.kinds.diagnoses.ranked_list.text_lists import text_candidates
+
+LONGEST = 200_000  # characters in which JSON is sought
+_MOST_VALUES = 100  # of top-level JSON values
+_MOST_TRIES = 200  # at brackets that hold no JSON
+_DEEPEST = 4  # levels of objects in which a list is sought
+_LONGEST_NAME = 12  # words of a text that is one name
+_OPENING = re.compile(r"[{\[]")
+_FIRST = re.compile(
+    r"(?:most_likely|primary|leading|main|principal|top|working|final|likely|first|wahrscheinlichste|hauptdiagnose|principale?|plus_probable|mas_probable|首要|最可能|主要)"
+)
+_NUMBER_KEY = re.compile(
+    r"(?:(?:d?dx|diagnos\w*?|differential\w*?|rank|disease|condition|hypothesis|option|candidate|top|no|nr|number|#|诊断)[_\s#-]*)?(\d{1,2})(?:st|nd|rd|th|[.)])?"
+)
+_ORDINAL_KEYS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
+
+
+def json_candidates(text: str, *, cut: bool) -> Iterator[Candidate]:
+    """Yield the lists in the JSON of a reply, thoughts already left out; `cut` says that the reply was cut off."""
+    text = text[:LONGEST]
+    values = list(_values(text))
+    objects: list[tuple[int, Mapping[str, Any], LenientValue]] = []
+    for start, read in values:
+        above = _words_before(text, start)
+        lost = read.cut_off
+        form = "json" if not read.faults else "json, cut off" if lost else "json, repaired"
+        if isinstance(read.value, dict):
+            found = list(_lists_in(read.value, subject_of(above), 0))
+            entry = None if found else entry_in(read.value)
+            if entry is not None and (entry.rank is not None or is_of_disease(read.value)):
+                objects.append((start, read.value, read))
+            for entries, subject in found:
+                yield Candidate(
+                    entries=entries,
+                    subject=subject,
+                    form=form,
+                    start=start,
+                    strength=9,
+                    cut_off=lost,
+                )
+        else:
+            yield from _bare_array(read.value, above, form, start, lost)
+    if objects:  # an object a line
+        entries = tuple(
+            entry for _, value, _ in objects if (entry := entry_in(value)) is not None
+        )
+        lost = objects[-1][2].cut_off
+        faults = any(read.faults for _, _, read in objects)
+        yield Candidate(
+            entries=entries,
+            subject=Subject.DIAGNOSES,
+            form="json, cut off" if lost else "json, repaired" if faults else "json lines",
+            start=objects[0][0],
+            strength=9,
+            cut_off=lost,
+        )
+
+
+def _values(text: str) -> Iterator[tuple[int, LenientValue]]:
+    """Yield the JSON values of a text that no other value holds."""
+    position, tries, n = 0, 0, 0
+    while (
+        n < _MOST_VALUES
+        and tries < _MOST_TRIES
+        and (opening := _OPENING.search(text, position))
+    ):
+        read = read_lenient(text, opening.start())
+        if read is None or (read.cut_off and not _looks_meant(text, opening.start())):
+            position, tries = opening.start() + 1, tries + 1
+            continue
+        yield opening.start(), read
+        position, n = max(read.end, opening.start() + 1), n + 1
+
+
+def _looks_meant(text: str, start: int) -> bool:
+    """Return whether a bracket that is never closed was meant as JSON: a quote, a key or another bracket follows."""
+    return (
+        re.match(r"[{\[]\s*(?:[\"'{\[“]|[^\W\d]\w*\s*:|$)", text[start : start + 80])
+        is not None
+    )
+
+
+def _words_before(text: str, start: int) -> str:
+    """Return the line above a value, tags and fences left out or read as words."""
+    before = text[max(0, start - 300) : start].rstrip()
+    while before.endswith(("```", "```json", "```JSON", "~~~")):
+        before = re.sub(r"(?:```|~~~)\w*$", "", before).rstrip()
+    line = before.rsplit("\n", 1)[-1]
+    return re.sub("[<>_]", " ", line)
+
+
+Found = tuple[tuple[Entry, ...], Subject]
+
+
+def _lists_in(value: Mapping[str, Any], above: Subject, level: int) -> list[Found]:
+    """Return the lists of an object: under keys that name diagnoses, by numbers as keys, a first diagnosis with others after it."""
+    if level > _DEEPEST:
+        return []
+    if numbered := _by_number(value):
+        return [(numbered, Subject.UNKNOWN if above is Subject.OTHER else above)]
+    first = _first_name(value)
+    found: list[Found] = []
+    for name, part in value.items():
+        key, subject = plain_key(name), subject_of_key(plain_key(name))
+        if subject is Subject.OTHER:
+            continue
+        if isinstance(part, list):
+            found += _of_array(part, subject)
+        elif isinstance(part, dict):
+            found += _of_object(part, subject, level)
+        elif isinstance(part, str) and first is None and subject.says_diagnoses:
+            listed = () if key in OF_DISEASE else _in_text(part)
+            found += [(listed, subject)] if listed else []
+    return found if first is None else _behind(first, found)
+
+
+def _of_array(part: list[Any], subject: Subject) -> list[Found]:
+    """Return the list in an array: any under a key that says so, else of objects that name a disease each."""
+    if subject is Subject.UNKNOWN:
+        entries = entries_of(
+            [one for one in part if isinstance(one, dict) and is_of_disease(one)]
+        )
+        return [(entries, Subject.DIAGNOSES)] if entries else []
+    entries = entries_of(part)
+    return [(entries, subject)] if entries or not part else []
+
+
+def _of_object(part: Mapping[str, Any], subject: Subject, level: int) -> list[Found]:
+    """Return the lists in an object under a key."""
+    if (
+        subject in (Subject.DIAGNOSES, Subject.INITIAL, Subject.EXCLUDED)
+        and entry_in(part) is None
+    ):
+        named = _by_number(part) or _names_as_keys(part)
+        if named:
+            return [(named, subject)]
+    if subject is Subject.EXCLUDED:
+        return []
+    inner = _lists_in(part, Subject.UNKNOWN, level + 1)
+    if subject is not Subject.INITIAL:
+        return inner
+    return [(entries, subject if of is Subject.DIAGNOSES else of) for entries, of in inner]
+
+
+def _behind(first: Entry, found: list[Found]) -> list[Found]:
+    """Return lists with the one diagnosis that stands beside them at the head of the first that goes on from it."""
+    for at, (entries, subject) in enumerate(found):
+        if entries and subject in (Subject.FURTHER, Subject.DIAGNOSES):
+            rest = (Entry(name=one.name, codes=one.codes) for one in entries)
+            return [*found[:at], *found[at + 1 :], ((first, *rest), Subject.DIAGNOSES)]
+    return found
+
+
+def _in_text(text: str) -> tuple[Entry, ...]:
+    """Return the names in a JSON text: a list in its lines, or one name."""
+    chosen = choose(text_candidates(text, cut=False))
+    if chosen is not None:
+        return chosen.entries
+    name, codes = entry_of(text)
+    return (
+        (Entry(name=name, codes=codes),) if name and len(name.split()) <= _LONGEST_NAME else ()
+    )
+
+
+def _first_name(value: Mapping[str, Any]) -> Entry | None:
+    """Return the one diagnosis that an object names beside its lists: `diagnosis`, `most_likely_diagnosis`."""
+    for name, part in value.items():
+        key = plain_key(name)
+        if NOT_A_NAME.search(key) or subject_of_key(key) is Subject.EXCLUDED:
+            continue
+        if key in OF_DISEASE or (_FIRST.search(key) and not isinstance(part, list)):
+            if isinstance(part, dict):
+                entry = entry_in(part)
+                if entry is not None:
+                    return Entry(name=entry.name, codes=entry.codes)
+            elif isinstance(part, str) and part.strip():
+                found, codes = entry_of(part)
+                return Entry(name=found, codes=codes) if found else None
+    return None
+
+
+def _by_number(value: Mapping[str, Any]) -> tuple[Entry, ...]:
+    """Return the entries of an object whose keys are numbers, in their order; none where any key is no number."""
+    numbers: list[tuple[int, Any]] = []
+    for name, part in value.items():
+        key = plain_key(name)
+        if key in _ORDINAL_KEYS:
+            numbers.append((_ORDINAL_KEYS.index(key) + 1, part))
+        elif match := _NUMBER_KEY.fullmatch(key):
+            numbers.append((int(match[1]), part))
+        elif isinstance(part, str | dict) and not NOT_A_NAME.search(key):
+            return ()
+    if not numbers or len({number for number, _ in numbers}) < len(numbers):
+        return ()
+    entries = []
+    for number, part in sorted(numbers, key=lambda pair: pair[0]):
+        entry = entry_in(part)
+        if entry is not None:
+            entries.append(
+                Entry(name=entry.name, rank=number if number else None, codes=entry.codes)
+            )
+    return tuple(entries)
+
+
+def _names_as_keys(value: Mapping[str, Any]) -> tuple[Entry, ...]:
+    """Return the keys of an object whose values only say something of each: {"Gout": 0.5}."""
+    plain = all(isinstance(part, int | float | str) or part is None for part in value.values())
+    told = all(isinstance(part, dict) and not is_of_disease(part) for part in value.values())
+    if (
+        not value
+        or not (plain or told)
+        or any(NOT_A_NAME.search(plain_key(name)) or plain_key(name) in NAMES for name in value)
+    ):
+        return ()
+    found = (entry_of(name) for name in value)
+    return tuple(Entry(name=name, codes=codes) for name, codes in found if name)
+
+
+def _bare_array(
+    value: list[Any], above: str, form: str, start: int, lost: bool
+) -> Iterator[Candidate]:
+    """Yield the lists in an array that stands alone; what is said above it counts."""
+    subject = subject_of(above)
+    if not value:
+        if subject.says_diagnoses:
+            yield Candidate(entries=(), subject=subject, form=form, start=start, strength=9)
+        return
+    whole = partial(Candidate, start=start, cut_off=lost)
+    listed = form if form != "json" else "json list"
+    objects = [one for one in value if isinstance(one, dict)]
+    if objects and (entries := entries_of(objects)):
+        kind = Subject.DIAGNOSES
+        echo = subject is Subject.OTHER and not any(map(is_of_disease, objects))
+        if echo or subject in (Subject.EXCLUDED, Subject.INITIAL):
+            kind = subject
+        yield whole(entries=entries, subject=kind, form=listed, strength=9)
+    elif objects:
+        for one in objects:
+            for entries, of in _lists_in(one, subject, 1):
+                yield whole(entries=entries, subject=of, form=form, strength=9)
+    elif entries := entries_of([one for one in value if isinstance(one, list)]):
+        yield whole(entries=entries, subject=subject, form=listed, strength=8)
+    elif entries := entries_of([one for one in value if isinstance(one, str)]):
+        # It may be an echo of the symptoms: it counts where nothing else does.
+        yield whole(entries=entries, subject=subject, form=listed, strength=1)

@@ -1,0 +1,301 @@
+"""What a report says of the ranked diagnoses of a run: aggregates, pairs of model-prompts, where they err."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from medassay.bank.run_items import RunItems
+from medassay.core.records.plan import rules_from_dict
+from medassay.kinds.diagnoses.aggregates import (
+    NUMBERS,
+    SCORES,
+    TOPS,
+    Weighting,
+    aggregate_draws,
+    bounds,
+    case_estimates,
+)
+from medassay.statistic.draws import Floats
+from medassay.statistic.interval.ratio import ratio_p
+from medassay.statistic.metric.reliability import PRESETS, score_maximum
+from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
+from medassay.statistic.ranking.shared import Bools
+from medassay.statistic.test.holm import holm
+from medassay.statistic.test.paired import Difference, difference_from_draws
+from medassay.summary.item_matrix import CaseTable, Cell, Row
+from medassay.summary.pooled import CasePool
+
+CASE_KEYS = (
+    *("semantic", "severity", "semantic_mean", "severity_mean", "quadrants"),
+    *("names", "short_lists", "all_places_mean"),
+    *(f"top{k}" for k in TOPS),
+)
+QUADRANTS = ("top_right", "top_left", "bottom_left", "bottom_right", "axis")
+NAMES_ALONE = "ddx_names"  # the task whose lists nobody judges
+UNJUDGED_MARK = 0.05  # above this share of its labels a row carries a mark
+MOST_GROUPS = 200  # of one grouping; the largest are shown
+_FEWEST = 2  # cases of a pair
+
+
+def quadrant(severity: float | None, semantic: float | None) -> str | None:
+    """Return where a case lies, x severity and y semantic, both rescaled; None if one is unknown.
+
+    Examples
+    --------
+    >>> quadrant(0.625, 0.03), quadrant(-0.1, 0.5), quadrant(0.0, 0.5)
+    ('top_right', 'top_left', 'axis')
+    """
+    if severity is None or semantic is None:
+        return None
+    if severity == 0 or semantic == 0:
+        return "axis"
+    return f"{'top' if semantic > 0 else 'bottom'}_{'right' if severity > 0 else 'left'}"
+
+
+@dataclass
+class _Labelled:
+    """What was counted of the labels of one cell."""
+
+    unjudged: int = 0
+    labels: int = 0
+    golden: dict[int, str] = field(default_factory=dict)  # place → golden severity
+
+
+class DdxCases:
+    """Collects the scores of a run's cases as a stream, and computes what a report says of them."""
+
+    key = "ddx"
+
+    def __init__(self, items: RunItems, manifest: Mapping[str, Any]) -> None:
+        self._items = items
+        self._manifest = manifest
+        self._rules = rules_from_dict(manifest["ddx"]["rules"])
+        free = (self._rules.k, self._rules.x0)
+        own = {} if free[0] is None or free[1] is None else {"free": (free[0], free[1])}
+        self._weighting = Weighting(
+            semantic_max=score_maximum(self._rules.semantic_max), presets={**PRESETS, **own}
+        )
+        # What a missing list gets for severity: the worst, unless nobody was asked for any.
+        self.judged = manifest["task"] != NAMES_ALONE
+        self._none_at_all = 0.0 if self.judged else None
+        self._table = CaseTable(items, manifest, NUMBERS)
+        self._labelled: dict[Cell, _Labelled] = {}
+
+    @property
+    def leading(self) -> str:
+        """Return the preset that leads in figures and pairs: one's own k and x0, if there are."""
+        return "free" if "free" in self._weighting.presets else self._rules.preset
+
+    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+        """Take one trial with its score record: null counts for nothing, no list scores 0 and 0."""
+        domain = trial["domain"]
+        cell = (domain, trial["model"], trial["setting"], trial["mode"])
+        place = self._table.add(
+            cell, trial["item"], zip(NUMBERS, self.numbers(score), strict=True)
+        )
+        cases = self._labelled.setdefault(cell, _Labelled())
+        parts = score.get("parts", {})
+        cases.unjudged += parts.get("unjudged", 0)
+        cases.labels += 2 * parts.get("n_considered", 0)
+        if parts.get("golden_severity"):
+            cases.golden[place] = parts["golden_severity"]
+
+    def numbers(self, score: Mapping[str, Any]) -> list[float | None]:
+        """Return the numbers of one score record, in the order of `NUMBERS`; None where unknown."""
+        if score["score"] is None:
+            return [None] * len(NUMBERS)
+        parts = score.get("parts", {})
+        hit = parts.get("hit")
+        return [
+            score["score"],
+            parts.get("severity") if parts else self._none_at_all,
+            parts.get("severity_shift"),
+            *(
+                float(hit is not None and hit <= k) if k <= self._rules.rank_limit else None
+                for k in TOPS
+            ),
+            # A reply without a list has no parts.
+            parts.get("n") if parts else 0,
+            float(parts.get("n_considered", 0) < self._rules.rank_limit),
+            parts.get("all_places") if parts else 0.0,
+        ]
+
+    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+        """Return what a report row says besides its rank.
+
+        `used` are the items that the row is ranked on, over the domains; aggregates are over these.
+        """
+        whole = self._table.pool(domains, row, mode)
+        pool = whole.only(used)
+        estimates = case_estimates(pool, self._weighting)
+        for key, (worst, best) in bounds(whole, self._weighting).items():
+            if key in estimates:
+                estimates[key] |= {"worst": worst, "best": best}
+        made: dict[str, Any] = {"prompt": row[1]}
+        for name in SCORES:
+            made[name] = {
+                key: estimates.get((name, key)) for key in (*self._weighting.presets, "mean")
+            }
+            made[f"{name}_mean"] = estimates.get((name, "raw"))
+        made |= {f"top{k}": estimates.get((f"top{k}", "mean")) for k in TOPS}
+        made["names"] = estimates.get(("names", "mean"))
+        made["short_lists"] = estimates.get(("short", "mean"))
+        made["all_places_mean"] = estimates.get(("all_places", "mean"))
+        cells = [c for d in domains if (c := self._labelled.get((d, *row, mode)))]
+        return made | {
+            "quadrants": self._quadrants(pool),
+            "skipped": int((~whole.known("semantic")).sum()),
+            "unjudged": sum(c.unjudged for c in cells),
+            "labels": sum(c.labels for c in cells),
+        }
+
+    def flags(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the mark of a row that judges left too many labels of."""
+        if not self.judged or not row["labels"]:
+            return []
+        return ["unjudged"] if row["unjudged"] / row["labels"] > UNJUDGED_MARK else []
+
+    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+        """Return rules, pairs of model-prompts by mode, and where they err, over all domains.
+
+        `used` are, by mode and row, the items that the row is ranked on.
+        """
+        return {
+            "semantic_max": self._weighting.semantic_max,
+            "leading": self.leading,
+            "presets": {
+                n: {"k": k, "x0": x0} for n, (k, x0) in self._weighting.presets.items()
+            },
+            "pairs": {
+                mode: {number: self._pairs(found, mode, number) for number in SCORES}
+                for mode, found in used.items()
+            },
+            "errors": [
+                error
+                for mode, found in used.items()
+                for row in sorted(found)
+                for error in self._errors(row, mode)
+            ],
+        }
+
+    def _quadrants(self, pool: CasePool) -> dict[str, int]:
+        both = pool.only(pool.known("semantic") & pool.known("severity"))
+        across, up = (
+            np.sign(self._weighting.rescaled(number, both.column(number))).tolist()
+            for number in ("severity", "semantic")
+        )
+        counted = Counter(map(quadrant, across, up))
+        return {name: counted[name] for name in QUADRANTS}
+
+    def _pairs(self, used: Mapping[Row, Bools], mode: str, number: str) -> list[dict[str, Any]]:
+        """Return the differences of the leading aggregates, first minus second, on common cases."""
+        rows = sorted(used)
+        if not 2 <= len(rows) <= ALL_PAIRS_UP_TO:
+            return []
+        pools = {row: self._table.pool(self._table.domains, row, mode) for row in rows}
+        remembered: dict[tuple[Row, bytes], tuple[Floats, Floats]] = {}
+
+        def side(row: Row, both: Bools) -> tuple[Floats, Floats]:
+            key = (row, both.tobytes())
+            if key not in remembered:
+                own = pools[row].only(both)
+                remembered[key] = aggregate_draws(own, number, self._weighting, self.leading)
+            return remembered[key]
+
+        made = []
+        for first, second in combinations(rows, 2):
+            both = pools[first].known(number) & pools[second].known(number)
+            both &= used[first] & used[second]
+            strata = pools[first].only(both).strata
+            if both.sum() < _FEWEST or not strata.has_interval:
+                continue
+            (one, one_draws), (other, other_draws) = side(first, both), side(second, both)
+            found = difference_from_draws(
+                one, other, one_draws - other_draws, clusters=strata.clusters
+            )
+            made.append(_pair(first, second, found, len(one), p=ratio_p(one - other, strata)))
+        adjusted = holm([pair["p"] for pair in made])
+        return [pair | {"p_holm": float(p)} for pair, p in zip(made, adjusted, strict=True)]
+
+    def _errors(self, row: Row, mode: str) -> list[dict[str, Any]]:
+        """Return scores and signed severity difference by group of cases, with intervals.
+
+        Groups are golden severity, category and golden diagnosis; names only of public items, and of
+        each grouping the largest groups.
+        """
+        pool = self._table.pool(self._table.domains, row, mode)
+        made = []
+        severities = self._golden_severities(row, mode)
+        for by, labels in {"golden_severity": severities, **self._groups}.items():
+            sizes = Counter(label for label in labels if label)
+            names, inverse = np.unique(np.array(labels), return_inverse=True)
+            numbers = {name: number for number, name in enumerate(names.tolist())}
+            for value, size in sorted(sizes.most_common(MOST_GROUPS)):
+                found = case_estimates(pool.only(inverse == numbers[value]), self._weighting)
+                made.append(
+                    {
+                        "model": row[0],
+                        "prompt": row[1],
+                        "mode": mode,
+                        "by": by,
+                        "value": value,
+                        "n": size,
+                        "semantic_mean": found.get(("semantic", "raw")),
+                        "severity_mean": found.get(("severity", "raw")),
+                        "severity_shift": found.get(("shift", "mean")),
+                        "top5": found.get(("top5", "mean")),
+                    }
+                )
+        return made
+
+    @cached_property
+    def _groups(self) -> dict[str, list[str]]:
+        """Return grouping → the group of each case over all domains; "" where it has none to tell.
+
+        Nothing once an item is deleted: the groups would tell what it was.
+        """
+        if any(item.tombstone is not None for item in self._items):
+            return {}
+        public = [
+            (item.category or "", item.diagnoses[0])
+            if item.kind == "public" and item.form == "diagnoses"
+            else ("", "")
+            for item in self._items
+        ]
+        return {
+            "category": [category for category, _ in public],
+            "golden_diagnosis": [golden for _, golden in public],
+        }
+
+    @cached_property
+    def _given_severities(self) -> list[str]:
+        return [item.severity or "" for item in self._items]
+
+    def _golden_severities(self, row: Row, mode: str) -> list[str]:
+        """Return the golden severity of each case over all domains: as judged, else as the bank says."""
+        given, at = self._given_severities.copy(), 0
+        for domain, clusters in self._table.clusters.items():
+            cases = self._labelled.get((domain, *row, mode))
+            for place, severity in ({} if cases is None else cases.golden).items():
+                given[at + place] = severity
+            at += len(clusters)
+        return given
+
+
+def _pair(first: Row, second: Row, found: Difference, n: int, *, p: float) -> dict[str, Any]:
+    return {
+        "first": list(first),
+        "second": list(second),
+        "difference": found.value,
+        "lo": found.lo,
+        "hi": found.hi,
+        "n": n,
+        "p": p,
+        "test": "t of the linearised difference",
+        "different": found.different,
+    }

@@ -1,0 +1,119 @@
+"""Differential diagnosis: ranked lists by clinical closeness and severity; bad cases weigh more.
+
+The unit is model × prompt. The score that ranks is the semantic score, 0 to 16; beside it stand the
+severity score, both aggregates, top-k and quadrants, each with its interval.
+
+Source: specification of differential-diagnosis scoring; statistics 7.10, "ddx aggregates".
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.disease_names import load_disease_names
+from medassay.bank.run_items import RunItems
+from medassay.core.records.plan import AGGREGATING, DdxRules, rules_from_dict
+from medassay.core.records.task import Task
+from medassay.core.records.trial import Scale
+from medassay.errors import InputError
+from medassay.kinds.diagnoses.aggregates import NUMBERS
+from medassay.kinds.diagnoses.scorer import BEST
+from medassay.kinds.diagnoses.summary import CASE_KEYS, NAMES_ALONE, DdxCases
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+from medassay.summary.leaderboard import Table, leaderboard_document
+
+DDX = Task(
+    name="ddx",
+    metric="semantic_score",
+    split="test",
+    template="ddx",
+    readers={"diagnoses": ("diagnoses", None)},
+    judges={"diagnoses": "ddx"},
+    n_judges=1,
+    scale=Scale(hi=BEST),
+)
+# Names compared by rule, nobody asked: a lower bound of closeness, and no severity.
+DDX_NAMES = Task(
+    name=NAMES_ALONE,
+    metric="semantic_score_by_names",
+    split="test",
+    template="ddx",
+    readers={"diagnoses": ("diagnoses", None)},
+    judges={"diagnoses": "ddx_names"},
+    n_judges=0,
+    scale=Scale(hi=BEST),
+)
+
+
+def remembered_rules(rules: DdxRules, golden: Iterable[str], base: Path) -> dict[str, Any]:
+    """Return what a run remembers of its rules: with the files of names and the synonyms taken from them.
+
+    Only names of the run's own golden diagnoses are taken, so that the run can be scored again alone.
+    """
+    diagnoses = set(golden)
+    files: list[dict[str, str]] = []
+    synonyms: dict[str, list[str]] = {}
+    for name in rules.names:
+        loaded = load_disease_names(base / name)
+        files.append({"file": loaded.file, "sha256": loaded.sha256, "form": loaded.form})
+        for key, names in loaded.synonyms(diagnoses).items():
+            synonyms[key] = sorted({*synonyms.get(key, ()), *names})
+    named = replace(rules, names=tuple(file["file"] for file in files))
+    return {"rules": named.to_dict(), "files": files, "synonyms": synonyms}
+
+
+def case_scores(run: Run, name: str, mode: str) -> dict[tuple[str, str], list[float]]:
+    """Return (model, setting) → the scores of its lists, `semantic` or `severity`, unknown ones left out."""
+    cases = DdxCases(RunItems(run.path, run.manifest["domains"]), run.manifest)
+    found: dict[tuple[str, str], list[float]] = {}
+    for record in read_jsonl(run.path / "scores.jsonl"):
+        value = cases.numbers(record)[NUMBERS.index(name)]
+        if record["mode"] == mode and value is not None:
+            found.setdefault((record["model"], record["setting"]), []).append(value)
+    return found
+
+
+def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
+    """Return the statistics of a sealed run with its lists aggregated by other rules; nothing is written.
+
+    Of the rules `preset`, `k`, `x0` and `semantic_max` count; the others decide on scores, which stay.
+
+    Raises
+    ------
+    InputError
+        When the run holds no ranked diagnoses, or the rules are wrong.
+    """
+    if "ddx" not in run.manifest:
+        raise InputError(
+            f"run {run.id}: holds no ranked diagnoses; these rules are for task ddx"
+        )
+    if (problem := rules.problem()) is not None:
+        raise InputError(problem)
+    kept = rules_from_dict(run.manifest["ddx"]["rules"])
+    chosen = {name: getattr(rules, name) for name in AGGREGATING}
+    ddx = {**run.manifest["ddx"], "rules": replace(kept, **chosen).to_dict()}
+    manifest = {**run.manifest, "ddx": ddx}
+    items = RunItems(run.path, run.manifest["domains"])
+    task = {DDX.name: DDX, DDX_NAMES.name: DDX_NAMES}[run.manifest["task"]]
+    cases, table = DdxCases(items, manifest), Table(items, task.scale.lo)
+    trials = read_jsonl(run.path / "trials.jsonl")
+    for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
+        table.add(trial, score["score"])
+        cases.add(trial, score)
+    made = leaderboard_document(table, manifest, task, None, [cases])
+    kept_of = {
+        (name, row["model"], row["setting"], row["mode"]): row
+        for name, rows in run.statistics["domains"].items()
+        for row in rows
+    }
+    domains = {
+        name: [
+            kept_of[name, row["model"], row["setting"], row["mode"]]
+            | {key: value for key, value in row.items() if key in CASE_KEYS}
+            for row in rows
+        ]
+        for name, rows in made["domains"].items()
+    }
+    return {**run.statistics, "domains": domains, "ddx": made["ddx"]}

@@ -1,0 +1,1 @@
+"""Open questions with target facts."""

@@ -1,0 +1,225 @@
+"""The target-fact judge: entail, missing or contradict for every fact, and further false claims.
+
+Source: specification of rubric judging, "Open items".
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from medassay.core.records.item import Fact, Item
+from medassay.core.records.trial import Completion, Prompt, Scale
+from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Case, OneQuestion, Verdict
+from medassay.core.reply.thoughts import find_objects, plain
+from medassay.core.revision import revision_id
+from medassay.judging.grader_text import JudgeText
+from medassay.judging.sanitize import fence
+
+RETRIES = 2
+_QUOTES = " .…\"'“”„«»"  # judges put quotes into quotation marks, and end them with dots
+
+
+def fact_score(
+    verdicts: Sequence[str], weights: Sequence[float] | None = None, lam: float = 1.0
+) -> float:
+    """Return one judge's score of one answer, in [0, 1]: max(0, Σ w·v / Σ w).
+
+    v is 1 for entail, 0 for missing and −`lam` for contradict: a contradiction costs more than an
+    omission, since a wrong dose is worse than none.
+
+    Examples
+    --------
+    >>> fact_score(["entail", "missing", "contradict"], [3, 1, 1])
+    0.4
+    """
+    worth = {"entail": 1.0, "missing": 0.0, "contradict": -lam}
+    given = [1.0] * len(verdicts) if weights is None else list(weights)
+    if not verdicts or len(given) != len(verdicts):
+        raise ValueError(
+            f"{len(verdicts)} verdicts with {len(given)} weights; expected one each"
+        )
+    total = sum(w * worth[v] for w, v in zip(given, verdicts, strict=True))
+    return max(0.0, total / sum(given))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one reply gave: verdicts by fact, claims (None if they could not be read)."""
+
+    facts: dict[str, dict[str, str]]
+    claims: list[dict[str, str]] | None
+    repaired: bool = False
+    unsupported: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactJudge(OneQuestion):
+    """Judges one answer at a time; asks again, at most twice, for what could not be read."""
+
+    name: ClassVar[str] = "facts"
+    revision: ClassVar[int] = 1
+    lam: float = 1.0
+    batch: int = 1
+    alternatives: int = 0
+    audit: None = None
+    scale: Scale = Scale()
+    text: JudgeText = field(default_factory=lambda: JudgeText("facts"))
+
+    @property
+    def id(self) -> str:
+        """Return `name/revision`."""
+        return revision_id(self.name, self.revision)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Return the ids of the texts that are asked."""
+        return (self.text.id,)
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Return all that makes two such judges differ."""
+        return (self.text.texts, repr(self.lam).encode())
+
+    def step(
+        self, cases: Sequence[Case], replies: Sequence[Completion]
+    ) -> Prompt | list[Verdict]:
+        """Return the next prompt, or the verdict when everything is read or the retries are used."""
+        [case] = cases
+        facts: dict[str, dict[str, str]] = {}
+        claims: list[dict[str, str]] | None = None
+        repaired, unsupported = False, 0
+        for reply in replies:
+            wanted = [fact for fact in case.item.facts if fact.id not in facts]
+            part = read_reply(reply.text, wanted, case.text, claims=claims is None)
+            facts |= part.facts
+            claims = part.claims if claims is None else claims
+            repaired, unsupported = repaired or part.repaired, unsupported + part.unsupported
+        left = [fact for fact in case.item.facts if fact.id not in facts]
+        if (left or claims is None) and len(replies) <= RETRIES:
+            return self._prompt(case, left, claims=claims is None, again=bool(replies))
+        if left or claims is None:
+            missing = [f"fact {fact.id}" for fact in left] + ["claims"] * (claims is None)
+            return [Verdict(valid=False, reason=f"no usable verdict: {', '.join(missing)}")]
+        body = {"facts": [facts[f.id] for f in case.item.facts], "claims": claims}
+        return [
+            Verdict(valid=True, body=body, repaired=repaired, unsupported_quotes=unsupported)
+        ]
+
+    def score(self, item: Item, verdict: Verdict) -> float | None:
+        """Return the judge score; None unless the verdict is valid."""
+        if not verdict.valid:
+            return None
+        given = [fact["verdict"] for fact in verdict.body["facts"]]
+        return fact_score(given, [fact.weight for fact in item.facts], self.lam)
+
+    def _prompt(
+        self, case: Case, facts: Sequence[Fact], *, claims: bool, again: bool
+    ) -> Prompt:
+        item = case.item
+        question = f"{item.context}\n\n{item.question}" if item.context else item.question
+        return self.text.prompt(
+            item.id,
+            item.language,
+            schema=reply_schema([f.id for f in facts], claims=claims),
+            question=question,
+            facts=facts,
+            ids=", ".join(f.id for f in facts),
+            claims=claims,
+            again=again,
+            answer=fence(case.text, "answer"),
+        )
+
+
+def reply_schema(ids: Sequence[str], *, claims: bool) -> dict[str, Any]:
+    """Return the JSON Schema of a reply, for vendors that hold a model to one."""
+    fact = {
+        "id": {"type": "string", "enum": list(ids)} if ids else {"type": "string"},
+        "verdict": {"type": "string", "enum": ["entail", "missing", "contradict"]},
+        "evidence": {"type": "string"},
+    }
+    properties: dict[str, Any] = {"facts": {"type": "array", "items": _object(fact)}}
+    if claims:
+        claim = {
+            "quote": {"type": "string"},
+            "why": {"type": "string"},
+            "kind": {"type": "string", "enum": list(CLAIM_KINDS)},
+        }
+        properties["extra_false_claims"] = {"type": "array", "items": _object(claim)}
+    return _object(properties)
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def read_reply(reply: str, wanted: Iterable[Fact], shown: str, *, claims: bool) -> _Part:
+    """Return what can be used of a reply; whatever is doubtful is left out and asked again.
+
+    Two different objects in one reply are doubtful as a whole: one may be quoted from the answer.
+    A quote that the shown text does not contain is dropped and counted.
+    """
+    found = find_objects(reply, "facts") or find_objects(reply, "extra_false_claims")
+    if len(found) != 1:
+        return _Part({}, None)
+    value, shown = found[0].value, plain(shown)
+    facts, unsupported = _facts(value.get("facts"), {fact.id for fact in wanted}, shown)
+    listed: list[dict[str, str]] | None = None
+    if claims:
+        listed, dropped = _claims(value.get("extra_false_claims"), shown)
+        unsupported += dropped
+    return _Part(facts, listed, found[0].repaired, unsupported)
+
+
+def _facts(given: Any, wanted: set[str], shown: str) -> tuple[dict[str, dict[str, str]], int]:
+    facts: dict[str, dict[str, str]] = {}
+    doubtful: set[str] = set()
+    unsupported = 0
+    for entry in given if isinstance(given, list) else ():
+        if not isinstance(entry, Mapping):
+            continue
+        name, verdict = str(entry.get("id", "")), entry.get("verdict")
+        if name not in wanted or verdict not in FACT_VERDICTS:
+            continue
+        if name in facts and facts[name]["verdict"] != verdict:
+            doubtful.add(name)
+        evidence = _quote(entry.get("evidence"), shown)
+        unsupported += evidence is None
+        facts[name] = {"id": name, "verdict": verdict, "evidence": evidence or ""}
+    return {name: fact for name, fact in facts.items() if name not in doubtful}, unsupported
+
+
+def _claims(given: Any, shown: str) -> tuple[list[dict[str, str]] | None, int]:
+    if not isinstance(given, list):
+        return None, 0
+    claims: list[dict[str, str]] = []
+    unsupported = 0
+    for entry in given:
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("quote"), str):
+            return None, 0
+        quote = _quote(entry["quote"], shown)
+        if not quote:
+            unsupported += 1
+            continue
+        kind = entry.get("kind")
+        why = str(entry.get("why", ""))[:500].encode("utf-8", "replace").decode()
+        claims.append(
+            {"quote": quote, "why": why, "kind": kind if kind in CLAIM_KINDS else "other"}
+        )
+    return claims, unsupported
+
+
+def _quote(given: Any, shown: str) -> str | None:
+    """Return a quote as it was given, "" for none, None if the shown text does not contain it."""
+    if given is None or given == "":
+        return ""
+    if not isinstance(given, str):
+        return None
+    bare = plain(given).strip(_QUOTES)
+    if bare not in shown:
+        return None
+    return given.encode("utf-8", "replace").decode() if bare else ""

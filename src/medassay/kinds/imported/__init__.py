@@ -1,0 +1,1 @@
+"""Scores that came with an import."""

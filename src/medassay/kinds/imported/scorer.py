@@ -1,0 +1,9 @@
+"""The score that came with a finished prediction (imports); it cannot be recomputed here."""
+
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Answer
+
+
+def given(item: Item, answer: Answer) -> tuple[float, str]:
+    """Return the given score, which the import checked against the scale."""
+    return float(answer.value or "nan"), "given"

@@ -1,0 +1,1 @@
+"""Items answered by the likelihood of texts."""

@@ -1,0 +1,126 @@
+"""Likelihoods as a cell page shows them: of each option, and of each statement along the completions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from medassay.core.records.likelihood import finite_or_none
+from medassay.core.records.relaxed import Position, Tables, tables_from_dict
+from medassay.kinds.likelihood.relaxed_perplexity import combine
+
+_TINTS = 5  # steps of the background that shows how likely a statement is
+_LAST = 60  # characters shown before the place where a statement is likeliest
+_WIDTH, _HEIGHT = 320, 80  # of the curve
+
+
+def shown_likelihoods(
+    item: Mapping[str, Any], trial: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return what a page shows of an answer that was asked for likelihoods; None for other answers.
+
+    Returns
+    -------
+    dict
+        options (text, total, n_tokens, per byte, chosen) for choices; texts for perplexities; targets (text, role, value, curve,
+        likeliest place, completions in pieces) for statements in completions
+    """
+    if trial.get("drawn") is not None:
+        return {"targets": list(_targets(item, trial["drawn"]))}
+    if trial.get("likelihoods") is None:
+        return None
+    found = [
+        {**one, "per_byte": one["total"] / one["n_bytes"] if _known(one) else None}
+        for one in trial["likelihoods"]
+    ]
+    if not item.get("options"):
+        return {"texts": found}
+    order = trial.get("order") or range(len(found))
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    return {
+        "options": [
+            {**one, "letter": letters[place], "chosen": letters[place] == trial["value"]}
+            for one, place in zip(found, order, strict=True)
+        ]
+    }
+
+
+def _known(one: Mapping[str, Any]) -> bool:
+    return one["total"] is not None and one["n_bytes"] > 0
+
+
+def _targets(item: Mapping[str, Any], drawn: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what is shown of each statement, what an answer must have first."""
+    facts = [f["text"] if isinstance(f, Mapping) else f for f in item.get("facts") or ()]
+    must = facts or [item.get("reference") or ""]
+    texts = [*must, *(item.get("nice_to_have") or ())]
+    for at, (text, target) in enumerate(zip(texts, drawn["targets"], strict=True)):
+        tables = tables_from_dict(target)
+        summed = combine(tables, "sum")
+        best = max(range(len(summed.log_p)), key=summed.log_p.__getitem__)
+        yield {
+            "text": text,
+            "role": "must" if at < len(must) else "nice",
+            "value": summed.value,
+            "reason": summed.reason,
+            "log_p": [
+                {"at": position.at, "value": finite_or_none(value)}
+                for position, value in zip(tables.positions, summed.log_p, strict=True)
+            ],
+            "best": {
+                "at": tables.positions[best].at,
+                "value": finite_or_none(summed.log_p[best]),
+                "behind": _behind(drawn["kept"], tables.positions[best], best),
+            },
+            "curve": _curve([finite_or_none(value) for value in summed.log_p]),
+            "completions": list(_pieces(drawn["kept"], tables)),
+        }
+
+
+def _behind(kept: Sequence[Mapping[str, Any]], position: Position, at: int) -> str:
+    """Return the end of the beginning after which a statement is likeliest; "" for the empty one."""
+    place = max(range(len(position.prefixes)), key=lambda n: position.prefixes[n].target)
+    for one in kept:
+        if at < len(one["prefixes"]) and one["prefixes"][at] == place:
+            text: str = one["text"][: one["ends"][at]]
+            return text[-_LAST:]
+    return ""
+
+
+def _pieces(kept: Sequence[Mapping[str, Any]], tables: Tables) -> Iterator[dict[str, Any]]:
+    """Yield each completion cut at its positions, with how likely the statement is where a piece ends.
+
+    Tints are steps between the least and the most likely place over all completions.
+    """
+    values = [p.target for position in tables.positions for p in position.prefixes]
+    known = [value for value in values if finite_or_none(value) is not None]
+    low, high = (min(known), max(known)) if known else (0.0, 0.0)
+    for one in kept:
+        pieces = []
+        ends = [*one["ends"], len(one["text"])]
+        for place, which in enumerate(one["prefixes"]):
+            value = tables.positions[place].prefixes[which].target
+            share = (value - low) / (high - low) if high > low and value >= low else 0.0
+            pieces.append(
+                {
+                    "at": tables.positions[place].at,
+                    "value": finite_or_none(value),
+                    "tint": min(_TINTS - 1, int(share * _TINTS)),
+                    # What follows a position, up to the next one.
+                    "text": one["text"][ends[place] : ends[place + 1]],
+                }
+            )
+        yield {"logprob": one["logprob"], "n_tokens": one["n_tokens"], "pieces": pieces}
+
+
+def _curve(values: Sequence[float | None]) -> dict[str, Any] | None:
+    """Return points of a small curve, in pixels; None where nothing can be drawn."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return None
+    low, high = min(known), max(known)
+    step = _WIDTH / max(1, len(values) - 1)
+    points = [
+        (round(at * step, 1), round((high - value) / (high - low or 1.0) * _HEIGHT, 1))
+        for at, value in enumerate(values)
+        if value is not None
+    ]
+    return {"points": points, "low": low, "high": high, "width": _WIDTH, "height": _HEIGHT}

@@ -1,0 +1,41 @@
+"""What the likelihoods of an item's options tell besides the likeliest one: by length, ties, and by how much.
+
+Source: specification of tasks and prompts, 14.1. lm-evaluation-harness divides by characters for its `acc_norm`, and by bytes for its
+`acc_bytes`; both stand here, `acc_norm` by bytes as specified.
+"""
+
+import math
+from typing import Any
+
+from medassay.core.records.item import Item
+from medassay.core.records.likelihood import finite_or_none, likeliest
+from medassay.core.records.trial import Answer
+
+REVISION = 1
+
+
+def likeliest_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
+    """Return the parts of a choice by likelihood; {} for a letter that was read in a reply.
+
+    Returns
+    -------
+    dict
+        acc_norm and acc_norm_characters (1 when the likeliest option by byte, or by character, is the expected one), tied (1 when
+        options share the highest log-probability: the first of them counts as chosen), margin (nats between the likeliest option and the next;
+        None where one is impossible), expected (log-probability of the expected option; None for −∞).
+    """
+    found = answer.likelihoods
+    if len(found) < 2 or item.expected is None:
+        return {}
+    values = [one.total for one in found]
+    key = item.letters.index(item.expected)
+    by_byte = [one.total / max(1, one.n_bytes) for one in found]
+    by_character = [one.total / max(1, one.n_characters) for one in found]
+    first, second = sorted(values, reverse=True)[:2]
+    return {
+        "acc_norm": float(likeliest(by_byte) == key),
+        "acc_norm_characters": float(likeliest(by_character) == key),
+        "tied": float(first == second),
+        "margin": finite_or_none(first - second) if math.isfinite(second) else None,
+        "expected": finite_or_none(values[key]),
+    }

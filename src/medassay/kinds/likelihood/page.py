@@ -1,0 +1,62 @@
+"""Likelihoods: choices with lengths allowed for, perplexities, and statements at any point of completions."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from medassay.report.board import OVERALL, Board
+from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.html import Page, render
+from medassay.report.plot.figure import Figure
+from medassay.report.plot.positions import positions
+
+_SETTING = re.compile(r"\[[^]]*\]")  # the same in all names of a run: told once
+SAID = {
+    "choices": "Each option was appended to the question; the likeliest counts as the answer.",
+    "alone": "Each reference was scored by itself, without its question.",
+    "conditional": "Each reference was scored after its question.",
+    "relaxed": "Completions were drawn, and every statement was sought at every position of them: how likely a model is to say it at some "
+    "point, whatever comes before.",
+}
+ROLES = {"must": "must have", "nice": "nice to have"}
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page of every mode."""
+    if "likelihood" not in board.statistics:
+        return
+    document = board.statistics["likelihood"]
+    for mode in board.modes:
+        rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
+        placed = {}
+        for role in ROLES:
+            figure = positions_figure(rows, role)
+            if figure is not None:
+                yield from drawn(figure, f"likelihood-{role}-{slug}")
+                placed[role] = shown(figure, f"likelihood-{role}-{slug}")
+        names = list(dict.fromkeys(n for row in rows for n in row["likelihood"]["metrics"]))
+        found = [_SETTING.findall(name) for name in names]
+        yield render(
+            "likelihood.html",
+            board,
+            "likelihood/" if mode == board.modes[0] else f"likelihood/track/{slug}/",
+            mode=mode,
+            rows=[row for row in rows if row["likelihood"]["metrics"]],
+            without=[row for row in rows if not row["likelihood"]["metrics"]],
+            says=SAID[document["asks"]],
+            document=document,
+            told=next((one[0] for one in found if one), ""),
+            names={name: _SETTING.sub("", name) for name in names},
+            figures=placed,
+            roles=ROLES,
+        )
+
+
+def positions_figure(rows: Sequence[Mapping[str, Any]], role: str) -> Figure | None:
+    """Return the log-probability along completions of each row, None where nothing was drawn."""
+    points = [
+        {"row": f"{row['model']} · {row['setting']}", **point}
+        for row in rows
+        for point in row["likelihood"].get("positions", {}).get(role, ())
+    ]
+    return positions(points, unit="log-probability, nats") if points else None

@@ -1,0 +1,175 @@
+"""Relaxed Perplexity: how likely a model is to say something at some point of its completion, whatever comes before.
+
+A target may stand anywhere in a completion. At positions 0, stride, 2·stride … its probability is taken after each distinct
+beginning of the completions kept, and combined in four ways. `sum` is the published form; its terms are no
+probabilities of exclusive events, so that one may exceed 1, which is told and not clipped.
+
+Source: specification of perplexity, 8.2.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from medassay.core.records.item import Item
+from medassay.core.records.likelihood import finite_or_none
+from medassay.core.records.relaxed import MODES, Mode, Prefix, Tables, tables_from_dict
+from medassay.core.records.trial import Answer
+from medassay.kinds.likelihood.perplexity import finite_exp
+
+REVISION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relaxed:
+    """Relaxed cross-entropy and perplexity of one target, lower is better.
+
+    `log_p` are the log-probabilities at the positions, in nats; `cross_entropy` their negative sum, infinite where one is
+    impossible, and `value` is None then, or where it is too large for a number. `above_one` says that a sum exceeded 1.
+    """
+
+    mode: Mode
+    log_p: tuple[float, ...]
+    cross_entropy: float
+    per_position: float
+    value: float | None
+    above_one: bool
+    reason: str = ""
+
+    @property
+    def bits(self) -> float:
+        """Return the cross-entropy in bits."""
+        return self.cross_entropy / math.log(2)
+
+
+def combine(tables: Tables, mode: Mode) -> Relaxed:
+    """Return the relaxed perplexity of one target.
+
+    Raises
+    ------
+    ValueError
+        When there is no position, a target without tokens, or an unknown mode.
+    """
+    if not tables.positions or tables.target_tokens < 1:
+        raise ValueError(
+            "relaxed perplexity needs a position and a target of at least one token"
+        )
+    log_p = tuple(_combined(position.prefixes, mode) for position in tables.positions)
+    entropy = -math.fsum(log_p) if all(map(math.isfinite, log_p)) else math.inf
+    length = tables.positions[-1].at + tables.target_tokens
+    value = finite_exp(entropy / length)
+    if math.isinf(entropy):
+        reason = "the target is impossible at a position"
+    else:
+        reason = "" if value is not None else "too large for a number"
+    return Relaxed(
+        mode=mode,
+        log_p=log_p,
+        cross_entropy=entropy,
+        per_position=entropy / len(log_p),
+        value=value,
+        above_one=any(value > 0 for value in log_p),
+        reason=reason,
+    )
+
+
+def _combined(begun: Sequence[Prefix], mode: Mode) -> float:
+    """Return the log-probability of the target at one position."""
+    if mode == "sum":
+        return log_sum_exp([one.target for one in begun])
+    if mode == "mean":
+        return log_sum_exp([one.target for one in begun]) - math.log(len(begun))
+    weighted = log_sum_exp([one.target + one.prefix for one in begun])
+    if mode == "weighted":
+        return weighted
+    if mode == "conditional":
+        return weighted - log_sum_exp([one.prefix for one in begun])
+    raise ValueError(f"mode '{mode}' is unknown; known are {', '.join(MODES)}")
+
+
+def log_sum_exp(values: Sequence[float]) -> float:
+    """Return the logarithm of the sum of exponentials, −inf where all of them are 0.
+
+    Examples
+    --------
+    >>> log_sum_exp([-1000.0, -1000.0]) == -1000.0 + math.log(2), log_sum_exp([-math.inf])
+    (True, -inf)
+    """
+    highest = max(values)
+    if math.isinf(highest):
+        return highest
+    return highest + math.log(math.fsum(math.exp(value - highest) for value in values))
+
+
+ROLES = ("must", "nice")
+
+
+def relaxed_perplexity(item: Item, answer: Answer) -> tuple[float | None, str]:
+    """Return the mean of the published `sum` form over what an answer must have, and why it is None if it is."""
+    values = [combine(tables, "sum") for tables in _targets(item, answer)["must"]]
+    for one in values:
+        if one.value is None:
+            return None, one.reason
+    return math.fsum(v for one in values if (v := one.value) is not None) / len(values), "drawn"
+
+
+def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
+    """Return the value of every target in every combination, and their means by role; {} for what was not drawn.
+
+    Returns
+    -------
+    dict
+        must and nice (combination → mean over the targets of that role; None where one is None, the role absent without targets),
+        per_position (role → combination → mean nats per position), log_p (role → mean over its targets of the summed
+        log-probability at each position), above_one (targets whose sum exceeds 1 at a position), impossible (targets without a
+        value by the sum), n_targets, kept and distinct (completions), targets (each with role, values, nats per position, log_p).
+    """
+    if answer.drawn is None:
+        return {}
+    targets: list[dict[str, Any]] = []
+    made = _targets(item, answer)
+    found: dict[str, Any] = {"per_position": {}, "log_p": {}}
+    for role in ROLES:
+        results = [{mode: combine(tables, mode) for mode in MODES} for tables in made[role]]
+        for result in results:
+            targets.append(
+                {
+                    "role": role,
+                    "values": {mode: result[mode].value for mode in MODES},
+                    "per_position": {m: finite_or_none(result[m].per_position) for m in MODES},
+                    "above_one": result["sum"].above_one,
+                    "log_p": [finite_or_none(value) for value in result["sum"].log_p],
+                }
+            )
+        if results:
+            found[role] = {m: _mean([r[m].value for r in results]) for m in MODES}
+            found["per_position"][role] = {
+                m: _mean([finite_or_none(r[m].per_position) for r in results]) for m in MODES
+            }
+            positions = zip(*(r["sum"].log_p for r in results), strict=True)
+            found["log_p"][role] = [
+                _mean([finite_or_none(value) for value in values]) for values in positions
+            ]
+    return {
+        **found,
+        "above_one": sum(one["above_one"] for one in targets),
+        "impossible": sum(one["values"]["sum"] is None for one in targets),
+        "n_targets": len(targets),
+        "kept": len(answer.drawn["kept"]),
+        "distinct": answer.drawn["distinct"],
+        "targets": targets,
+    }
+
+
+def _targets(item: Item, answer: Answer) -> dict[str, list[Tables]]:
+    """Return the tables of an item's targets by role: what an answer must have first, then what would be nice."""
+    drawn = answer.drawn or {"targets": []}
+    found = [tables_from_dict(target) for target in drawn["targets"]]
+    must = len(item.must_have)
+    return {"must": found[:must], "nice": found[must:]}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if len(known) == len(values) else None

@@ -1,0 +1,238 @@
+"""What tasks of likelihoods tell besides the score: lengths allowed for, perplexities of the corpus, every combination.
+
+Estimates are over the items that a row is ranked on, each counting once whatever its domain, repeats averaged first.
+
+Source: specification of perplexity; tasks and prompts, 14.1; statistics 7.3.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medassay.bank.run_items import RunItems
+from medassay.core.records.relaxed import MODES, Setting
+from medassay.core.records.task import Task
+from medassay.core.records.trial import PERPLEXITY, Scale
+from medassay.kinds.likelihood.perplexity import finite_exp
+from medassay.kinds.likelihood.relaxed_perplexity import ROLES
+from medassay.statistic.interval.ratio import ratio_estimate
+from medassay.statistic.ranking.shared import Bools
+from medassay.summary.item_matrix import CaseTable, Cell, Row
+from medassay.summary.pooled import CasePool, pooled_means
+
+_ANY = Scale(lo=-math.inf, hi=math.inf)
+_CHOICES = ("acc_norm", "acc_norm_characters", "tied")
+_SIZES = ("nats", "words", "bytes", "tokens")
+_COND = "_cond"
+
+
+@dataclass(frozen=True)
+class _Number:
+    """One number of a row: its published name, the scale of its estimate, and where it stands in a score's parts."""
+
+    name: str
+    scale: Scale
+    path: tuple[str, ...]
+
+
+class LikelihoodScores:
+    """Collects the parts of a run's scores as a stream, and computes what a report says of them."""
+
+    key = "likelihood"
+
+    def __init__(self, items: RunItems, manifest: Mapping[str, Any], task: Task) -> None:
+        self._asks = task.asks
+        self._suffix = _COND if task.asks == "conditional" else ""
+        given = manifest["plan"].get("relaxed_perplexity")
+        self._setting = Setting(**given) if given else Setting()
+        step, last = self._setting.stride, self._setting.max_tokens
+        self._positions = range(0, last + 1, step) if self._asks == "relaxed" else range(0)
+        self._numbers = {one.name: one for one in self._wanted()}
+        sums = _SIZES if self._asks in ("alone", "conditional") else tuple(self._numbers)
+        self._table = CaseTable(items, manifest, sums)
+        self._sizes: dict[tuple[str, int], tuple[int, int]] = {}  # item → words and bytes
+        self._unlike: set[Cell] = set()  # cells whose texts are not those of the others
+        self._impossible: dict[Cell, int] = {}
+        self._drawn: dict[Cell, list[int]] = {}  # completions kept, distinct ones, answers
+
+    def _wanted(self) -> Iterator[_Number]:
+        if self._asks == "choices":
+            yield from (_Number(name, Scale(), (name,)) for name in _CHOICES)
+        elif self._asks == "relaxed":
+            for role in ROLES:
+                for mode in MODES:
+                    name = self._setting.name(mode)
+                    yield _Number(_of_role(name, role), PERPLEXITY, (role, mode))
+                    yield _Number(
+                        _of_role(f"{name} nats per position", role),
+                        _ANY,
+                        ("per_position", role, mode),
+                    )
+                for at in self._positions:
+                    yield _Number(_place(role, at), _ANY, ("log_p", role, str(at)))
+            yield _Number("targets above 1", _ANY, ("above_one",))
+
+    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+        """Take one trial with its score record; a failed trial, and a reply that was read, tell nothing."""
+        parts = score.get("parts") or {}
+        cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
+        if self._asks in ("alone", "conditional"):
+            values = [(name, parts[name]) for name in _SIZES if name in parts]
+            known = bool(values) and parts["nats"] is not None and parts["bytes"] > 0
+            place = self._table.add(cell, trial["item"], values if known else ())
+            if values:
+                size = (parts["words"], parts["bytes"])
+                if self._sizes.setdefault((cell[0], place), size) != size:
+                    self._unlike.add(cell)
+        else:
+            by_place = _by_place(parts, self._setting.stride)
+            found = [(one.name, _at(by_place, one.path)) for one in self._numbers.values()]
+            self._table.add(cell, trial["item"], found)
+        if parts.get("impossible") or ("nats" in parts and parts["nats"] is None):
+            self._impossible[cell] = self._impossible.get(cell, 0) + 1
+        if "distinct" in parts:
+            counted = self._drawn.setdefault(cell, [0, 0, 0])
+            for at, n in enumerate((parts["kept"], parts["distinct"], 1)):
+                counted[at] += n
+
+    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+        """Return what a report row says besides its rank, under the key `likelihood`.
+
+        `used` are the items that the row is ranked on, over the domains.
+        """
+        pool = self._table.pool(domains, row, mode).only(used)
+        cells = [(domain, *row, mode) for domain in domains]
+        found: dict[str, Any] = {
+            "metrics": self._perplexities(pool)
+            if self._asks in ("alone", "conditional")
+            else self._means(pool),
+            "impossible": sum(self._impossible.get(cell, 0) for cell in cells),
+        }
+        if self._asks in ("alone", "conditional"):
+            sizes = {name: _total(pool, name) for name in ("words", "bytes", "tokens")}
+            found |= sizes
+            found["bytes_per_word"] = (
+                sizes["bytes"] / sizes["words"] if sizes["words"] else None
+            )
+            found["texts_differ"] = any(cell in self._unlike for cell in cells)
+        if self._asks == "relaxed":
+            kept, distinct, n = (
+                sum(self._drawn.get(c, [0] * 3)[at] for c in cells) for at in range(3)
+            )
+            found["kept"] = kept / n if n else None
+            found["distinct"] = distinct / n if n else None
+            found["positions"] = {
+                role: list(self._along(pool, role, found["metrics"])) for role in ROLES
+            }
+        return {"likelihood": found}
+
+    def _means(self, pool: CasePool) -> dict[str, dict[str, Any]]:
+        """Return name → mean over the items, with interval and median; a null where an item has none is counted."""
+        scales = {name: one.scale for name, one in self._numbers.items()}
+        found = pooled_means(pool, scales)
+        made: dict[str, dict[str, Any]] = {}
+        for name in (name for name in self._numbers if name in found):
+            values = pool.column(name)[pool.known(name)]
+            made[name] = found[name] | {
+                "median": None if scales[name].unit else float(np.median(values)),
+                "nulls": len(pool.values) - len(values),
+                "scale": scales[name].ends,
+            }
+        return made
+
+    def _along(
+        self, pool: CasePool, role: str, made: dict[str, dict[str, Any]]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the mean log-probability at each position over the items that reach it; `made` gives up its estimates."""
+        for at in self._positions:
+            estimate = made.pop(_place(role, at), {})
+            values = pool.column(_place(role, at))
+            values = values[~np.isnan(values)]
+            if len(values):
+                yield {
+                    "at": at,
+                    "score": float(values.mean()),
+                    "lo": estimate.get("lo"),
+                    "hi": estimate.get("hi"),
+                    "n": len(values),
+                }
+
+    def _perplexities(self, pool: CasePool) -> dict[str, dict[str, Any]]:
+        """Return name → perplexity of the corpus, each with its interval; the ends are carried through the exponential."""
+        known = pool.only(pool.known("nats"))
+        if not len(known.values) or not known.strata.has_interval:
+            return {}
+        nats, words, size = (known.column(name) for name in ("nats", "words", "bytes"))
+        sums = known.strata.sums(np.column_stack([nats, words, size]))
+        made = {}
+        for name, below, at, shown in (
+            ("word_perplexity", words, 1, finite_exp),
+            ("byte_perplexity", size, 2, finite_exp),
+            ("bits_per_byte", size, 2, _bits),
+            ("nats_per_word", words, 1, _same),
+        ):
+            draws = sums[:, 0] / sums[:, at]
+            estimate = ratio_estimate(nats, below, draws, known.strata, scale=PERPLEXITY)
+            plain = estimate.to_dict()
+            for key in ("score", "lo", "hi"):
+                plain[key] = shown(plain[key])
+            if plain["second"]:
+                plain["second"] = plain["second"] | {
+                    key: shown(max(0.0, plain["second"][key])) for key in ("lo", "hi")
+                }
+            made[name + self._suffix] = plain | {"scale": PERPLEXITY.ends}
+        return made
+
+    def flags(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the marks of a row: texts that are not those of the other rows, and impossible ones."""
+        found = row["likelihood"]
+        marks = ["texts_differ"] if found.get("texts_differ") else []
+        return [*marks, *(["impossible_targets"] if found["impossible"] else [])]
+
+    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+        """Return what was asked, and under which setting completions were drawn."""
+        relaxed = {"setting": self._setting.to_dict()} if self._asks == "relaxed" else {}
+        return {"asks": self._asks, **relaxed}
+
+
+def _of_role(name: str, role: str) -> str:
+    """Return a metric's name for what would be nice to have; what an answer must have is the metric itself."""
+    return name if role == "must" else f"{name} (nice to have)"
+
+
+def _place(role: str, at: int) -> str:
+    """Return the name of the number that stands at one position of completions."""
+    return f"{role} at {at}"
+
+
+def _by_place(parts: Mapping[str, Any], stride: int) -> Mapping[str, Any]:
+    """Return parts with the log-probabilities along completions by the position they stand at."""
+    if "log_p" not in parts:
+        return parts
+    placed = {
+        role: {str(at * stride): value for at, value in enumerate(values)}
+        for role, values in parts["log_p"].items()
+    }
+    return {**parts, "log_p": placed}
+
+
+def _at(parts: Mapping[str, Any], path: Sequence[str]) -> float | None:
+    found: Any = parts
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return None if found is None else float(found)
+
+
+def _total(pool: CasePool, number: str) -> int:
+    return int(np.nansum(pool.column(number)))
+
+
+def _bits(nats: float) -> float:
+    return nats / math.log(2)
+
+
+def _same(nats: float) -> float:
+    return nats

@@ -1,0 +1,55 @@
+"""Tasks that ask for no reply, but how likely a model finds texts: options, references, and statements in completions.
+
+Each has a name of its own, since its numbers are comparable to no other's; `_chat` puts prompts into the model's own form of a
+conversation.
+
+Source: specification of tasks and prompts, 14.1 and 14.3; perplexity.
+"""
+
+from dataclasses import replace
+
+from medassay.core.records.relaxed import Setting
+from medassay.core.records.task import CHAT_SUFFIX, Task
+from medassay.core.records.trial import PERPLEXITY as SCALE
+
+CLOSED_LIKELIHOOD = Task(
+    name="closed_likelihood",
+    metric="acc",
+    split="test",
+    template="choice_letters",
+    readers={"choice": ("choice", "choice")},
+    asks="choices",
+    fallback="closed",
+)
+PERPLEXITY = Task(
+    name="perplexity",
+    metric="bits_per_byte_of_a_document",
+    split="test",
+    template="open",
+    readers={"open": ("text", "bits_per_byte"), "text": ("text", "bits_per_byte")},
+    scale=SCALE,
+    asks="alone",
+)
+PERPLEXITY_COND = replace(
+    PERPLEXITY,
+    name="perplexity_cond",
+    metric="bits_per_byte_of_a_document_cond",
+    asks="conditional",
+)
+RELAXED_PERPLEXITY = Task(
+    name="relaxed_perplexity",
+    metric=Setting().name("sum"),
+    split="test",
+    template="open",
+    readers={
+        "open": ("text", "relaxed_perplexity"),
+        "text": ("text", "relaxed_perplexity"),
+    },
+    scale=SCALE,
+    asks="relaxed",
+)
+
+
+def with_chat_template(task: Task) -> Task:
+    """Return the same task with prompts in the model's own form of a conversation."""
+    return replace(task, name=task.name + CHAT_SUFFIX, chat_template=True)

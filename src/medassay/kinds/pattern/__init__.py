@@ -1,0 +1,1 @@
+"""Closed questions decided by a pattern, a number or a key."""

@@ -1,0 +1,32 @@
+"""1 when a reply matches the item's pattern, its number lies in the range, or a prediction equals the key."""
+
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Answer
+from medassay.errors import InputError
+
+_LIMIT = 1.0  # seconds; patterns are tried at validation, a hostile reply may still be worse
+
+
+def pattern(item: Item, answer: Answer) -> tuple[float | None, str]:
+    """Return 1 when the pattern is found; null when it could not be decided in one second."""
+    import regex
+
+    try:
+        found = regex.search(item.regex or "", answer.value or "", timeout=_LIMIT)
+    except TimeoutError:
+        return None, "pattern timeout"
+    return float(found is not None), "found" if found else "not found"
+
+
+def in_range(item: Item, answer: Answer) -> tuple[float, str]:
+    """Return 1 when lo <= number <= hi."""
+    if item.range is None or answer.value is None:
+        raise InputError(f"item '{item.id}': field 'range': absent; the range scorer needs it")
+    inside = item.range.lo <= float(answer.value) <= item.range.hi
+    return float(inside), "in range" if inside else "out of range"
+
+
+def key(item: Item, answer: Answer) -> tuple[float, str]:
+    """Return 1 when prediction and key are equal, ignoring case and outer blanks."""
+    same = (answer.value or "").strip().casefold() == (item.expected or "").strip().casefold()
+    return float(same), "right" if same else "wrong"

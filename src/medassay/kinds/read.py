@@ -1,0 +1,79 @@
+"""One reply read as a run reads it: the door for scripts and notebooks."""
+
+from typing import get_args
+
+from medassay.core.parser import Extraction
+from medassay.core.records.item import Form, Item
+from medassay.core.records.trial import Answer, Completion, Finish, Prompt
+from medassay.errors import InputError
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.read_answer import read_answer
+
+# The parser by which each form of item is read where a task does not say otherwise.
+PARSER_OF: dict[Form, str] = {
+    "choice": "choice",
+    "regex": "text",
+    "range": "number",
+    "open": "text",
+    "text": "text",
+    "rubric": "text",
+    "diagnoses": "diagnoses",
+    "record": "record",
+    "report": "record",
+}
+
+
+def read(
+    item: Item,
+    text: str,
+    *,
+    finish: Finish = "stop",
+    letters: str | None = None,
+    extraction: Extraction = "standard",
+) -> Answer:
+    """Return what a reply to an item says: its value, outcome and reason, and of diagnoses their codes.
+
+    Parameters
+    ----------
+    item : the question; its form decides how the reply is read
+    text : the reply, whole
+    finish : why it ended, as the endpoint says: "stop", "length" (the token limit), "refusal" or "other"
+    letters : of a choice, the letters as they were shown; default: those of the item's options
+    extraction : "paper" reads letters and records by the rules of the published studies
+
+    Returns
+    -------
+    Answer
+        `value` is a letter, a number, the text, JSON of the ranked names or of the record; None where nothing was read.
+        `outcome` is `answered`, `unparsed`, `refused` or `truncated`; `reason` names the rule or form by which the value
+        was found, or why there is none.
+
+    Raises
+    ------
+    InputError
+        When no reply to such an item is read (imported scores, withheld items), or `finish` is unknown.
+
+    Examples
+    --------
+    >>> item = Item(id="q", domain="d", question="Which?", form="diagnoses")
+    >>> answer = read(item, "1. Gout (ICD-10 M10.9): painful")
+    >>> answer.value, answer.outcome, answer.reason, answer.codes
+    ('[{"codes":["ICD-10:M10.9"],"name":"Gout","rank":1}]', 'answered', 'lines', (('ICD-10:M10.9',),))
+    """
+    if item.form not in PARSER_OF:
+        known = ", ".join(PARSER_OF)
+        raise InputError(
+            f"item '{item.id}': form '{item.form}' has no reply to read; expected one of {known}"
+        )
+    if finish not in get_args(Finish):
+        raise InputError(f"finish '{finish}'; expected one of {', '.join(get_args(Finish))}")
+    prompt = Prompt(
+        item_id=item.id,
+        messages=(),
+        encoded=b"",
+        template="",
+        letters=item.letters if letters is None else letters,
+        options=item.options,
+    )
+    completion = Completion(text=text, finish=finish)
+    return read_answer(item, prompt, completion, PARSERS[PARSER_OF[item.form]], extraction)

@@ -1,0 +1,74 @@
+"""Completion → `Answer`, with exactly one outcome, whatever the kind of item."""
+
+from dataclasses import replace
+from typing import Literal
+
+from medassay.core.parser import Extraction, Parser
+from medassay.core.records.item import Item
+from medassay.core.records.likelihood import likeliest, likelihoods_of
+from medassay.core.records.trial import Answer, Completion, Prompt
+from medassay.core.reply.refusal import SAID, declines
+from medassay.core.reply.thoughts import strip_thoughts
+
+REVISION = 1  # of `read_answer`: which outcome a reply has
+_DECLINED = {"refusal": "provider", "moderation": "moderation"}  # finish → reason
+
+
+def read_answer(
+    item: Item,
+    prompt: Prompt,
+    completion: Completion,
+    parser: Parser,
+    mode: Extraction = "standard",
+) -> Answer:
+    """Return the answer in a completion, with exactly one outcome.
+
+    `refused` is what the provider says (reason "provider", or "moderation" where the endpoint's own refused the question), or a
+    reply that declines in words (reason "said") and in which nothing else was found; `truncated` is a reply that ended by its token limit before its answer did; everything else that cannot be read
+    is `unparsed`, with the reason. Likelihoods need no reading: an item with options is answered by its likeliest one, the
+    first of equals.
+    """
+    if completion.likelihoods is not None or completion.drawn is not None:
+        return _read_likelihoods(item, prompt, completion)
+    text, cut = completion.text, completion.finish == "length"
+    if completion.finish in _DECLINED:
+        reason = _DECLINED[completion.finish]
+        return Answer(item_id=item.id, outcome="refused", value=None, reason=reason)
+    if not text.strip():
+        outcome: Literal["truncated", "unparsed"] = "truncated" if cut else "unparsed"
+        return Answer(item_id=item.id, outcome=outcome, value=None, reason="blank")
+    reading = parser.read(item, prompt, text, mode, cut=cut)
+    if reading.value is not None:
+        return Answer(
+            item_id=item.id, outcome=reading.outcome, value=reading.value, reason=reading.reason
+        )
+    said, unfinished = strip_thoughts(text)
+    if reading.reason == SAID or declines(said):
+        return Answer(item_id=item.id, outcome="refused", value=None, reason=SAID)
+    if not said.strip():  # thoughts, and nothing behind them
+        reading = replace(reading, reason="thought not ended" if unfinished else "blank")
+    ended = cut or unfinished or reading.outcome == "truncated"
+    outcome = "truncated" if ended else "unparsed"
+    return Answer(item_id=item.id, outcome=outcome, value=None, reason=reading.reason)
+
+
+def _read_likelihoods(item: Item, prompt: Prompt, completion: Completion) -> Answer:
+    """Return the answer in likelihoods: the likeliest option's letter, or what the numbers say in short."""
+    shown = likelihoods_of(completion.likelihoods or (), None)
+    if completion.drawn is not None:
+        kept = len(completion.drawn["kept"])
+        value, reason = f"{kept} completions", "drawn"
+    elif item.form == "choice":
+        best = likeliest([one.total for one in shown])
+        value = item.letters[best if prompt.order is None else prompt.order[best]]
+        reason = "likeliest"
+    else:
+        value, reason = f"{shown[0].n_tokens} tokens", "likelihood"
+    return Answer(
+        item_id=item.id,
+        outcome="answered",
+        value=value,
+        reason=reason,
+        likelihoods=likelihoods_of(completion.likelihoods or (), prompt.order),
+        drawn=completion.drawn,
+    )

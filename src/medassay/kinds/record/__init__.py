@@ -1,0 +1,1 @@
+"""Structured health records from reports."""

@@ -1,0 +1,162 @@
+"""Health records: likeness and medication beside each other, field by field, thinking or not, and what could harm."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from medassay.core.records.health_record import (
+    DRUG_DETAILS,
+    FIELDS,
+    LENGTH,
+    MEDICATION,
+    READ,
+    SECTIONS,
+    SIMILARITY,
+)
+from medassay.core.wording import listed
+from medassay.report.board import OVERALL, Board
+from medassay.report.graph_layout import drawings
+from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.html import Page, render
+from medassay.report.plot.figure import Figure
+from medassay.report.plot.forest import forest
+from medassay.report.plot.matrix import score_grid
+
+SAID = {
+    SIMILARITY: "JSON similarity",
+    MEDICATION: "drugs in the right list",
+    READ: "replies with JSON",
+    LENGTH: "length, characters",
+    "precision": "precision of leaves",
+    "f1": "F1 of leaves",
+    "lost_leaves": "leaves lost",
+    "invented_leaves": "leaves invented",
+    "dose": "doses that agree",
+    "unit": "units that agree",
+    "route": "routes that agree",
+    "schedule": "schedules that agree",
+    "going_on": "stopped drugs and doses that go on",
+}
+_SHOWN = 40  # rows of a figure
+_LISTED = 2000  # rows of a table
+_FEWEST = 10  # entries with a detail; below them one error is within chance
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page of every mode."""
+    if "records" not in board.statistics:
+        return
+    graphs = {graph["name"]: graph["roots"] for graph in board.manifest.get("graphs", [])}
+    gained = [SIMILARITY, MEDICATION, *(f"graph {name}" for name in graphs)]
+    for mode in board.modes:
+        rows, slug = board.rows(OVERALL, mode), board.slug(mode, "mode")
+        pairs = [_ordered(p) for p in board.statistics["records"]["thinking"].get(mode, [])]
+        figures = {"fields": fields_figure(rows), "thinking": thinking_figure(pairs, gained)}
+        placed = {}
+        for name, figure in figures.items():
+            if figure is not None:
+                yield from drawn(figure, f"record-{name}-{slug}")
+                placed[name] = shown(figure, f"record-{name}-{slug}")
+        yield render(
+            "records.html",
+            board,
+            "record/" if mode == board.modes[0] else f"record/track/{slug}/",
+            mode=mode,
+            rows=rows,
+            pairs=pairs,
+            numbers=SAID,
+            parts={
+                "sections": {name: name.replace("_", " ") for name in SECTIONS},
+                "fields": {name: field_name(name) for name in FIELDS},
+            },
+            graphs=graphs,
+            drawings=drawings(board.manifest.get("graphs", [])),
+            figures=placed,
+            scripted=any("scripted" in row["flags"] for row in rows),
+            stopped=list(_stopped(board, mode)),
+            details=DRUG_DETAILS,
+            small=_too_small(rows),
+        )
+
+
+def _too_small(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what of drugs a bank has too little of to show an error, with the number there is; empty where nothing."""
+    counted = [row["record"]["drugs"]["counted"] for row in rows if "drugs" in row["record"]]
+    if not counted:
+        return ""
+    sizes = {name: max(n[f"{name}_compared"] for n in counted) for name in DRUG_DETAILS}
+    sizes |= {
+        "stopped drug": max(n["stopped"] for n in counted),
+        "changed dose": max(n["changed"] for n in counted),
+    }
+    few = [f"{name} ({n})" for name, n in sizes.items() if n < _FEWEST]
+    return f"Too few in these reports to show an error: {listed(few)}." if few else ""
+
+
+def named(row: Mapping[str, Any]) -> str:
+    """Return a row's name in figures: model and setting."""
+    return f"{row['model']} · {row['setting']}"
+
+
+def fields_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
+    """Return the likeness of each field of the record by row, at most forty rows, in the order of the ranking."""
+    cells = [
+        {"row": named(row), "column": field_name(field), "value": found["score"]}
+        for row in rows[:_SHOWN]
+        for field in FIELDS
+        if (found := row["record"]["fields"].get(field))
+    ]
+    return score_grid(cells, unit="JSON similarity") if cells else None
+
+
+def field_name(field: str) -> str:
+    """Return a field in words.
+
+    Examples
+    --------
+    >>> field_name("relevant_metrics.value"), field_name("follow_up")
+    ('relevant metrics: value', 'follow up')
+    """
+    return field.replace(".", ": ").replace("_", " ")
+
+
+def thinking_figure(pairs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Figure | None:
+    """Return what thinking first adds to the numbers named, model by model, at most forty rows; None for none."""
+    shares = [
+        {"name": f"{pair['model']}: {SAID.get(name, name)}", "diff": one["difference"]}
+        | {key: one[key] for key in ("lo", "hi", "different")}
+        for pair in pairs
+        for name in names
+        if (one := pair["differences"].get(name))
+    ]
+    return forest(shares[:_SHOWN], unit="points of 100", factor=100.0) if shares else None
+
+
+def _ordered(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a pair with its numbers in the order of the page: the whole, the sections, the graphs."""
+    first = [*SAID, *SECTIONS, *(f"field {name}" for name in FIELDS)]
+    place = {name: at for at, name in enumerate(first)}
+    found = sorted(pair["differences"].items(), key=lambda one: place.get(one[0], len(first)))
+    return {**pair, "differences": dict(found)}
+
+
+def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
+    """Yield every drug that was stopped in a report and is listed as current, with the way to the answer."""
+    found = 0
+    for key, answers in board.answers():
+        if key.mode != mode:
+            continue
+        for answer in answers:
+            drugs = answer.parts.get("drugs", {})
+            if not any(
+                (
+                    answer.parts.get("stopped_as_current"),
+                    drugs.get("as_current"),
+                    drugs.get("old_dose"),
+                )
+            ):
+                continue
+            for drug in (answer.record() or {}).get("going_on", ()):
+                found += 1
+                if found <= _LISTED:
+                    where = board.cell_link(key)
+                    yield {"key": key, "answer": answer, "drug": drug, "link": where}

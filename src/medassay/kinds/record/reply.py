@@ -1,0 +1,115 @@
+"""The structured record in a reply: the object that has the record's envelope, closed, whatever stands around it.
+
+A reply that ended inside its record is cut off, whatever fragments of it are JSON: the longest of them says nothing of the
+whole. The published reading, the longest JSON value of a reply, is `core.json_reply.read_json_reply`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from medassay.core.records.health_record import RECORD
+from medassay.core.reply.json_value import JsonReply, json_values, read_json_reply
+from medassay.core.reply.lenient_json import read_lenient
+from medassay.core.reply.thoughts import strip_thoughts
+
+REVISION = 1
+
+CUT_OFF = "cut off inside the record"
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
+_FAULTS = {  # what is wrong with a record that is no JSON, in the order in which it is told
+    "quotes": "quotes as of a Python dict, no JSON",
+    "word": "a word that is no JSON (None, True, NaN)",
+    "remark": "remarks, no JSON",
+    "trailing comma": "a trailing comma, no JSON",
+    "key without quotes": "keys without quotes, no JSON",
+}
+_LOOKED_AT = 200_000  # characters, for what is wrong with a reply
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReply:
+    """A record read from a reply, or None and why there is none; `text` is its JSON as written.
+
+    `alone` says that the reply is the record and nothing else, or holds it in its one fenced block; `truncated` that the reply ended
+    before the record did.
+    """
+
+    value: dict[str, Any] | None
+    reason: str
+    text: str = ""
+    alone: bool = False
+    truncated: bool = False
+
+
+def read_record_reply(text: str, *, cut: bool = False) -> RecordReply:
+    """Return the record in a reply; of several objects with the envelope the longest, the first of equally long ones.
+
+    Parameters
+    ----------
+    cut : whether the reply ended by its token limit: then a fence that is still open says that the record is, too
+
+    Examples
+    --------
+    >>> read_record_reply('{"structured_health_record": {}}').alone, read_record_reply("I cannot; see [1].").reason
+    (True, 'no complete JSON object or array')
+    >>> read_record_reply('{"structured_health_record": {"diagnosis": ["Hyper').truncated
+    True
+    """
+    kept, unfinished = strip_thoughts(text)
+    if unfinished:
+        return RecordReply(None, "thought not ended", truncated=True)
+    if cut and len(_FENCE.findall(kept)) % 2:
+        return RecordReply(None, CUT_OFF, truncated=True)
+    found = json_values(text)
+    whole = [
+        (one, one.value)
+        for one in found
+        if isinstance(one.value, dict) and _has_envelope(one.value)
+    ]
+    if not whole:
+        return _unread(kept, found, cut=cut)
+    longest, value = max(whole, key=lambda pair: len(pair[0].text))
+    alone = _is_alone(kept)
+    reason = "json" if alone else "json in prose"
+    if longest.duplicate_keys:
+        reason += ", keys twice"
+    return RecordReply(value, reason, text=longest.text, alone=alone)
+
+
+def record_value(value: str | None, outcome: str) -> Any:
+    """Return the parsed JSON of an answer's value, or the record in a value that is a whole reply; None for what is no answer."""
+    if outcome != "answered" or value is None:
+        return None
+    found = read_json_reply(value)
+    return (
+        found.value if found.text.strip() == value.strip() else read_record_reply(value).value
+    )
+
+
+def _has_envelope(value: dict[str, Any]) -> bool:
+    return isinstance(value.get(RECORD), dict)
+
+
+def _is_alone(kept: str) -> bool:
+    """Return whether a reply without its thoughts is the record and nothing else, or one fenced block holds it."""
+    kept = kept.strip()
+    fences = list(_FENCE.finditer(kept))
+    if len(fences) == 2:
+        kept = kept[kept.find("\n", fences[0].end()) + 1 : fences[1].start()].strip()
+    return kept.startswith("{") and read_json_reply(kept).text.strip() == kept
+
+
+def _unread(kept: str, found: list[JsonReply], *, cut: bool) -> RecordReply:
+    """Return why no record was read: cut off, written as something else than JSON, other JSON, or none at all."""
+    at = kept.find("{")
+    lenient = read_lenient(kept[:_LOOKED_AT], at) if at >= 0 else None
+    if lenient is not None and lenient.cut_off and (cut or lenient.open_text):
+        return RecordReply(None, CUT_OFF, truncated=True)
+    if lenient is not None and not lenient.cut_off and isinstance(lenient.value, dict):
+        fault = next((said for name, said in _FAULTS.items() if name in lenient.faults), "")
+        if fault and RECORD in lenient.value:
+            return RecordReply(None, fault)
+    if any(isinstance(one.value, dict) for one in found):
+        return RecordReply(None, f"JSON without {RECORD}")
+    return RecordReply(None, "no complete JSON object or array")

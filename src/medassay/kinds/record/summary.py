@@ -1,0 +1,316 @@
+"""What a report says of structured health records besides the score: sections, medication, thinking or not.
+
+Estimates are over the reports that a row is ranked on, each report counting once whatever its domain, repeats averaged
+first; drugs and leaves are counted over all answers.
+
+Source: specification of health-record extraction, "Evaluation"; statistics 7.3.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from medassay.bank.run_items import RunItems
+from medassay.core.records.health_record import (
+    AS_PUBLISHED,
+    DRUG_DETAILS,
+    FIELDS,
+    GOING_ON,
+    LEAVES,
+    LENGTH,
+    MEDICATION,
+    NUMBERS,
+    READ,
+    SECTIONS,
+    SIMILARITY,
+    asks_for_thoughts,
+)
+from medassay.core.records.trial import Scale
+from medassay.statistic.interval.ratio import ratio_p
+from medassay.statistic.ranking.shared import Bools
+from medassay.statistic.test.paired import difference_from_draws
+from medassay.summary.item_matrix import CaseTable, Cell, Row
+from medassay.summary.pooled import CasePool, pooled_means
+
+COUNTED = (
+    *("correct", "total", "stopped_as_current", "lost", "invented"),
+    *("leaves", "missing", "extra"),
+)
+STOPPED = ("stopped", "matched", "as_current", "perhaps", "changed", "old_dose")
+TASKS = ("record", "record_graph")
+_SCALES = {LENGTH: Scale(hi=sys.float_info.max)}  # all others are shares
+_FEWEST = 2  # reports of a paired comparison
+
+
+def thinks(setting: str) -> bool | None:
+    """Return whether the prompt of a row's setting asks for the six steps first; None if it does not say.
+
+    Examples
+    --------
+    >>> thinks("zero_shot:health_record"), thinks("zero_shot:health_record_direct"), thinks("zero_shot")
+    (True, False, None)
+    """
+    return asks_for_thoughts(setting.partition(":")[2])
+
+
+class RecordScores:
+    """Collects the parts of a run's scores as a stream, and computes what a report says of them."""
+
+    key = "records"
+
+    def __init__(self, items: RunItems, manifest: Mapping[str, Any]) -> None:
+        self._items = items
+        self._manifest = manifest
+        self._graphs = {g["name"]: tuple(g["roots"]) for g in manifest.get("graphs", [])}
+        self._numbers = (
+            *NUMBERS,
+            AS_PUBLISHED,
+            *LEAVES,
+            *DRUG_DETAILS,
+            GOING_ON,
+            *SECTIONS,
+            *map(_field, FIELDS),
+            *(
+                name
+                for graph, roots in self._graphs.items()
+                for name in (graph_number(graph), *(_branch(graph, root) for root in roots))
+            ),
+        )
+        self._table = CaseTable(items, manifest, self._numbers)
+        self._counted: dict[Cell, Counter[str]] = {}
+        # Cell → place → what the score says of its reference: items may be withheld or deleted by now.
+        self._references: dict[Cell, dict[int, Mapping[str, Any]]] = {}
+
+    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+        """Take one trial with its score record; a failed trial tells nothing."""
+        parts = score.get("parts") or {}
+        cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
+        judged = graphs_of(trial, parts, self._graphs)
+        place = self._table.add(cell, trial["item"], _values(parts, judged) if parts else ())
+        counted = self._counted.setdefault(cell, Counter())
+        counted.update({name: parts[name] for name in COUNTED if name in parts})
+        counted.update(_counted_drugs(parts.get("drugs")))
+        if "reference" in parts:
+            self._references.setdefault(cell, {})[place] = parts["reference"]
+
+    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+        """Return what a report row says besides its rank, under the key `record`.
+
+        `used` are the items that the row is ranked on, over the domains.
+        """
+        pool = self._table.pool(domains, row, mode)
+        # Without a single reference nothing is ranked, and what was read is told of all reports.
+        found = pooled_means(pool.only(used) if used.any() else pool, _SCALES)
+        counted: Counter[str] = Counter()
+        for domain in domains:
+            counted.update(self._counted.get((domain, *row, mode), {}))
+        references = [
+            reference
+            for domain in domains
+            for reference in self._references.get((domain, *row, mode), {}).values()
+        ]
+        record = {
+            **{name: found.get(name) for name in (*NUMBERS, AS_PUBLISHED, *LEAVES)},
+            "sections": {name: found[name] for name in SECTIONS if name in found},
+            "fields": {name: found[_field(name)] for name in FIELDS if _field(name) in found},
+            "graphs": {
+                graph: {
+                    "score": found.get(graph_number(graph)),
+                    "branches": {root: found.get(_branch(graph, root)) for root in roots},
+                }
+                for graph, roots in self._graphs.items()
+            },
+            "counted": {name: counted[name] for name in COUNTED},
+            "references": {
+                "gold": sum(r["standing"] == "gold" for r in references),
+                "silver": sum(r["standing"] == "silver" for r in references),
+                "converted": sum(r.get("converted", False) for r in references),
+                "of_own_family": sum(self._is_own(r, row[0]) for r in references),
+            },
+        }
+        if any(
+            name in counted for name in map(_drug_count, STOPPED)
+        ):  # scores of earlier versions do not tell
+            record["drugs"] = {
+                **{name: found.get(name) for name in (*DRUG_DETAILS, GOING_ON)},
+                "counted": {
+                    name: counted[_drug_count(name)]
+                    for name in (*STOPPED, *(f"{d}_{s}" for d in DRUG_DETAILS for s in _SIDES))
+                },
+            }
+        return {"record": record}
+
+    def _is_own(self, reference: Mapping[str, Any], model: str) -> bool:
+        """Return whether a tested model, or one of its vendor, wrote a reference."""
+        if reference["standing"] != "silver":
+            return False
+        family = self._manifest["models"].get(model, {}).get("family", "unknown").casefold()
+        alike = family != "unknown" and reference["family"].casefold() == family
+        return alike or bool(reference["maker"] == model)
+
+    def flags(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the marks of a row: silver references, and those by the maker of the tested model."""
+        references = row["record"]["references"]
+        marks = {"silver": "silver_references", "of_own_family": "reference_of_same_vendor"}
+        return [mark for key, mark in marks.items() if references[key]]
+
+    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+        """Return the graphs by their roots, and by mode each model with thinking minus the same model without.
+
+        `used` are, by mode and row, the items that the row is ranked on.
+        """
+        return {
+            "graphs": {graph: list(roots) for graph, roots in self._graphs.items()},
+            "thinking": {mode: list(self._pairs(found, mode)) for mode, found in used.items()},
+        }
+
+    def _pairs(self, used: Mapping[Row, Bools], mode: str) -> Iterator[dict[str, Any]]:
+        """Yield the paired differences of each model with and without thinking, with minus without."""
+        for model, thinking, direct in thinking_pairs(used):
+            both = used[model, thinking] & used[model, direct]
+            pools = [
+                self._table.pool(self._table.domains, (model, setting), mode).only(both)
+                for setting in (thinking, direct)
+            ]
+            found = dict(paired_differences(pools[0], pools[1], self._numbers))
+            yield {"model": model, "thinking": thinking, "direct": direct, "differences": found}
+
+
+def paired_differences(
+    first: CasePool, second: CasePool, numbers: Iterable[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each number's mean in both pools, and the paired difference, with thinking minus without."""
+    for number in numbers:
+        both = first.known(number) & second.known(number)
+        if both.sum() < _FEWEST or not (pool := first.only(both)).strata.has_interval:
+            continue
+        one, other = pool.column(number), second.only(both).column(number)
+        sums = pool.strata.sums(np.column_stack([one - other, np.ones(len(one))]))
+        draws = sums[:, 0] / sums[:, 1]
+        found = difference_from_draws(one, other, draws, clusters=pool.strata.clusters)
+        yield (
+            number,
+            {
+                "thinking": float(one.mean()),
+                "direct": float(other.mean()),
+                "difference": found.value,
+                "lo": found.lo,
+                "hi": found.hi,
+                "p": ratio_p(one - other, pool.strata),
+                "different": found.different,
+                "n": len(one),
+            },
+        )
+
+
+def thinking_pairs(rows: Iterable[Row]) -> Iterator[tuple[str, str, str]]:
+    """Yield (model, setting with thinking, setting without) of rows that differ in nothing else."""
+    known = sorted(rows)
+    for model, setting in known:
+        base = setting.partition(":")[0]
+        without = [
+            s
+            for m, s in known
+            if m == model and s.partition(":")[0] == base and thinks(s) is False
+        ]
+        if thinks(setting) is True and without:
+            yield model, setting, without[0]
+
+
+def graphs_of(
+    trial: Mapping[str, Any], parts: Mapping[str, Any], graphs: Mapping[str, Sequence[str]]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return graph → score and branches of one answer.
+
+    What is no answer (blank, refused, cut off) nobody judged: it has nothing by any graph, as it has by the score. A failed call
+    tells nothing, and neither does a judge that failed.
+    """
+    if trial["outcome"] in ("answered", "failed"):
+        found: Mapping[str, Mapping[str, Any]] = parts.get("graphs", {})
+        return found
+    return {
+        name: {"score": 0.0, "branches": dict.fromkeys(roots, 0.0)}
+        for name, roots in graphs.items()
+    }
+
+
+def _values(
+    parts: Mapping[str, Any], judged: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, float | None]]:
+    """Yield the numbers of one score by name, None for what is not known."""
+    yield READ, float(parts["read"])
+    yield LENGTH, float(parts["characters"])
+    if "similarity" not in parts:
+        return
+    yield SIMILARITY, parts["similarity"]
+    yield AS_PUBLISHED, parts.get(AS_PUBLISHED)
+    yield from _leaves(parts)
+    yield MEDICATION, parts["correct"] / parts["total"] if parts["total"] else None
+    if (drugs := parts.get("drugs")) is not None:
+        for name in DRUG_DETAILS:
+            compared = drugs["compared"][name]
+            yield name, drugs["agree"][name] / compared if compared else None
+        yield GOING_ON, drugs[GOING_ON]
+    yield from parts["sections"].items()
+    yield from ((_field(name), value) for name, value in parts["fields"].items())
+    for graph, said in judged.items():
+        yield graph_number(graph), said["score"]
+        yield from ((_branch(graph, root), value) for root, value in said["branches"].items())
+
+
+def _leaves(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield precision, F1 and the shares of lost and invented leaves of one reply.
+
+    The published similarity is a recall: what is alike, of what is expected. Precision is the same sum of what the reply holds: the
+    expected leaves that it has, and those beyond. A reply without a leaf has a precision of 0.
+    """
+    recall, leaves = parts["similarity"], parts["leaves"]
+    held = leaves - parts["missing"] + parts["extra"]
+    precision = recall * leaves / held if held else 0.0
+    total = precision + recall
+    yield "precision", precision
+    yield "f1", 2 * precision * recall / total if total else 0.0
+    yield "lost_leaves", parts["missing"] / leaves if leaves else 0.0
+    yield "invented_leaves", parts["extra"] / held if held else 0.0
+
+
+_SIDES = ("agree", "compared")
+
+
+def _counted_drugs(drugs: Mapping[str, Any] | None) -> dict[str, int]:
+    if drugs is None:
+        return {}
+    counts = {_drug_count(name): drugs[name] for name in STOPPED}
+    return counts | {
+        _drug_count(f"{name}_{side}"): drugs[side][name]
+        for side in _SIDES
+        for name in DRUG_DETAILS
+    }
+
+
+def _drug_count(name: str) -> str:
+    """Return the name of a count of drugs among the others."""
+    return f"drugs {name}"
+
+
+def graph_number(graph: str) -> str:
+    """Return the name of a graph's score among numbers: a graph may be called what a number is called.
+
+    Examples
+    --------
+    >>> graph_number("medication")
+    'graph medication'
+    """
+    return f"graph {graph}"
+
+
+def _field(name: str) -> str:
+    """Return the name of a field's number: some fields are whole sections, and have these's name."""
+    return f"field {name}"
+
+
+def _branch(graph: str, root: str) -> str:
+    return f"{graph_number(graph)}/{root}"

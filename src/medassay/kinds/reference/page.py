@@ -1,0 +1,22 @@
+"""Likeness of answers to references: every metric of every row, and those that were unavailable."""
+
+from collections.abc import Iterator
+
+from medassay.report.board import OVERALL, Board
+from medassay.report.pages.html import Page, render
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page of every mode."""
+    if "text" not in board.statistics:
+        return
+    for mode in board.modes:
+        slug = board.slug(mode, "mode")
+        yield render(
+            "texts.html",
+            board,
+            "texts/" if mode == board.modes[0] else f"texts/track/{slug}/",
+            mode=mode,
+            rows=board.rows(OVERALL, mode),
+            document=board.statistics["text"],
+        )

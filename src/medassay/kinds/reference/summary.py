@@ -1,0 +1,112 @@
+"""What tasks that compare texts tell besides the score: every metric with its interval, what was unavailable, what was empty.
+
+An answer that is missing, blank or too short scores the worst of a metric's scale where there is one, else it is null and
+counted. `as_published` leaves such answers out of every mean, as the published suite does, and says how many. Estimates are over
+the items that a row is ranked on, repeats averaged first.
+
+Source: specification of text metrics, "Common rules"; statistics 7.3.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from medassay.bank.run_items import RunItems
+from medassay.core.records.task import Task
+from medassay.core.records.trial import Scale
+from medassay.score.text import LEXICAL
+from medassay.statistic.ranking.shared import Bools
+from medassay.summary.item_matrix import CaseTable, Row
+from medassay.summary.pooled import CasePool, pooled_means
+
+_PUBLISHED = " as published"
+_SHARE = Scale()
+_ANY = Scale(lo=-math.inf, hi=math.inf)
+
+
+class TextScores:
+    """Collects the metrics of answers as a stream, and computes what a report says of them."""
+
+    key = "text"
+
+    def __init__(self, items: RunItems, manifest: Mapping[str, Any], task: Task) -> None:
+        self._told = manifest.get("metrics", {})
+        columns = {name: _SHARE for name in task.metrics if name in LEXICAL}
+        for one in self._told.values():
+            columns |= {
+                name: _SHARE if ends == [0, 1] else _ANY
+                for name, ends in one.get("columns", {}).items()
+            }
+        self._scales = columns
+        both = (*columns, *(name + _PUBLISHED for name in columns))
+        self._table = CaseTable(items, manifest, both)
+        self._left_out: dict[tuple[str, str, str, str], int] = {}
+
+    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+        """Take one trial with its score record; a failed trial tells nothing."""
+        if trial["outcome"] == "failed":
+            return
+        cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
+        parts = score.get("parts", {})
+        said = {**parts.get("text", {}), **score.get("measured", {})}
+        answered = trial["outcome"] == "answered" or bool(said)
+        worst = {name: s.worst for name, s in self._scales.items() if math.isfinite(s.worst)}
+        values: list[tuple[str, float | None]] = []
+        for name in self._scales:
+            found = said.get(name) if answered else worst.get(name)
+            values += [(name, found), (name + _PUBLISHED, found if answered else None)]
+        self._table.add(cell, trial["item"], values)
+        self._left_out[cell] = self._left_out.get(cell, 0) + (not answered)
+
+    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+        """Return what a report row says besides its rank, under the key `text`."""
+        pool = self._table.pool(domains, row, mode).only(used)
+        scales = {**self._scales, **{n + _PUBLISHED: s for n, s in self._scales.items()}}
+        found = pooled_means(pool, scales)
+        return {
+            "text": {
+                "metrics": {n: self._estimate(pool, found, n) for n in self._scales},
+                "as_published": {
+                    name: self._estimate(pool, found, name + _PUBLISHED)
+                    for name in self._scales
+                },
+                "left_out": sum(self._left_out.get((d, *row, mode), 0) for d in domains),
+            }
+        }
+
+    def _estimate(
+        self, pool: CasePool, found: Mapping[str, dict[str, Any]], name: str
+    ) -> dict[str, Any] | None:
+        """Return the mean of a metric with interval, standard error and nulls; None where no item has it."""
+        values = pool.column(name)[pool.known(name)]
+        if not len(values):
+            return None
+        several = len(values) > 1
+        plain = found.get(name, {"score": float(values.mean()), "lo": None, "hi": None})
+        return {
+            **{key: plain.get(key) for key in ("score", "lo", "hi", "second", "flags")},
+            "se": float(values.std(ddof=1) / math.sqrt(len(values))) if several else None,
+            "n": len(values),
+            "nulls": len(pool.values) - len(values),
+        }
+
+    def flags(self, row: Mapping[str, Any]) -> list[str]:
+        """Return no marks: what is unavailable is so for every row, and stands in the document."""
+        return []
+
+    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+        """Return the metrics with their ids and scales, and those that are unavailable with the reason."""
+        lexical = {
+            name: {"id": name, "scale": scale.ends}
+            for name, scale in self._scales.items()
+            if name in LEXICAL
+        }
+        measured = {
+            column: {"id": one["id"], "scale": ends}
+            for one in self._told.values()
+            for column, ends in one.get("columns", {}).items()
+        }
+        absent = {
+            n: one["unavailable"] for n, one in self._told.items() if "unavailable" in one
+        }
+        return {"metrics": {**lexical, **measured}, "unavailable": absent}

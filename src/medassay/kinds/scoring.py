@@ -1,0 +1,56 @@
+"""Trials → scores: reading the stored answers of a run and scoring each, as a stream."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.run_items import RunItems
+from medassay.core.records.item import Item
+from medassay.core.records.score import score_record
+from medassay.core.records.task import Task
+from medassay.core.records.trial import Answer, answer_of
+from medassay.kinds.scorers import PARTS, SCORERS
+from medassay.score.scorer import Scorer
+from medassay.score.text import text_likeness
+from medassay.storage.jsonl import read_jsonl
+
+
+class Scoring:
+    """The scorers of a task, applied to one answer at a time."""
+
+    def __init__(self, task: Task) -> None:
+        self._compares = bool(task.metrics)
+        self._scorers = {
+            form: SCORERS[name] if name else unjudged(task)
+            for form, (_, name) in task.readers.items()
+        }
+
+    def record(self, item: Item, trial: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
+        """Return the line of scores.jsonl for a trial: its key, its score, why, by which scorer, and its parts."""
+        scorer = self._scorers[item.form]
+        [score] = scorer.score([item], [answer])
+        made = score_record(trial, score.value, score.because, scorer.id)
+        if item.form in PARTS and answer.outcome != "failed":
+            parts = PARTS[item.form](item, answer, trial.get("text", ""))
+            made |= {"parts": parts} if parts else {}
+        if self._compares and answer.value is not None:
+            likeness = text_likeness(answer.value, item.reference_text)
+            made["parts"] = {**made.get("parts", {}), "text": likeness}
+        return made
+
+
+def unjudged(task: Task) -> Scorer:
+    """Return what scores an answer that judges decide on: null until they have."""
+    return Scorer(
+        "judges", lambda item, answer: (None, "unjudged"), revision=1, scale=task.scale
+    )
+
+
+def score_trials(
+    folder: Path, items: RunItems, task: Task
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield every trial of a run with its score record, in the order of trials.jsonl."""
+    scoring = Scoring(task)
+    for trial in read_jsonl(folder / "trials.jsonl"):
+        item = items.get(trial["domain"], trial["item"])
+        yield trial, scoring.record(item, trial, answer_of(trial))

@@ -1,0 +1,124 @@
+"""Prompts that ask for likelihoods, answered by an engine: what a local provider does instead of generating.
+
+Prompts of one batch are scored together; one that cannot be answered (too long for the model, say) fails alone.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.records.likelihood import LogLikelihood, Wanted
+from medassay.core.records.trial import Completion, Prompt, Usage
+from medassay.errors import Permanent
+from medassay.model.context import blank_after, joined
+from medassay.model.likelihood import Engine
+from medassay.model.packing import Request
+from medassay.model.relaxed import relaxed_tables
+
+
+def measure(
+    engine: Engine, prompts: Sequence[Prompt], *, seed: int, repeats: Sequence[int], name: str
+) -> list[Completion | Permanent]:
+    """Return the likelihoods that each prompt asks for, or why it has none.
+
+    Parameters
+    ----------
+    seed : of the run; each prompt and repeat draws completions by a seed of its own
+    repeats : of each prompt
+    name : of the model, for errors
+    """
+    started = time.perf_counter()
+    asked = [_asked(engine, prompt) for prompt in prompts]
+    requests = [r for one in asked if not isinstance(one, ValueError) for r in one]
+    scores = iter(engine.score_tokens(requests))
+    found: list[Completion | Permanent] = []
+    for prompt, one, repeat in zip(prompts, asked, repeats, strict=True):
+        wanted = _wanted(prompt)
+        try:
+            if isinstance(one, ValueError):
+                raise one
+            if wanted.relaxed is not None:
+                found.append(_drawn(engine, prompt, wanted, seed + repeat))
+            else:
+                found.append(_scored(engine, wanted, one, scores))
+        except ValueError as error:
+            found.append(Permanent(f"{name}: {error}"))
+    seconds = (time.perf_counter() - started) / len(prompts)
+    return [_timed(one, seconds) for one in found]
+
+
+def _wanted(prompt: Prompt) -> Wanted:
+    if prompt.likely is None:
+        raise ValueError("a prompt that asks for a reply has no likelihoods")
+    return prompt.likely
+
+
+def _asked(engine: Engine, prompt: Prompt) -> "list[Request] | ValueError":
+    """Return the requests of a prompt, those of one text together; none for completions to be drawn."""
+    wanted = _wanted(prompt)
+    try:
+        if wanted.relaxed is not None:
+            return []
+        if not prompt.messages:
+            return [
+                request for text in wanted.continuations for request in engine.windows(text)
+            ]
+        context = context_text(engine.tokenizer, prompt, chat_template=wanted.chat_template)
+        blank = "" if wanted.chat_template else blank_after(context)
+        requests = [engine.encode(context, blank + text) for text in wanted.continuations]
+        for _, continuation in requests:
+            engine.refuse_too_long(continuation)
+    except ValueError as error:
+        return error
+    return requests
+
+
+def context_text(tokenizer: Any, prompt: Prompt, *, chat_template: bool) -> str:
+    """Return the messages of a prompt as the text that a model goes on from."""
+    if chat_template:
+        if not tokenizer.chat_template:
+            raise ValueError("its tokenizer has no chat template; leave chat_template out")
+        text: str = tokenizer.apply_chat_template(
+            list(prompt.messages), tokenize=False, add_generation_prompt=True
+        )
+        return text
+    return joined(prompt.messages)
+
+
+def _scored(
+    engine: Engine, wanted: Wanted, requests: Sequence[Request], scores: Iterator[LogLikelihood]
+) -> Completion:
+    """Return the likelihoods of some texts, each the sum of its windows if it stands alone."""
+    parts = [next(scores) for _ in requests]
+    if len(parts) != len(wanted.continuations):  # windows of the one text that stands alone
+        parts = [engine.joined(parts)]
+    read = sum(len(context) for context, _ in requests)
+    return Completion(
+        text="",
+        usage=Usage(prompt=read, completion=sum(one.n_tokens for one in parts)),
+        likelihoods=tuple(
+            one.of(text) for one, text in zip(parts, wanted.continuations, strict=True)
+        ),
+    )
+
+
+def _drawn(engine: Engine, prompt: Prompt, wanted: Wanted, seed: int) -> Completion:
+    """Return completions and the tables of every text in them."""
+    setting = wanted.relaxed
+    if setting is None:
+        raise ValueError("no completions were asked for")
+    context = context_text(engine.tokenizer, prompt, chat_template=wanted.chat_template)
+    own = int(sha256_hex(f"{seed}\x1f{prompt.item_id}".encode())[:15], 16)
+    drawn = relaxed_tables(engine, context, wanted.continuations, setting, seed=own)
+    written = sum(len(one.tokens) for one in drawn.kept)
+    return Completion(
+        text="",
+        usage=Usage(prompt=len(engine.ids(context)), completion=written),
+        drawn=drawn.to_dict(stride=setting.stride),
+    )
+
+
+def _timed(one: Completion | Permanent, seconds: float) -> Completion | Permanent:
+    return replace(one, seconds=seconds) if isinstance(one, Completion) else one

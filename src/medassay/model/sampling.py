@@ -1,0 +1,292 @@
+"""Completions of one prompt: drawn side by side from one reading of it, or found by beam search, each with its states.
+
+States are a model's keys and values, layer by layer. A completion that has ended leaves the batch, and takes its states along: what
+is still being written goes on in a smaller one. Each completion draws from a generator of its own, so that the others change nothing.
+"""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from medassay.core.records.relaxed import Sampled, Setting, keep
+from medassay.model.likelihood import Engine
+from medassay.model.packing import Ids, at_least_single
+
+RowStates = list[
+    tuple[Any, Any]
+]  # layer → keys and values, shape (1, heads, tokens, dimensions)
+_NUCLEUS = (
+    256  # tokens looked at first: sorting a whole vocabulary costs as much as a small model
+)
+
+
+class States:
+    """The states of some completions behind their prompt, ready to be read on from; one is read on at a time."""
+
+    def __init__(self, cache: Any, rows: Sequence[RowStates]) -> None:
+        self._cache = cache
+        self._rows = rows
+
+    def cache(self, number: int) -> Any:
+        """Return the model's cache with one completion in it; what is read on leaves the states as they are."""
+        for layer, (keys, values) in zip(self._cache.layers, self._rows[number], strict=True):
+            layer.keys, layer.values = keys, values
+            if hasattr(layer, "cumulative_length"):
+                layer.cumulative_length = keys.shape[2]
+        return self._cache
+
+    def length(self, number: int) -> int:
+        """Return how many tokens the states of a completion hold, those of the prompt among them."""
+        return int(self._rows[number][0][0].shape[2])
+
+
+def _row(cache: Any, row: int, length: int) -> RowStates:
+    """Return a copy of the states of one row of a cache, over so many tokens."""
+    return [
+        (
+            layer.keys[row : row + 1, :, :length].clone(),
+            layer.values[row : row + 1, :, :length].clone(),
+        )
+        for layer in cache.layers
+    ]
+
+
+def draw(
+    engine: Engine, asked: Ids, setting: Setting, *, seed: int, cached: bool
+) -> tuple[list[Sampled], tuple[Sampled, ...], States | None]:
+    """Return all completions, those kept, and the states of these in the same order.
+
+    Parameters
+    ----------
+    cached : whether the model's cache may be used; without it sequences are read anew each time, and there are no states
+    """
+    import torch
+
+    with torch.inference_mode():
+        ids = torch.tensor([asked], device=engine.model.device)
+        output = engine.model(input_ids=ids, use_cache=True)
+        past = output.past_key_values
+        if not cached or not _can_be_cut(past):
+            reading: _Cached | _Whole = _Whole(engine, asked)
+        else:
+            reading = _Cached(engine, past)
+        first = output.logits[:, -1]
+        if setting.sampler == "beam":
+            made = _beams(engine, setting, first, reading)
+            kept = keep(made, setting.keep)
+            return made, kept, reading.read(kept)
+        made, rows = _samples(engine, setting, first, reading, seed)
+        kept = keep(made, setting.keep)
+        return made, kept, reading.states([rows[made.index(one)] for one in kept])
+
+
+def _can_be_cut(past: Any) -> bool:
+    """Return whether a cache holds keys and values of each layer, which can be taken apart by rows."""
+    import torch
+
+    layers: Any = getattr(past, "layers", None)
+    return bool(layers) and all(
+        torch.is_tensor(getattr(layer, "keys", None)) and layer.keys.dim() == 4
+        for layer in layers
+    )
+
+
+class _Cached:
+    """The next logits of several completions, read on from the cache of their prompt."""
+
+    def __init__(self, engine: Engine, past: Any) -> None:
+        self._engine = engine
+        self._past = past
+        self._begun = copy.deepcopy(past)
+        self._length = int(past.get_seq_length())
+
+    def after(self, parents: Sequence[int], completions: Sequence[Ids]) -> Any:
+        """Return the logits after each completion; it goes on from the one that was at its parent's place."""
+        import torch
+
+        device = self._engine.model.device
+        if list(parents) != list(range(self._past.layers[0].keys.shape[0])):
+            self._past.batch_select_indices(torch.tensor(parents, device=device))
+        last = torch.tensor([[one[-1]] for one in completions], device=device)
+        return self._engine.model(
+            input_ids=last, past_key_values=self._past, use_cache=True
+        ).logits[:, -1]
+
+    def end(self, place: int) -> RowStates:
+        """Return the states of a completion that has ended."""
+        rows = int(self._past.layers[0].keys.shape[0])
+        # Before anything is read on the prompt's row is that of all.
+        return _row(self._past, min(place, rows - 1), int(self._past.get_seq_length()))
+
+    def states(self, rows: Sequence[RowStates]) -> States:
+        """Return the states of completions that have ended."""
+        return States(self._past, rows)
+
+    def read(self, kept: Sequence[Sampled]) -> States:
+        """Return the states of completions that are read once more, padded on the right."""
+        import torch
+
+        longest = max(len(one.tokens) for one in kept)
+        self._begun.batch_repeat_interleave(len(kept))
+        if longest:
+            # What pads a row stands behind it, where no token of it looks.
+            rows = [[*one.tokens, *[0] * (longest - len(one.tokens))] for one in kept]
+            self._engine.model.base_model(
+                input_ids=torch.tensor(rows, device=self._engine.model.device),
+                past_key_values=self._begun,
+                use_cache=True,
+            )
+        return States(
+            self._begun,
+            [
+                _row(self._begun, row, self._length + len(one.tokens))
+                for row, one in enumerate(kept)
+            ],
+        )
+
+
+class _Whole:
+    """The next logits of several completions, each read anew."""
+
+    def __init__(self, engine: Engine, asked: Ids) -> None:
+        self._engine = engine
+        self._asked = asked
+
+    def after(self, parents: Sequence[int], completions: Sequence[Ids]) -> Any:
+        """Return the logits after each completion."""
+        import torch
+
+        ids = [(*self._asked, *one) for one in completions]
+        return self._engine.model(
+            input_ids=torch.tensor(ids, device=self._engine.model.device)
+        ).logits[:, -1]
+
+    def end(self, place: int) -> RowStates:
+        """Return nothing: there are no states to keep."""
+        return []
+
+    def states(self, rows: Sequence[RowStates]) -> None:
+        """Return None: there are no states."""
+
+    def read(self, kept: Sequence[Sampled]) -> None:
+        """Return None: there are no states."""
+
+
+def _samples(
+    engine: Engine, setting: Setting, first: Any, reading: "_Cached | _Whole", seed: int
+) -> tuple[list[Sampled], list[RowStates]]:
+    """Return completions drawn side by side, and the states of each."""
+    import torch
+
+    n, ends = setting.samples, stop_tokens(engine)
+    device = engine.model.device
+    chance = [
+        torch.Generator(device=device).manual_seed((seed + row) % 2**63) for row in range(n)
+    ]
+    tokens: list[list[int]] = [[] for _ in range(n)]
+    values: list[list[float]] = [[] for _ in range(n)]
+    states: list[RowStates] = [[] for _ in range(n)]
+    still = list(range(n))
+    logits, parents = first.expand(n, -1), [0] * n  # all go on from the one prompt
+    while still:
+        taken = _pick(logits, setting, [chance[row] for row in still])
+        staying = []
+        for place, (row, (token, value)) in enumerate(zip(still, taken, strict=True)):
+            if token not in ends:
+                tokens[row].append(token)
+                values[row].append(value)
+            if token in ends or len(tokens[row]) == setting.max_tokens:
+                states[row] = reading.end(place)
+            else:
+                staying.append(place)
+        parents = [parents[place] for place in staying]
+        still = [still[place] for place in staying]
+        if still:
+            logits = reading.after(parents, [tuple(tokens[row]) for row in still])
+            parents = list(range(len(still)))
+    made = [
+        Sampled(tokens=tuple(said), logprobs=tuple(own))
+        for said, own in zip(tokens, values, strict=True)
+    ]
+    return made, states
+
+
+def _pick(logits: Any, setting: Setting, chance: Sequence[Any]) -> list[tuple[int, float]]:
+    """Return a token for each row, drawn by temperature and top-p, and its own log-probability without either."""
+    import torch
+
+    logits = at_least_single(logits)
+    plain = logits - logits.logsumexp(dim=-1, keepdim=True)
+    warm = (
+        plain.exp()
+        if setting.temperature == 1
+        else (logits / setting.temperature).softmax(dim=-1)
+    )
+    likely, order = _likeliest(warm, setting.top_p)
+    whole = likely.cumsum(dim=-1)
+    # A token stays while what stands before it has not reached top-p: the likeliest always does.
+    whole = whole.masked_fill(whole - likely >= setting.top_p, 0.0)
+    reach, last = whole.max(dim=-1)
+    found = []
+    for row, generator in enumerate(chance):
+        drawn = torch.rand((), generator=generator, device=logits.device) * reach[row]
+        place = int(torch.searchsorted(whole[row, : int(last[row]) + 1], drawn, right=True))
+        token = int(order[row, min(place, int(last[row]))])
+        found.append((token, float(plain[row, token])))
+    return found
+
+
+def _likeliest(chances: Any, top_p: float) -> tuple[Any, Any]:
+    """Return the likeliest tokens of each row, at least as many as reach top-p, and which they are."""
+    size, whole = _NUCLEUS, chances.shape[-1]
+    while True:
+        found = chances.topk(min(size, whole), dim=-1)
+        if size >= whole or bool((found.values.sum(dim=-1) >= top_p).all()):
+            return found.values, found.indices
+        size *= 8
+
+
+def _beams(
+    engine: Engine, setting: Setting, first: Any, reading: "_Cached | _Whole"
+) -> list[Sampled]:
+    """Return the likeliest completions that a beam search finds, as many as `samples`; one that ended competes with its end.
+
+    At each step the likeliest continuations of all beams go on.
+    """
+    import torch
+
+    ends, width = stop_tokens(engine), setting.samples
+    live: list[Sampled] = [Sampled(tokens=(), logprobs=())]
+    logits, ended = first, []
+    for step in range(setting.max_tokens):
+        logits = at_least_single(logits)
+        chances = logits - logits.logsumexp(dim=-1, keepdim=True)
+        totals = torch.tensor([one.total for one in live], dtype=torch.float64)
+        whole = (chances.double().cpu() + totals[:, None]).flatten()
+        # Each beam has at most one end for each stop token: so many candidates are always enough.
+        best = whole.topk(min(len(whole), width + len(live) * len(ends)))
+        following: list[tuple[int, Sampled]] = []
+        for value, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+            beam, token = divmod(place, chances.shape[1])
+            if token in ends:
+                ended.append((value, live[beam]))
+            elif len(following) < width:
+                own = (*live[beam].logprobs, float(chances[beam, token]))
+                following.append(
+                    (beam, Sampled(tokens=(*live[beam].tokens, token), logprobs=own))
+                )
+        live = [one for _, one in following]
+        ended = sorted(ended, key=lambda pair: -pair[0])[:width]
+        surest = len(ended) == width and ended[-1][0] >= max(one.total for one in live)
+        if surest or step == setting.max_tokens - 1:
+            break
+        logits = reading.after([beam for beam, _ in following], [one.tokens for one in live])
+    found = [*ended, *((one.total, one) for one in live)]
+    return [one for _, one in sorted(found, key=lambda pair: -pair[0])[:width]]
+
+
+def stop_tokens(engine: Engine) -> frozenset[int]:
+    """Return the tokens that end a completion."""
+    given = getattr(engine.model.generation_config, "eos_token_id", None)
+    listed = given if isinstance(given, list) else [given, engine.tokenizer.eos_token_id]
+    return frozenset(token for token in listed if token is not None)

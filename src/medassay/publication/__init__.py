@@ -1,1 +1,0 @@
-"""Estimates → tables, figures, pages. Computes nothing."""

@@ -1,0 +1,1 @@
+"""Publishing runs, and verifying, withholding and deleting what was published."""

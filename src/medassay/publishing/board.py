@@ -1,0 +1,244 @@
+"""A sealed run made ready for pages: rankings, answers with their verdicts, failures, times."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medassay.bank.run_items import RunItems
+from medassay.bank.stats import item_stats
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.item import Item
+from medassay.judging.agreement import TRIAL_KEY, by_trial
+from medassay.kinds.diagnoses.board import MOST_CASES, shown_cases
+from medassay.kinds.likelihood.board import shown_likelihoods
+from medassay.kinds.record.board import shown_record
+from medassay.publishing.reruns import read_reruns
+from medassay.publishing.times import cost_totals, from_sealed, shown_times, times_of
+from medassay.publishing.trend import read_trend
+from medassay.report.board import OVERALL, VALIDATION, Board, CellKey, ShownAnswer
+from medassay.runner.replication import rerun_of
+from medassay.storage.jsonl import read_as, read_jsonl
+from medassay.storage.run import Run
+
+DATA = Path("data/run")  # where a publication keeps the run that its pages are made of
+_ABSENT = dict.fromkeys(
+    ("context", "question", "options", "expected", "range", "regex", "language")
+)
+
+
+_CELL_PAGES = 5000
+_ANSWERS = 200_000  # as pages they are half a gigabyte
+_EXAMPLES = 3
+_Said = Callable[[tuple[Any, ...]], list[dict[str, Any]]]  # key of a trial → verdicts on it
+
+
+def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = False) -> Board:
+    """Return what the pages of a sealed run show.
+
+    Parameters
+    ----------
+    compact : whether one page shows all cells; None: above 5,000 cells or 200,000 answers
+    front : only for the rankings: times and failures are not read
+    """
+    if compact is None:
+        rows = run.statistics["domains"]
+        cells = sum(len(found) for name, found in rows.items() if name != OVERALL)
+        compact = cells > _CELL_PAGES or n_trials(run.statistics) > _ANSWERS
+    items = RunItems(run.path, run.manifest["domains"])
+    times, failures = ({}, Counter()) if front else times_of(run, items)
+    times |= from_sealed(run.seal.get("withheld", {}).get("times", []))
+    rows = [] if front else shown_times(run, times)
+    listed = not front and not compact and "ddx" in run.manifest
+    if listed and n_trials(run.statistics) <= MOST_CASES:
+        cases = shown_cases(run, _answers(run, items))
+    else:
+        cases = []
+    return Board(
+        publication=name,
+        cases=cases,
+        compact=compact,
+        trend=read_trend(run.path.parents[1]),
+        banks=_banks(run, items),
+        rerun=rerun_of(run),
+        reruns=read_reruns(run.path.parents[1]),
+        documents=_documents(run.path.parents[1] / VALIDATION),
+        date=run.seal["sealed_at"][:10],
+        manifest=run.manifest,
+        statistics=run.statistics,
+        seal=run.seal,
+        failures=failures,
+        times=rows,
+        cost_totals=cost_totals(rows),
+        answers=lambda: _answers(run, items),
+        lines=lambda: _lines(run),
+    )
+
+
+def n_trials(statistics: Mapping[str, Any]) -> int:
+    """Return the number of trials that a run's statistics count."""
+    rows = (r for d, rows in statistics["domains"].items() if d != OVERALL for r in rows)
+    return sum(sum(row["outcomes"].values()) for row in rows)
+
+
+class _Trial(msgspec.Struct):
+    """What names a trial."""
+
+    domain: str
+    model: str
+    setting: str
+    mode: str
+    item: str
+    repeat: int
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.domain, self.model, self.setting, self.mode, self.item, self.repeat)
+
+
+class _Score(msgspec.Struct):
+    """What a score says, as the bytes it was written with."""
+
+    score: msgspec.Raw
+    because: msgspec.Raw = msgspec.Raw(b'"withheld"')
+
+
+class _Panel(msgspec.Struct, omit_defaults=True):
+    """What a panel of judges adds to a score."""
+
+    agreement: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    contradict_count: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    extra_false_claim_count: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    panel_scores: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Line(msgspec.Struct, omit_defaults=True):
+    """An answer as a compact publication lists it; fields in the order of canonical JSON."""
+
+    because: msgspec.Raw
+    panel: _Panel
+    score: msgspec.Raw
+    sha256: str
+    trial: msgspec.Raw
+    verdicts: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+def _documents(folder: Path) -> dict[str, str]:
+    """Return name → text of the validation documents of a publication."""
+    found = (p for p in sorted(folder.glob("*")) if p.suffix in (".md", ".txt"))
+    return {path.name: path.read_text(encoding="utf-8") for path in found}
+
+
+def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
+    """Return each bank with the statistics of its public items, and the first three of them."""
+    domains: dict[str, set[str]] = {}
+    for domain, version in run.manifest["domains"].items():
+        domains.setdefault(version, set()).add(domain)
+    found = []
+    for bank in run.manifest["banks"]:
+        own = items.of(domains.get(bank["version"], ()), public=False)
+        public = items.of(domains.get(bank["version"], ()), public=True)
+        stats = item_stats(public) if public else None
+        years = stats is not None and "year" in stats["by"]
+        shown = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
+        found.append(
+            {**bank, "asked": len(own), "withheld": len(own) - len(public), "stats": stats}
+            | {"cross": _cross(public, years=years)}
+            | {"examples": [{**_ABSENT, **record} for record in shown]}
+        )
+    return found
+
+
+def _cross(items: Sequence[Item], *, years: bool) -> dict[str, Any] | None:
+    """Return counts of items by category and year, or without years by form and domain."""
+    over, by = ("year", "category") if years else ("domain", "form")
+    counts = Counter(
+        tuple(str(getattr(item, name) or "–") for name in (over, by)) for item in items
+    )
+    if not counts:
+        return None
+    rows = [{over: one, by: other, "n": n} for (one, other), n in sorted(counts.items())]
+    return {"over": over, "by": by, "counts": rows}
+
+
+def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, Iterator[ShownAnswer]]]:
+    """Yield each cell with its answers, one in memory at a time: a cell's must be read before the next cell is."""
+    with (run.path / "trials.jsonl").open("rb") as lines:
+        digests = (sha256_hex(line.removesuffix(b"\n")) for line in lines)
+        records = zip(
+            read_jsonl(run.path / "trials.jsonl"),
+            read_jsonl(run.path / "scores.jsonl"),
+            digests,
+            strict=True,
+        )
+        said = _verdicts(run)
+        cell = lambda entry: tuple(entry[0][k] for k in ("domain", "model", "setting", "mode"))  # noqa: E731 -- a key
+        for (domain, model, setting, mode), group in groupby(records, key=cell):
+            yield (
+                CellKey(domain=domain, model=model, setting=setting, mode=mode),
+                (_shown(items, said, *entry) for entry in group),
+            )
+
+
+def _shown(
+    items: RunItems,
+    said: _Said,
+    trial: dict[str, Any],
+    score: dict[str, Any],
+    digest: str,
+) -> ShownAnswer:
+    record = items.record(trial["domain"], trial["item"])
+    return ShownAnswer(
+        item={**_ABSENT, **record},
+        trial=trial,
+        score=score["score"],
+        because=score.get("because", "withheld"),
+        panel={k: score[k] for k in _Panel.__struct_fields__ if k in score},
+        parts=score.get("parts", {}),
+        sha256=digest,
+        record=partial(shown_record, record, trial),
+        likelihoods=partial(shown_likelihoods, record, trial),
+        verdicts=[v for v in said(tuple(trial[k] for k in TRIAL_KEY)) if "tombstone" not in v],
+    )
+
+
+def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
+    """Yield (model, line) of every answer as a compact publication lists it: canonical, the trial's bytes as they are."""
+    said = _verdicts(run)
+    heads = read_as(run.path / "trials.jsonl", _Trial)
+    scores = read_as(run.path / "scores.jsonl", _Score)
+    panels = read_as(run.path / "scores.jsonl", _Panel)
+    encode = msgspec.json.Encoder().encode
+    with (run.path / "trials.jsonl").open("rb") as lines:
+        for line, head, score, panel in zip(lines, heads, scores, panels, strict=True):
+            trial = line.removesuffix(b"\n")
+            made = _Line(
+                because=score.because,
+                panel=panel,
+                score=score.score,
+                sha256=sha256_hex(trial),
+                trial=msgspec.Raw(trial),
+            )
+            if verdicts := [v for v in said(head.key) if "tombstone" not in v]:
+                made.verdicts = msgspec.Raw(canonical(verdicts))
+            yield head.model, encode(made) + b"\n"
+
+
+def _verdicts(run: Run) -> _Said:
+    """Return what gives the verdicts on each trial by its key, asked in the order of the file."""
+    path = run.path / "verdicts.jsonl"
+    groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
+    waiting = next(groups, None)
+
+    def said(key: tuple[Any, ...]) -> list[dict[str, Any]]:
+        nonlocal waiting
+        if waiting is None or waiting[0] != key:
+            return []
+        found, waiting = waiting[1], next(groups, None)
+        return found
+
+    return said

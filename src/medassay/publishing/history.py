@@ -1,0 +1,179 @@
+"""What a site says beside its publications: ledger, log, status of each, first page.
+
+These files change with every publication; each change is a line of the ledger. `log/SITE.sha256`
+holds their sums, so that a copy of the site can be checked whole.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.core.ledger import (
+    HEAD,
+    LEDGER,
+    SITE_SUMS,
+    STATES,
+    Entry,
+    front_of,
+    is_publication,
+    status_of,
+)
+from medassay.core.private import open_to_all
+from medassay.errors import GateError, InputError
+from medassay.publishing.board import DATA, board_of
+from medassay.report.board import OVERALL, Board
+from medassay.report.pages.ranking import ranking
+from medassay.report.site import site_files
+from medassay.runner.manifest import code_of_today
+from medassay.storage.ledger import append_entry, head_of, lock_site, read_ledger
+from medassay.storage.run import SUMS, Run, file_sha256
+from medassay.storage.signature import Signer
+
+
+def set_status(
+    site: Path,
+    publication: str,
+    status: str,
+    *,
+    reason: str,
+    following: str | None = None,
+    signer: Signer | None = None,
+) -> None:
+    """Say of a publication that it is superseded, corrected or retracted; its own bytes stay.
+
+    Parameters
+    ----------
+    following : the publication to read instead
+
+    Raises
+    ------
+    InputError
+        When the site has no such publication, the status is unknown or no reason is given.
+    """
+    if status not in STATES:
+        raise InputError(f"status '{status}': expected one of {', '.join(STATES)}")
+    if not reason.strip():
+        raise InputError("--reason: empty; readers must learn why")
+    if not (site / LEDGER).is_file():
+        raise InputError(f"{site}: no site; expected a folder with {LEDGER}")
+    refuse_key_inside(site, signer)
+    with lock_site(site):
+        known = status_of(read_ledger(site))
+        for name in (publication, following):
+            if name is not None and name not in known:
+                listed = ", ".join(sorted(known)) or "none"
+                raise InputError(f"{site}: no publication '{name}'; there are {listed}")
+        if following == publication:
+            raise InputError(f"--next: '{following}' is the publication itself")
+        record = {"event": "status", "publication": publication, "status": status}
+        more = {"schema_version": 1, "at": _now(), "reason": reason, "next": following}
+        more["code"] = code_of_today()
+        append_entry(site, {**record, **more}, signer)
+        _write_site(site)
+
+
+def refuse_key_inside(site: Path, signer: Signer | None) -> None:
+    """Refuse a key that lies where everything becomes public."""
+    if signer is not None and site.resolve() in signer.path.resolve().parents:
+        raise GateError(f"{signer.path}: lies in the site; keep the key outside of it")
+
+
+def refuse_foreign(site: Path, publication: str) -> None:
+    """Refuse a site with a publication that its ledger does not know, save the one being published."""
+    logged = {e.record["publication"] for e in read_ledger(site)}
+    present = {path.parent.name for path in (site / "p").glob("*/index.html")}
+    strange = sorted(p for p in present - logged - {publication} if not p.startswith("."))
+    if strange:
+        raise GateError(
+            f"{site}: p/{strange[0]} is not in {LEDGER}; publish that one again if its publication was "
+            "cut off, else bring the ledger back or publish into a new folder"
+        )
+
+
+def record_publication(
+    site: Path, board: Board, place: Path, signer: Signer | None = None
+) -> None:
+    """Enter a publication into the ledger, once, and make the site's own pages anew."""
+    name = board.publication
+    entries = read_ledger(site)
+    if name not in {entry.record["publication"] for entry in entries}:
+        record = {
+            "schema_version": 1,
+            "event": "publication",
+            "at": _now(),
+            "publication": name,
+            "code": code_of_today(),
+            **recorded(board.manifest, board.seal, board.rerun),
+            "sums_sha256": file_sha256(place / "data" / SUMS),
+        }
+        entries = [*entries, append_entry(site, record, signer)]
+    _write_site(site, board)
+
+
+def recorded(
+    manifest: Mapping[str, Any], seal: Mapping[str, Any], rerun: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return what a line of the ledger says of a publication's run; lines of earlier versions lack `joined` and `rerun`."""
+    more: dict[str, Any] = {}
+    if "joined" in manifest:
+        more["joined"] = [member["run"] for member in manifest["joined"]]
+    if rerun is not None:
+        more["rerun"] = {
+            "run": rerun["of"]["run"],
+            **{key: rerun[key] for key in ("differing", "trials", "within")},
+        }
+    return more | {
+        "run": manifest["run"],
+        "banks": [bank["version"] for bank in manifest["banks"]],
+        "methodology": manifest["methodology"],
+        "root": seal["root"],
+    }
+
+
+def front_board(site: Path, entries: Sequence[Entry], newest: Board | None = None) -> Board:
+    """Return the board that a site opens with; `newest` where it is that one, so that it is not read again."""
+    name = front_of(entries)
+    if newest is not None and newest.publication == name:
+        return newest
+    return board_of(Run(site / "p" / name / DATA), name, front=True)
+
+
+def front_page(board: Board, entries: Sequence[Entry]) -> bytes:
+    """Return the first page of a site: a ranking, its status, what audits found of it, and the list of publications."""
+    up = f"p/{board.publication}/"
+    names = [e.record["publication"] for e in reversed(entries) if is_publication(e)]
+    state = status_of(entries)[board.publication]
+    shown = replace(board, reruns=state.get("reruns", []))
+    _, content = ranking(shown, OVERALL, board.modes[0], up=up, publications=names, state=state)
+    return content.encode()
+
+
+def _write_site(site: Path, newest: Board | None = None) -> None:
+    entries = read_ledger(site)
+    _replace(site / "index.html", front_page(front_board(site, entries, newest), entries))
+    for address, content in site_files(entries):
+        _replace(site / address, content)
+    _replace(site / HEAD, canonical(head_of(entries)) + b"\n")
+    _replace(site / SITE_SUMS, site_sums(site, entries))
+
+
+def site_sums(site: Path, entries: Sequence[Entry]) -> bytes:
+    """Return the sums of every file of a site that is none of a publication's."""
+    names = [HEAD, "index.html", LEDGER, *(address for address, _ in site_files(entries))]
+    return "".join(f"{file_sha256(site / name)}  {name}\n" for name in sorted(names)).encode()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    open_to_all(path.parent)
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(content)
+    part.chmod(0o644)
+    part.replace(path)
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,101 @@
+"""Opening what is withheld: the text of a synthetic item, and the proof that it is what was committed to."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.errors import InputError, IntegrityError
+from medassay.publishing.redaction import item_key, trial_key
+from medassay.publishing.withhold import withholding_of
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A private record with its salt and commitment; `public` says whether the publication has it."""
+
+    what: str
+    record: dict[str, Any]
+    salt: str
+    commitment: str
+    public: bool | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record with its proof as plain JSON values."""
+        return {
+            "what": self.what,
+            "record": self.record,
+            "salt": self.salt,
+            "commitment": self.commitment,
+            "public": self.public,
+        }
+
+
+def open_item(
+    run: Run, name: str, *, model: str = "", publication: Path | None = None
+) -> list[Opened]:
+    """Return a synthetic item of a private run and the answers to it, each with its proof.
+
+    Parameters
+    ----------
+    model : only the answers of this model
+    publication : the public folder (`p/<id>`) that must hold the commitments
+
+    Raises
+    ------
+    InputError
+        When the run has no such synthetic item.
+    IntegrityError
+        When the publication holds another commitment, or none.
+    """
+    named = [r for r in read_jsonl(run.path / "items.jsonl") if r["id"] == name]
+    if not named:
+        raise InputError(f"run {run.id}: no item '{name}'")
+    items = [record for record in named if record.get("kind") == "synthetic"]
+    if not items:
+        raise InputError(f"item '{name}' is public: its text stands in the publication")
+    if "commitment" in items[0]:
+        raise InputError(f"{run.path}: is the public copy; the text is in the private run")
+    hidden = withholding_of(run)
+    domains = {record["domain"] for record in items}
+    known = None if publication is None else _commitments(publication)
+    found = [("item", record, item_key(record)) for record in items]
+    found += [
+        (f"answer of {record['model']}", record, trial_key(record))
+        for record in read_jsonl(run.path / "trials.jsonl")
+        if record["item"] == name
+        and record["domain"] in domains
+        and model in ("", record["model"])
+    ]
+    if model and len(found) == len(items):
+        raise InputError(f"run {run.id}: no answer of '{model}' to item '{name}'")
+    opened = []
+    for what, record, key in found:
+        made = hidden.commitment(record, *key)
+        if known is not None and made not in known:
+            raise IntegrityError(
+                f"{what} ('{name}'): commitment {made} is not in {publication}: not what was published"
+            )
+        opened.append(
+            Opened(
+                what=what,
+                record=record,
+                salt=hidden.salt(*key),
+                commitment=made,
+                public=None if known is None else True,
+            )
+        )
+    return opened
+
+
+def _commitments(publication: Path) -> set[str]:
+    data = publication / "data" / "run"
+    if not data.is_dir():
+        raise InputError(f"{publication}: no publication; expected a folder p/<id> of a site")
+    return {
+        record["commitment"]
+        for name in ("items.jsonl", "trials.jsonl")
+        for record in read_jsonl(data / name)
+        if "commitment" in record
+    }

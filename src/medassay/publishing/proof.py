@@ -1,0 +1,112 @@
+"""From one record to the ledger: the whole chain of hashes that says it was published so."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.ledger import LEDGER, is_publication
+from medassay.errors import InputError
+from medassay.publishing.report import Report
+from medassay.storage.ledger import read_ledger
+from medassay.storage.merkle import inclusion_proof, proves
+from medassay.storage.run import (
+    SEAL,
+    SUMS,
+    as_leaf,
+    file_sha256,
+    read_document,
+    sealed_records,
+)
+
+_SHORTEST = 8  # digits of a hash that may stand for it
+
+
+def prove(place: str | Path, answer: str) -> tuple[Report, dict[str, Any]]:
+    """Return the report on the proof of one record, and the proof: record, path, root, ledger line.
+
+    Parameters
+    ----------
+    place : a site, a publication or a run
+    answer : the SHA-256 of a trial, verdict or score as its page shows it, or its first 8 digits or more
+
+    Raises
+    ------
+    InputError
+        When no record, or more than one, has this hash.
+    """
+    if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},64}}", answer.lower()):
+        raise InputError(
+            f"--answer '{answer}': expected the sha256 of an answer, at least {_SHORTEST} digits"
+        )
+    folder, run, index, (name, line, record) = _find(Path(place), answer.lower())
+    report = Report()
+    digest = sha256_hex(record)
+    report.add("record", f"{name} line {line}, sha256 {digest}")
+    seal = read_document(run / SEAL)
+    path = inclusion_proof((as_leaf(found) for _, _, found in sealed_records(run)), index)
+    root = bytes.fromhex(seal["root"])
+    report.add(
+        "data root",
+        f"leaf {index} of {seal['count']}, {len(path)} hashes to root {seal['root']}",
+        ok=proves(as_leaf(record), index, seal["count"], path, root),
+    )
+    proof: dict[str, Any] = {
+        "record": record.decode(),
+        "sha256": digest,
+        "file": name,
+        "line": line,
+        "leaf": index,
+        "count": seal["count"],
+        "path": [node.hex() for node in path],
+        "root": seal["root"],
+    }
+    if run != folder:
+        sums = file_sha256(folder / "data" / SUMS)
+        listed = (folder / "data" / SUMS).read_text(encoding="utf-8").splitlines()
+        held = f"{file_sha256(run / SEAL)}  data/run/{SEAL}" in listed
+        report.add("publication", f"{folder.name}: its {SUMS} lists the seal", ok=held)
+        proof |= {"publication": folder.name, "sums_sha256": sums}
+        _add_ledger(report, proof, folder)
+    return report, proof
+
+
+def _add_ledger(report: Report, proof: dict[str, Any], folder: Path) -> None:
+    site = folder.parents[1]
+    if folder.parent.name != "p" or not (site / LEDGER).exists():
+        return
+    for number, entry in enumerate(read_ledger(site), 1):
+        record = entry.record
+        if is_publication(entry) and record["publication"] == folder.name:
+            same = (record["root"], record["sums_sha256"]) == (
+                proof["root"],
+                proof["sums_sha256"],
+            )
+            report.add("ledger", f"{LEDGER} line {number}, hash {entry.hash}", ok=same)
+            proof["ledger"] = {"line": number, "prev": entry.prev, "hash": entry.hash}
+            return
+    report.add("ledger", f"{LEDGER}: no line for {folder.name}", ok=False)
+
+
+def _find(place: Path, answer: str) -> tuple[Path, Path, int, tuple[str, int, bytes]]:
+    """Return publication (or run), run, place in the tree, and the record."""
+    publications = sorted(p for p in place.glob("p/*/") if not p.name.startswith("."))
+    folders = publications or [place]
+    found = []
+    for folder in folders:
+        run = folder / "data" / "run" if (folder / "data" / "run").is_dir() else folder
+        if not (run / SEAL).is_file():
+            raise InputError(f"{folder}: neither a run, nor a publication, nor a site")
+        found += [
+            (folder, run, index, located)
+            for index, located in enumerate(sealed_records(run))
+            if sha256_hex(located[2]).startswith(answer)
+        ]
+    if not found:
+        raise InputError(f"{place}: no record whose sha256 begins with {answer}")
+    digests = {sha256_hex(located[2]) for *_, located in found}
+    if len(digests) > 1:
+        raise InputError(
+            f"{place}: {len(digests)} records begin with {answer}; give more digits"
+        )
+    return found[-1]  # published twice: the newer name

@@ -1,0 +1,266 @@
+"""A sealed run becomes a publication: pages, data, and the sums of every file.
+
+The publication is assembled in a folder beside its place and moved there in one step: it is there
+whole or not at all, and what was published is never touched again.
+"""
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from medassay.bank.run_items import RunItems
+from medassay.core.private import open_to_all
+from medassay.core.records.context_config import MOST_UNAVAILABLE
+from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
+from medassay.kinds.pages import PAGES
+from medassay.publishing.board import DATA, board_of
+from medassay.publishing.history import record_publication, refuse_foreign, refuse_key_inside
+from medassay.publishing.recompute import verify_run
+from medassay.publishing.reruns import write_reruns
+from medassay.publishing.shingles import leaking_file
+from medassay.publishing.trend import series_of, write_trend
+from medassay.publishing.withhold import secrets_of, write_public
+from medassay.report.board import VALIDATION, Board
+from medassay.report.pages.data import DIAGNOSES, RECORDS
+from medassay.report.pages.html import asset
+from medassay.report.tables import (
+    diagnoses_csv,
+    leaderboard_csv,
+    pairs_csv,
+    records_csv,
+    times_csv,
+)
+from medassay.runner.merge import join_runs
+from medassay.storage.ledger import lock_site, read_ledger
+from medassay.storage.run import SUMS, Run, file_sha256, refuse_inside, sealed_names
+from medassay.storage.signature import Signer
+
+_LONGEST_DOCUMENT = 2**20
+_ASSETS = ("style.css", "script.js", "cells.js")
+# Each alternative begins with its letters, so that the search skips to them; the boundary before them is looked at then.
+_SECRET = re.compile(
+    rb"(?:sk-(?<=\bsk-)[A-Za-z0-9_-]{20,}|gh(?<=\bgh)[pousr]_[A-Za-z0-9]{30,}"
+    rb"|hf_(?<=\bhf_)[A-Za-z0-9]{30,}|AKIA(?<=\bAKIA)[0-9A-Z]{16}"
+    rb"|AIza(?<=\bAIza)[0-9A-Za-z_-]{35}|xox(?<=\bxox)[abp]-[0-9A-Za-z-]{10,})\b"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a publisher says of a publication besides its runs.
+
+    Parameters
+    ----------
+    reason : why bank or methodology changed since the last publication, for the trend
+    validation : folder of documents (.md, .txt) on methodology, study, limitations, replies to criticism
+    compact : whether one page shows all cells, reading files; None: above 5,000 cells or 200,000 answers
+    require_api : refuse models that others cannot call
+    """
+
+    reason: str = ""
+    validation: Path | None = None
+    compact: bool | None = None
+    require_api: bool = False
+
+
+def publish(
+    runs: Run | str | Path | Sequence[Run | str | Path],
+    site: Path | str,
+    *,
+    publication: str | None = None,
+    signer: Signer | None = None,
+    about: About = About(),
+) -> Path:
+    """Write a publication of sealed runs into a site folder and return its first page.
+
+    Several runs of the same banks and methodology are joined first, into a run beside the first of
+    them. Of synthetic items only commitments and numbers are published.
+
+    Parameters
+    ----------
+    publication : its id under `/p/`; default: the run's id
+    signer : signs the line of the ledger
+    about : what else the publisher says
+
+    Raises
+    ------
+    IntegrityError
+        If the run is not what was sealed.
+    GateError
+        If the id is taken, or what would become public must not (banks that may not leave, words of
+        a synthetic item, text that looks like a secret). Nothing is written then.
+    """
+    found = _one(runs)
+    _refuse_broken(found)
+    items = RunItems(found.path, found.manifest["domains"])
+    _refuse_private(found)
+    _refuse_blind(found)
+    if about.require_api:
+        _refuse_local(found)
+    name = publication or found.id
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,199}", name):
+        raise InputError(
+            f"publication id '{name}': expected a-z, 0-9, dot and hyphen, at most 200; give one with --id"
+        )
+    site = Path(site)
+    refuse_inside(site)
+    place = site / "p" / name
+    refuse_key_inside(site, signer)
+    with lock_site(site):
+        refuse_foreign(site, name)
+        if place.exists():
+            # An earlier call may have been cut off just before its line.
+            record_publication(site, board_of(Run(place / DATA), name), place, signer)
+            raise GateError(f"{place}: this publication exists; published bytes never change")
+        draft = site / "p" / f".{name}.part"
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        try:
+            board = _assemble(draft, found, items, site, name, about=about)
+            draft.rename(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        _open_to_all(place)
+        record_publication(site, board, place, signer)
+    return place / "index.html"
+
+
+def _open_to_all(publication: Path) -> None:
+    """Let everybody read a publication, whatever the umask of whoever published it; nobody shall change it."""
+    open_to_all(publication.parent)
+    for path in (publication, *publication.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o444)
+
+
+def _copy_documents(folder: Path, documents: Path | None) -> None:
+    """Copy validation documents into a publication that is being made."""
+    if documents is None:
+        return
+    found = sorted(documents.glob("*")) if documents.is_dir() else []
+    if not found:
+        raise InputError(f"{documents}: no documents; expected a folder of .md or .txt files")
+    (folder / VALIDATION).mkdir()
+    for path in found:
+        whole = path.is_file() and not path.is_symlink()
+        data = path.read_bytes() if whole else b""
+        fits = path.suffix in (".md", ".txt") and 0 < len(data) <= _LONGEST_DOCUMENT
+        if not fits or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", path.name):
+            raise InputError(
+                f"{path}: expected a .md or .txt file with a plain name, not empty, at most "
+                f"{_LONGEST_DOCUMENT} bytes"
+            )
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: not UTF-8") from None
+        if _SECRET.search(data):
+            raise GateError(f"{path}: looks like a secret: not published")
+        (folder / VALIDATION / path.name).write_bytes(data)
+
+
+def _one(runs: Run | str | Path | Sequence[Run | str | Path]) -> Run:
+    """Return the run to publish: the only one, or what joins them all."""
+    given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
+    found = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
+    if not found:
+        raise InputError("no run to publish; name at least one")
+    if len(found) == 1:
+        return found[0]
+    for run in found:
+        _refuse_broken(run)
+    return join_runs(found, found[0].path.resolve().parent)
+
+
+def _refuse_broken(run: Run) -> None:
+    """Refuse a run that is not finished, or not what was sealed."""
+    if not run.sealed:
+        raise IncompleteError(
+            f"run {run.path.name}: not finished; only sealed runs are published"
+        )
+    report = verify_run(run.path)
+    if not report.ok:
+        raise IntegrityError(f"run {run.id}: {report.first_mismatch}; it is not published")
+
+
+def _refuse_private(run: Run) -> None:
+    for bank in run.manifest["banks"]:
+        if not bank["may_leave"]:
+            raise GateError(
+                f"bank '{bank['name']}' may not leave (may_leave = false): not published"
+            )
+    for name in sealed_names(run.path):
+        with (run.path / name).open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if _SECRET.search(line):
+                    raise GateError(f"{name} line {number}: looks like a secret: not published")
+
+
+def _refuse_blind(run: Run) -> None:
+    """Refuse a run whose tools could not be reached too often: its series would measure the network."""
+    found = run.statistics.get("lookups", {})
+    share = found.get("unavailable_share") or 0.0
+    if share > MOST_UNAVAILABLE:
+        raise GateError(
+            f"run {run.id}: {found['calls']['unavailable']} of {found['calls']['calls']} calls of tools were unavailable "
+            f"({100 * share:.1f} %, at most {100 * MOST_UNAVAILABLE:.0f} %); run it again with --fresh where the services can be reached, "
+            "or publish a plan of mode solo"
+        )
+
+
+def _refuse_local(run: Run) -> None:
+    """Refuse models that run on somebody's own machine: readers could not ask them again."""
+    specs = run.manifest["models"].items()
+    local = [n for n, s in specs if s["provider"] != "baseline" and s["location"] != "external"]
+    if local:
+        raise GateError(
+            f"--require-api: {', '.join(sorted(local))} cannot be called by others; publish without "
+            "them, or without --require-api"
+        )
+
+
+def _assemble(
+    folder: Path,
+    run: Run,
+    items: RunItems,
+    site: Path,
+    name: str,
+    *,
+    about: About,
+) -> Board:
+    """Write a publication into an empty folder; its pages are made of its public data alone."""
+    data = folder / DATA
+    data.mkdir(parents=True)
+    if items.withholding:
+        shown = write_public(run, items, data)
+    else:
+        for file in sealed_names(run.path):
+            shutil.copyfile(run.path / file, data / file)
+        shown = Run(data)
+    write_trend(folder, site, shown, name, about.reason)
+    write_reruns(folder, read_ledger(site), series_of(shown))
+    _copy_documents(folder, about.validation)
+    board = board_of(shown, name, compact=about.compact)
+    for file in _ASSETS:
+        (folder / file).write_bytes(asset(file))
+    (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")
+    (folder / "data" / "pairs.csv").write_text(pairs_csv(board), encoding="utf-8")
+    (folder / "data" / "times.csv").write_text(times_csv(board), encoding="utf-8")
+    if "ddx" in board.statistics:
+        (folder / "data" / DIAGNOSES).write_text(diagnoses_csv(board), encoding="utf-8")
+    if "records" in board.statistics:
+        (folder / "data" / RECORDS).write_text(records_csv(board), encoding="utf-8")
+    for pages in PAGES.values():
+        for address, content in pages(board):
+            target = folder / address
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("a", encoding="utf-8") as page:  # a long file comes in parts
+                page.write(content)
+    if items.withholding and (leak := leaking_file(folder, secrets_of(run, items))):
+        where, what = leak[0].relative_to(folder), leak[1]
+        raise GateError(f"{where}: holds words of {what}, which stays private; not published")
+    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    sums = "".join(f"{file_sha256(folder / file)}  {file}\n" for file in files)
+    (folder / "data" / SUMS).write_text(sums, encoding="utf-8")
+    return board

@@ -1,0 +1,475 @@
+"""Recompute everything that a sealed run says, and name the first record that differs.
+
+Hashes are always checked. Answers, scores, verdicts and intervals are recomputed where the parts of the method that
+made them have the revision that they have here; otherwise the report says which differ: "not recomputed: parser
+choice/2, here choice/3".
+"""
+
+import math
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.run_items import RunItems
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.json import parse_record
+from medassay.core.records.item import Item
+from medassay.core.records.task import Task
+from medassay.core.records.trial import Completion, Prompt, answer_of
+from medassay.core.revision import without_hash
+from medassay.core.wording import counted
+from medassay.errors import IncompleteError, MedassayError
+from medassay.judging.queue import must_judge
+from medassay.kinds.catalog import task_of_run
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.read_answer import read_answer
+from medassay.kinds.scoring import Scoring
+from medassay.kinds.summaries import summaries_of
+from medassay.publishing.redaction import PART_FIELDS, PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
+from medassay.publishing.rejudge import Mismatch, Rejudging
+from medassay.publishing.report import Report
+from medassay.publishing.tombstone import read_tombstones
+from medassay.publishing.tree import files_in
+from medassay.runner.finish import read_judgements
+from medassay.runner.manifest import code_of_today
+from medassay.runner.revisions import other_revisions, revisions
+from medassay.storage.jsonl import line_parts, read_jsonl
+from medassay.storage.merkle import Leaf, MerkleTree
+from medassay.storage.run import (
+    JOURNALS,
+    LEASES,
+    LOCK,
+    SEAL,
+    SUMS,
+    TOMBSTONES,
+    Run,
+    as_leaf,
+    file_sha256,
+    open_run,
+    read_document,
+    sealed_records,
+    trial_cell,
+)
+from medassay.summary.leaderboard import Table, leaderboard_document, without_judging
+
+TOLERANCE = 1e-9
+_ABSENT = object()
+_MANY = 200_000  # trials, above which other processes help to recompute scores
+_PART = 50_000  # trials that one of them checks at once
+
+
+def verify_run(folder: Path) -> Report:
+    """Return the report on one sealed run."""
+    report = Report()
+    if (
+        not (folder / SEAL).exists()
+        and (folder / "manifest.json").exists()
+        and not (folder / SUMS).exists()
+    ):
+        raise IncompleteError(
+            f"{folder}: the run is not finished; only sealed runs can be verified"
+        )
+    steps = (
+        ("seal", _check_seal),
+        ("files", _check_run_sums),
+        ("records", _check_root),
+        ("content", _check_content),
+    )
+    for name, step in steps:
+        if not report.check(name, partial(step, folder)):
+            return report
+    joined = Run(folder)
+    if "joined" in joined.manifest and "withheld" not in joined.seal:
+        report.check("members", partial(_check_joined, folder))
+    return report
+
+
+def _check_seal(folder: Path) -> str:
+    if not (folder / SEAL).is_file():
+        raise Mismatch(f"{SEAL}: missing")
+    seal = read_document(folder / SEAL)
+    given = seal.pop("hash", None)
+    if (
+        sha256_hex(canonical(seal)) != given
+        or (folder / SEAL).read_bytes() != canonical({**seal, "hash": given}) + b"\n"
+    ):
+        raise Mismatch(f"{SEAL}: its content does not have its own hash")
+    if not (folder / SUMS).is_file() or file_sha256(folder / SUMS) != seal["sums_sha256"]:
+        raise Mismatch(f"{SUMS}: not the file that was sealed")
+    return f"seal {given[:16]}"
+
+
+def _check_run_sums(folder: Path) -> str:
+    return check_sums(folder, folder / SUMS, of_run=True)
+
+
+def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
+    """Check a folder against a list of sums: every file listed, no other, each as it was."""
+    if not sums.is_file():
+        raise Mismatch(f"{sums.name}: missing")
+    listed: dict[str, str] = {}
+    for line in sums.read_text(encoding="utf-8").splitlines():
+        digest, _, name = line.partition("  ")
+        listed[name] = digest
+    own = {sums.relative_to(folder).as_posix()}
+    if of_run:
+        own |= {SEAL, TOMBSTONES}
+    amended = read_tombstones(folder)["files"] if of_run else {}
+    # What a kill just behind the seal leaves is no part of the run; `run` removes it.
+    work = (*JOURNALS, LEASES) if of_run else ()
+    present = files_in(folder, may_be_empty=work) - own
+    left = tuple(f"{name}/" for name in work)
+    present = {n for n in present if not (of_run and n == LOCK) and not n.startswith(left)}
+    for name in sorted(listed.keys() | present):
+        if name not in present:
+            raise Mismatch(f"{name}: missing")
+        if name not in listed:
+            raise Mismatch(f"{name}: not among the files of {sums.name}")
+        now = file_sha256(folder / name)
+        if {"sealed": listed[name], "now": now} != amended.get(name) and now != listed[name]:
+            raise Mismatch(_changed_record(folder / name, name))
+    return f"{len(listed)} files" + (f", {len(amended)} with tombstones" if amended else "")
+
+
+def _changed_record(path: Path, name: str) -> str:
+    """Name the file, and where its lines are canonical records the first that is none."""
+    if path.suffix == ".jsonl":
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    whole = canonical(parse_record(line, name)) + b"\n" == line
+                except (ValueError, MedassayError):
+                    whole = False
+                if not whole:
+                    return f"{name} line {number}: not the record that was sealed"
+    return f"{name}: its bytes are not those that were sealed"
+
+
+def _check_root(folder: Path) -> str:
+    seal = read_document(folder / SEAL)
+    deleted = {(e["domain"], e["item"]) for e in read_tombstones(folder)["entries"]}
+
+    def leaves() -> Iterator[bytes]:
+        for name, number, line in sealed_records(folder):
+            leaf = as_leaf(line)
+            if isinstance(leaf, Leaf):
+                record = parse_record(line, f"{name} line {number}")
+                if (record["domain"], record["item"]) not in deleted:
+                    raise Mismatch(
+                        f"{name} line {number}: a tombstone that {TOMBSTONES} does not list"
+                    )
+            yield leaf
+
+    tree = MerkleTree()
+    tree.extend(leaves())
+    root, count = tree.root().hex(), tree.count
+    if (root, count) != (seal["root"], seal["count"]):
+        raise Mismatch(
+            f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
+        )
+    said = f"; {counted(len(deleted), 'item')} deleted, see {TOMBSTONES}" if deleted else ""
+    return f"{counted(count, 'record')}, root {root[:16]}{said}"
+
+
+def _check_joined(folder: Path) -> str:
+    """Check that the records of each member of a joined run are those that were sealed with it."""
+    run = open_run(folder)
+    members = run.manifest["joined"]
+    trees = [MerkleTree() for _ in members]
+    owner = {
+        cell: tree
+        for member, tree in zip(members, trees, strict=True)
+        for cell in member["cells"]
+    }
+    for name, number, line in sealed_records(folder):
+        cell = trial_cell(parse_record(line, f"{name} line {number}"))
+        if cell not in owner:
+            raise Mismatch(f"{name} line {number}: of no run that was joined")
+        owner[cell].add(as_leaf(line))
+    for member, tree in zip(members, trees, strict=True):
+        if tree.root().hex() != member["root"]:
+            raise Mismatch(f"run {member['run']}: the records joined here have another root")
+    return f"{len(members)} runs, each with its own root"
+
+
+def _check_content(folder: Path) -> str:
+    run = open_run(folder)
+    task = task_of_run(run.manifest)
+    items = RunItems(folder, run.manifest["domains"])
+    table = Table(items, task.harmful)
+    judged = Rejudging(run, items, task) if "bench" in run.manifest else None
+    here = revisions(task, () if judged is None else judged.judges)
+    others = partial(other_revisions, run.manifest, here)
+    other_scores = others(("parser", "reader", "scorer", "measure"))
+    other_verdicts = (
+        None if judged is None else others(("grader", "panel", "sanitizer", "reader"))
+    )
+    other_statistics = others(("panel", "statistic"))
+    if judged is not None:
+        judged.compare(other_verdicts, this_code=_is_this_code(run))
+    same_code = other_scores is None
+    further = summaries_of(items, run.manifest, task)
+    many = _may_help() and judged is None and len(items) * len(run.manifest["models"]) >= _MANY
+    checked = (
+        _scores_beside(run, same_code=same_code)
+        if many
+        else _scores(run, items, task, judged, same_code=same_code)
+    )
+    for trial, record in checked:
+        table.add(trial, record["score"])
+        for one in further:
+            one.add(trial, record)
+    withheld = "withheld" in items.forms
+    if judged is not None and judged.other is None and same_code and not withheld:
+        judged.audit()
+    judgements = None if withheld else read_judgements(run, items)
+    if other_statistics is None:
+        document = canonical(
+            leaderboard_document(table, run.manifest, task, judgements, further)
+        )
+        _check_statistics(run, document, withheld=withheld)
+    intervals = "intervals, ranks and pairs " + _recomputed(other_statistics)
+    scores = f"scores {_recomputed(other_scores)}"
+    if judged is not None and judged.other is not None:
+        scores += f"; verdicts not read again: {judged.other}"
+    if withheld:
+        scores += "; those of withheld items, and what judges said of them, taken as published"
+    return f"{intervals}; {scores}"
+
+
+def _recomputed(other: str | None) -> str:
+    return "recomputed" if other is None else f"not recomputed: {other}"
+
+
+def _check_statistics(run: Run, document: bytes, *, withheld: bool) -> None:
+    """Compare what is computed from the scores with what was sealed."""
+    if not withheld and document + b"\n" == (run.path / "statistics.json").read_bytes():
+        return
+    sealed = without_judging(run.statistics) if withheld else run.statistics
+    own_code = run.manifest.get("code") == code_of_today()
+    _compare(parse_record(document, "statistics.json"), sealed, "statistics.json", own_code)
+
+
+def _is_this_code(run: Run) -> bool:
+    """Return whether the very commit that runs now made a run; a changed checkout cannot be known again."""
+    made, commit = run.manifest.get("code"), code_of_today()["commit"]
+    return made == code_of_today() and commit is not None and not commit.endswith("+")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some lines of trials.jsonl and scores.jsonl, next to each other: where they begin, and how many they are."""
+
+    trials: int = 0  # offset in bytes
+    scores: int = 0
+    first: int = 1  # line number
+    lines: int | None = None  # None: to the end
+
+
+def _scores(
+    run: Run,
+    items: RunItems,
+    task: Task,
+    judged: Rejudging | None,
+    *,
+    same_code: bool,
+    part: _Part = _Part(),
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield the trials of a part with their scores, each checked."""
+    scoring = Scoring(task)
+    last: tuple[Any, ...] = ()
+    for number, (trial, record) in enumerate(_stored(run, part), part.first):
+        last = _in_order(trial, last, number)
+        item = items.get(trial["domain"], trial["item"])
+        if item.tombstone is not None:
+            _check_deleted(trial, number)
+        elif item.form == "withheld":
+            _check_withheld(trial, record, number)
+        elif same_code:
+            _reread(trial, item, task, run, number)
+            score = scoring.record(item, trial, answer_of(trial))
+            if judged is not None and must_judge(task, trial, items):
+                if judged.other is not None:
+                    yield trial, record
+                    continue
+                score = judged.score(trial, score)
+            if "measured" in record:  # by models of metrics, which need not be here
+                score["measured"] = record["measured"]
+            if score != {**record, "scorer": without_hash(record["scorer"])}:
+                raise Mismatch(
+                    f"scores.jsonl line {number}: score {record.get('score')}, recomputed {score['score']}"
+                )
+        yield trial, record
+
+
+def _stored(run: Run, part: _Part) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    trials = read_jsonl(run.path / "trials.jsonl", offset=part.trials, line=part.first)
+    scores = read_jsonl(run.path / "scores.jsonl", offset=part.scores, line=part.first)
+    both = zip(trials, scores, strict=part.lines is None)
+    return islice(both, part.lines)
+
+
+def _in_order(trial: dict[str, Any], last: tuple[Any, ...], number: int) -> tuple[Any, ...]:
+    place = tuple(trial[k] for k in ("domain", "model", "setting", "mode", "item", "repeat"))
+    if place <= last:
+        raise Mismatch(
+            f"trials.jsonl line {number}: out of order, or a trial that occurs twice"
+        )
+    return place
+
+
+def _may_help() -> bool:
+    """Return whether other processes may be started: from our own command, not from a script that they would run again."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    own = spec is not None and spec.name.partition(".")[0] == "medassay"
+    return own or Path(getattr(main, "__file__", "")).stem == "medassay"
+
+
+def _scores_beside(
+    run: Run, *, same_code: bool
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield all trials with their scores; other processes check them meanwhile, a part each."""
+    parts = list(_parts(run))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=context) as pool:
+        checks = [pool.submit(_check_part, run.path, part, same_code) for part in parts]
+        try:
+            last: tuple[Any, ...] = ()
+            for number, (trial, record) in enumerate(_stored(run, _Part()), 1):
+                last = _in_order(trial, last, number)
+                yield trial, record
+            for check in checks:
+                if (found := check.result()) is not None:
+                    raise Mismatch(found)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _parts(run: Run) -> Iterator[_Part]:
+    """Yield the whole of a run in parts."""
+    first = 1
+    trials, scores = (
+        line_parts(run.path / f"{name}.jsonl", _PART) for name in ("trials", "scores")
+    )
+    for (trial, lines), (score, _) in zip(trials, scores, strict=False):
+        yield _Part(trial, score, first, lines)
+        first += lines
+
+
+def _check_part(folder: Path, part: _Part, same_code: bool) -> str | None:
+    """Return the first mismatch in a part, None if there is none."""
+    try:
+        run, items = _opened(folder)
+        task = task_of_run(run.manifest)
+        for _ in _scores(run, items, task, None, same_code=same_code, part=part):
+            pass
+    except (Mismatch, MedassayError) as error:
+        return str(error)
+    return None
+
+
+@lru_cache(maxsize=1)
+def _opened(folder: Path) -> tuple[Run, RunItems]:
+    """Return a run and its items, once in each process that helps."""
+    run = open_run(folder)
+    return run, RunItems(folder, run.manifest["domains"])
+
+
+def _check_deleted(trial: dict[str, Any], number: int) -> None:
+    """Check that nothing of an answer is left beside its tombstone."""
+    for name in trial.keys() - {*TRIAL_FIELDS, "reason", "tombstone"}:
+        raise Mismatch(f"trials.jsonl line {number}: '{name}' of a deleted item is still there")
+
+
+def _check_withheld(trial: dict[str, Any], score: dict[str, Any], number: int) -> None:
+    """Check that an answer to a synthetic item says nothing that must not be public."""
+    allowed = {*TRIAL_FIELDS, "reason", "commitment"}
+    for name in trial.keys() - allowed:
+        raise Mismatch(
+            f"trials.jsonl line {number}: '{name}' of a synthetic item is not withheld"
+        )
+    strange = {f"parts.{name}" for name in score.get("parts", {}).keys() - {*PART_FIELDS}}
+    for name in strange | (score.keys() - {*SCORE_FIELDS, *PUBLIC_FIELDS}):
+        raise Mismatch(
+            f"scores.jsonl line {number}: '{name}' of a synthetic item is not withheld"
+        )
+    if trial.get("reason", "ambiguous") != "ambiguous":
+        raise Mismatch(
+            f"trials.jsonl line {number}: 'reason' of a synthetic item is not withheld"
+        )
+
+
+def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int) -> None:
+    """Read the stored reply again, as the runner did."""
+    parser = task.readers[item.form][0]
+    if parser is None or trial["outcome"] == "failed":
+        return
+    order = tuple(trial["order"]) if "order" in trial else None
+    shown = item.options if order is None else tuple(item.options[i] for i in order)
+    prompt = Prompt(
+        item_id=item.id,
+        messages=(),
+        encoded=b"",
+        template="",
+        letters=item.letters,
+        options=shown,
+        order=order,
+    )
+    likelihoods = tuple(trial["likelihoods"]) if "likelihoods" in trial else None
+    completion = Completion(
+        text=trial["text"],
+        finish=trial["finish"],
+        likelihoods=likelihoods,
+        drawn=trial.get("drawn"),
+    )
+    answer = read_answer(
+        item, prompt, completion, PARSERS[parser], run.manifest["plan"]["extraction"]
+    )
+    if (answer.outcome, answer.value, answer.reason) != (
+        trial["outcome"],
+        trial["value"],
+        trial["reason"],
+    ):
+        was, now = (
+            f"{outcome}, {reason}: {value!r:.80}"
+            for outcome, reason, value in (
+                (trial["outcome"], trial["reason"], trial["value"]),
+                (answer.outcome, answer.reason, answer.value),
+            )
+        )
+        raise Mismatch(f"trials.jsonl line {number}: read as {was}; reads as {now}")
+
+
+def _compare(found: Any, sealed: Any, where: str, own_code: bool) -> None:
+    """Compare two documents; numbers may differ by 1e-9.
+
+    Of a run of other code than this, fields that this code has added are no difference.
+    """
+    if isinstance(found, dict) and isinstance(sealed, dict):
+        for key in sorted((found.keys() | sealed.keys()) if own_code else sealed.keys()):
+            _compare(
+                found.get(key, _ABSENT),
+                sealed.get(key, _ABSENT),
+                f"{where}: {key}" if ":" not in where else f"{where}.{key}",
+                own_code,
+            )
+    elif isinstance(found, list) and isinstance(sealed, list) and len(found) == len(sealed):
+        for number, (one, other) in enumerate(zip(found, sealed, strict=True)):
+            _compare(one, other, f"{where}[{number}]", own_code)
+    elif _number(found) and _number(sealed):
+        if not math.isclose(found, sealed, rel_tol=0.0, abs_tol=TOLERANCE):
+            raise Mismatch(f"{where}: {sealed} was sealed, {found} is recomputed")
+    elif found is _ABSENT or sealed is _ABSENT or found != sealed:
+        raise Mismatch(f"{where}: differs from what is recomputed")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,182 @@
+"""Synthetic items become public as commitments and numbers, never as text.
+
+Redaction works by allow-list: of a record about a synthetic item just the fields named here are
+published, whatever else it holds. What is withheld is committed to: SHA-256 over a secret salt and the
+canonical record, so that the text can be proved later and cannot be guessed before.
+
+Source: specification of bank versions, "Public and private".
+"""
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.core.criteria_points import lowest_points
+from medassay.judging.agreement import TRIAL_KEY
+
+ITEM_FIELDS = ("id", "revision", "kind", "domain", "answer_type", "harm", "severity")
+TRIAL_FIELDS = (
+    "schema_version",
+    *TRIAL_KEY,
+    "outcome",
+    "own_source",
+    "tool_use",
+    "attempt",
+    "again",
+    "cut_off",
+)
+TOOL_FIELDS = ("calls", "failed", "unavailable")
+SCORE_FIELDS = ("schema_version", *TRIAL_KEY, "score", "scorer", "parts", "measured")
+# Numbers of a ranked list, a health record, likelihoods or likeness to a reference, and the severity of a golden diagnosis; never a name.
+PART_FIELDS = (
+    *(
+        "severity",
+        "severity_shift",
+        "golden_severity",
+        "all_places",
+        "hit",
+        "n",
+        "n_considered",
+        "unjudged",
+    ),
+    *(
+        "reference",
+        "read",
+        "as_published",
+        "similarity",
+        "sections",
+        "fields",
+        "leaves",
+        "missing",
+        "extra",
+        "graphs",
+    ),
+    *("characters", "correct", "total", "stopped_as_current", "lost", "invented"),
+    "drugs",
+    *("acc_norm", "acc_norm_characters", "tied", "nats", "words", "bytes", "tokens"),
+    "text",
+    *("must", "nice", "per_position", "log_p", "above_one", "impossible", "kept", "distinct"),
+)
+# Of a record in the form that the specification's golden file has.
+PUBLIC_FIELDS = (
+    "run_id",
+    "model",
+    "item_id",
+    "kind",
+    "domain",
+    "mode",
+    "score",
+    "panel_scores",
+    "extra_false_claim_count",
+    "contradict_count",
+    "agreement",
+)
+FINDING_FIELDS = (
+    "schema_version",
+    "run",
+    "trial",
+    "field",
+    "old",
+    "new",
+    "delta",
+    "cause",
+    "opened",
+)
+
+
+def kept(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
+    """Return a record with the allowed fields it has, and no other.
+
+    Examples
+    --------
+    >>> kept({"model": "m", "score": 0.5, "answer": "secret"}, PUBLIC_FIELDS)
+    {'model': 'm', 'score': 0.5}
+    """
+    return {name: record[name] for name in fields if name in record}
+
+
+def numbers_of(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what may be known of an item without its text: bounds need the lowest score it allows."""
+    made = kept(item, ITEM_FIELDS)
+    if "criteria" in item:
+        made["lowest"] = lowest_points(float(c["points"]) for c in item["criteria"])
+    return made
+
+
+class Withholding:
+    """Makes public records of private ones; `secret` is the run's own and never published."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = bytes.fromhex(secret)
+
+    def salt(self, *names: object) -> str:
+        """Return the salt of one record, 32 bytes in hexadecimal; it tells nothing of any other."""
+        message = "\x1f".join(map(str, names)).encode()
+        return hmac.new(self._secret, message, hashlib.sha256).hexdigest()
+
+    def commitment(self, record: Mapping[str, Any], *names: object) -> str:
+        """Return the commitment to a record with its own salt."""
+        return commitment(self.salt(*names), record)
+
+    def item(self, record: Mapping[str, Any], cluster: str | None) -> dict[str, Any]:
+        """Return what is published of an item; `cluster` is the public name of its cluster."""
+        made = numbers_of(record)
+        if cluster is not None:
+            made["cluster"] = cluster
+        made["commitment"] = self.commitment(record, *item_key(record))
+        return made
+
+    def trial(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is published of an answer."""
+        made = kept(record, TRIAL_FIELDS)
+        if "tool_use" in made:
+            made["tool_use"] = kept(made["tool_use"], TOOL_FIELDS)
+        if record.get("reason") == "ambiguous":  # a word of our parsers, counted apart
+            made["reason"] = "ambiguous"
+        if record.get("finish") == "length":  # counted too
+            made["cut_off"] = True
+        made["commitment"] = self.commitment(record, *trial_key(record))
+        return made
+
+    def score(
+        self, record: Mapping[str, Any], verdicts: Iterable[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Return what is published of a score: numbers, those of the panel among them."""
+        made = kept(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
+        if "parts" in made:
+            made["parts"] = kept(made["parts"], PART_FIELDS)
+        return made
+
+
+def commitment(salt: str, record: Mapping[str, Any]) -> str:
+    """Return SHA-256 over the salt's bytes and the canonical record."""
+    return hashlib.sha256(bytes.fromhex(salt) + canonical(record)).hexdigest()
+
+
+def item_key(record: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return what names an item among salts."""
+    return ("item", record["domain"], record["id"])
+
+
+def trial_key(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what names an answer among salts."""
+    return ("trial", *(record[name] for name in TRIAL_KEY))
+
+
+def _panel_numbers(verdicts: list[Mapping[str, Any]]) -> dict[str, Any]:
+    if not verdicts:
+        return {}
+    from medassay.judging.panel import agreement
+
+    found: dict[str, Any] = {"panel_scores": [v["score"] for v in verdicts]}
+    # Of a deleted item's verdicts the scores are left, and nothing that was said.
+    bodies = [v["body"] for v in verdicts if v.get("outcome") == "valid" and "body" in v]
+    if bodies and all("facts" in body for body in bodies):
+        said = [[fact["verdict"] for fact in body["facts"]] for body in bodies]
+        found["extra_false_claim_count"] = sum(len(body["claims"]) for body in bodies)
+        found["contradict_count"] = sum(one.count("contradict") for one in said)
+        if len(bodies) == len(verdicts) > 1:
+            found["agreement"] = agreement(said).pairwise
+    return found

@@ -1,0 +1,140 @@
+"""Recomputing judged scores: the stored replies are read again, and the scores follow from them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from medassay.bank.run_items import RunItems
+from medassay.core.canonical import canonical
+from medassay.core.records.task import Task
+from medassay.core.records.verdict import Judge
+from medassay.judging.agreement import TRIAL_KEY, by_trial, judged_score
+from medassay.judging.grader_text import hashed_id
+from medassay.judging.queue import Answers, audited, auditors
+from medassay.kinds.graders import judges_of
+from medassay.publishing.tombstone import read_tombstones
+from medassay.runner.judge_stage import reread
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import AUDIT, Run
+
+
+class Mismatch(Exception):
+    """Says which record differs."""
+
+
+class Rejudging:
+    """Reads the verdicts of a run beside its trials, in the same order."""
+
+    def __init__(self, run: Run, items: RunItems, task: Task) -> None:
+        self._bench = run.manifest["bench"]
+        self._answers = Answers(run, items, task)
+        made = run.manifest
+        self._judges = judges_of(task, made)
+        self._imported = {j["id"] for j in made["judges"] if j["provider"] == "import"}
+        deleted = [*read_tombstones(run.path)["entries"], *made.get("deleted_items", ())]
+        self._deleted = {(entry["domain"], entry["item"]) for entry in deleted}
+        said = read_jsonl(run.path / "verdicts.jsonl")
+        self._said = by_trial(v for v in said if "tombstone" not in v)
+        self._rubrics = made["rubrics"]
+        self.other: str | None = None  # by what else than this code judges, verdicts were read
+
+    @property
+    def judges(self) -> list[Judge]:
+        """Return the judges of the domains, as this code makes them."""
+        return list(self._judges.values())
+
+    def compare(self, other: str | None, *, this_code: bool) -> None:
+        """Compare the graders of the run with those of this code; `other` are parts whose revisions differ.
+
+        Raises
+        ------
+        Mismatch
+            When revisions are the same and graders are not, or this very commit made the run.
+        """
+        made = self._answers.run.manifest
+        if "revisions" in made:
+            same = {d: j.id for d, j in self._judges.items()} == self._rubrics
+            prompts = {d: list(j.prompts) for d, j in self._judges.items()}
+            if other is None and same and prompts != made.get("judge_prompts"):
+                other = "other prompts"
+        else:
+            same = {d: hashed_id(j) for d, j in self._judges.items()} == self._rubrics
+            other = other if same else "other code"
+        if (other is None or this_code) and not same:
+            raise Mismatch("manifest.json: 'rubrics' are not those that this code judges by")
+        self.other = other
+
+    def score(self, trial: Mapping[str, Any], unjudged: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the score record of a trial as its verdicts give it; `unjudged` is the record without them.
+
+        Raises
+        ------
+        Mismatch
+            When a verdict is absent, given by another judge, or not what its replies say.
+        """
+        where = f"verdicts.jsonl: item '{trial['item']}' of '{trial['model']}'"
+        key, verdicts = next(self._said, ((), []))
+        seats = self._bench[trial["model"]]
+        if key != tuple(trial[k] for k in TRIAL_KEY) or [v["judge"] for v in verdicts] != seats:
+            raise Mismatch(f"{where}: not one verdict of each judge in its place")
+        judge = self._judges[trial["domain"]]
+        for verdict in verdicts:
+            if verdict["outcome"] == "failed":
+                continue
+            # A run that was begun before there were revisions names its grader in two ways.
+            if verdict["rubric"] not in (self._rubrics[trial["domain"]], judge.id):
+                raise Mismatch(f"{where}: judged by a rubric that the manifest does not name")
+            self._reread(judge, verdict, where)
+        item = self._answers.items.get(trial["domain"], trial["item"])
+        return judged_score(unjudged, item, verdicts, judge, len(seats))
+
+    def audit(self) -> None:
+        """Check the verdicts that were given a second time, singly: which, by whom, and what.
+
+        Raises
+        ------
+        Mismatch
+            As `score` does.
+        """
+        answers, run = self._answers, self._answers.run
+        present = (run.path / f"{AUDIT}.jsonl").exists()
+        if present != run.manifest.get("audited", False):
+            said = "not there" if not present else "there, and the manifest knows of none"
+            raise Mismatch(f"{AUDIT}.jsonl: {said}")
+        if not present:
+            return
+        readers = auditors(self._judges)
+        wanted = iter(audited(answers.open, int(run.manifest["plan"]["seed"])))
+        for key, verdicts in by_trial(read_jsonl(run.path / f"{AUDIT}.jsonl")):
+            where = f"audit.jsonl: item '{verdicts[0]['item']}' of '{verdicts[0]['model']}'"
+            number = next(wanted, None)
+            trial = {} if number is None else answers.trial(number)
+            seats = self._bench.get(trial.get("model"))
+            if key != tuple(trial.get(k) for k in TRIAL_KEY) or seats != [
+                verdict["judge"] for verdict in verdicts
+            ]:
+                raise Mismatch(f"{where}: not the sample that the seed draws")
+            for verdict in verdicts:
+                if verdict["outcome"] != "failed":
+                    self._reread(readers[trial["domain"]], verdict, where)
+        if next(wanted, None) is not None:
+            raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
+
+    def _reread(self, judge: Judge, stored: Mapping[str, Any], where: str) -> None:
+        # A verdict on several answers, one of them deleted since, cannot be read again.
+        together = any((key[0], key[4]) in self._deleted for key in stored.get("batch", ()))
+        if stored.get("given") and stored["judge"] not in self._imported and not together:
+            raise Mismatch(
+                f"{where}, judge '{stored['judge']}': given, by a judge that was not imported"
+            )
+        if together:
+            stored = {**stored, "given": True}
+        expected = reread(self._answers, judge, stored)
+        if expected is None:
+            what = "not of this answer" if stored.get("given") else "replies are missing"
+            raise Mismatch(f"{where}, judge '{stored['judge']}': {what}")
+        for name, value in json.loads(canonical(expected)).items():
+            if stored[name] != value:
+                raise Mismatch(
+                    f"{where}, judge '{stored['judge']}': {name} is not what was said"
+                )

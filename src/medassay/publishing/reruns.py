@@ -1,0 +1,47 @@
+"""What audits found of the publications of a series: `data/reruns.json` of each publication that comes after them.
+
+An audit is the publication of a fresh run: every model of a published run was asked again. The audited publication keeps its bytes; its
+status page names the audit, and so does every later ranking of the same banks and methodology.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.core.json import parse_record
+from medassay.core.ledger import Entry, is_publication, reruns_of
+
+RERUNS = Path("data/reruns.json")
+
+
+def reruns_in_series(
+    entries: Sequence[Entry], series: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return what audits found of publications with the banks and the methodology of a series, oldest first."""
+    members = {
+        entry.record["publication"]
+        for entry in entries
+        if is_publication(entry)
+        and sorted(entry.record["banks"]) == series["banks"]
+        and entry.record["methodology"] == series["methodology"]
+    }
+    return [rerun for rerun in reruns_of(entries) if members.intersection(rerun["of"])]
+
+
+def write_reruns(
+    publication: Path, entries: Sequence[Entry], series: Mapping[str, Any]
+) -> None:
+    """Write down what earlier audits found of the series of a publication that is being made; nothing where there is none."""
+    if reruns := reruns_in_series(entries, series):
+        document = {"schema_version": 1, "reruns": reruns}
+        (publication / RERUNS).write_bytes(canonical(document) + b"\n")
+
+
+def read_reruns(publication: Path) -> list[dict[str, Any]]:
+    """Return what a publication says of earlier audits of its series."""
+    path = publication / RERUNS
+    if not path.is_file():
+        return []
+    reruns: list[dict[str, Any]] = parse_record(path.read_bytes(), str(RERUNS))["reruns"]
+    return reruns

@@ -1,0 +1,88 @@
+"""Whether anything that becomes public holds a stretch of a synthetic item's text.
+
+The allow-list (`publishing/redaction.py`) says what may be published; this looks at the bytes that would
+be, whoever wrote them: eight words in a row are found wherever they stand, also across mark-up.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WORDS = 8
+_WORD = re.compile(r"[^\W_]+")
+_TAG = re.compile(r"<[^<>]{0,2000}>")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[nrt\"\\/bf])")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, without case and marks.
+
+    Examples
+    --------
+    >>> words("Dose: 5 mg/kg, äh?")
+    ['dose', '5', 'mg', 'kg', 'äh']
+    """
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def shingles(text: str, size: int = WORDS) -> Iterator[str]:
+    """Yield every run of `size` words, joined by blanks."""
+    found = words(text)
+    for at in range(len(found) - size + 1):
+        yield " ".join(found[at : at + size])
+
+
+@dataclass
+class Secrets:
+    """The stretches of text that must not become public, and what each stands in."""
+
+    stretches: dict[str, str] = field(default_factory=dict)
+
+    def add(self, text: str, where: str) -> None:
+        """Keep every eight words of a text secret."""
+        for stretch in shingles(text):
+            self.stretches.setdefault(stretch, where)
+
+    def allow(self, text: str) -> None:
+        """Take out what a text holds that is public anyway."""
+        for stretch in shingles(text):
+            self.stretches.pop(stretch, None)
+
+    def found_in(self, text: str) -> str | None:
+        """Return what the first secret stretch in a text stands in, None if there is none."""
+        if not self.stretches:
+            return None
+        for plain in _readings(text):
+            for stretch in shingles(plain):
+                if stretch in self.stretches:
+                    return self.stretches[stretch]
+        return None
+
+
+def _readings(text: str) -> Iterable[str]:
+    """Return a text as it stands, and as a reader of JSON or of a page would see it."""
+    yield text
+    if "\\" in text:
+        yield _ESCAPE.sub(_unescaped, text)
+    if "<" in text or "&" in text:
+        yield html.unescape(_TAG.sub("", text))
+        yield html.unescape(_TAG.sub(" ", text))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1]
+    return chr(int(code[1:], 16)) if code[0] == "u" else " "
+
+
+def leaking_file(folder: Path, secrets: Secrets) -> tuple[Path, str] | None:
+    """Return the first file of a folder that holds a secret stretch, and what that stands in."""
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file():
+            continue
+        names = secrets.found_in(path.relative_to(folder).as_posix().replace("/", " "))
+        found = names or secrets.found_in(path.read_bytes().decode("utf-8", "replace"))
+        if found:
+            return path, found
+    return None

@@ -1,0 +1,348 @@
+"""What the answers and verdicts of a run took: seconds of generation, tokens, money.
+
+What synthetic items took is summed before they are withheld, and stands in the seal of the public copy.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from ipaddress import ip_address
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from medassay.bank.run_items import RunItems
+from medassay.core.keyed import keyed
+from medassay.core.records.item import OPEN_FORMS
+from medassay.core.records.model import Price
+from medassay.core.records.trial import Usage
+from medassay.model.spec import remembered
+from medassay.storage.jsonl import read_as
+from medassay.storage.run import VERDICTS, Run
+
+Role = Literal["model", "judge"]
+Origin = Literal["public", "synthetic"]  # of items
+
+
+class _Trial(msgspec.Struct):
+    """What names a trial and its reply, and its outcome."""
+
+    domain: str
+    model: str
+    setting: str
+    mode: str
+    item: str
+    outcome: str = ""
+    response: str = ""
+
+
+class _Timing(msgspec.Struct):
+    """What one answer took; a part of its tokens is told where the endpoint told it."""
+
+    seconds: float = 0.0
+    tokens: tuple[int, int] = (0, 0)
+    cached: int = 0
+    reasoning: int = 0
+
+    @property
+    def usage(self) -> Usage:
+        read, written = self.tokens
+        return Usage(
+            prompt=read, completion=written, cached=self.cached, reasoning=self.reasoning
+        )
+
+
+class _Used(msgspec.Struct):
+    """The tokens of one reply of a judge."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(**msgspec.structs.asdict(self))
+
+
+class _Verdict(msgspec.Struct):
+    """What names a verdict, and what its replies took; verdicts of before 2026-12 do not tell their tokens."""
+
+    domain: str
+    item: str
+    judge: str
+    responses: list[str] = msgspec.field(default_factory=list)
+    seconds: list[float] = msgspec.field(default_factory=list)
+    usage: list[_Used] = msgspec.field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class TimesKey:
+    """Of what the times are summed: replies of a model or judge to one kind of question, of public or of synthetic items."""
+
+    role: Role
+    model: str
+    setting: str
+    mode: str
+    kind: str
+    items: Origin
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return keyed(self, "role", "model", "setting", "mode", "kind", "items")
+
+
+@dataclass(kw_only=True)
+class Times:
+    """What replies took: their number, seconds of generation, and tokens; `untold` is how many replies told no tokens."""
+
+    replies: int = 0
+    seconds: float = 0.0
+    usage: Usage = Usage()
+    untold: int = 0
+    squares: float | None = (
+        0.0  # of the seconds, for the interval of their mean; copies of earlier versions do not tell them
+    )
+
+    def add(self, seconds: float, usage: Usage) -> None:
+        """Add what a reply took."""
+        self.replies += 1
+        self.seconds += seconds
+        self.squares = None if self.squares is None else self.squares + seconds**2
+        self.usage += usage
+        self.untold += not usage.prompt
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Return the 95 % interval of the mean seconds of a reply, by Student's t; None below two replies.
+
+        Seconds are never below 0, and neither is the interval.
+        """
+        if self.squares is None or self.replies < 2:
+            return None
+        from scipy.stats import t
+
+        mean = self.seconds / self.replies
+        variance = max(0.0, self.squares / self.replies - mean**2) / (self.replies - 1)
+        half = float(t.ppf(0.975, self.replies - 1)) * math.sqrt(variance)
+        return max(0.0, mean - half), mean + half
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sums as plain JSON values."""
+        return {
+            "replies": self.replies,
+            "seconds": round(self.seconds, 6),
+            **({} if self.squares is None else {"squares": round(self.squares, 6)}),
+            "usage": self.usage.to_dict(),
+            "untold": self.untold,
+        }
+
+
+def times_of(
+    run: Run, items: RunItems, synthetic: AbstractSet[tuple[str, str]] = frozenset()
+) -> tuple[dict[TimesKey, Times], Counter[str]]:
+    """Return what the replies of a run took, and how many trials of each model failed.
+
+    A reply that several trials or verdicts name was given once, and counts once.
+
+    Parameters
+    ----------
+    synthetic : (domain, item) of those whose times are told apart
+    """
+    found: dict[TimesKey, Times] = {}
+    failures: Counter[str] = Counter()
+    replies = _Seen()
+    trials = read_as(run.path / "trials.jsonl", _Trial)
+    timings = read_as(run.path / "timings.jsonl", _Timing)
+    for trial, timing in zip(trials, timings, strict=True):
+        if trial.outcome == "failed":
+            failures[trial.model] += 1
+        elif timing.seconds and replies.is_new(trial.response):
+            key = TimesKey(
+                role="model",
+                model=trial.model,
+                setting=trial.setting,
+                mode=trial.mode,
+                kind="open" if items.form(trial.domain, trial.item) in OPEN_FORMS else "quiz",
+                items="synthetic" if (trial.domain, trial.item) in synthetic else "public",
+            )
+            found.setdefault(key, Times()).add(timing.seconds, timing.usage)
+    path = run.path / f"{VERDICTS}.jsonl"
+    for verdict in read_as(path, _Verdict) if path.exists() else ():
+        key = TimesKey(
+            role="judge",
+            model=verdict.judge,
+            setting="",
+            mode="",
+            kind="verdicts",
+            items="synthetic" if (verdict.domain, verdict.item) in synthetic else "public",
+        )
+        told = verdict.usage or [_Used()] * len(verdict.seconds)
+        # Imported verdicts may tell no seconds.
+        for reply, seconds, used in zip(verdict.responses, verdict.seconds, told, strict=False):
+            if replies.is_new(reply):
+                found.setdefault(key, Times()).add(seconds, used.usage)
+    return found, failures
+
+
+class _Seen:
+    """The replies that were counted, by a short hash of their keys: of a million, no two are alike in 64 bits."""
+
+    def __init__(self) -> None:
+        self._hashes: set[bytes] = set()
+
+    def is_new(self, key: str) -> bool:
+        """Return whether a reply was not counted before, and note that it is now; one without a key is always new."""
+        short = blake2b(key.encode(), digest_size=8).digest()
+        if key and short in self._hashes:
+            return False
+        self._hashes.add(short)
+        return True
+
+
+def to_sealed(found: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
+    """Return times as the seal of a public copy keeps them."""
+    return [key.to_dict() | took.to_dict() for key, took in sorted(found.items())]
+
+
+def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
+    """Return the times that the seal of a public copy keeps."""
+    found = {}
+    for row in rows:
+        key = TimesKey(**{name: row[name] for name in TimesKey.__dataclass_fields__})
+        usage = Usage(**row["usage"])
+        found[key] = Times(
+            replies=row["replies"],
+            seconds=row["seconds"],
+            usage=usage,
+            untold=row["untold"],
+            squares=row.get("squares"),
+        )
+    return found
+
+
+def shown_times(run: Run, found: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
+    """Return a row for each sum as pages and times.csv show it, with cost, engine and machine."""
+    prices = _prices(run)
+    return [_row(run, prices, key, took) for key, took in sorted(found.items(), key=_place)]
+
+
+def _place(entry: tuple[TimesKey, Times]) -> tuple[bool, TimesKey]:
+    return entry[0].role == "judge", entry[0]
+
+
+def _prices(run: Run) -> dict[tuple[Role, str], Price | None]:
+    """Return what tokens cost, by role and name; None where nobody said."""
+    entries: list[tuple[Role, dict[str, Any]]] = [
+        ("model", entry) for entry in run.manifest["models"].values()
+    ]
+    entries += [("judge", entry) for entry in run.manifest.get("judges", [])]
+    found: dict[tuple[Role, str], Price | None] = {}
+    for role, entry in entries:
+        with suppress(ValueError):  # made elsewhere, say: the price is not known
+            found[role, entry["id"]] = remembered(entry).known_price
+    return found
+
+
+def _row(
+    run: Run,
+    prices: Mapping[tuple[Role, str], Price | None],
+    key: TimesKey,
+    took: Times,
+) -> dict[str, Any]:
+    spec = _entry(run, key)
+    price = prices.get((key.role, key.model))
+    machine = _machine(run, key.model, key.setting) if _is_on_this_machine(spec) else {}
+    usage = took.usage
+    return {
+        **key.to_dict(),
+        "replies": took.replies,
+        "mean_seconds": took.seconds / took.replies,
+        **dict(zip(("seconds_lo", "seconds_hi"), took.ends or (None, None), strict=True)),
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "cached_tokens": usage.cached,
+        "reasoning_tokens": usage.reasoning,
+        "without_tokens": took.untold,
+        "cost": None if price is None else price.of(usage),
+        "currency": "" if price is None else price.currency,
+        "price_known": price is not None,
+        "free": price is not None and price.dearest.input == price.dearest.output == 0,
+        "engine": spec.get("engine", ""),
+        "quantisation": spec.get("quantisation", ""),
+        "location": spec.get("location", ""),
+        # Of an endpoint elsewhere nobody here knows the machine.
+        "gpu": (machine.get("gpu") or "none") if machine else "",
+        "cpu": machine.get("cpu", ""),
+        "memory_gib": round(machine.get("memory_bytes", 0) / 2**30) or None,
+    }
+
+
+def _is_on_this_machine(spec: Mapping[str, Any]) -> bool:
+    """Return whether a model ran where the run was made: weights loaded here, or a server at a loopback address.
+
+    A server in the next room is local, too (nothing leaves the house), but it is another machine.
+    """
+    if spec.get("location") != "local":
+        return False
+    host = urlsplit(spec.get("url", "")).hostname
+    if host is None or host == "localhost":
+        return True
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return False
+
+
+def _entry(run: Run, key: TimesKey) -> Mapping[str, Any]:
+    if key.role == "model":
+        entry: Mapping[str, Any] = run.manifest["models"][key.model]
+        return entry
+    judges: dict[str, Mapping[str, Any]] = {
+        entry["id"]: entry for entry in run.manifest.get("judges", [])
+    }
+    return judges.get(key.model, {})
+
+
+def _machine(run: Run, model: str, setting: str) -> dict[str, Any]:
+    """Return the machine that a row ran on: that of its member where runs are joined."""
+    wanted = f"{model}\x1f{setting}\x1f"
+    for member in run.manifest.get("joined", []):
+        if any(cell.startswith(wanted) for cell in member["cells"]):
+            found: dict[str, Any] = member["machine"]
+            return found
+    return dict(run.manifest["machine"])
+
+
+def cost_totals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what all replies of each model and judge came to, in the order of the rows, and all together last, without a name.
+
+    `cost` is currency → money, over the replies whose price and tokens are known; `unknown` says whether there are others.
+    """
+    named = dict.fromkeys((row["role"], row["model"]) for row in rows)
+    found = [
+        _total(role, model, [r for r in rows if (r["role"], r["model"]) == (role, model)])
+        for role, model in named
+    ]
+    return [*found, _total("", "", rows)] if rows else []
+
+
+def _total(role: str, model: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    cost: Counter[str] = Counter()
+    for row in rows:
+        if row["cost"] is not None:
+            cost[row["currency"]] += row["cost"]
+    counts = ("replies", "prompt_tokens", "completion_tokens", "without_tokens")
+    return {
+        "role": role,
+        "model": model,
+        **{name: sum(row[name] for row in rows) for name in counts},
+        "cost": dict(cost),
+        "unknown": any(
+            row["cost"] is None or (row["without_tokens"] and not row["free"]) for row in rows
+        ),
+    }

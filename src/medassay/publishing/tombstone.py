@@ -1,0 +1,205 @@
+"""What the law deletes leaves a tombstone: the text is gone, its hash keeps the chain whole.
+
+In the records under the seal a tombstone is the leaf of the Merkle tree that the record was, so that the
+root stays what was sealed. The items' file is under the seal by its sum alone: `tombstones.json` says what
+it was and what it is now.
+"""
+
+import shutil
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.core.json import parse_json
+from medassay.core.records.diagnosis import plain_name
+from medassay.errors import InputError
+from medassay.publishing.redaction import TRIAL_FIELDS, kept, numbers_of
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.merkle import leaf_hash
+from medassay.storage.response import ResponseStore
+from medassay.storage.run import (
+    JUDGED,
+    STUDIES,
+    SUMS,
+    TOMBSTONES,
+    Run,
+    file_sha256,
+    read_document,
+)
+
+_VERDICT_FIELDS = (*TRIAL_FIELDS, "judge", "seat", "score")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgotten:
+    """What was deleted: replies in the store, and the runs that now hold tombstones."""
+
+    replies: int
+    runs: list[str]
+
+
+def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str) -> Forgotten:
+    """Delete an item's text and everything said of it from a workspace; scores and hashes stay.
+
+    Parameters
+    ----------
+    domain : only the item of this domain
+    reason : why, e.g. the request of a patient; it stands in every run
+    at : the time of deletion
+
+    Raises
+    ------
+    InputError
+        When no run holds the item, a run of it is unfinished, or no reason is given.
+    """
+    if not reason.strip():
+        raise InputError("--reason: empty; an auditor must learn why records are gone")
+    runs = [run for run in _runs(workspace) if _domains(run, item, domain)]
+    for run in runs:
+        if not run.sealed:
+            raise InputError(
+                f"run {run.id}: not finished and asks item '{item}'; finish it or remove its folder first"
+            )
+    if not runs:
+        raise InputError(f"{workspace}: no run with item '{item}'")
+    named = {item} | {first for run in runs for first in _batches(run, item)}
+    for run in runs:
+        _bury(run, item, _domains(run, item, domain), reason=reason, at=at)
+    # What a killed study left; one that is at work loses its journal, and goes on from the replies that stay.
+    shutil.rmtree(workspace / STUDIES, ignore_errors=True)
+    with ResponseStore(workspace / "responses") as store:
+        # A judge's reply on several answers is filed under the first of them.
+        gone = store.purge(
+            lambda line: (
+                line.get("item") == item or ("judged" in line and line.get("item") in named)
+            )
+        )
+    return Forgotten(replies=gone, runs=[run.id for run in runs])
+
+
+def read_tombstones(folder: Path) -> dict[str, Any]:
+    """Return what was deleted from a run after sealing: entries, and files as sealed and now."""
+    if not (folder / TOMBSTONES).is_file():
+        return {"entries": [], "files": {}}
+    found = read_document(folder / TOMBSTONES)
+    if not isinstance(found.get("entries"), list) or not isinstance(found.get("files"), dict):
+        raise InputError(f"{TOMBSTONES}: expected entries and files")
+    return found
+
+
+def _runs(workspace: Path) -> list[Run]:
+    folders = sorted((workspace / "runs").glob("*/manifest.json"))
+    return [Run(path.parent) for path in folders]
+
+
+def _domains(run: Run, item: str, domain: str) -> set[str]:
+    """Return the domains in which a run holds an item."""
+    path = run.path / "items.jsonl"
+    records = read_jsonl(path) if path.is_file() else iter(())
+    return {r["domain"] for r in records if r["id"] == item and domain in ("", r["domain"])}
+
+
+def _batches(run: Run, item: str) -> set[str]:
+    """Return the items under which replies on batches with an item are filed."""
+    found = set()
+    for name in JUDGED:
+        if (run.path / name).exists():
+            for verdict in read_jsonl(run.path / name):
+                if verdict["item"] == item and verdict.get("batch"):
+                    found.add(verdict["batch"][0][4])
+    return found
+
+
+def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> None:
+    """Put tombstones in the place of an item's records; the same call finishes what was cut off."""
+    found = read_tombstones(run.path)
+    known = {(entry["domain"], entry["item"]) for entry in found["entries"]}
+    entries = [*found["entries"]]
+    entries += [
+        {"domain": name, "item": item, "at": at, "reason": reason}
+        for name in sorted(domains)
+        if (name, item) not in known
+    ]
+    listed = (run.path / SUMS).read_text(encoding="utf-8").splitlines()
+    sums = {name: digest for digest, _, name in (line.partition("  ") for line in listed)}
+    files = dict(found["files"])
+    parts = []
+    for name in ("items.jsonl", "trials.jsonl", *JUDGED, "findings.jsonl"):
+        path = run.path / name
+        if path.exists():
+            part = path.with_suffix(".part")
+            part.write_bytes(b"".join(_buried(path, name, item, domains)))
+            if file_sha256(part) != sums[name]:
+                files[name] = {"sealed": sums[name], "now": file_sha256(part)}
+            parts.append((part, path))
+    for name, data in _without_names(run, item, domains).items():
+        part = (run.path / name).with_suffix(".part")
+        part.write_bytes(canonical(data) + b"\n")
+        files[name] = {"sealed": sums[name], "now": file_sha256(part)}
+        parts.append((part, run.path / name))
+    document = {"schema_version": 1, "entries": entries, "files": files}
+    note = run.path / f"{TOMBSTONES}.part"
+    note.write_bytes(canonical(document) + b"\n")
+    note.replace(run.path / TOMBSTONES)
+    for part, path in parts:
+        part.chmod(0o444)
+        part.replace(path)
+
+
+def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str, Any]]:
+    """Return the documents of a run that name golden diagnoses, without what would tell the item's.
+
+    Groups by category and diagnosis go as a whole: one that shrinks tells who has left it.
+    """
+    if "ddx" not in run.manifest:
+        return {}
+    left = {
+        plain_name(record["diagnoses"][0])
+        for record in read_jsonl(run.path / "items.jsonl")
+        if "diagnoses" in record and not (record["id"] == item and record["domain"] in domains)
+    }
+    manifest, statistics = dict(run.manifest), dict(run.statistics)
+    known = manifest["ddx"]["synonyms"].items()
+    manifest["ddx"] = {**manifest["ddx"], "synonyms": {k: v for k, v in known if k in left}}
+    told = [e for e in statistics["ddx"]["errors"] if e["by"] == "golden_severity"]
+    statistics["ddx"] = {**statistics["ddx"], "errors": told}
+    return {"manifest.json": manifest, "statistics.json": statistics}
+
+
+def _buried(path: Path, name: str, item: str, domains: set[str]) -> list[bytes]:
+    """Return the lines of a file with tombstones for what is about the item."""
+    lines = []
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            record = parse_json(raw, f"{name} line {number}")
+            lines.append(_tombstone(record, raw, name, item, domains))
+    return lines
+
+
+def _tombstone(
+    record: dict[str, Any], raw: bytes, name: str, item: str, domains: set[str]
+) -> bytes:
+    line = raw.removesuffix(b"\n")
+    if name == "findings.jsonl":
+        about = record["trial"][4] == item and record["trial"][0] in domains
+        made = {k: v for k, v in record.items() if k not in ("old", "new")}
+        return canonical(made) + b"\n" if about and record["field"] != "score" else raw
+    about = (
+        record["domain"] in domains
+        and item == record["id" if name == "items.jsonl" else "item"]
+    )
+    if not about or "tombstone" in record:
+        return raw
+    if name == "items.jsonl":
+        made = numbers_of(record) | kept(record, ("cluster", "lowest"))
+        made["tombstone"] = sha256(line).hexdigest()
+    else:
+        made = kept(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)
+        if name == "trials.jsonl" and record.get("reason") == "ambiguous":
+            made["reason"] = "ambiguous"
+        if record.get("finish") == "length":  # counted still
+            made["cut_off"] = True
+        made["tombstone"] = leaf_hash(line).hex()
+    return canonical(made) + b"\n"

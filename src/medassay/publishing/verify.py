@@ -1,0 +1,272 @@
+"""Check a run, a publication, a site or its copy on a server, down to the first record that differs."""
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.core.json import parse_record
+from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, Entry, is_publication, status_of
+from medassay.errors import InputError
+from medassay.publishing.board import DATA
+from medassay.publishing.fetch import Bounds, fetch_site, is_address
+from medassay.publishing.history import front_board, front_page, recorded, site_sums
+from medassay.publishing.recompute import check_sums, verify_run
+from medassay.publishing.rejudge import Mismatch
+from medassay.publishing.report import Report
+from medassay.publishing.reruns import RERUNS, read_reruns, reruns_in_series
+from medassay.publishing.tree import files_in, of_the_host, refuse_unlisted
+from medassay.publishing.trend import TREND, extended, nothing, read_trend, series_of
+from medassay.report.site import site_files, status_document
+from medassay.runner.manifest import code_of_today
+from medassay.runner.replication import rerun_of
+from medassay.storage.ledger import head_of, read_ledger
+from medassay.storage.merkle import consistency_proof, extends
+from medassay.storage.mirror import mirror_of
+from medassay.storage.run import JOURNALS, LEASES, SEAL, SUMS, Run, file_sha256
+
+OUTSIDE = (
+    "hashes show that nothing changed since publication, not that scores are right; excluding a "
+    "rewritten history needs an outside copy of the log (--since)"
+)
+
+UNSEEN = "of a web server only the files that its lists name were seen: verify the folder itself to find others beside them"
+
+
+def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Report:
+    """Return the report on a run, a publication or a whole site, in a folder or at an address.
+
+    Parameters
+    ----------
+    place : a folder, or the http(s) address of a site or a publication
+    since : what was kept of the site's ledger: the path of a `head.json`, or the hash of a line
+    signed_by : the public key that must have signed the ledger's last line
+
+    Raises
+    ------
+    InputError
+        If there is neither a run, nor a publication, nor a site; or `since` cannot be read.
+    """
+    if is_address(place):
+        with tempfile.TemporaryDirectory(prefix="medassay-") as scratch:
+            copy = fetch_site(str(place), Path(scratch), Bounds())
+            return verify(copy, since=since, signed_by=signed_by)
+    folder = Path(place).resolve()  # the place itself may be reached by a link
+    if not folder.is_dir():
+        raise InputError(
+            f"{place}: no folder; expected a run, a publication or a site, or an http(s) address"
+        )
+    report = Report()
+    try:
+        files_in(folder, may_be_empty=_may_be_empty(folder))
+    except Mismatch as error:  # nothing is opened then: it may hang, or lie elsewhere
+        report.add("files", str(error), ok=False)
+        return report
+    if (folder / "p").is_dir() or (folder / LEDGER).exists():
+        return _verify_site(folder, since, signed_by)
+    if since or signed_by:
+        raise InputError(f"{folder}: holds no {LEDGER}; --since and --signed-by need a site")
+    if (folder / DATA).is_dir():
+        return _verify_publication(folder)
+    if any((folder / name).exists() for name in (SEAL, "manifest.json", SUMS)):
+        return verify_run(folder)
+    raise InputError(
+        f"{folder}: neither a run, nor a publication, nor a site; expected one of them"
+    )
+
+
+def _may_be_empty(folder: Path) -> tuple[str, ...]:
+    """Return the folders that work leaves: in a run that was killed just behind its seal, in the stand-in of an object store."""
+    if (folder / SEAL).is_file():
+        return (*JOURNALS, LEASES)
+    return () if mirror_of(folder) is None else (LEASES,)
+
+
+def _verify_site(folder: Path, since: str, signed_by: str) -> Report:
+    report = Report()
+    strange = [p for p in folder.glob("p/*") if not p.is_dir() or p.name[0] == "."]
+    places = [p for p in sorted(folder.glob("p/*/")) if not p.name.startswith(".")]
+    if not places and not (folder / LEDGER).exists():
+        raise InputError(f"{folder}: a site without publications; nothing to verify")
+    kept = _kept(since) if since else None
+    if signed_by and not re.fullmatch("[0-9a-fA-F]{64}", signed_by.strip()):
+        raise InputError(
+            f"--signed-by '{signed_by}': expected a public key, 64 hexadecimal digits"
+        )
+    steps = [
+        ("log", lambda: _check_ledger(folder, {p.name for p in places})),
+        ("signature", lambda: _check_signatures(read_ledger(folder), signed_by)),
+        ("pages of the site", lambda: _check_pages(folder)),
+    ]
+    if kept is not None:
+        steps.append(("history", lambda: _check_history(read_ledger(folder), kept)))
+    if strange:
+        left = strange[0].suffix == ".part"
+        why = "; a publication that was cut off left it: remove it" if left else ""
+        report.add("log", f"p/{strange[0].name}: no publication{why}", ok=False)
+    elif all(report.check(name, step) for name, step in steps):
+        for place in places:
+            report.merge(_verify_publication(place), place.name)
+        if report.ok:
+            report.check("trend", lambda: _check_trends(folder))
+    return report
+
+
+def _check_trends(folder: Path) -> str:
+    """Check that every publication says of the earlier ones what they say: their points in its trend, and the audits among them."""
+    _check_reruns(folder)
+    names = [e.record["publication"] for e in read_ledger(folder) if is_publication(e)]
+    before = nothing()
+    for name in names:
+        place = folder / "p" / name
+        found = read_trend(place)
+        if (place / TREND).exists():  # boards of earlier versions have none
+            said: dict[str, Any] = next(
+                (m for m in found["markers"] if m["publication"] == name), {}
+            )
+            made = extended(before, Run(place / DATA), name, said.get("reason", ""))
+            if parse_record(canonical(made), str(TREND)) != found:
+                raise Mismatch(f"p/{name}/{TREND.as_posix()}: not what its publications say")
+            before = found
+    n, changes = len(before["series"]), len(before["markers"])
+    return f"{n} publication{'s' if n != 1 else ''}, {changes} change{'s' if changes != 1 else ''} of series"
+
+
+def _check_reruns(folder: Path) -> None:
+    entries = read_ledger(folder)
+    for position, entry in enumerate(entries):
+        place = folder / "p" / entry.record["publication"]
+        if is_publication(entry):
+            expected = reruns_in_series(entries[:position], series_of(Run(place / DATA)))
+            if read_reruns(place) != expected:
+                raise Mismatch(f"p/{place.name}/{RERUNS.as_posix()}: not what {LEDGER} says")
+
+
+def _verify_publication(folder: Path) -> Report:
+    report = Report()
+    if report.check("files", lambda: check_sums(folder, folder / "data" / SUMS, of_run=False)):
+        report.merge(verify_run(folder / DATA), "run")
+    return report
+
+
+def _check_ledger(folder: Path, present: set[str]) -> str:
+    """Check the chain, that it lists just what is there, and what it says of each publication."""
+    entries = read_ledger(folder)
+    if not entries:
+        raise Mismatch(f"{LEDGER}: missing")
+    published = [entry.record for entry in entries if is_publication(entry)]
+    names = [record["publication"] for record in published]
+    for name in sorted(present.symmetric_difference(names)):
+        raise Mismatch(
+            f"p/{name}: not in {LEDGER}"
+            if name in present
+            else f"p/{name}: in {LEDGER}, missing"
+        )
+    if len(set(names)) != len(names):
+        raise Mismatch(f"{LEDGER}: a publication occurs twice")
+    for record in published:
+        sums = folder / "p" / record["publication"] / "data" / SUMS
+        if not sums.is_file() or file_sha256(sums) != record["sums_sha256"]:
+            raise Mismatch(f"p/{record['publication']}/data/{SUMS}: not the file of {LEDGER}")
+        run = Run(folder / "p" / record["publication"] / DATA)
+        for key, value in recorded(run.manifest, run.seal, rerun_of(run)).items():
+            earlier = (
+                key in ("joined", "rerun") and key not in record
+            )  # written before these were told
+            if not earlier and record[key] != value:
+                raise Mismatch(f"p/{record['publication']}: {LEDGER} says another {key}")
+    for name, state in status_of(entries).items():
+        path = folder / "status" / f"{name}.json"
+        if not path.is_file() or path.read_bytes() != status_document(state):
+            raise Mismatch(f"status/{name}.json: not what {LEDGER} says")
+    return f"{len(entries)} lines, last hash {entries[-1].hash}"
+
+
+def _check_signatures(entries: list[Entry], signed_by: str) -> str:
+    """Tell who signed; every signature there is was checked when the ledger was read."""
+    last = entries[-1].signer
+    if signed_by and last != signed_by.strip().lower():
+        raise Mismatch(
+            f"{LEDGER}: its last line is {f'signed by {last}' if last else 'unsigned'}, expected "
+            f"the signature of {signed_by}"
+        )
+    if last is None:
+        count = sum(entry.signer is not None for entry in entries)
+        return f"unsigned ({count} of {len(entries)} lines are signed, the last is not)"
+    first = next(n for n, entry in enumerate(entries, 1) if entry.signer)
+    return f"signed by {last}, and with it every line before; the first signature is on line {first}"
+
+
+def _check_pages(folder: Path) -> str:
+    """Check the files beside the publications: those of the ledger anew, the pages by their sums."""
+    entries = read_ledger(folder)
+    head = folder / HEAD
+    if not head.is_file() or head.read_bytes() != canonical(head_of(entries)) + b"\n":
+        raise Mismatch(f"{HEAD}: not what {LEDGER} says")
+    sums = folder / SITE_SUMS
+    if not sums.is_file():
+        raise Mismatch(f"{SITE_SUMS}: missing")
+    expected = site_sums(folder, entries)
+    if sums.read_bytes() != expected:
+        listed = sums.read_bytes().splitlines()
+        own = expected.splitlines()
+        changed = next((line for line in own if line not in listed), b"")
+        name = changed.decode().partition("  ")[2] or SITE_SUMS
+        raise Mismatch(f"{name}: its bytes are not those listed in {SITE_SUMS}")
+    listed_names = {line.partition("  ")[2] for line in expected.decode().splitlines()}
+    present = files_in(folder, may_be_empty=_may_be_empty(folder))
+    # Who publishes to an object store holds a lease beside the site; nobody is served that folder.
+    others = ("p/", f"{LEASES}/") if mirror_of(folder) is not None else ("p/",)
+    beside = {n for n in present if not n.startswith(others) and not of_the_host(n)}
+    refuse_unlisted(beside, listed_names | {SITE_SUMS}, SITE_SUMS)
+    # Sums vouch for themselves only: where this code made the pages, they are made once more.
+    if entries[-1].record.get("code") != code_of_today():
+        return f"{len(listed_names)} files, not made anew: other code"
+    pages = dict(site_files(entries))
+    pages["index.html"] = front_page(front_board(folder, entries), entries)
+    for name, content in pages.items():
+        if (folder / name).read_bytes() != content:
+            raise Mismatch(f"{name}: not the page that {LEDGER} and the newest ranking make")
+    return f"{len(listed_names)} files, made anew"
+
+
+def _kept(since: str) -> tuple[int, str] | str:
+    """Return (size, root) of a kept head, or the kept hash of a line."""
+    if re.fullmatch("[0-9a-f]{64}", since.lower()):
+        return since.lower()
+    try:
+        found = parse_record(Path(since).read_bytes(), since)
+    except OSError:
+        found = None
+    size, root = (found.get(k) for k in ("size", "root")) if isinstance(found, dict) else (0, 0)
+    if type(size) is not int or size < 1 or not re.fullmatch("[0-9a-f]{64}", str(root)):
+        raise InputError(
+            f"--since '{since}': expected the hash of a line of {LEDGER}, or a file kept from {HEAD}"
+        )
+    return size, str(root)
+
+
+def _check_history(entries: list[Entry], kept: tuple[int, str] | str) -> str:
+    """Check that the ledger has only grown since something of it was kept."""
+    if isinstance(kept, str):
+        numbers = [n for n, entry in enumerate(entries, 1) if entry.hash == kept]
+        if not numbers:
+            raise Mismatch(f"{LEDGER}: no line has the kept hash {kept}: history was rewritten")
+        return f"line {numbers[0]} of {len(entries)} is the kept one"
+    size, root = kept
+    records = [canonical(entry.record) for entry in entries]
+    head = head_of(entries)
+    if size > len(records):
+        raise Mismatch(
+            f"{LEDGER}: {len(records)} lines, the kept head has {size}: lines are gone"
+        )
+    proof = consistency_proof(records, size)
+    later = (head["size"], bytes.fromhex(head["root"]))
+    if not extends((size, bytes.fromhex(root)), later, proof):
+        raise Mismatch(
+            f"{LEDGER}: does not begin with the {size} kept lines: history was rewritten"
+        )
+    return (
+        f"the {size} kept lines are the first of {len(records)}: {len(proof)} hashes prove it"
+    )

@@ -1,0 +1,283 @@
+"""The public copy of a run that holds synthetic items: a sealed run of its own, without their text."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.run_items import RunItems
+from medassay.core.canonical import canonical
+from medassay.core.records.diagnosis import plain_name
+from medassay.errors import IntegrityError
+from medassay.judging.agreement import TRIAL_KEY, by_trial
+from medassay.publishing.redaction import FINDING_FIELDS, Withholding, kept
+from medassay.publishing.shingles import Secrets
+from medassay.publishing.times import times_of, to_sealed
+from medassay.publishing.tombstone import read_tombstones
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import (
+    JUDGED,
+    RERUN,
+    SALT,
+    TOMBSTONES,
+    VERDICTS,
+    Run,
+    read_document,
+    seal_run,
+    write_new,
+)
+
+# Words of an item that nobody may read; what else it holds (category, year) is dropped, but no secret.
+_ITEM_TEXT = (
+    "question",
+    "context",
+    "expected",
+    "reference",
+    "rationale",
+    "path",
+    "condition",
+    "leaf",
+)
+
+
+def withholding_of(run: Run) -> Withholding:
+    """Return what makes the public records of a run.
+
+    Raises
+    ------
+    IntegrityError
+        When the run has no secret: it was sealed before synthetic items could be published.
+    """
+    if not (run.path / SALT).is_file():
+        raise IntegrityError(
+            f"run {run.id}: holds synthetic items and no {SALT}; it was sealed by an earlier version, "
+            "make it anew with `medassay score`"
+        )
+    secret = read_document(run.path / SALT).get("secret")
+    if not isinstance(secret, str) or not re.fullmatch("[0-9a-f]{64}", secret):
+        raise IntegrityError(f"{SALT}: holds no secret of 64 hexadecimal digits")
+    return Withholding(secret)
+
+
+def write_public(run: Run, items: RunItems, folder: Path) -> Run:
+    """Write the public copy of a run into an empty folder, sealed, and return it."""
+    hidden = withholding_of(run)
+    _write(folder / "manifest.json", iter([_manifest(run, items)]))
+    _write(folder / "statistics.json", iter([_statistics(run, items)]))
+    if (run.path / RERUN).exists():
+        (folder / RERUN).write_bytes((run.path / RERUN).read_bytes())
+    withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
+    clusters = _clusters(run, hidden)
+    _write(
+        folder / "items.jsonl",
+        _redacted(
+            run.path / "items.jsonl",
+            "id",
+            withheld,
+            lambda item: hidden.item(item, clusters.get(_cluster(run, item))),
+        ),
+    )
+    _write(
+        folder / "trials.jsonl",
+        _redacted(run.path / "trials.jsonl", "item", withheld, hidden.trial),
+    )
+    _write(folder / "scores.jsonl", _scores(run, hidden, withheld))
+    _write(folder / "timings.jsonl", _timings(run, withheld))
+    _write(folder / "findings.jsonl", _findings(run, withheld))
+    for name in JUDGED:
+        if (run.path / name).exists():
+            _write(folder / name, _public(read_jsonl(run.path / name), withheld))
+    made = Run(folder)
+    times, _ = times_of(run, items, withheld)
+    took = {key: sums for key, sums in times.items() if key.items == "synthetic"}
+    of = {"items": len(withheld), "root": run.seal["root"], "seal": run.seal["hash"]}
+    if took:
+        of["times"] = to_sealed(took)
+    seal_run(made, sealed_at=run.seal["sealed_at"], withheld=of)
+    left = [
+        entry
+        for entry in read_tombstones(run.path)["entries"]
+        if (entry["domain"], entry["item"]) not in withheld
+    ]
+    if left:  # the files were written with their tombstones: none was amended after this seal
+        note = {"schema_version": 1, "entries": left, "files": {}}
+        write_new(folder / TOMBSTONES, canonical(note) + b"\n")
+    return made
+
+
+def secrets_of(run: Run, items: RunItems) -> Secrets:
+    """Return every stretch of text of a run's synthetic items, and of what was said of them.
+
+    What models and judges say in the same words of public items is no secret, nor are words that a
+    public item has too; other words of an item are, wherever they stand.
+    """
+    found = Secrets()
+    withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
+    for secret in (True, False):
+        for record in _said(run):
+            if ((record["domain"], record["item"]) in withheld) is secret:
+                for text in _texts(record):
+                    if secret:
+                        found.add(text, f"what was said of item '{record['item']}'")
+                    else:
+                        found.allow(text)
+    for domain, name in sorted(withheld):
+        _add_item(found, items.record(domain, name))
+    for item in items:
+        if item.kind == "public":  # the same words in a public item: they are public
+            for _, words in _item_texts(items.record(item.domain, item.id)):
+                found.allow(words)
+    return found
+
+
+def _said(run: Run) -> Iterator[dict[str, Any]]:
+    for name in ("trials.jsonl", *JUDGED):
+        if (run.path / name).exists():
+            yield from read_jsonl(run.path / name)
+
+
+def _add_item(found: Secrets, item: dict[str, Any]) -> None:
+    for key, text in _item_texts(item):
+        found.add(text, f"item '{item['id']}', {key}")
+
+
+def _item_texts(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (field, text) of what a reader of an item reads."""
+    for key in (*_ITEM_TEXT, "options", "facts", "criteria", "diagnoses", "record"):
+        for text in _texts(item.get(key, [])):
+            yield key, text
+
+
+def _synthetic(items: RunItems, domain: str) -> Iterator[str]:
+    for name, made in zip(items.names(domain), items.synthetic[domain], strict=True):
+        if made:
+            yield name
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _write(path: Path, records: Iterator[dict[str, Any]]) -> None:
+    with path.open("wb") as file:
+        for record in records:
+            file.write(canonical(record) + b"\n")
+
+
+def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
+    """Return the manifest without the replies of a scripted model and synonyms of private diagnoses."""
+    models = {
+        name: {key: value for key, value in spec.items() if key != "script"}
+        for name, spec in run.manifest["models"].items()
+    }
+    judges = [
+        {key: value for key, value in judge.items() if key != "script"}
+        for judge in run.manifest.get("judges", [])
+    ]
+    # What changed from version to version is told in words of the items, as often as not.
+    banks = [{**bank, "changes": ""} for bank in run.manifest["banks"]]
+    made = {**run.manifest, "models": models, "banks": banks}
+    if "ddx" in made:
+        public = {
+            plain_name(i.diagnoses[0]) for i in items if i.kind == "public" and i.diagnoses
+        }
+        known = made["ddx"]["synonyms"].items()
+        made["ddx"] = {**made["ddx"], "synonyms": {k: v for k, v in known if k in public}}
+    return {**made, "judges": judges} if judges else made
+
+
+def _statistics(run: Run, items: RunItems) -> dict[str, Any]:
+    """Return the statistics without names that stand in synthetic items alone: tags, criteria."""
+    public = [item for item in items if item.kind == "public"]
+    tags = {tag for item in public for criterion in item.criteria for tag in criterion.tags}
+    known = {f"{item.domain}/{item.id}" for item in public}
+    document = run.statistics
+    rows = {
+        domain: [_named(row, tags, known) for row in found]
+        for domain, found in document["domains"].items()
+    }
+    return {**document, "domains": rows}
+
+
+def _named(row: dict[str, Any], tags: set[str], known: set[str]) -> dict[str, Any]:
+    made = dict(row)
+    if "tags" in row:
+        made["tags"] = {tag: found for tag, found in row["tags"].items() if tag in tags}
+    if "harmful_criteria" in row:
+        events: Counter[str] = Counter()
+        for name, n in row["harmful_criteria"]["events"].items():
+            item = name.rsplit("/", 1)[0]
+            events[name if item in known else item] += n
+        made["harmful_criteria"] = {**row["harmful_criteria"], "events": dict(events)}
+    return made
+
+
+def _cluster(run: Run, item: dict[str, Any]) -> tuple[str, str]:
+    """Return what a cluster is known by: its name in a version of a bank, whatever the domain."""
+    return run.manifest["domains"][item["domain"]], item.get("cluster", "")
+
+
+def _clusters(run: Run, hidden: Withholding) -> dict[tuple[str, str], str]:
+    """Return the public name of every cluster: salted, unless a public item tells it.
+
+    Intervals need to know who belongs together, public and synthetic items and domains alike.
+    """
+    made: dict[tuple[str, str], str] = {}
+    for item in read_jsonl(run.path / "items.jsonl"):
+        if "cluster" in item:
+            key = _cluster(run, item)
+            if item.get("kind") != "synthetic":
+                made[key] = key[1]
+            made.setdefault(key, hidden.salt("cluster", *key)[:16])
+    return made
+
+
+def _redacted(
+    path: Path, name: str, withheld: set[tuple[str, str]], make: Callable[[Any], dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the records of a file, those about withheld items as `make` leaves them."""
+    for record in read_jsonl(path):
+        yield make(record) if (record["domain"], record[name]) in withheld else record
+
+
+def _scores(
+    run: Run, hidden: Withholding, withheld: set[tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
+    path = run.path / f"{VERDICTS}.jsonl"
+    groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
+    waiting = next(groups, None)
+    for record in read_jsonl(run.path / "scores.jsonl"):
+        verdicts: list[dict[str, Any]] = []
+        if waiting is not None and waiting[0] == tuple(record[k] for k in TRIAL_KEY):
+            verdicts, waiting = waiting[1], next(groups, None)
+        secret = (record["domain"], record["item"]) in withheld
+        yield hidden.score(record, verdicts) if secret else record
+
+
+def _findings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """Yield findings; of a synthetic item a score before and after, but no reply."""
+    for record in read_jsonl(run.path / "findings.jsonl"):
+        domain, *_, item, _ = record["trial"]
+        hidden = (domain, item) in withheld and record["field"] != "score"
+        yield kept(record, [f for f in FINDING_FIELDS if not hidden or f not in ("old", "new")])
+
+
+def _timings(run: Run, withheld: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    trials = read_jsonl(run.path / "trials.jsonl")
+    for trial, timing in zip(trials, read_jsonl(run.path / "timings.jsonl"), strict=True):
+        yield {} if (trial["domain"], trial["item"]) in withheld else timing
+
+
+def _public(
+    records: Iterator[dict[str, Any]], withheld: set[tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
+    return (r for r in records if (r["domain"], r["item"]) not in withheld)

@@ -1,0 +1,1 @@
+"""Rows → tables, figures and pages; computes nothing."""

@@ -1,0 +1,254 @@
+"""What a publication shows. Nothing here computes: every number arrives with its interval."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from medassay.core.keyed import keyed
+from medassay.core.records.leaderboard import tied_groups
+
+OVERALL = "overall"
+VALIDATION = "validation"  # folder of documents, and of the page that shows them
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellKey:
+    """One domain × model × setting × mode."""
+
+    domain: str
+    model: str
+    setting: str
+    mode: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownAnswer:
+    """One trial as a cell page shows it.
+
+    `record` gives a health record's fields beside their reference, `likelihoods` what was asked for instead of a reply.
+    """
+
+    item: Mapping[str, Any]
+    trial: Mapping[str, Any]
+    score: float | None
+    because: str
+    sha256: str
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    panel: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    record: Callable[[], Mapping[str, Any] | None] = lambda: None
+    likelihoods: Callable[[], Mapping[str, Any] | None] = lambda: None
+
+    @property
+    def anchor(self) -> str:
+        """Return the answer's id on its page."""
+        repeat = self.trial["repeat"]
+        name = str(self.trial["item"])
+        slug = slug_text(name)
+        if slug != name:  # "a b" and "a-b" must not meet
+            slug += "-" + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
+        return slug + (f"-r{repeat}" if repeat else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownCase:
+    """One ranked list as pages show it: both scores, where it lies, and its calculation rank by rank.
+
+    `x` and `y` are severity and semantic score, rescaled; `rows` hold each diagnosis with its labels,
+    weight, distances and what it adds.
+    """
+
+    key: CellKey
+    item: Mapping[str, Any]
+    golden: str
+    golden_severity: str | None
+    answer: ShownAnswer
+    semantic: float | None
+    severity: float | None
+    x: float | None
+    y: float | None
+    quadrant: str | None
+    rows: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def name(self) -> str:
+        """Return the id of its item."""
+        return str(self.answer.trial["item"])
+
+    @property
+    def kept_names(self) -> Sequence[str]:
+        """Return the whole names of a list that was cut off, which score nothing."""
+        trial = self.answer.trial
+        if trial["outcome"] != "truncated" or not trial.get("value"):
+            return ()
+        return [str(entry["name"]) for entry in json.loads(trial["value"])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """A sealed run made ready for pages; a compact one shows all cells on one page that reads files.
+
+    `answers` gives each cell with its answers, which are read once and in order; `lines` (model, canonical JSON line) of
+    every answer, for these files.
+    """
+
+    publication: str
+    date: str
+    manifest: Mapping[str, Any]
+    statistics: Mapping[str, Any]
+    seal: Mapping[str, Any]
+    failures: Mapping[str, int]
+    times: Sequence[Mapping[str, Any]]
+    cost_totals: Sequence[Mapping[str, Any]]
+    answers: Callable[[], Iterator[tuple[CellKey, Iterator[ShownAnswer]]]]
+    lines: Callable[[], Iterator[tuple[str, bytes]]]
+    compact: bool = False
+    trend: Mapping[str, Any] = field(default_factory=dict)
+    banks: Sequence[Mapping[str, Any]] = ()
+    rerun: Mapping[str, Any] | None = None
+    reruns: Sequence[Mapping[str, Any]] = ()
+    documents: Mapping[str, str] = field(default_factory=dict)
+    cases: Sequence[ShownCase] = ()
+    slugs: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def modes(self) -> list[str]:
+        """Return the modes, solo first."""
+        return sorted(self.statistics["fields"], key=lambda mode: (mode != "solo", mode))
+
+    @property
+    def domains(self) -> list[str]:
+        """Return the domains without the overall ranking."""
+        return sorted(self.manifest["domains"])
+
+    @property
+    def models(self) -> list[str]:
+        """Return the models of the run."""
+        return sorted(self.manifest["models"])
+
+    def rows(self, domain: str, mode: str) -> list[dict[str, Any]]:
+        """Return the rows of one ranking."""
+        return [row for row in self.statistics["domains"][domain] if row["mode"] == mode]
+
+    def relations(self, domain: str, mode: str) -> Mapping[str, Any]:
+        """Return what holds between the rows of one ranking."""
+        found: Mapping[str, Any] = self.statistics["fields"][mode][domain]
+        return found
+
+    def kinds(self, domain: str, mode: str, model: str = "") -> list[dict[str, Any]]:
+        """Return rows of one ranking with public and synthetic items apart, and the gap; [] without."""
+        by_kind = self.statistics.get("by_kind")
+        if by_kind is None:
+            return []
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for kind in ("public", "synthetic"):
+            for row in by_kind[kind].get(domain, []):
+                if row["mode"] == mode and model in ("", row["model"]):
+                    place = found.setdefault((row["model"], row["setting"]), {"row": row})
+                    place[kind] = row
+        for gap in by_kind["gap"]:
+            if (gap["domain"], gap["mode"]) == (domain, mode):
+                found.get((gap["model"], gap["setting"]), {})["gap"] = gap
+        for tools in by_kind["tools_minus_solo"]:
+            if (tools["domain"], tools["mode"]) == (domain, mode):
+                key = (tools["model"], tools["setting"])
+                found.get(key, {}).setdefault("tools", {})[tools["kind"]] = tools
+        return list(found.values())
+
+    def slug(self, text: str, kind: str = "") -> str:
+        """Return the part of an address for a name of some kind, unique within that kind.
+
+        Names that would collide, or that would hide a page, get a hash.
+        """
+        key = (kind, text)
+        if key not in self.slugs:
+            taken = {slug for (other, _), slug in self.slugs.items() if other == kind}
+            slug = slug_text(text)
+            digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+            length = 8
+            while not slug or slug in taken or slug == "index.html":
+                slug = f"{slug_text(text)}-{digest[:length]}".lstrip("-")
+                length += 4
+            self.slugs[key] = slug
+        return self.slugs[key]
+
+    def ranking_path(self, domain: str, mode: str) -> str:
+        """Return the folder of a ranking page, relative to the publication."""
+        track = "" if mode == self.modes[0] else f"{self.slug(mode, 'mode')}/"
+        if domain == OVERALL:
+            return f"track/{track}" if track else ""
+        return f"domain/{self.slug(domain, 'domain')}/{track}"
+
+    def cell_link(self, key: CellKey) -> str:
+        """Return the address of a cell's answers, relative to the publication."""
+        if not self.compact:
+            return f"{self.cell_path(key)}index.html"
+        names = {
+            "file": self.answers_file(key.model),
+            **keyed(key, "domain", "model", "setting", "mode"),
+        }
+        return f"cell/index.html?{urlencode(names)}"
+
+    def answers_file(self, model: str) -> str:
+        """Return the name, in `cell/`, of the file of a model's answers in a compact publication."""
+        return f"{self.slug(model)}.jsonl"
+
+    def prompt_path(self, model: str, setting: str, mode: str) -> str:
+        """Return the folder of a model-prompt's ranked lists, relative to the publication."""
+        place = self.slug(f"{setting}\x1f{mode}", "cell")
+        return f"ddx/{self.slug(model)}/{place}/"
+
+    def case_path(self, domain: str, item: str) -> str:
+        """Return the folder of the page of one case, relative to the publication."""
+        return f"case/{self.slug(domain, 'domain')}/{self.slug(item, f'case {domain}')}/"
+
+    def cell_path(self, key: CellKey) -> str:
+        """Return the folder of a cell page, relative to the publication."""
+        # One name for the pair: settings and modes of imports may themselves hold a hyphen.
+        place = self.slug(f"{key.setting}\x1f{key.mode}", "cell")
+        return f"cell/{self.slug(key.model)}/{self.slug(key.domain, 'domain')}/{place}/"
+
+
+def slug_text(text: str) -> str:
+    """Return lower-case a-z, 0-9, dot and hyphen only; no leading or trailing mark.
+
+    Examples
+    --------
+    >>> slug_text("Meta/Llama 3.1 (8B)")
+    'meta-llama-3.1-8b'
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:80]
+
+
+def shown_rows(
+    rows: list[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
+    """Return the ranked rows with bar level and tie, and the others by reason.
+
+    Tied rows have equally long bars: that of their group's first row.
+    """
+    tied = tied_groups(rows)
+    # A scale without an end is drawn up to the highest end of an interval.
+    top = rows[0]["scale"][1] if rows else 1.0
+    if top is None:
+        top = max((row["hi"] for row in rows if row["hi"] is not None), default=1.0) or 1.0
+    levels: dict[int, float] = {}
+    ranked: list[dict[str, Any]] = []
+    others: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["rank"] is None:
+            reason = next(
+                (f.split(":", 1)[1] for f in row["flags"] if f.startswith("not_ranked:")), ""
+            )
+            others.setdefault(reason, []).append(
+                {**row, "level": row["score"], "tied": False, "top": top}
+            )
+        else:
+            level = levels.setdefault(row["group"], row["score"])
+            shared = (row["mode"], row["group"]) in tied
+            ranked.append({**row, "level": level, "tied": shared, "top": top})
+    return ranked, others

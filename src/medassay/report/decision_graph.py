@@ -1,0 +1,132 @@
+"""A decision graph as a picture for those who check it: SVG of its own, left to right, whole texts in the boxes.
+
+Columns follow the longest way from the root, rows the order of the leaves. Texts come from models and files: the
+template escapes them, and spells out what would steer the reading direction.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from medassay.core.records.decision_graph import DecisionGraph
+from medassay.report.pages.html import environment
+
+_WIDE, _GAP, _MARGIN, _HEAD = (
+    216,
+    56,
+    16,
+    58,
+)  # pixels; of a box, between columns, around, above
+_LINE, _PADDING, _APART = 14, 7, 12  # of a line of text, within a box, between boxes
+_LETTERS, _BOLD = 30, 27  # in a line of a box, and of its name
+_MOST_LINES = 9  # of a box; the whole text stands in its tooltip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """A node in its place: its lines of text, those of its name first, and what its tooltip says."""
+
+    x: int
+    y: int
+    high: int
+    name: Sequence[str]
+    content: Sequence[str]
+    says: str
+    kind: str
+
+    @property
+    def lines(self) -> list[tuple[str, str, int]]:
+        """Return (class, text, height of the baseline) of each line."""
+        told = [("name", text) for text in self.name] + [
+            ("says", text) for text in self.content
+        ]
+        first = self.y + _PADDING + 11
+        return [(kind, text, first + _LINE * at) for at, (kind, text) in enumerate(told)]
+
+
+def draw_decision_graph(graph: DecisionGraph, *, title: str = "") -> str:
+    """Return the picture of a graph as an SVG document."""
+    texts = [_wrapped(node.name, node.content) for node in graph.nodes]
+    heights = [_LINE * (len(name) + len(says)) + 2 * _PADDING for name, says in texts]
+    columns, tops = _columns(graph), _tops(graph, heights)
+    boxes = [
+        Box(
+            x=_MARGIN + columns[at] * (_WIDE + _GAP),
+            y=round(tops[at]),
+            high=heights[at],
+            name=texts[at][0],
+            content=texts[at][1],
+            says=f"{node.name}: {node.content}" if node.content else node.name,
+            kind="root" if at == 0 else "inner" if node.children else "leaf",
+        )
+        for at, node in enumerate(graph.nodes)
+    ]
+    lines = [
+        _line(boxes[at], boxes[child])
+        for at, node in enumerate(graph.nodes)
+        for child in node.children
+    ]
+    leaves = sum(not node.children for node in graph.nodes)
+    return (
+        environment()
+        .get_template("decision_graph.svg")
+        .render(
+            title=title or graph.condition,
+            says=f"{len(boxes)} boxes, {len(lines)} arrows, {leaves} ends",
+            boxes=boxes,
+            lines=lines,
+            wide=_WIDE,
+            width=max(box.x for box in boxes) + _WIDE + _MARGIN,
+            height=max(box.y + box.high for box in boxes) + _MARGIN,
+        )
+    )
+
+
+def _wrapped(name: str, content: str) -> tuple[list[str], list[str]]:
+    """Return the lines of name and content, cut where a box would grow too tall."""
+    first = _cut(textwrap.wrap(name, _BOLD), _MOST_LINES)
+    if not content or content == name:
+        return first, []
+    return first, _cut(textwrap.wrap(content, _LETTERS), max(1, _MOST_LINES - len(first)))
+
+
+def _cut(lines: list[str], most: int) -> list[str]:
+    return lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1][:-1] + "…"]
+
+
+def _columns(graph: DecisionGraph) -> list[int]:
+    """Return the column of each node: the longest way to it from the root."""
+    columns = [0] * len(graph.nodes)
+    for at in reversed(graph.upwards()):
+        for child in graph.nodes[at].children:
+            columns[child] = max(columns[child], columns[at] + 1)
+    return columns
+
+
+def _tops(graph: DecisionGraph, heights: Sequence[int]) -> list[float]:
+    """Return where each box begins: ends below each other, the others midway between what follows them."""
+    columns = _columns(graph)
+    centres = [0.0] * len(graph.nodes)
+    lowest = float(_HEAD)
+    for at in graph.upwards():
+        children = graph.nodes[at].children
+        if children:
+            ends = [centres[child] for child in children]
+            centres[at] = (min(ends) + max(ends)) / 2
+        else:
+            centres[at] = lowest + heights[at] / 2
+            lowest += heights[at] + _APART
+    tops = [0.0] * len(graph.nodes)
+    free: dict[int, float] = {}
+    for at in sorted(range(len(centres)), key=lambda one: (columns[one], centres[one])):
+        wanted = centres[at] - heights[at] / 2
+        tops[at] = max(wanted, free.get(columns[at], float(_HEAD)))
+        free[columns[at]] = tops[at] + heights[at] + _APART
+    return tops
+
+
+def _line(start: Box, end: Box) -> str:
+    left, right = start.x + _WIDE, end.x
+    top, bottom = start.y + start.high / 2, end.y + end.high / 2
+    bend = left + _GAP * 0.6
+    return f"M{left} {top:g}C{bend:g} {top:g} {left + _GAP * 0.3:g} {bottom:g} {left + _GAP - 8} {bottom:g}H{right - 5}"

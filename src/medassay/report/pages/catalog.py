@@ -1,0 +1,37 @@
+"""Every page that does not belong to one kind of item: one line each."""
+
+from collections.abc import Callable, Iterator
+
+from medassay.report.board import Board
+from medassay.report.pages import (
+    bank,
+    cell,
+    compare,
+    data,
+    harm,
+    leads,
+    methodology,
+    model,
+    ranking,
+    run,
+    tools,
+    trend,
+    validation,
+)
+from medassay.report.pages.html import Page
+
+PAGES: dict[str, Callable[[Board], Iterator[Page]]] = {
+    "bank": bank.pages,
+    "cell": cell.pages,
+    "compare": compare.pages,
+    "data": data.pages,
+    "harm": harm.pages,
+    "leads": leads.pages,
+    "methodology": methodology.pages,
+    "model": model.pages,
+    "ranking": ranking.pages,
+    "run": run.pages,
+    "tools": tools.pages,
+    "trend": trend.pages,
+    "validation": validation.pages,
+}

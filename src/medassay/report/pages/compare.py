@@ -1,0 +1,114 @@
+"""Pairs of models over all domains: difference, interval, tests, and which of the two is shown to be better."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from medassay.core.ranks import reading_of
+from medassay.report.board import OVERALL, Board
+from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.html import Page, render
+from medassay.report.plot.figure import Figure
+from medassay.report.plot.forest import forest
+
+_MOST_PAIRS = 200  # in one table; more are on the pages of their rows
+_DRAWN = 40
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield for every mode a page of all pairs with a figure, and a page of each ranked row with its pairs."""
+    for mode in board.modes:
+        relations = board.relations(OVERALL, mode)
+        pairs = relations["pairs"]
+        track = "" if mode == board.modes[0] else f"{board.slug(mode, 'mode')}/"
+        name = f"forest-{board.slug(mode, 'mode')}"
+        made = pairs_figure(board.statistics, mode)
+        if pairs:
+            yield from drawn(made, name)
+        places = {
+            row: f"compare/{track}{_slug(board, row)}/" for row in _rows(board, mode, pairs)
+        }
+        common: dict[str, Any] = {
+            "mode": mode,
+            "total": len(pairs),
+            "relations": relations,
+            "places": places,
+            "scale": [board.statistics["scale"][end] for end in ("lo", "hi")],
+        }
+        yield render(
+            "compare.html",
+            board,
+            f"compare/{track}",
+            pairs=pairs if len(pairs) <= _MOST_PAIRS else [],
+            row=None,
+            drawn=min(_DRAWN, len(pairs)),
+            **common,
+            **shown(made, name),
+        )
+        for row, place in places.items():
+            own = [
+                pair if tuple(pair["first"]) == row else turned(pair)
+                for pair in pairs
+                if row in _ends(pair)
+            ]
+            yield render("compare.html", board, place, pairs=own, row=row, **common)
+
+
+def _rows(
+    board: Board, mode: str, pairs: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the rows that have pairs, in the order of their ranks."""
+    paired = {row for pair in pairs for row in _ends(pair)}
+    for row in board.rows(OVERALL, mode):
+        if (row["model"], row["setting"]) in paired:
+            yield row["model"], row["setting"]
+
+
+def _ends(pair: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((row[0], row[1]) for row in (pair["first"], pair["second"]))
+
+
+def _slug(board: Board, row: tuple[str, str]) -> str:
+    return board.slug(f"{row[0]} {row[1]}", "pairs")
+
+
+def turned(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a pair with its second row first."""
+    made = {
+        **pair,
+        "first": pair["second"],
+        "second": pair["first"],
+        "difference": -pair["difference"],
+        "lo": -pair["hi"],
+        "hi": -pair["lo"],
+    }
+    if "better" in pair:
+        made["better"] = {"first": "second", "second": "first"}.get(pair["better"], "")
+    if "unread" in pair:
+        made["unread"] = pair["unread"][::-1]
+    return made
+
+
+def pairs_figure(statistics: Mapping[str, Any], mode: str) -> Figure:
+    """Return the forest of a run's first pairs over all domains."""
+    scale = statistics["scale"]
+    hundred = (scale["lo"], scale["hi"]) == (0, 1)
+    pairs = statistics["fields"][mode][OVERALL]["pairs"]
+    return forest(
+        [_named(pair, scale["better"]) for pair in pairs[:_DRAWN]],
+        unit="points of 100" if hundred else "units of the score",
+        factor=100 if hundred else 1,
+    )
+
+
+def _named(pair: dict[str, Any], better: str) -> dict[str, Any]:
+    one, other = pair["first"], pair["second"]
+    same = one[1] == other[1]
+    names = (one[0], other[0]) if same else (" · ".join(one), " · ".join(other))
+    return {
+        "a": names[0],
+        "b": names[1],
+        "diff": pair["difference"],
+        "lo": pair["lo"],
+        "hi": pair["hi"],
+        "different": reading_of(pair, better) != "none",
+    }

@@ -1,0 +1,146 @@
+"""Templates, and how hostile text becomes visible and harmless."""
+
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+from medassay.core.ranks import p_text, range_title, reading_text, small_domain_text
+from medassay.core.records.leaderboard import honest_ends, rank_text, units, unread_share
+from medassay.core.wording import counted, listed
+from medassay.report.board import Board
+
+# Controls and format marks, among them all that turn the direction of text.
+_INVISIBLE = ("Cc", "Cf", "Co", "Cs")
+Page = tuple[str, str]  # path relative to the publication, content
+
+
+def visible(text: object) -> Markup:
+    r"""Return text escaped, with control and bidirectional characters spelled out.
+
+    Examples
+    --------
+    >>> str(visible("<b>\u202ex"))
+    '&lt;b&gt;<span class="control">U+202E</span>x'
+    """
+    whole = str(text)
+    if whole.replace("\n", "").replace("\t", "").isprintable():  # nearly all that is shown
+        return escape(whole)
+    parts: list[Markup] = []
+    plain: list[str] = []
+    for character in whole:
+        if unicodedata.category(character) in _INVISIBLE and character not in "\n\t":
+            parts.append(escape("".join(plain)))
+            plain = []
+            parts.append(Markup('<span class="control">U+{:04X}</span>').format(ord(character)))
+        else:
+            plain.append(character)
+    parts.append(escape("".join(plain)))
+    return Markup("").join(parts)
+
+
+def neutral(value: Any) -> Any:
+    """Return text with the characters that `visible` spells out spelled out plainly.
+
+    Every expression of a template passes here, so that nothing depends on a filter not forgotten;
+    in attributes and titles there can be no mark-up anyway.
+    """
+    if isinstance(value, Markup) or not isinstance(value, str) or value.isprintable():
+        return value
+    return "".join(
+        f"U+{ord(c):04X}" if unicodedata.category(c) in _INVISIBLE and c not in "\n\t" else c
+        for c in value
+    )
+
+
+def percent(value: float | None) -> str:
+    """Return a share as percent with one decimal, a dash for None."""
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def signed(value: float | None, digits: int) -> str:
+    """Return a number with a true minus sign, a dash for None.
+
+    Examples
+    --------
+    >>> signed(-0.3974, 2), signed(0.5, 1), signed(-0.001, 2)
+    ('−0.40', '0.5', '0.00')
+    """
+    if value is None:
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text.replace("-", "−") if float(text) else text.removeprefix("-")
+
+
+def short(value: float | None) -> str:
+    """Return a number with at most four digits, for data attributes; empty for None."""
+    return "" if value is None else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def hardened(loader: jinja2.BaseLoader) -> jinja2.Environment:
+    """Return an environment of templates: everything is escaped, and what steers a reading direction spelled out."""
+    made = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=neutral,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["visible"] = visible
+    return made
+
+
+@lru_cache(maxsize=1)
+def environment() -> jinja2.Environment:
+    """Return the environment of the site's templates."""
+    made = hardened(jinja2.PackageLoader("medassay.report.pages", "templates"))
+    made.filters.update(
+        percent=percent,
+        short=short,
+        signed=signed,
+        units=units,
+        honest=honest_ends,
+        unread=unread_share,
+    )
+    made.globals.update(
+        rank_text=rank_text,
+        range_title=range_title,
+        reading_text=reading_text,
+        p_text=p_text,
+        pair_name=_pair_name,
+        counted=counted,
+        listed=listed,
+        small_domain_text=small_domain_text,
+    )
+    return made
+
+
+def _pair_name(row: Sequence[str], other: Sequence[str]) -> str:
+    """Return how one row of a pair is called: with its setting where that tells the two apart."""
+    return row[0] if row[0] != other[0] else f"{row[0]} ({row[1]})"
+
+
+def render(
+    template: str, board: Board, path: str, *, up: str | None = None, **values: Any
+) -> Page:
+    """Return a page of a publication.
+
+    `path` is its folder ("" for the first page); all links are relative to it by `up`.
+    """
+    root = "../" * path.count("/") if up is None else up
+    content = (
+        environment()
+        .get_template(template)
+        .render(board=board, up=root or "./", path=path, **values)
+    )
+    return f"{path}index.html", content
+
+
+def asset(name: str) -> bytes:
+    """Return the bytes of a style sheet or script of the site."""
+    return (files("medassay.report.pages") / "templates" / name).read_bytes()

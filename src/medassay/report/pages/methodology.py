@@ -1,0 +1,11 @@
+"""How the numbers are made: collapsed sections with permanent anchors."""
+
+from collections.abc import Iterator
+
+from medassay.report.board import Board
+from medassay.report.pages.html import Page, render
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page."""
+    yield render("methodology.html", board, "methodology/")

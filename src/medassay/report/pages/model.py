@@ -1,0 +1,29 @@
+"""One page a model: every domain and setting with score, interval, rank, and the way to its answers."""
+
+from collections.abc import Iterator
+
+from medassay.report.board import OVERALL, Board, CellKey
+from medassay.report.pages.html import Page, render
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page of each model."""
+    for model in board.models:
+        rows = []
+        for domain in (OVERALL, *board.domains):
+            for row in board.statistics["domains"][domain]:
+                if row["model"] == model:
+                    key = CellKey(
+                        domain=domain, model=model, setting=row["setting"], mode=row["mode"]
+                    )
+                    cell = None if domain == OVERALL else board.cell_link(key)
+                    rows.append({**row, "domain": domain, "cell": cell})
+        spec = board.manifest["models"][model]
+        yield render(
+            "model.html",
+            board,
+            f"model/{board.slug(model)}/",
+            model=model,
+            rows=rows,
+            spec=spec,
+        )

@@ -1,0 +1,57 @@
+"""Solo and tools: what looking things up changes, paired over the items that a row answered both ways."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from medassay.report.board import OVERALL, Board
+from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.html import Page, render
+from medassay.report.plot.figure import Figure
+from medassay.report.plot.forest import forest
+
+_DRAWN = 40
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page, if any row was asked both ways."""
+    rows = board.statistics.get("tools_minus_solo", [])
+    if not rows:
+        return
+    figure = tools_figure(rows, board.statistics["scale"])
+    yield from drawn(figure, "tools-minus-solo")
+    yield render(
+        "tools.html",
+        board,
+        "tools/",
+        rows=rows,
+        overall=OVERALL,
+        drawn=min(_DRAWN, len(rows)),
+        scale=[board.statistics["scale"][end] for end in ("lo", "hi")],
+        used=tool_rows(board),
+        **shown(figure, "tools-minus-solo"),
+    )
+
+
+def tools_figure(rows: Sequence[Mapping[str, Any]], scale: Mapping[str, Any]) -> Figure:
+    """Return the differences domain by domain, those over all domains first."""
+    hundred = (scale["lo"], scale["hi"]) == (0, 1)
+    first = sorted(rows, key=lambda row: (row["domain"] != OVERALL, row["domain"]))
+    return forest(
+        [
+            {
+                "name": f"{row['domain']}: {row['model']} · {row['setting']}",
+                **{key: row[key] for key in ("diff", "different")},
+                # One item varies in no draw: the point stands for itself.
+                "lo": row["diff"] if row["lo"] is None else row["lo"],
+                "hi": row["diff"] if row["hi"] is None else row["hi"],
+            }
+            for row in first[:_DRAWN]
+        ],
+        unit="tools minus solo, " + ("points of 100" if hundred else "units of the score"),
+        factor=100 if hundred else 1,
+    )
+
+
+def tool_rows(board: Board) -> list[dict[str, Any]]:
+    """Return the rows that say how tools were used."""
+    return [row for row in board.statistics["domains"][OVERALL] if "tool_use" in row]

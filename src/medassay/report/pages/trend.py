@@ -1,0 +1,50 @@
+"""Scores over the publications of the site; a line never crosses a change of bank or methodology."""
+
+from collections.abc import Iterator
+
+from medassay.report.board import Board
+from medassay.report.pages.figures import drawn, shown
+from medassay.report.pages.html import Page, render
+from medassay.report.pages.ranking import metric_text
+from medassay.report.plot.trend import trend
+
+_MOST_ROWS = 1000
+
+
+def pages(board: Board) -> Iterator[Page]:
+    """Yield the page and its figure; nothing for a run that is shown without a site."""
+    if not board.trend.get("points"):
+        return
+    # Points of another metric stand in the table, in their own units, and in no figure beside these.
+    scale, metric = board.statistics["scale"], board.statistics["metric"]
+    hundred = (scale["lo"], scale["hi"]) == (0, 1)
+    figures = []
+    for mode in board.modes:  # solo and tools are two series
+        points = [
+            {
+                **point,
+                "row": f"{point['model']} · {point['setting']}",
+                "series": f"{point['series']} {point['sampling']}",
+            }
+            for point in board.trend["points"]
+            if (point["metric"], point["scale"], point["mode"])
+            == (metric, [scale["lo"], scale["hi"]], mode)
+        ]
+        drawn_here = {point["publication"] for point in points}
+        markers = [
+            m["publication"] for m in board.trend["markers"] if m["publication"] in drawn_here
+        ]
+        made = trend(points, markers, unit=metric_text(board), factor=100 if hundred else 1)
+        name = "trend" if mode == board.modes[0] else f"trend-{board.slug(mode, 'mode')}"
+        yield from drawn(made, name)
+        figures.append({"mode": mode, **shown(made, name)})
+    yield render(
+        "trend.html",
+        board,
+        "trend/",
+        points=board.trend["points"][-_MOST_ROWS:],
+        left_out=max(0, len(board.trend["points"]) - _MOST_ROWS),
+        markers=board.trend["markers"],
+        series={entry["publication"]: entry for entry in board.trend["series"]},
+        figures=figures,
+    )

@@ -1,0 +1,216 @@
+"""A heat map in the order of its dendrogram, and the flow of ranks over metrics."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from medassay.report.plot.figure import Figure
+
+_VALUES_UP_TO = 20
+_STEP = 56  # pixels of a column
+_APART = 0.12  # ranks, between models that share one
+
+
+def heat_map(
+    names: Sequence[str],
+    matrix: Sequence[Sequence[float | None]],
+    *,
+    order: Sequence[int],
+    merges: Sequence[tuple[int, int, float]],
+    linkage: str,
+) -> Figure:
+    """Return the heat map of a correlation matrix under its dendrogram.
+
+    An undefined value says so and is not 0.
+
+    Parameters
+    ----------
+    order : rows and columns as the dendrogram has them
+    merges : which two clusters join at which distance, as SciPy's linkage numbers them: below n the
+        rows themselves, n + k what the merge k made
+    linkage : how the dendrogram was made, for the caption
+    """
+    shown = [names[at] for at in order]
+    rows = [
+        {
+            "row": names[i],
+            "column": names[j],
+            "value": matrix[i][j],
+            "shown": "undefined" if matrix[i][j] is None else f"{matrix[i][j]:.2f}",
+        }
+        for i in order
+        for j in order
+    ]
+    x = {
+        "field": "column",
+        "type": "nominal",
+        "sort": shown,
+        "title": None,
+        "axis": {"labelAngle": -40},
+    }
+    y = {"field": "row", "type": "nominal", "sort": shown, "title": None}
+    colour = {
+        "field": "value",
+        "type": "quantitative",
+        "title": None,
+        "scale": {"domain": [-1, 0, 1], "range": ["#b3261e", "#f6f8fa", "#0b57b0"]},
+    }
+    layers: list[dict[str, Any]] = [
+        {
+            "mark": {"type": "rect", "invalid": None},
+            "encoding": {"x": x, "y": y, "color": colour},
+        }
+    ]
+    if len(names) <= _VALUES_UP_TO:
+        dark = "datum.value != null && abs(datum.value) > 0.6"
+        ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#1b1f24"}
+        text = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
+        layers.append({"mark": {"type": "text", "fontSize": 10}, "encoding": text})
+    undefined = sum(value is None for line in matrix for value in line)
+    return Figure(
+        name="heat_map",
+        title="Correlations",
+        description="A cell for each pair, ordered so that what correlates stands together.",
+        caption=f"{len(names)} × {len(names)}, {linkage}; {undefined} undefined.",
+        columns={"row": "row", "column": "column", "shown": "value"},
+        rows=rows,
+        spec={
+            "vconcat": [
+                _tree(order, merges),
+                {"width": {"step": _STEP}, "height": {"step": 26}, "layer": layers},
+            ],
+            "spacing": 2,
+        },
+    )
+
+
+def score_grid(cells: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
+    """Return a cell for each row and column, darker where the share is higher.
+
+    Parameters
+    ----------
+    cells : each with row, column and value, a share from 0 to 1; rows and columns in the order in which they come
+    unit : what the shares are
+    """
+    rows = [{**cell, "shown": f"{cell['value']:.2f}"} for cell in cells]
+    x = {
+        "field": "column",
+        "type": "nominal",
+        "sort": list(dict.fromkeys(cell["column"] for cell in cells)),
+        "title": None,
+        "axis": {"labelAngle": -30, "orient": "top"},
+    }
+    y = {
+        "field": "row",
+        "type": "nominal",
+        "sort": list(dict.fromkeys(cell["row"] for cell in cells)),
+        "title": None,
+    }
+    colour = {
+        "field": "value",
+        "type": "quantitative",
+        "title": unit,
+        "scale": {"domain": [0, 1], "range": ["#f6f8fa", "#0b57b0"]},
+    }
+    ink = {"condition": {"test": "datum.value > 0.55", "value": "#ffffff"}, "value": "#1b1f24"}
+    text = {"x": x, "y": y, "text": {"field": "shown"}, "color": ink}
+    lowest = min(cells, key=lambda cell: cell["value"])
+    return Figure(
+        name="score_grid",
+        title=f"{unit} by part",
+        description="A cell for each row and part, darker where it is more alike.",
+        caption=f"Lowest: {lowest['column']} of {lowest['row']}, {lowest['value']:.2f}.",
+        columns={"row": "row", "column": "part", "shown": unit},
+        rows=rows,
+        spec={
+            "width": {"step": 64},
+            "height": {"step": 26},
+            "layer": [
+                {
+                    "mark": {"type": "rect", "stroke": "#8a929b", "strokeWidth": 0.5},
+                    "encoding": {"x": x, "y": y, "color": colour},
+                },
+                {"mark": {"type": "text", "fontSize": 11}, "encoding": text},
+            ],
+        },
+    )
+
+
+def _tree(order: Sequence[int], merges: Sequence[tuple[int, int, float]]) -> dict[str, Any]:
+    """Return the drawing of a dendrogram over columns in their order."""
+    n = len(order)
+    places = {name: float(at) for at, name in enumerate(order)}
+    heights = dict.fromkeys(places, 0.0)
+    lines = []
+    for k, (a, b, distance) in enumerate(merges):
+        for side in (a, b):
+            at = places[side]
+            lines.append({"x": at, "x2": at, "y": heights[side], "y2": distance})
+        lines.append({"x": places[a], "x2": places[b], "y": distance, "y2": distance})
+        places[n + k], heights[n + k] = (places[a] + places[b]) / 2, distance
+    x = {
+        "field": "x",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [-0.5, n - 0.5]},
+    }
+    y = {"field": "y", "type": "quantitative", "title": "distance", "axis": {"tickCount": 3}}
+    return {
+        "width": _STEP * n,
+        "height": 70,
+        "data": {"values": lines},
+        "mark": "rule",
+        "encoding": {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}},
+    }
+
+
+def rank_flow(ranks: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Figure:
+    """Return the ranks of every model from metric to metric, 1 at the top; models that share a rank are drawn side by side.
+
+    Parameters
+    ----------
+    ranks : each with model, metric and rank
+    """
+    last = max((row["rank"] for row in ranks), default=1)
+    x = {
+        "field": "metric",
+        "type": "ordinal",
+        "sort": list(metrics),
+        "title": None,
+        "axis": {"labelAngle": -30},
+    }
+    y = {
+        "field": "place",
+        "type": "quantitative",
+        "title": "rank (1 is best)",
+        "scale": {"domain": [last + 0.5, 0.5], "nice": False},
+        "axis": {"values": list(range(1, last + 1)), "format": "d"},
+    }
+    colour = {"field": "model", "type": "nominal", "title": None}
+    return Figure(
+        name="rank_flow",
+        title="Ranks from metric to metric",
+        description="A line for each model through its rank by each metric.",
+        caption=f"{len({row['model'] for row in ranks})} models, {len(metrics)} metrics; side by side: they share a rank.",
+        columns={"model": "model", "metric": "metric", "rank": "rank"},
+        rows=_side_by_side(ranks),
+        spec={
+            "width": {"step": 60},
+            "height": max(120, min(400, 60 * last)),
+            "mark": {"type": "line", "point": {"size": 50}},
+            "encoding": {"x": x, "y": y, "color": colour},
+        },
+    )
+
+
+def _side_by_side(ranks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the ranks with the place of each on the axis: those that share one stand around it."""
+    sharing: dict[tuple[str, int], list[str]] = {}
+    for row in ranks:
+        sharing.setdefault((row["metric"], row["rank"]), []).append(row["model"])
+    made = []
+    for row in ranks:
+        models = sorted(sharing[row["metric"], row["rank"]])
+        apart = min(_APART, 0.8 / len(models))
+        off = models.index(row["model"]) - (len(models) - 1) / 2
+        made.append({**row, "place": round(row["rank"] + apart * off, 4)})
+    return made

@@ -1,0 +1,429 @@
+"""Distributions as violin and swarm, and points in four quadrants."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import cos, sin, sqrt
+from typing import Any
+
+from medassay.report.plot.figure import Figure
+
+_FEWEST = 10  # below, a density would show more than is there
+_VIOLINS_A_ROW = 10
+_SIDE = 460  # of the plane, in pixels
+_CROSS = "M-1,-1L1,1M1,-1L-1,1"
+# Where a label may stand: pixels to the side of its point, lines above or below it; the nearest first.
+_PLACES = sorted(
+    ((away, lines) for away in (12, 40, 80, 120) for lines in range(-12, 13)),
+    key=lambda place: place[0] + 14 * abs(place[1]),
+)
+_GOLDEN_ANGLE = 2.399963  # radians; points at it never stand in a line
+_CORNERS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
+_CHARACTER, _LINE = 6.4, 14.0  # width and height of a label's letters, in pixels
+
+
+def violin_swarm(
+    points: Sequence[Mapping[str, Any]],
+    *,
+    value: str,
+    bandwidth: float,
+    extent: tuple[float, float],
+) -> Figure:
+    """Return the distribution of `value` for each group: density, quartiles, and the points over it.
+
+    Parameters
+    ----------
+    points : each with group, `value` and jitter in [-1, 1], computed with a seed; None where the swarm
+        leaves the point out, which density and quartiles do not
+    bandwidth : of the density, in units of the value; it ends with the data
+    extent : the ends of the axis
+    """
+    sizes: dict[str, int] = {}
+    for point in points:
+        sizes[point["group"]] = sizes.get(point["group"], 0) + 1
+    rows = [
+        {
+            "group": f"{point['group']} (n = {sizes[point['group']]})",
+            value: point[value],
+            **({} if point["jitter"] is None else {"jitter": point["jitter"]}),
+            "many": sizes[point["group"]] >= _FEWEST,
+        }
+        for point in points
+    ]
+    y = {
+        "field": value,
+        "type": "quantitative",
+        "title": value,
+        "scale": {"domain": list(extent), "nice": False},
+    }
+    density = {
+        "density": value,
+        "groupby": ["group"],
+        "bandwidth": bandwidth,
+        "resolve": "independent",
+        "as": [value, "density"],
+    }
+    hidden = {"type": "quantitative", "axis": None}
+    middle = {"datum": 0, **hidden, "scale": {"domain": [-3, 3]}}
+    many = {"filter": "datum.many"}
+    return Figure(
+        name="violin_swarm",
+        title=f"Distribution of {value}",
+        description="For each group the density, mirrored, with its quartiles, and every point.",
+        caption=f"Lines are quartiles, the long one the median. Bandwidth {bandwidth:g}; below {_FEWEST} points "
+        "the points alone.",
+        columns={"group": "group", value: value},
+        rows=rows,
+        spec={
+            "facet": {
+                "field": "group",
+                "type": "nominal",
+                "title": None,
+                "sort": list(dict.fromkeys(row["group"] for row in rows)),
+                "header": {"labelLimit": 114, "labelExpr": "split(datum.label, ' · ')"},
+            },
+            "columns": _VIOLINS_A_ROW,
+            "spacing": {"column": 4, "row": 16},
+            "spec": {
+                "width": 110,
+                "height": 280,
+                "layer": [
+                    {
+                        "transform": [many, density],
+                        "mark": {"type": "area", "orient": "horizontal", "opacity": 0.35},
+                        "encoding": {
+                            "y": y,
+                            "x": {"field": "density", **hidden, "stack": "center"},
+                        },
+                    },
+                    {
+                        "transform": [{"filter": "isValid(datum.jitter)"}],
+                        "mark": {"type": "point", "size": 18, "filled": True, "opacity": 0.8},
+                        "encoding": {
+                            "y": y,
+                            "x": {"field": "jitter", **hidden, "scale": {"domain": [-3, 3]}},
+                        },
+                    },
+                    *(
+                        {
+                            "transform": [many],
+                            "mark": {
+                                "type": "tick",
+                                "orient": "horizontal",
+                                "thickness": 2,
+                                "size": size,
+                            },
+                            "encoding": {"y": {**y, "aggregate": of}, "x": middle},
+                        }
+                        for of, size in (("q1", 26), ("median", 52), ("q3", 26))
+                    ),
+                ],
+                "resolve": {"scale": {"x": "independent"}},
+            },
+        },
+    )
+
+
+def quadrant(
+    points: Sequence[Mapping[str, Any]],
+    *,
+    x: str,
+    y: str,
+    names: Sequence[str],
+    title: str = "",
+    limit: float = 1.0,
+) -> Figure:
+    """Return points on two axes that cross at 0, with both intervals and their names beside them.
+
+    Parameters
+    ----------
+    points : each with label, `x` and `y`; `x`_lo, `x`_hi, `y`_lo, `y`_hi where there are intervals
+    names : of the quadrants: upper right, upper left, lower left, lower right
+    limit : where the axes end, above and below 0
+    """
+    rows = [dict(point) for point in points]
+    for row, (left, top, align) in zip(rows, _beside(rows, x, y, limit, names), strict=True):
+        row |= {"label_x": left, "label_y": top, "align": align}
+    plane = _Plane(x, y, limit)
+    has = f"isValid(datum['{x}_lo'])"
+    whiskers = [
+        {
+            "transform": [{"filter": has}],
+            "mark": "rule",
+            "encoding": {
+                "x": {**plane.across, "field": f"{x}_lo"},
+                "x2": {"field": f"{x}_hi"},
+                "y": plane.up,
+            },
+        },
+        {
+            "transform": [{"filter": has}],
+            "mark": "rule",
+            "encoding": {
+                "y": {**plane.up, "field": f"{y}_lo"},
+                "y2": {"field": f"{y}_hi"},
+                "x": plane.across,
+            },
+        },
+    ]
+    leaders = {
+        "mark": {"type": "rule", "strokeWidth": 0.5, "strokeDash": [2, 2]},
+        "encoding": {
+            "x": plane.across,
+            "y": plane.up,
+            "x2": {"field": "label_x"},
+            "y2": {"field": "label_y"},
+        },
+    }
+    labels = [
+        {
+            "transform": [{"filter": f"datum.align == '{align}'"}],
+            "mark": {"type": "text", "align": align, "baseline": "middle"},
+            "encoding": {
+                "x": {**plane.across, "field": "label_x"},
+                "y": {**plane.up, "field": "label_y"},
+                "text": {"field": "label"},
+            },
+        }
+        for align in ("left", "right")
+    ]
+    return Figure(
+        name="quadrant",
+        title=title or f"{y} against {x}",
+        description=f"Points by {x} and {y}; the axes cross at 0.",
+        caption=f"{len(points)} point{'s' if len(points) != 1 else ''}; lines are 95 % intervals.",
+        columns={"label": "point", x: x, y: y},
+        rows=rows,
+        spec=plane.spec(
+            title,
+            names,
+            [
+                *whiskers,
+                leaders,
+                {
+                    "mark": {"type": "point", "size": 60, "filled": True},
+                    "encoding": {"x": plane.across, "y": plane.up},
+                },
+                *labels,
+            ],
+        ),
+    )
+
+
+def case_quadrant(
+    points: Sequence[Mapping[str, Any]],
+    *,
+    x: str,
+    y: str,
+    names: Sequence[str],
+    title: str = "",
+    limit: float = 1.0,
+) -> Figure:
+    """Return a small cross for each case on two axes that cross at 0; each leads to the case.
+
+    Cases at the same place are set around it, a few pixels apart, so that each can be reached.
+
+    Parameters
+    ----------
+    points : each with `x`, `y`, label (of the case), says (what a reader of it hears) and href
+    names : of the quadrants: upper right, upper left, lower left, lower right
+    limit : where the axes end, above and below 0
+    """
+    plane = _Plane(x, y, limit)
+    here = {"x": {**plane.across, "field": "at_x"}, "y": {**plane.up, "field": "at_y"}}
+    cross = {"type": "point", "shape": _CROSS, "size": 30, "strokeWidth": 1.5}
+    return Figure(
+        name="case_quadrant",
+        title=title or f"{y} against {x}, case by case",
+        description=f"Cases by {x} and {y}; the axes cross at 0.",
+        caption="Cases at the same place are set around it.",
+        columns={"label": "case", x: x, y: y},
+        rows=list(_around(points, x, y, 2 * limit / _SIDE)),
+        spec=plane.spec(
+            title,
+            names,
+            [
+                {
+                    "mark": {"type": "text", "dy": -8, "fontSize": 9},
+                    "encoding": {**here, "text": {"field": "label"}},
+                },
+                {
+                    "mark": {
+                        "type": "circle",
+                        "size": 450,
+                        "opacity": 0.01,
+                    },  # a target for fingers
+                    "encoding": {
+                        **here,
+                        "href": {"field": "href"},
+                        "description": {"field": "says"},
+                    },
+                },
+                {"mark": cross, "encoding": here},
+            ],
+        ),
+    )
+
+
+def case_density(
+    points: Sequence[Mapping[str, Any]],
+    *,
+    x: str,
+    y: str,
+    names: Sequence[str],
+    limit: float = 1.0,
+) -> Figure:
+    """Return how many cases lie where on two axes that cross at 0: too many to tell apart.
+
+    Parameters
+    ----------
+    points : each with `x` and `y`
+    names : of the quadrants: upper right, upper left, lower left, lower right
+    limit : where the axes end, above and below 0
+    """
+    plane = _Plane(x, y, limit)
+    step = {
+        "bin": {"extent": [-limit, limit], "step": limit / 20},
+        "axis": {"values": [-1, -0.5, 0, 0.5, 1]},
+    }
+    return Figure(
+        name="case_density",
+        title=f"{y} against {x}, number of cases",
+        description=f"Cases by {x} and {y}, counted in squares; the axes cross at 0.",
+        caption=f"{len(points)} cases; the darker or brighter a square, the more lie in it.",
+        columns={x: x, y: y},
+        rows=[{x: point[x], y: point[y]} for point in points],
+        spec=plane.spec(
+            "",
+            names,
+            [
+                {
+                    "mark": {"type": "rect", "opacity": 0.8},
+                    "encoding": {
+                        "x": {**plane.across, **step},
+                        "y": {**plane.up, **step},
+                        "color": {
+                            "aggregate": "count",
+                            "type": "quantitative",
+                            "title": "cases",
+                            "scale": {"scheme": "blues"},
+                        },
+                    },
+                }
+            ],
+        ),
+    )
+
+
+def _around(
+    points: Sequence[Mapping[str, Any]], x: str, y: str, pixel: float
+) -> Iterator[dict[str, Any]]:
+    """Yield points with the place where each is drawn: the second at a place goes beside it, on a spiral."""
+    here: dict[tuple[float, float], int] = {}
+    for point in points:
+        place = (round(point[x], 4), round(point[y], 4))
+        number = here[place] = here.get(place, -1) + 1
+        away, angle = 11 * sqrt(number) * pixel, number * _GOLDEN_ANGLE
+        yield {
+            **point,
+            "at_x": point[x] + away * cos(angle),
+            "at_y": point[y] + away * sin(angle),
+        }
+
+
+class _Plane:
+    """Two axes that cross at 0, with the names of the quadrants in the corners."""
+
+    def __init__(self, x: str, y: str, limit: float) -> None:
+        self._limit = limit
+        self._scale = {"domain": [-limit, limit], "nice": False}
+        kind = {"type": "quantitative", "scale": self._scale}
+        self.across: dict[str, Any] = {"field": x, "title": x, **kind}
+        self.up: dict[str, Any] = {"field": y, "title": y, **kind}
+
+    def spec(
+        self, title: str, names: Sequence[str], layers: Sequence[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Return the specification of a plane with some layers on it."""
+        zero = {"datum": 0, "type": "quantitative"}
+        return {
+            **({"title": title} if title else {}),
+            "width": _SIDE,
+            "height": _SIDE,
+            "layer": [
+                {"mark": "rule", "encoding": {"x": zero}},
+                {"mark": "rule", "encoding": {"y": zero}},
+                *self._corners(names),
+                *layers,
+            ],
+        }
+
+    def _corners(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        for name, (sx, sy) in zip(names, _CORNERS, strict=True):
+            place = {"x": sx * 0.98 * self._limit, "y": sy * 0.96 * self._limit, "name": name}
+            kind = {"type": "quantitative", "scale": self._scale}
+            yield {
+                "data": {"values": [place]},
+                "mark": {
+                    "type": "text",
+                    "align": "right" if sx > 0 else "left",
+                    "fontStyle": "italic",
+                },
+                "encoding": {
+                    "x": {"field": "x", **kind},
+                    "y": {"field": "y", **kind},
+                    "text": {"field": "name"},
+                },
+            }
+
+
+def _beside(
+    rows: Sequence[Mapping[str, Any]], x: str, y: str, limit: float, corners: Sequence[str]
+) -> Iterator[tuple[float, float, str]]:
+    """Yield (x, y, alignment) of each label: beside its point, clear of points, whiskers and labels.
+
+    Where nothing is free a label stands at its point all the same.
+    """
+    pixel = 2 * limit / _SIDE
+    taken = [_box(row[x], row[y], 6 * pixel, 6 * pixel) for row in rows]
+    for name, (sx, sy) in zip(corners, _CORNERS, strict=True):
+        wide = _CHARACTER * len(name) * pixel
+        taken.append(_box(sx * (limit - wide / 2), sy * 0.96 * limit, wide, _LINE * pixel))
+    for row in rows:
+        if row.get(f"{x}_lo") is not None:
+            thin = 2 * pixel
+            taken += [
+                (row[f"{x}_lo"], row[y] - thin, row[f"{x}_hi"], row[y] + thin),
+                (row[x] - thin, row[f"{y}_lo"], row[x] + thin, row[f"{y}_hi"]),
+            ]
+    for row in rows:
+        width = _CHARACTER * len(str(row["label"])) * pixel
+        places = []
+        for away, steps in _PLACES:
+            for side in (1, -1):
+                left = row[x] + side * away * pixel
+                places.append((left, row[y] + steps * _LINE * pixel, side))
+        free = (
+            (at, box)
+            for at in places
+            if _inside(
+                box := _box(at[0] + at[2] * width / 2, at[1], width, _LINE * pixel), limit
+            )
+            and not any(_meet(box, other) for other in taken)
+        )
+        (left, top, side), box = next(free, (places[0], _box(*places[0][:2], 0, 0)))
+        taken.append(box)
+        yield left, top, "left" if side > 0 else "right"
+
+
+def _box(x: float, y: float, width: float, height: float) -> tuple[float, float, float, float]:
+    return (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+def _inside(box: tuple[float, float, float, float], limit: float) -> bool:
+    return min(box) >= -limit and max(box) <= limit
+
+
+def _meet(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
+    apart = one[2] < other[0] or other[2] < one[0] or one[3] < other[1] or other[3] < one[1]
+    return not apart

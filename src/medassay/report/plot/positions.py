@@ -1,0 +1,93 @@
+"""Log-probabilities along completions: where a model comes to say something."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from medassay.report.plot.figure import SHAPES, Figure
+from medassay.report.plot.trend import end_labels
+
+_MOST = 8  # more lines than colours and shapes cannot be told apart
+_HEIGHT = 300  # pixels
+
+
+def positions(points: Sequence[Mapping[str, Any]], *, unit: str) -> Figure:
+    """Return a line for each row over the positions of its completions, at most eight rows.
+
+    Parameters
+    ----------
+    points : each with row (its name), at (tokens before the position), score, lo and hi (None without an interval), and n (items
+        that reach the position)
+    unit : of the axis
+    """
+    names = list(dict.fromkeys(point["row"] for point in points))[:_MOST]
+    rows = [
+        {key: point[key] for key in ("row", "at", "score", "lo", "hi", "n")}
+        for point in points
+        if point["row"] in names
+    ]
+    x = {"field": "at", "type": "quantitative", "title": "tokens of the completion"}
+    y = {"field": "score", "type": "quantitative", "title": unit, "scale": {"zero": False}}
+    colour = {"field": "row", "type": "nominal", "sort": names, "legend": None}
+    return Figure(
+        name="positions",
+        title="Log-probability along completions",
+        description="Mean log-probability of the statements after each length of the completions, with 95 % intervals; "
+        "higher is likelier.",
+        caption=_caption(rows),
+        columns={
+            "row": "row",
+            "at": "tokens",
+            "score": "log-probability",
+            "lo": "from",
+            "hi": "to",
+            "n": "items",
+        },
+        rows=rows,
+        spec={
+            "width": 520,
+            "height": _HEIGHT,
+            "layer": [
+                {"mark": "line", "encoding": {"x": x, "y": y, "color": colour}},
+                {
+                    "transform": [{"filter": "isValid(datum.lo)"}],
+                    "mark": {"type": "rule", "opacity": 0.6},
+                    "encoding": {
+                        "x": x,
+                        "y": {**y, "field": "lo"},
+                        "y2": {"field": "hi"},
+                        "color": colour,
+                    },
+                },
+                {
+                    "mark": {"type": "point", "size": 50, "filled": True, "opacity": 1},
+                    "encoding": {
+                        "x": x,
+                        "y": y,
+                        "color": colour,
+                        "shape": {**colour, "scale": {"range": SHAPES}},
+                    },
+                },
+                {
+                    "data": {"values": end_labels(rows, "at", _HEIGHT)},
+                    "mark": {"type": "text", "align": "left", "dx": 9},
+                    "encoding": {"x": x, "y": {**y, "field": "y"}, "text": {"field": "row"}},
+                },
+            ],
+        },
+    )
+
+
+def _caption(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say where the first row's statements are likeliest."""
+    if not rows:
+        return "No completion reaches a position."
+    first = [row for row in rows if row["row"] == rows[0]["row"]]
+    best = max(first, key=lambda row: row["score"])
+    start = first[0]["score"]
+    if best is first[0]:
+        said = f"likeliest at once ({start:.1f} nats)"
+    else:
+        said = f"likeliest after {best['at']} tokens ({best['score']:.1f} nats, {start:.1f} at once)"
+    fewer = first[-1]["n"] < first[0]["n"]
+    ended = " Completions that ended earlier are missing further right." if fewer else ""
+    return f"{first[0]['row']}: {said}.{ended}"

@@ -1,0 +1,33 @@
+"""The mutable pages of a site, made anew from its ledger: the log, and the status of each publication."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from medassay.core.canonical import canonical
+from medassay.core.ledger import LEDGER, Entry, is_publication, status_of
+from medassay.report.pages.html import environment
+
+
+def site_files(entries: Sequence[Entry]) -> Iterator[tuple[str, bytes]]:
+    """Yield (address, content) of the log page and of every status page and document."""
+    states = status_of(entries)
+    newest = next(e.record["publication"] for e in reversed(entries) if is_publication(e))
+    yield (
+        "log/index.html",
+        _page("log.html", up=f"../p/{newest}/", entries=entries, states=states, ledger=LEDGER),
+    )
+    for name, state in states.items():
+        history = [e for e in entries if e.record["publication"] == name]
+        up = f"../../p/{newest}/"
+        shown = _page("status.html", up=up, state=state, history=history)
+        yield f"status/{name}/index.html", shown
+        yield f"status/{name}.json", status_document(state)
+
+
+def status_document(state: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a status file."""
+    return canonical(dict(state)) + b"\n"
+
+
+def _page(template: str, **values: Any) -> bytes:
+    return environment().get_template(template).render(**values).encode()

@@ -1,0 +1,278 @@
+"""The stage that answers: a unit is a trial; every answer is journalled before it is used.
+
+A reply goes to the response store, and with its reading and score to the journal, before anything else
+happens with it.
+"""
+
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from medassay.bank.folder import StoredItems
+from medassay.context.tools.loop import ToolLoop, ToolTrace
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.json import storable
+from medassay.core.records.item import Item
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.trial import Answer, Prompt, Reply
+from medassay.core.secret import secrets
+from medassay.errors import NotAsked, Permanent, Transient
+from medassay.kinds.parsers import PARSERS
+from medassay.kinds.read_answer import read_answer
+from medassay.kinds.scoring import Scoring
+from medassay.model.spec import load_models
+from medassay.runner.ask import Asker
+from medassay.runner.budget import Purse
+from medassay.runner.context import embedding_entry
+from medassay.runner.progress import Progress
+from medassay.runner.schedule import Cell, Schedule
+from medassay.storage.journal import Writing
+
+if TYPE_CHECKING:
+    from medassay.context.tools.toolbox import Toolbox
+
+
+Attempt = tuple[
+    int, str
+]  # how often it was asked before, and the scope of the last wish to ask again
+FIRST: Attempt = (0, "")
+
+
+class Answering:
+    """The trials of a schedule, each asked, read, scored and journalled."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        asker: Asker,
+        journal: Writing,
+        progress: Progress,
+        *,
+        looking: ToolLoop | None = None,
+        again: Mapping[int, Attempt] | None = None,
+    ) -> None:
+        self._looking = looking
+        self._again = again or {}
+        self._schedule = schedule
+        self._asker = asker
+        self._journal = journal
+        self._progress = progress
+        self._scoring = Scoring(schedule.task)
+        self.specs = schedule.specs
+
+    def units(self, model: str) -> Iterator[int]:
+        """Yield the numbers of a model's trials."""
+        return self._schedule.numbers(model)
+
+    def records(self, unit: int) -> tuple[int, ...]:
+        """Return the number of the record that a trial leaves in the journal: its own."""
+        return (unit,)
+
+    def length(self, unit: int) -> int:
+        """Return how long the prompt of a trial is, in characters."""
+        cell, item, _ = self._schedule.trial(unit)
+        return len(self._schedule.prompt(cell, item).encoded)
+
+    async def close(self) -> None:
+        """Close the connections of tools."""
+        if self._looking is not None:
+            await self._looking.close()
+
+    async def do(self, spec: ModelSpec, unit: int) -> None:
+        """Ask one trial; nothing is left behind where it may not be asked."""
+        cell, item, repeat = self._schedule.trial(unit)
+        try:
+            prompt = self._schedule.prompt(cell, item)
+            if prompt.max_tokens == 0:
+                raise Permanent(self._schedule.room.refusal(spec, item, prompt))
+            columns = {
+                "bank": self._schedule.bank(cell).version,
+                "item": item.id,
+                "revision": item.revision,
+            }
+            attempt, scope = self._again.get(unit, FIRST)
+            reply, looked = await self._asked(cell, spec, prompt, columns, repeat, attempt)
+        except NotAsked:
+            return
+        except Exception as error:  # noqa: BLE001 -- the one place that catches everything: a trial fails, the run goes on
+            self._fail(cell, item, repeat, error)
+            return
+        if reply is None:
+            return
+        parser = PARSERS[self._schedule.task.readers[item.form][0] or ""]
+        extraction = self._schedule.plan.extraction
+        answer = read_answer(item, prompt, reply.completion, parser, extraction)
+        record = trial_record(cell, repeat, prompt, reply, answer)
+        if attempt:
+            record |= {"attempt": attempt, "again": scope}
+        if looked is not None:
+            record |= {"tool_use": dict(looked.use), "trace": list(looked.trace)}
+        score = self._scoring.record(item, record, answer)
+        seconds = round(reply.completion.seconds, 6)
+        usage = reply.completion.usage
+        timing = {
+            "seconds": seconds,
+            "replayed": reply.replayed,
+            "tokens": [usage.prompt, usage.completion],
+            **usage.parts,
+        }
+        self._journal.append(unit, canonical(record), canonical(score), timing)
+        self._progress.advance(cell.model, cell.domain, answer.outcome)
+
+    async def _asked(
+        self,
+        cell: Cell,
+        spec: ModelSpec,
+        prompt: Prompt,
+        columns: dict[str, Any],
+        repeat: int,
+        attempt: int,
+    ) -> tuple[Reply | None, ToolTrace | None]:
+        """Return the reply, and in the mode `tools` how it came about."""
+        which = {"repeat": repeat, "attempt": attempt}
+        if cell.mode != "tools" or self._looking is None or spec.is_baseline:
+            return await self._asker.ask(spec, prompt, columns, **which), None
+        looked = await self._looking.solve(spec, prompt, columns, **which)
+        return (None, None) if looked is None else (looked.reply, looked)
+
+    def _fail(self, cell: Cell, item: Item, repeat: int, error: Exception) -> None:
+        reason = self._asker.tally.fail(error)
+        record = failed_record(cell, item.id, repeat, reason)
+        timing: dict[str, Any] = {"seconds": 0.0}
+        if not isinstance(error, Transient | Permanent):  # our own mistake: keep what shows it
+            shown = secrets.redact("".join(traceback.format_exception(error)))
+            timing["traceback"] = storable(shown)
+        self._journal.append(None, canonical(record), b"null", timing)
+        self._progress.advance(cell.model, cell.domain, "failed")
+
+
+@dataclass(frozen=True)
+class PortableAnswers:
+    """What another process needs to answer trials of a schedule: it reads the items from the run.
+
+    Parameters
+    ----------
+    models_file : where the entries of tools and indexes are; only read in the mode `tools`
+    majority : what the baseline of that name answers, by the letters of an item
+    again : number of a trial that is asked once more → which attempt this is, and why
+    """
+
+    schedule: Schedule
+    models_file: Path
+    majority: Mapping[str, str]
+    again: Mapping[int, Attempt] = field(default_factory=dict)
+
+    @property
+    def specs(self) -> Mapping[str, ModelSpec]:
+        """Return who is asked."""
+        return self.schedule.specs
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """Return the names of the keys of tools."""
+        rules, contexts = self.schedule.plan.tools, self.schedule.contexts
+        names = () if rules is None else (rules.search_key_env, rules.pubmed_key_env)
+        entry = embedding_entry(None if contexts is None else contexts.index)
+        if rules is None or not entry:
+            return names
+        embedder = load_models(self.models_file)[entry]
+        return (*names, embedder.api_key_env, *embedder.headers_env.values())
+
+    def open(
+        self,
+        run: Path,
+        asker: Asker,
+        journal: Writing,
+        progress: Progress,
+        secrets: Mapping[str, str],
+    ) -> Answering:
+        """Return the stage."""
+        items = StoredItems(
+            run / "items.jsonl", frozenset(self.schedule.domains), imported=True
+        )
+        items.trust()
+        self.schedule.read_from(items)
+        toolbox = open_toolbox(self.schedule, self.models_file, secrets, asker.purse)
+        looking = None if toolbox is None else ToolLoop(toolbox, asker)
+        return Answering(
+            self.schedule, asker, journal, progress, looking=looking, again=self.again
+        )
+
+
+def open_toolbox(
+    schedule: Schedule, models_file: Path, secrets: Mapping[str, str], purse: Purse
+) -> "Toolbox | None":
+    """Return the tools of a plan with the keys that it names, None for a plan without the mode `tools`."""
+    rules, contexts = schedule.plan.tools, schedule.contexts
+    if rules is None:
+        return None
+    from medassay.context.tools.toolbox import Toolbox
+
+    searched = "doc_retrieval" in rules.use and contexts is not None
+    wanted = schedule.plan.retrieval
+    return Toolbox(
+        rules,
+        secrets={
+            n: secrets[n] for n in (rules.search_key_env, rules.pubmed_key_env) if n in secrets
+        },
+        index=contexts.index if searched and contexts is not None else None,
+        use=lambda index: index.use(models_file, secrets, purse),
+        query_prefix="" if wanted is None else wanted.query_prefix,
+    )
+
+
+def trial_record(
+    cell: Cell, repeat: int, prompt: Prompt, reply: Reply, answer: Answer
+) -> dict[str, Any]:
+    """Return the line of trials.jsonl of an answered trial."""
+    completion = reply.completion
+    record: dict[str, Any] = {
+        "schema_version": 1,
+        "domain": cell.domain,
+        "model": cell.model,
+        "setting": cell.setting,
+        "mode": cell.mode,
+        "item": prompt.item_id,
+        "repeat": repeat,
+        "template": prompt.template,
+        "prompt_sha256": sha256_hex(prompt.encoded),
+        "response": reply.key,
+        "text": completion.text,
+        "finish": completion.finish,
+        "prompt_tokens": completion.usage.prompt,
+        "completion_tokens": completion.usage.completion,
+        "outcome": answer.outcome,
+        "value": answer.value,
+        "reason": answer.reason,
+    }
+    if completion.likelihoods is not None:
+        record["likelihoods"] = list(completion.likelihoods)
+    if completion.drawn is not None:
+        record["drawn"] = completion.drawn
+    if prompt.max_tokens is not None:
+        record["max_tokens"] = prompt.max_tokens
+    if prompt.order is not None:
+        record["order"] = list(prompt.order)
+    if prompt.retrieved:
+        record["retrieved"] = [list(place) for place in prompt.retrieved]
+    if prompt.own_source is not None:
+        record["own_source"] = prompt.own_source
+    return record
+
+
+def failed_record(cell: Cell, item_id: str, repeat: int, reason: str) -> dict[str, Any]:
+    """Return the trial record of a failure: the provider's, so nothing is known of the model."""
+    return {
+        "schema_version": 1,
+        "domain": cell.domain,
+        "model": cell.model,
+        "setting": cell.setting,
+        "mode": cell.mode,
+        "item": item_id,
+        "repeat": repeat,
+        "outcome": "failed",
+        "value": None,
+        "reason": storable(reason[:300]),
+    }

@@ -1,0 +1,481 @@
+"""Asking one prompt: response store first, then the endpoint, within gate, retries and budget.
+
+Whoever asks, for an answer or for a verdict, asks here; so replies that were paid for are never paid
+for again, an endpoint sees one gate, and a budget is one budget.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import stamina
+import stamina.instrumentation
+
+from medassay.core.canonical import canonical
+from medassay.core.log import log
+from medassay.core.records.model import Chat, ModelSpec, Sampling
+from medassay.core.records.plan import EngineRules
+from medassay.core.records.trial import Completion, Prompt, Reply, Usage
+from medassay.core.secret import secrets
+from medassay.errors import NotAsked, OverBudget, Permanent, Transient
+from medassay.runner.breaker import SUCCESS, Breaker, Relay, Row
+from medassay.runner.budget import Booking, Purse, estimated_tokens
+from medassay.runner.gate import Gate
+from medassay.storage.response import ResponseStore, request_key
+
+# A retry is not news: progress counts what failed in the end.
+stamina.instrumentation.set_on_retry_hooks([])
+
+ATTEMPTS = 6  # the first and five retries
+# Where nobody takes the connection: a server that is not there, or restarts.
+_ATTEMPTS_UNCONNECTED = 3
+
+
+@dataclass
+class Tally:
+    """What happened in one pass: calls made, replies replayed, failures by reason."""
+
+    called: int = 0
+    replayed: int = 0
+    failed: int = 0
+    over_budget: str = ""  # which bound forbids further requests
+    unpaid: set[str] = field(
+        default_factory=set
+    )  # models that it forbids to ask; others may cost less
+    failures: dict[str, int] = field(default_factory=dict)
+    given_up: dict[str, str] = field(default_factory=dict)  # model → why it is asked no more
+
+    def fail(self, error: Exception) -> str:
+        """Count a failure, and return the reason."""
+        reason = str(error)
+        if not isinstance(error, Transient | Permanent):
+            reason = f"{type(error).__name__}: {error}"
+        reason = secrets.redact(reason)
+        self.failed += 1
+        self.failures[reason] = self.failures.get(reason, 0) + 1
+        return reason
+
+    def add(self, other: "Tally") -> None:
+        """Count what happened elsewhere, too."""
+        self.called += other.called
+        self.replayed += other.replayed
+        self.failed += other.failed
+        self.over_budget = self.over_budget or other.over_budget
+        self.unpaid |= other.unpaid
+        for reason, times in other.failures.items():
+            self.failures[reason] = self.failures.get(reason, 0) + times
+        for model, reason in other.given_up.items():
+            self.given_up.setdefault(model, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One prompt on its way to a model; `key` is that of its reply in the response store."""
+
+    spec: ModelSpec
+    chat: Chat
+    prompt: Prompt
+    sampling: Sampling
+    repeat: int
+    key: str
+
+
+class Asker:
+    """Asks the models of a run."""
+
+    def __init__(
+        self,
+        specs: Mapping[str, ModelSpec],
+        chats: Mapping[str, Chat],
+        store: ResponseStore,
+        purse: Purse,
+        *,
+        seed: int,
+        rules: EngineRules | None = None,
+        fresh: bool = False,
+    ) -> None:
+        self._rules = rules or EngineRules()
+        self.specs = specs
+        self.seed = seed
+        self.fresh = fresh
+        self.tally = Tally()
+        self._chats = chats
+        self._store = store
+        self.purse = purse
+        self.gates: dict[str, Gate] = {}  # by endpoint
+        self.sure: Callable[[], Awaitable[None]] | None = None  # before each call: `until_sure`
+        self.stopping: Callable[[], bool] = lambda: False  # no request may begin any more
+        self._successes: Counter[str] = Counter()  # by model
+        self.broken: OSError | None = None  # why nothing can be written down before it is sent
+        self.under_way = 0  # requests that were sent and have no reply yet
+        self.grace = self._rules.grace
+        # A worker has relays here: its coordinator decides for all of them.
+        self.breakers: dict[str, Breaker | Relay] = {
+            name: Breaker(self._rules) for name in specs
+        }
+        self._drawing: dict[tuple[str, int], tuple[Sampling, bytes]] = {}
+
+    async def during(self, work: Awaitable[None]) -> None:
+        """Do some work that asks; connections and gates live as long as its event loop."""
+        try:
+            await work
+        finally:
+            self.gates.clear()
+            for chat in self._chats.values():
+                await chat.close()
+
+    async def ask(
+        self,
+        spec: ModelSpec,
+        prompt: Prompt,
+        columns: Mapping[str, Any],
+        *,
+        repeat: int = 0,
+        attempt: int = 0,
+    ) -> Reply | None:
+        """Return the reply to a prompt, None when the budget forbids the call.
+
+        Parameters
+        ----------
+        columns : what the response store notes beside the reply
+        attempt : counts askings of one and the same prompt, each stored apart
+
+        Raises
+        ------
+        Transient, Permanent
+            When there is no reply after the retries.
+        NotAsked
+            When nothing was sent: the model is given up, or a stop was asked for.
+        """
+        sampling, constant = self._drawn(spec)
+        if prompt.max_tokens is not None:
+            sampling = replace(sampling, max_tokens=prompt.max_tokens)
+        key = request_key(constant, prompt.asked, repeat, attempt)
+        chat = self._chats[spec.id]
+        if spec.is_baseline:  # computed, not asked: no key could name what it depends on
+            return Reply(key, await chat.complete(prompt, sampling, repeat=repeat), False)
+        stored = self._store.get(key)
+        if stored is not None and not self.fresh:
+            self.tally.replayed += 1
+            return Reply(key, _noticing_limit(stored, sampling), True)
+        self._refuse_needless(spec)
+        request = Request(spec, chat, prompt, sampling, repeat + attempt, key)
+        try:
+            completion = await self._call(request)
+        except OverBudget as over:
+            self.tally.over_budget = str(over)
+            self.tally.unpaid.add(spec.id)
+            return None
+        self.tally.called += 1
+        if stored is None:  # with --fresh the first reply stays the stored one
+            self._store.put(key, completion, {"model": spec.id, **columns})
+        return Reply(key, _noticing_limit(completion, sampling), False)
+
+    def is_stored(self, spec: ModelSpec, prompt: Prompt, *, repeat: int, attempt: int) -> bool:
+        """Return whether there is a reply to a prompt already."""
+        key = request_key(self._drawn(spec)[1], prompt.asked, repeat, attempt)
+        return self._store.get(key) is not None
+
+    @property
+    def growing(self) -> Path | None:
+        """Return the file that replies are written to, None while there was none."""
+        return self._store.growing
+
+    def adopt(self) -> None:
+        """Learn what was said to processes that are no longer there."""
+        self._store.adopt()
+
+    def constant(self, spec: ModelSpec) -> bytes:
+        """Return what all requests of a model share: part of the keys of their replies."""
+        return self._drawn(spec)[1]
+
+    def _drawn(self, spec: ModelSpec) -> tuple[Sampling, bytes]:
+        """Return how tokens are drawn, and what all requests of a model share; an entry may come with another token limit."""
+        place = spec.id, spec.reply_tokens
+        if place not in self._drawing:
+            sampling = sampling_of(spec, self.seed)
+            self._drawing[place] = sampling, canonical(request_constant(spec, sampling))
+        return self._drawing[place]
+
+    async def frozen(
+        self,
+        key: str,
+        make: Callable[[], Awaitable[str]],
+        columns: Mapping[str, Any],
+    ) -> str:
+        """Return what was found when something was looked up first; look it up where it never was.
+
+        With `fresh` it is looked up anew, and the first finding stays the stored one.
+        """
+        stored = self._store.get(key)
+        if stored is not None and not self.fresh:
+            return stored.text
+        made = secrets.redact_reply(await make())
+        if stored is None:
+            self._store.put(key, Completion(text=made), dict(columns))
+        return made
+
+    async def _call(self, request: Request) -> Completion:
+        """Ask once; on a transient failure ask again, at most five times, as the endpoint bears.
+
+        While a server asks everybody for patience (it is loading, or refuses a burst), the times are not counted.
+        """
+        model = request.spec.id
+        began, successes = time.monotonic(), self._successes[model]
+        try:
+            return await self._send(request, 0)
+        except Transient as error:
+            last = error
+        if last.retry_after is None:
+            await asyncio.sleep(0.2)
+        attempts = 1
+        async for attempt in stamina.retry_context(
+            on=_backoff,
+            attempts=None,  # how many, `_may_retry` says
+            timeout=None,
+            wait_initial=0.4,
+            wait_max=30.0,
+            wait_jitter=0.4,
+        ):
+            with attempt:
+                others_heard = self._successes[model] > successes
+                if not self._may_retry(last, attempts, began, others_heard=others_heard):
+                    raise _ended(last)
+                if attempts >= ATTEMPTS:  # also a server that says "at once" is given time now
+                    await asyncio.sleep(min(30.0, 0.4 * 2 ** min(attempts - ATTEMPTS, 7)))
+                try:
+                    attempts += 1
+                    return await self._send(request, attempts - 1)
+                except Transient as error:
+                    last = error
+                    raise
+                except OverBudget:  # a larger budget asks it again
+                    raise
+                except NotAsked:  # this one was asked: its own failure is its reason
+                    raise _ended(last) from None
+        raise last  # pragma: no cover -- retry_context returns or raises
+
+    async def _send(self, request: Request, attempt: int) -> Completion:
+        """Send one request through its endpoint's gate, booked before it is sent; note how it ended, and what it came to."""
+        spec, prompt = request.spec, request.prompt
+        gate = self.gate(endpoint_of(spec))
+        await gate.enter(estimated_tokens(prompt) if spec.tokens_per_minute else 0)
+        booking: Booking | None = None
+        try:
+            if self.sure is not None:
+                await self.sure()
+            self._refuse_needless(spec)
+            try:
+                booking = await self.purse.book(spec, prompt, request.key, attempt)
+            except OSError as error:  # our own disk, say: nobody may be asked any more
+                self.broken = self.broken or error
+                raise NotAsked(f"not asked: {error}") from None
+            if booking is None:
+                raise OverBudget(self.purse.told)
+            self.under_way += 1
+            try:
+                completion = await request.chat.complete(
+                    prompt, request.sampling, repeat=request.repeat
+                )
+            finally:
+                self.under_way -= 1
+        except BaseException as error:
+            passing = error if isinstance(error, Transient) else Transient("")
+            if passing.retry_after is not None:  # no longer than the model is waited for at all
+                patience = 60 * self._rules.give_up_minutes
+                passing.retry_after = min(passing.retry_after, patience)
+            gate.failed(overload=passing.overload, retry_after=passing.retry_after)
+            if booking is not None:
+                self._settle_failed(booking, error)
+            self._note(spec, error)
+            raise
+        if completion.tells_usage:
+            self.purse.settle(booking, completion.usage)
+        else:  # nobody says what it used: no more than its bound
+            self.purse.keep(booking)
+        gate.succeeded()
+        self._successes[spec.id] += 1
+        moderated = completion.finish == "moderation"
+        self.hear(spec.id, Row(failed=1, last=completion.text) if moderated else SUCCESS)
+        return redacted(completion)
+
+    def _settle_failed(self, booking: Booking, error: BaseException) -> None:
+        """Settle a request that has no reply where it is known that nothing was generated for it; else it counts as paid."""
+        refused = isinstance(error, Permanent) and error.refused
+        if refused or (isinstance(error, Transient) and error.overload):
+            self.purse.settle(booking, Usage())
+        elif isinstance(error, Transient) and error.unconnected:
+            self.purse.settle(booking, Usage(), calls=0)
+        else:
+            self.purse.keep(booking)
+
+    def _may_retry(
+        self, last: Transient, attempts: int, began: float, *, others_heard: bool
+    ) -> bool:
+        """Tell whether a request that failed in passing may be sent once more.
+
+        Parameters
+        ----------
+        last : how it failed the last time
+        attempts : how often it was sent
+        began : when it was sent first (monotonic seconds)
+        others_heard : whether the model has replied to another request since then, so that it is this one that it refuses
+        """
+        if last.unconnected:
+            return attempts < _ATTEMPTS_UNCONNECTED
+        if attempts < ATTEMPTS:
+            return True
+        patience = 60 * self._rules.give_up_minutes
+        return last.patient and not others_heard and time.monotonic() - began < patience
+
+    def _refuse_needless(self, spec: ModelSpec) -> None:
+        """Refuse to begin a request to a model that is given up, or once a stop was asked for."""
+        if spec.id in self.tally.given_up:
+            raise NotAsked(f"not asked: {self.tally.given_up[spec.id]}")
+        if self.stopping() or self.broken is not None:
+            raise NotAsked("not asked: stopped before its turn")
+
+    def _note(self, spec: ModelSpec, error: BaseException) -> None:
+        """Note how a request failed, and give up a model that no request can reach."""
+        if isinstance(error, NotAsked) or not isinstance(error, Exception):
+            return
+        said = secrets.redact(str(error))
+        if isinstance(error, Permanent) and error.endpoint_wide:
+            self.give_up(spec.id, said)
+        elif isinstance(error, Transient) and error.patient:
+            self.hear(spec.id, Row(patient=1, last=said))
+        else:
+            self.hear(spec.id, Row(failed=1, last=said))
+
+    def hear(self, model: str, row: Row) -> None:
+        """Take note of how requests of a model ended, and give it up where the rules say so."""
+        if self.specs[model].in_process:
+            return  # weights that are here answer; what fails is the item's
+        why = self.breakers[model].hear(row)
+        if why is not None:
+            self.give_up(model, f"model '{model}' is given up for this start: {why}")
+
+    def give_up(self, model: str, why: str) -> None:
+        """Ask a model no more, and say so."""
+        if model not in self.tally.given_up:
+            self.tally.given_up[model] = why
+            for endpoint, gate in self.gates.items():
+                own = [name for name, one in self.specs.items() if endpoint_of(one) == endpoint]
+                if all(name in self.tally.given_up for name in own):
+                    gate.open()  # whoever waits there is asked no more
+            log.warn("model_given_up", model=model, why=why)
+            log.say(why)
+
+    def gate(self, endpoint: str) -> Gate:
+        """Return the gate before an endpoint of this run."""
+        if endpoint not in self.gates:
+            # As its first entry says: one endpoint bears what it bears, whatever entry names it.
+            specs = (s for s in self.specs.values() if endpoint_of(s) == endpoint)
+            self.gates[endpoint] = Gate(next(specs))
+        return self.gates[endpoint]
+
+
+def redacted(completion: Completion) -> Completion:
+    """Return what a model said without the keys that its endpoint may have put there."""
+    clean = secrets.redact_reply
+    calls = tuple(
+        replace(
+            call,
+            id=clean(call.id),
+            name=clean(call.name),
+            arguments=clean(call.arguments),
+            details=clean(call.details),
+        )
+        for call in completion.calls
+    )
+    said = clean(completion.text)
+    named = [token for token, _ in completion.logprobs or ()]
+    named += [token for top in completion.alternatives or () for token, _ in top]
+    listed = "".join(named)
+    spilled = said != completion.text or (bool(listed) and clean(listed) != listed)
+    if not spilled and calls == completion.calls:
+        return completion
+    if not spilled:
+        return replace(completion, calls=calls)
+    # The tokens, put together, hold the key, too.
+    return replace(completion, text=said, calls=calls, logprobs=None, alternatives=None)
+
+
+async def until_sure(in_doubt: Callable[[], bool], stopped: Callable[[], bool]) -> None:
+    """Wait while somebody else may have taken this work over.
+
+    Raises
+    ------
+    NotAsked
+        When a stop is asked for meanwhile: nothing may be asked then.
+    """
+    while in_doubt():
+        if stopped():
+            raise NotAsked("not asked: another process may have taken this work over")
+        await asyncio.sleep(0.1)
+
+
+def endpoint_of(spec: ModelSpec) -> str:
+    """Return what shares one gate: an address, or a model that has none."""
+    return spec.url or spec.id
+
+
+def sampling_of(spec: ModelSpec, seed: int) -> Sampling:
+    """Return how tokens are drawn: temperature 0 unless the entry says otherwise or cannot."""
+    refuses = "no_temperature" in spec.capabilities
+    return Sampling(
+        temperature=None if refuses else spec.temperature,
+        top_p=spec.top_p,
+        max_tokens=spec.reply_tokens,
+        seed=seed % 2**31 if spec.sends_seed else None,
+        stop=spec.stop,
+    )
+
+
+def _noticing_limit(completion: Completion, sampling: Sampling) -> Completion:
+    """Return a reply that ended at its token limit as one that was cut off, whatever the server says of its end."""
+    told = completion.likelihoods is None and completion.drawn is None
+    if (
+        told
+        and completion.finish == "stop"
+        and completion.usage.completion >= sampling.max_tokens
+    ):
+        return replace(completion, finish="length")
+    return completion
+
+
+def request_constant(spec: ModelSpec, sampling: Sampling) -> dict[str, Any]:
+    """Return what all requests of a model share: the parts of the response key besides messages."""
+    constant: dict[str, Any] = {
+        "endpoint": spec.url or spec.path or spec.provider,
+        "protocol": spec.protocol,
+        "model": spec.sent_name,
+        "version": spec.version,
+        "sampling": sampling.to_dict(),
+        "extra": spec.extra_body,
+        "logprobs": spec.logprobs,
+        "tools": [],
+    }
+    if spec.in_process:
+        constant.update(
+            dtype=spec.dtype, weights=spec.weights_digest, quantisation=spec.quantisation
+        )
+    if spec.provider == "fake":
+        constant["script"] = spec.script
+    return constant
+
+
+def _ended(error: Transient) -> Permanent:
+    """Return a failure that is not tried again."""
+    return Permanent(str(error))
+
+
+def _backoff(error: Exception) -> bool | float:
+    """Tell stamina whether to go on, and for how long to wait where the server said so."""
+    if not isinstance(error, Transient):
+        return False
+    return True if error.retry_after is None else error.retry_after

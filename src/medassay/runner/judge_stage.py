@@ -1,0 +1,275 @@
+"""The stage that judges: a unit is a batch of answers before one seat; every verdict kept, a failing judge never guessed for."""
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medassay.bank.run_items import RunItems
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.records.model import ModelSpec
+from medassay.core.records.task import Task
+from medassay.core.records.trial import Completion, Likely, Prompt, Reply
+from medassay.core.records.verdict import Judge, Verdict
+from medassay.core.reply.thoughts import strip_thoughts
+from medassay.errors import NotAsked
+from medassay.judging.agreement import TRIAL_KEY
+from medassay.judging.assignment import Bench
+from medassay.judging.queue import Answers, Docket, auditors
+from medassay.kinds.graders import judges_of
+from medassay.runner.ask import Asker
+from medassay.runner.progress import Progress
+from medassay.storage.journal import Writing
+from medassay.storage.run import AUDIT, Run
+
+_APART = 100  # askings of one attempt at most, so that those of the next have keys of their own
+
+
+class Judging:
+    """The verdicts of a docket; a unit is a batch of answers before one seat."""
+
+    def __init__(
+        self,
+        docket: Docket,
+        asker: Asker,
+        journal: Writing,
+        progress: Progress,
+        again: Mapping[int, int] | None = None,
+    ) -> None:
+        self._docket = docket
+        self._again = again or {}  # place of a verdict → how often its judge was asked before
+        self._answers = docket.answers
+        self._bench = docket.bench
+        self._asker = asker
+        self._journal = journal
+        self._progress = progress
+        self.specs = docket.bench.models
+
+    def units(self, model: str) -> Iterator[int]:
+        """Yield the numbers of the batches that a judge has to judge, seat by seat: batch × seats + seat."""
+        n_seats = self._bench.n_seats
+        for number, batch in enumerate(self._docket.batches):
+            tested = self._answers.trial(batch[0])["model"]
+            for seat, judge in enumerate(self._bench.seats[tested]):
+                if judge.id == model:
+                    yield number * n_seats + seat
+
+    def records(self, unit: int) -> tuple[int, ...]:
+        """Return the numbers of the verdicts that a unit leaves in the journal."""
+        number, seat = divmod(unit, self._bench.n_seats)
+        return tuple(self._docket.place(one, seat) for one in self._docket.batches[number])
+
+    def length(self, unit: int) -> int:
+        """Return how long the answers of a unit are, in bytes."""
+        number = unit // self._bench.n_seats
+        return sum(map(self._answers.length, self._docket.batches[number]))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def do(self, spec: ModelSpec, unit: int) -> None:
+        """Ask a judge about one batch; nothing is left behind where it may not be asked."""
+        number, seat = divmod(unit, self._bench.n_seats)
+        batch = self._docket.batches[number]
+        await self._judge(spec, seat, [self._answers.trial(one) for one in batch], batch)
+
+    async def _judge(
+        self, spec: ModelSpec, seat: int, trials: list[dict[str, Any]], numbers: Sequence[int]
+    ) -> None:
+        judge = self._bench.judges[trials[0]["domain"]]
+        # A batch has one reply: all of it is asked again, or nothing.
+        times = max(self._again.get(self._docket.place(n, seat), 0) for n in numbers)
+        seen = [self._answers.case(trial) for trial in trials]
+        cases = [case for case, _ in seen]
+        prompts: list[Prompt] = []
+        replies: list[Reply] = []
+        try:
+            step = judge.step(cases, [])
+            while isinstance(step, Prompt):
+                columns = {"item": trials[0]["item"], "judged": trials[0]["model"]}
+                attempt = times * _APART + sum(p.encoded == step.encoded for p in prompts)
+                reply = await self._asker.ask(spec, step, columns, attempt=attempt)
+                if reply is None:
+                    return
+                prompts.append(step)
+                replies.append(reply)
+                step = judge.step(cases, [r.completion for r in replies])
+        except NotAsked:
+            return
+        except Exception as error:  # noqa: BLE001 -- as for trials: a verdict fails, the run goes on
+            for trial in trials:
+                reason = self._asker.tally.fail(error)
+                record = failed_verdict(trial, spec, seat, reason)
+                self._journal.append(None, canonical(record), b"null", {"seconds": 0.0})
+                self._progress.advance(spec.id, trial["domain"], "failed")
+            return
+        seconds = round(sum(r.completion.seconds for r in replies), 6)
+        asked: dict[str, Any] = {
+            "rubric": judge.id,
+            "prompt_sha256": [sha256_hex(p.encoded) for p in prompts],
+            "responses": [r.key for r in replies],
+            "replies": [r.completion.text for r in replies],
+            "seconds": [r.completion.seconds for r in replies],
+            "usage": [r.completion.usage.to_dict() for r in replies],
+        }
+        if judge.alternatives:
+            asked["logprobs"] = [r.completion.logprobs for r in replies]
+            asked["alternatives"] = [near_digits(r.completion) for r in replies]
+        if times:
+            asked["attempt"] = times
+        if len(trials) > 1:
+            asked |= {"batch": [[t[k] for k in TRIAL_KEY] for t in trials]}
+        for number, trial, (case, shown), verdict in zip(
+            numbers, trials, seen, step, strict=True
+        ):
+            record = _key(trial, spec, seat) | asked | verdict_fields(verdict)
+            if "attempt" in trial:
+                record["of_attempt"] = trial["attempt"]
+            if not verdict.valid:
+                record["unusable"] = why_unusable(replies[-1].completion)
+            record |= {"masked": shown.masked, "cut": shown.cut}
+            record["score"] = judge.score(case.item, verdict)
+            place = self._docket.place(number, seat)
+            self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
+            self._progress.advance(spec.id, trial["domain"], record["outcome"])
+
+
+@dataclass(frozen=True)
+class PortableVerdicts:
+    """What another process needs to give verdicts of a docket: judges are made anew from what the run remembers."""
+
+    task: Task
+    name: str
+    numbers: Sequence[int]
+    known: "tuple[array[int], array[int]]"
+    seats: Mapping[str, tuple[ModelSpec, ...]]
+    seed: int
+    again: Mapping[int, int]
+    majority: Mapping[str, str] = field(default_factory=dict)  # no baseline judges
+
+    @classmethod
+    def of(cls, docket: Docket, again: Mapping[int, int]) -> "PortableVerdicts":
+        """Return a docket as it travels."""
+        answers, bench = docket.answers, docket.bench
+        numbers = array("Q", docket.numbers)
+        known = answers.known
+        return cls(answers.task, docket.name, numbers, known, bench.seats, bench.seed, again)
+
+    @property
+    def specs(self) -> Mapping[str, ModelSpec]:
+        """Return who is asked."""
+        return {spec.id: spec for seats in self.seats.values() for spec in seats}
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """Return nothing: judges call no tools."""
+        return ()
+
+    def open(
+        self,
+        run: Path,
+        asker: Asker,
+        journal: Writing,
+        progress: Progress,
+        secrets: Mapping[str, str],
+    ) -> Judging:
+        """Return the stage."""
+        found = Run(run)
+        judges = judges_of(self.task, found.manifest)
+        items = RunItems(run, found.manifest["domains"])
+        answers = Answers(found, items, self.task, self.known)
+        judges = auditors(judges) if self.name == AUDIT else judges
+        bench = Bench(judges=judges, seats=self.seats, seed=self.seed)
+        docket = Docket(name=self.name, answers=answers, numbers=self.numbers, bench=bench)
+        return Judging(docket, asker, journal, progress, self.again)
+
+
+def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what the stored replies of a verdict say today; None if more would be asked."""
+    if stored.get("given"):  # it came with an import, without replies: only the score follows
+        told = stored["outcome"] == "valid"
+        verdict = Verdict(valid=told, reason=stored["reason"], body=stored["body"])
+        number = answers.numbers[tuple(stored[k] for k in TRIAL_KEY)]
+        case = answers.case(answers.trial(number))[0]
+        if not judge.fits(case, verdict):
+            return None
+        return verdict_fields(verdict) | {"score": judge.score(case.item, verdict)}
+    own = [stored[k] for k in TRIAL_KEY]
+    batch = stored.get("batch", [own])
+    trials = [answers.trial(answers.numbers[tuple(key)]) for key in batch]
+    cases = [answers.case(trial)[0] for trial in trials]
+    verdicts = judge.step(cases, list(_heard(stored)))
+    if isinstance(verdicts, Prompt):
+        return None
+    at = batch.index(own)
+    return verdict_fields(verdicts[at]) | {"score": judge.score(cases[at].item, verdicts[at])}
+
+
+def why_unusable(reply: Completion) -> str:
+    """Return of what kind a judge's reply is in which nothing could be read."""
+    if reply.finish in ("refusal", "moderation"):
+        return "content filter"
+    said = strip_thoughts(reply.text)[0].strip()
+    if reply.finish == "length":
+        return "cut off" if said else "only thoughts, cut off"
+    return "unparsed" if said else "empty"
+
+
+def near_digits(completion: Completion) -> list[tuple[Likely, ...]] | None:
+    """Return the candidates at tokens with a digit and at those behind them: where scores are.
+
+    The others, most of a reply, are left empty; a run would grow tenfold by them.
+    """
+    if completion.alternatives is None:
+        return None
+    digits = [any(map(str.isdigit, token)) for token, _ in completion.logprobs or ()]
+    kept = (here or before for here, before in zip(digits, [False, *digits], strict=False))
+    return [
+        top if keep else () for top, keep in zip(completion.alternatives, kept, strict=False)
+    ]
+
+
+def _heard(stored: Mapping[str, Any]) -> Iterator[Completion]:
+    """Yield the replies of a stored verdict as far as a judge reads them."""
+    nothing = [None] * len(stored["replies"])
+    likely = [stored.get(name, nothing) for name in ("logprobs", "alternatives")]
+    for text, logprobs, alternatives in zip(stored["replies"], *likely, strict=True):
+        plain = {"text": text, "logprobs": logprobs, "alternatives": alternatives}
+        yield msgspec.convert(plain, Completion)
+
+
+def verdict_fields(verdict: Verdict) -> dict[str, Any]:
+    """Return what a verdict adds to its record."""
+    return {
+        "outcome": "valid" if verdict.valid else "invalid",
+        "reason": verdict.reason,
+        "repaired": verdict.repaired,
+        "unsupported_quotes": verdict.unsupported_quotes,
+        "body": dict(verdict.body),
+    }
+
+
+def failed_verdict(
+    trial: Mapping[str, Any],
+    spec: ModelSpec,
+    seat: int,
+    reason: str,
+) -> dict[str, Any]:
+    """Return the record of a verdict that never came: the judge's failure, unknown."""
+    return _key(trial, spec, seat) | {
+        "outcome": "failed",
+        "reason": reason[:300],
+        "score": None,
+    }
+
+
+def _key(trial: Mapping[str, Any], spec: ModelSpec, seat: int) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        **{k: trial[k] for k in TRIAL_KEY},
+        "judge": spec.id,
+        "seat": seat,
+    }

@@ -1,0 +1,210 @@
+"""Metrics that need a model, computed for the answers of a run before it is sealed; what was computed once is kept.
+
+Whatever a metric says of a pair of texts lies in the workspace (`measures/`), so a run that is cut off goes on where it was, and a
+second run with the same answers computes nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.run_items import RunItems
+from medassay.core.canonical import canonical
+from medassay.core.records.task import Task
+from medassay.errors import InputError, UnavailableError
+from medassay.runner.engine.stage import Engine
+from medassay.runner.progress import Silent
+from medassay.runner.stages import Watch
+from medassay.score.catalog import METRICS
+from medassay.score.metric import Pair, TextMetric, Values
+from medassay.score.text import LEXICAL
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.measure import MeasureStore, pair_key
+from medassay.storage.run import Run
+
+NONE = "none"
+_BATCH = 64  # pairs handed to a metric at once
+_WINDOW = 4096  # among which like lengths are looked for
+
+
+@dataclass(frozen=True)
+class Gauges:
+    """The metrics of a run that need a model: those that are here, and why the others are not."""
+
+    found: Mapping[str, TextMetric]
+    absent: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a run remembers: id and columns with their scales, or why a metric is unavailable."""
+        told: dict[str, Any] = {
+            name: {"id": one.id, "columns": {c: s.ends for c, s in one.columns.items()}}
+            for name, one in self.found.items()
+        }
+        return told | {name: {"unavailable": why} for name, why in self.absent.items()}
+
+
+def gauges_of(given: Sequence[str], task: Task) -> Gauges:
+    """Return the metrics of a task that need a model; `given` is what a plan says of them.
+
+    Raises
+    ------
+    InputError
+        When the plan names a metric that is unknown, or for a task without metrics.
+    """
+    if given and not task.metrics:
+        raise InputError(f"plan: task '{task.name}' compares no texts; leave 'metrics' out")
+    places = _places(given)
+    wanted = [name for name in task.metrics if name not in LEXICAL]
+    found: dict[str, TextMetric] = {}
+    absent: dict[str, str] = {}
+    for name in dict.fromkeys((*wanted, *places)):
+        if places.get(name) == NONE:
+            continue
+        try:
+            found[name] = METRICS[name](places.get(name, ""))
+        except UnavailableError as error:
+            if name in places:
+                raise InputError(f"plan: 'metrics': {error}") from None
+            absent[name] = str(error)
+    return Gauges(found, absent)
+
+
+def _places(wanted: Sequence[str]) -> dict[str, str]:
+    """Return metric → where its model is, of the metrics that a plan names."""
+    places: dict[str, str] = {}
+    for given in wanted:
+        name, _, place = given.partition("=")
+        if name not in METRICS:
+            known = ", ".join(sorted(METRICS))
+            raise InputError(
+                f"plan: 'metrics': '{name}' is no metric that needs a model; known are {known}"
+            )
+        places[name] = place
+    return places
+
+
+class Computing:
+    """What a metric, prepared for its references, says of some pairs; each process loads its model once."""
+
+    def __init__(self, gauge: TextMetric) -> None:
+        self._gauge = gauge
+
+    def __call__(self, pairs: Mapping[str, Pair]) -> dict[str, Values]:
+        """Return key → values."""
+        return dict(zip(pairs, self._gauge.score(list(pairs.values())), strict=True))
+
+
+def measure(
+    run: Run,
+    items: RunItems,
+    gauges: Gauges,
+    workspace: Path,
+    watch: Watch | None,
+    engine: Engine,
+) -> None:
+    """Compute what is not there yet, and add it to the run's scores as `measured`."""
+    if not gauges.found:
+        return
+    references = {item.reference_text for item in items}
+    stores: dict[str, MeasureStore] = {}
+    for name, gauge in gauges.found.items():
+        gauge.prepare(references)
+        stores[name] = MeasureStore(workspace / "measures", _kept_as(gauge))
+        try:
+            _compute(run, items, name, Computing(gauge), stores[name], watch, engine)
+        finally:
+            gauge.close()
+    part = run.path / "scores.jsonl.part"
+    with part.open("wb") as file:
+        trials = read_jsonl(run.path / "trials.jsonl")
+        for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
+            pair = _pair(trial, items)
+            if pair is not None:
+                score |= {"measured": _measured(pair, gauges, stores)}
+            file.write(canonical(score) + b"\n")
+    part.replace(run.path / "scores.jsonl")
+
+
+def _measured(
+    pair: Pair, gauges: Gauges, stores: Mapping[str, MeasureStore]
+) -> dict[str, float | None]:
+    made: dict[str, float | None] = {}
+    for name, gauge in gauges.found.items():
+        values = stores[name].get(pair_key(*pair)) or (None,) * len(gauge.columns)
+        made |= dict(zip(gauge.columns, values, strict=True))
+    return made
+
+
+def _compute(
+    run: Run,
+    items: RunItems,
+    name: str,
+    task: Computing,
+    store: MeasureStore,
+    watch: Watch | None,
+    engine: Engine,
+) -> None:
+    """Compute what one metric says of the pairs of a run that it has not compared before."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    for chunk in _missing(run, items, store):
+        sizes[name, "pairs"] += len(chunk)
+    if not sizes:
+        return
+    shown = watch(f"pairs by {name}", sizes, Counter()) if watch else nullcontext(Silent())
+    with shown as progress:
+        batches = (one for some in _missing(run, items, store) for one in _alike(some))
+        for values in engine.spread(task, batches):
+            store.put(values)
+            progress.advance(name, "pairs", "answered", len(values))
+
+
+def _missing(run: Run, items: RunItems, store: MeasureStore) -> Iterator[dict[str, Pair]]:
+    """Yield key → pair of what is not in a store, some at a time; a pair that two models share comes once."""
+    seen: set[str] = set()
+    found: dict[str, Pair] = {}
+    for trial in read_jsonl(run.path / "trials.jsonl"):
+        pair = _pair(trial, items)
+        if pair is None or (key := pair_key(*pair)) in store or key in seen:
+            continue
+        seen.add(key)
+        found[key] = pair
+        if len(found) >= _WINDOW:
+            yield found
+            found = {}
+    if found:
+        yield found
+
+
+def _pair(trial: Mapping[str, Any], items: RunItems) -> Pair | None:
+    if trial["outcome"] != "answered":
+        return None
+    return str(trial["value"]), items.get(trial["domain"], trial["item"]).reference_text
+
+
+def compared(
+    pairs: Sequence[Pair], gauge: TextMetric, folder: Path, engine: Engine
+) -> list[Values]:
+    """Return what a metric says of some pairs, in order; what was computed once is kept in `folder`."""
+    gauge.prepare({reference for _, reference in pairs})
+    store = MeasureStore(folder, _kept_as(gauge))
+    missing = {k: p for p in pairs if (k := pair_key(*p)) not in store}
+    try:
+        for values in engine.spread(Computing(gauge), _alike(missing)):
+            store.put(values)
+    finally:
+        gauge.close()
+    return [store.get(pair_key(*pair)) or () for pair in pairs]
+
+
+def _alike(pairs: Mapping[str, Pair]) -> Iterator[dict[str, Pair]]:
+    """Yield pairs in batches of like lengths, so that little is spent on padding."""
+    ordered = sorted(pairs.items(), key=lambda one: len(one[1][0]) + len(one[1][1]))
+    for at in range(0, len(ordered), _BATCH):
+        yield dict(ordered[at : at + _BATCH])
+
+
+def _kept_as(gauge: TextMetric) -> str:
+    return f"{gauge.id} {gauge.context}".strip()

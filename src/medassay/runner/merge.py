@@ -1,0 +1,213 @@
+"""Several sealed runs of the same banks and methodology → one run, as if their models had run together.
+
+The joined run is sealed like any other; its manifest names its members and their roots, which can be
+recomputed from its own records. The same runs always give the same bytes, save the salt of synthetic
+items where a member has none.
+"""
+
+import hashlib
+import heapq
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from medassay.bank.run_items import RunItems
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.errors import IncompleteError, InputError
+from medassay.kinds.catalog import task_of_run
+from medassay.runner.revisions import revisions_named
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import (
+    JUDGED,
+    SALT,
+    Run,
+    file_sha256,
+    open_run,
+    read_document,
+    trial_cell,
+    write_new,
+)
+
+_SAME = (
+    "task",
+    "template",
+    "methodology",
+    "domains",
+    "steps",
+    "ddx",
+    "graphs",
+)
+_SAME_PLAN = ("n_resamples", "sample", "seed", "rank_rule", "separation")
+_KEY = ("domain", "model", "setting", "mode", "item", "repeat")
+
+
+def join_runs(runs: Sequence[Run], folder: Path) -> Run:
+    """Return the run that joins others, made in `folder` unless it is there already.
+
+    Raises
+    ------
+    IncompleteError
+        When one of them is not sealed.
+    InputError
+        When they differ in banks or methodology, or have a model, setting and mode in common.
+    """
+    for run in runs:
+        if not run.sealed:
+            raise IncompleteError(
+                f"run {run.path.name}: not finished; only sealed runs are joined"
+            )
+    members = sorted(runs, key=lambda run: str(run.seal["root"]))
+    _refuse_unlike(members)
+    roots = [str(run.seal["root"]) for run in members]
+    drawn_as = sha256_hex("\x1f".join(roots).encode())
+    seals = [str(run.seal["hash"]) for run in members]
+    name = f"joined-{sha256_hex(chr(31).join(seals).encode())[:12]}"
+    place = folder / name
+    if place.exists():
+        return open_run(place)
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder))
+    draft.chmod(0o755)
+    try:
+        _fill(draft, members, name, drawn_as)
+        draft.rename(place)
+    finally:
+        if draft.exists():
+            shutil.rmtree(draft)
+    return open_run(place)
+
+
+def _refuse_unlike(members: Sequence[Run]) -> None:
+    first = members[0]
+    owners: dict[str, str] = {}
+    for run in members:
+        for key in _SAME:
+            if canonical(run.manifest.get(key)) != canonical(first.manifest.get(key)):
+                raise InputError(
+                    f"run {run.id} differs from {first.id} in {key}; only runs of the same banks and "
+                    "methodology join (compare them with `medassay compare`)"
+                )
+        if (named := revisions_named(run.manifest)) != revisions_named(first.manifest):
+            raise InputError(
+                f"run {run.id} was scored by other code than {first.id} ({named}); only runs of the same revisions "
+                "join (score both anew with `medassay score`)"
+            )
+        for key in _SAME_PLAN:
+            if run.manifest["plan"].get(key) != first.manifest["plan"].get(key):
+                raise InputError(
+                    f"run {run.id} has another {key} than {first.id}; only runs of the same plan but for "
+                    "models and settings join"
+                )
+        if file_sha256(run.path / "items.jsonl") != file_sha256(first.path / "items.jsonl"):
+            raise InputError(
+                f"run {run.id} asked other items than {first.id}; they do not join"
+            )
+        if _banks(run) != _banks(first):
+            raise InputError(
+                f"run {run.id} has other bank contents than {first.id}; only runs of the same banks join"
+            )
+        for cell in _cells(run):
+            if cell in owners:
+                shown = ", ".join(cell.split("\x1f"))
+                raise InputError(
+                    f"runs {owners[cell]} and {run.id} both hold {shown}; a row is of one run, leave "
+                    "one out"
+                )
+            owners[cell] = run.id
+
+
+def _banks(run: Run) -> list[tuple[str, str]]:
+    return sorted((bank["version"], bank["content_sha256"]) for bank in run.manifest["banks"])
+
+
+def _cells(run: Run) -> list[str]:
+    rows = (row for found in run.statistics["domains"].values() for row in found)
+    return sorted({trial_cell(row) for row in rows})
+
+
+def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> None:
+    from medassay.runner.finish import finish
+
+    shutil.copyfile(members[0].path / "items.jsonl", folder / "items.jsonl")
+    trials, timings = folder / "trials.jsonl", folder / "timings.jsonl"
+    with trials.open("wb") as one, timings.open("wb") as other:
+        for trial, timing in _merged(_timed(run) for run in members):
+            one.write(canonical(trial) + b"\n")
+            other.write(canonical(timing) + b"\n")
+    for file in ("scores.jsonl", *JUDGED):
+        if (members[0].path / file).exists():
+            with (folder / file).open("wb") as target:
+                for record, _ in _merged(_alone(run, file) for run in members):
+                    target.write(canonical(record) + b"\n")
+    manifest = _manifest(members, drawn_as)
+    write_new(
+        folder / "manifest.json",
+        canonical({"schema_version": 1, **manifest, "run": name}) + b"\n",
+    )
+    made = Run(folder)
+    items = RunItems(folder, manifest["domains"])
+    findings = [f for run in members for f in read_jsonl(run.path / "findings.jsonl")]
+    sealed_at = max(str(run.seal["sealed_at"]) for run in members)
+    task = task_of_run(manifest)
+    finish(made, task, items, findings, sealed_at=sealed_at, secret=_secret(members))
+
+
+def _merged(
+    streams: Iterable[Iterator[tuple[dict[str, Any], dict[str, Any]]]],
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    return heapq.merge(*streams, key=lambda pair: tuple(pair[0][k] for k in _KEY))
+
+
+def _timed(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    return zip(
+        read_jsonl(run.path / "trials.jsonl"),
+        read_jsonl(run.path / "timings.jsonl"),
+        strict=True,
+    )
+
+
+def _alone(run: Run, file: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    return ((record, {}) for record in read_jsonl(run.path / file))
+
+
+def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
+    """Return the first member's manifest with the models and judges of all."""
+    made = {k: v for k, v in members[0].manifest.items() if k not in ("run", "schema_version")}
+    for key in ("models", "sampling", "bench"):
+        found = {n: v for run in members for n, v in run.manifest.get(key, {}).items()}
+        if found:
+            made[key] = dict(sorted(found.items()))
+    judges = {j["id"]: j for run in members for j in run.manifest.get("judges", [])}
+    if judges:
+        made["judges"] = [judges[name] for name in sorted(judges)]
+    plan = dict(made["plan"])
+    for key in ("models", "settings", "modes"):
+        if key in plan:
+            plan[key] = sorted(
+                {value for run in members for value in run.manifest["plan"][key]}
+            )
+    joined = [
+        {
+            "run": run.id,
+            "root": run.seal["root"],
+            "seal": run.seal["hash"],
+            "created_at": run.manifest["created_at"],
+            "machine": run.manifest["machine"],
+            "cells": _cells(run),
+            **({"source": run.manifest["source"]} if "source" in run.manifest else {}),
+        }
+        for run in members
+    ]
+    made.pop("source", None)  # each import is of its own
+    return {**made, "plan": plan, "drawn_as": drawn_as, "joined": joined}
+
+
+def _secret(members: Sequence[Run]) -> str | None:
+    """Return the secret behind the commitments of a joined run: it follows from those of its members."""
+    found = [run.path / SALT for run in members]
+    if not all(path.is_file() for path in found):
+        return None
+    secrets = sorted(str(read_document(path)["secret"]) for path in found)
+    return hashlib.sha256("".join(secrets).encode()).hexdigest()

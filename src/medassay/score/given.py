@@ -1,9 +1,0 @@
-"""The score that came with a finished prediction (imports); it cannot be recomputed here."""
-
-from medassay.core.item import Item
-from medassay.core.trial import Answer
-
-
-def given(item: Item, answer: Answer) -> tuple[float, str]:
-    """Return the given score, which the import checked against the scale."""
-    return float(answer.value or "nan"), "given"

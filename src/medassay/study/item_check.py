@@ -1,0 +1,357 @@
+"""A check-up of metrics on one's own data: which say the same, which break when an answer is rephrased, which agree with people.
+
+Source: specification of statistics, 7.7 and 7.8; text metrics.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from medassay.bank.builder import read_csv
+from medassay.errors import InputError
+from medassay.report.document import Grid, Section, Sheet
+from medassay.report.pages.html import signed
+from medassay.report.plot.forest import agreement
+from medassay.report.plot.matrix import heat_map
+from medassay.runner.engine.stage import Engine
+from medassay.score.metric import TextMetric
+from medassay.statistic.draws import seed_of
+from medassay.statistic.metric.correlation import (
+    kendall,
+    pearson,
+    pearson_intervals,
+    spearman,
+    tree,
+)
+from medassay.study.answers import Answered, columns_of, values_of
+
+SAME = 0.95  # |r| from which on two metrics say the same
+_WEAK = 0.3  # |r| below which a metric is of no use for a label
+_FEWEST = 10  # answers
+_NEEDED = ("prediction", "reference")
+_KNOWN = (*_NEEDED, "item", "model")
+
+
+def read_answers(
+    path: Path, columns: Mapping[str, str], people: Sequence[str], labels: Path | None = None
+) -> list[Answered]:
+    """Return the answers in a table, with what people said of each.
+
+    Parameters
+    ----------
+    columns : prediction, reference, and where they are there item and model → column of the table
+    people : columns of numbers that people gave, higher or lower being better
+    labels : another table with these columns, a line for each line of the first, in the same order
+
+    Raises
+    ------
+    InputError
+        Naming file, row and column.
+    """
+    for key in columns:
+        if key not in _KNOWN:
+            raise InputError(f"--columns: '{key}' is unknown; known are {', '.join(_KNOWN)}")
+    rows = list(read_csv(path))
+    told = rows if labels is None else list(read_csv(labels))
+    if len(told) != len(rows):
+        raise InputError(
+            f"{labels}: {len(told)} rows for {len(rows)} of {path.name}; expected one for each, in the same order"
+        )
+    named = {key: columns.get(key, key) for key in _KNOWN}
+    where = path if labels is None else labels
+    for key in _NEEDED:
+        if rows and named[key] not in rows[0]:
+            raise InputError(
+                f"{path.name}: no column '{named[key]}' ({key}); found {', '.join(map(str, rows[0]))}; name it by --columns {key}=…"
+            )
+    for name in people:
+        if told and name not in told[0]:
+            raise InputError(
+                f"{where.name}: no column '{name}'; found {', '.join(map(str, told[0]))}"
+            )
+    return [
+        Answered(
+            item=row.get(named["item"]) or str(number),
+            model=row.get(named["model"]) or "",
+            repeat=0,
+            text=row[named["prediction"]].strip(),
+            reference=row[named["reference"]].strip(),
+            people={
+                name: value
+                for name in people
+                if (value := _number(label[name], f"{where.name} row {number}: {name}"))
+                is not None
+            },
+        )
+        for number, (row, label) in enumerate(zip(rows, told, strict=True), 2)
+    ]
+
+
+def _number(text: str, where: str) -> float | None:
+    """Return a number, None for an empty cell."""
+    if text.strip().lower() in ("", "nan", "na", "-"):
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise InputError(f"{where}: '{text}'; expected a number or nothing")
+    return value
+
+
+def checkup(
+    answers: Sequence[Answered],
+    gauges: Mapping[str, TextMetric],
+    workspace: Path,
+    *,
+    resilience: Mapping[str, Any] | None = None,
+    engine: Engine | None = None,
+) -> dict[str, Any]:
+    """Return what metrics say of each other and of people's labels, over answers.
+
+    Parameters
+    ----------
+    resilience : the study of rephrasings of the same answers, where there is one
+    engine : who computes metrics; None: this process
+
+    Returns
+    -------
+    dict
+        metrics, matrices (pearson with ends, n), clusters, order, same (pairs of metrics that say the same), people (label → metric →
+        pearson, lo, hi, spearman, kendall, n, by falling |r|), resilience, n, n_items.
+    """
+    kept = [answer for answer in answers if answer.text and answer.reference]
+    if len(kept) < _FEWEST:
+        raise InputError(
+            f"metrics: {len(kept)} answers with a reference; at least {_FEWEST} are needed"
+        )
+    values = values_of([answer.pair for answer in kept], gauges.values(), workspace, engine)
+    metrics = columns_of(values)
+    labels = list(dict.fromkeys(name for answer in kept for name in answer.people))
+    table = np.array(
+        [
+            [
+                *(v.get(m, np.nan) for m in metrics),
+                *(a.people.get(name, np.nan) for name in labels),
+            ]
+            for a, v in zip(kept, values, strict=True)
+        ]
+    )
+    numbers = {item: at for at, item in enumerate(dict.fromkeys(a.item for a in kept))}
+    clusters = np.array([numbers[a.item] for a in kept])
+    r = pearson(table)
+    lo, hi = pearson_intervals(
+        table, seed=seed_of("metrics", *metrics, *labels), clusters=clusters
+    )
+    rho, tau = spearman(table), kendall(table)
+    k = len(metrics)
+    inner = [row[:k] for row in r.values[:k]]
+    joined = tree(inner)
+    people = {
+        label: sorted(
+            (
+                {
+                    "metric": metric,
+                    "pearson": r.values[i][k + j],
+                    "lo": lo[i][k + j],
+                    "hi": hi[i][k + j],
+                    "spearman": rho.values[i][k + j],
+                    "kendall": tau.values[i][k + j],
+                    "n": r.n[i][k + j],
+                }
+                for i, metric in enumerate(metrics)
+            ),
+            key=_weakest_last,
+        )
+        for j, label in enumerate(labels)
+    }
+    return {
+        "n": len(kept),
+        "n_items": len(numbers),
+        "left_out": len(answers) - len(kept),
+        "metrics": metrics,
+        "ids": {name: gauge.id for name, gauge in gauges.items()},
+        "matrices": {
+            "pearson": inner,
+            "pearson_lo": [row[:k] for row in lo[:k]],
+            "pearson_hi": [row[:k] for row in hi[:k]],
+            "n": [row[:k] for row in r.n[:k]],
+        },
+        "order": [metrics[at] for at in joined.order],
+        "merges": [list(merge) for merge in joined.merges],
+        "clusters": [[metrics[at] for at in cluster] for cluster in joined.clusters],
+        "same": [
+            [metrics[i], metrics[j]]
+            for i in range(k)
+            for j in range(i + 1, k)
+            if abs(inner[i][j] or 0.0) >= SAME
+        ],
+        "people": people,
+        "resilience": None if resilience is None else resilience["metrics"],
+        "rephraser": None if resilience is None else resilience["rephraser"],
+    }
+
+
+def _weakest_last(one: Mapping[str, Any]) -> float:
+    return -abs(float(one["pearson"] or 0.0))
+
+
+def checkup_sheet(study: Mapping[str, Any]) -> Sheet:
+    """Return the check-up as a sheet."""
+    order = [study["metrics"].index(name) for name in study["order"]]
+    drawn = heat_map(
+        [name.replace("_", " ") for name in study["metrics"]],
+        study["matrices"]["pearson"],
+        order=order,
+        merges=[tuple(merge) for merge in study["merges"]],
+        linkage=f"Pearson's r over {study['n']} answers, average linkage of 1 − |r|",
+    )
+    sections = [_people(label, found) for label, found in study["people"].items()]
+    same = "; ".join(" and ".join(pair) for pair in study["same"]).replace("_", " ") or "none"
+    sections.append(
+        Section(
+            title="Which say the same",
+            text=f"Pairs with |r| from {SAME:g} on: {same}. Clusters: "
+            + "; ".join(", ".join(cluster) for cluster in study["clusters"]).replace("_", " ")
+            + ".",
+            figure=("metrics", drawn),
+        )
+    )
+    if study["resilience"]:
+        sections.append(_resilience(study["resilience"], study["rephraser"]))
+    lines = [
+        {"kind": "people", "first": one["metric"], "second": label, **one}
+        for label, found in study["people"].items()
+        for one in found
+    ]
+    lines += [
+        {
+            "kind": "metrics",
+            "first": a,
+            "second": b,
+            "pearson": study["matrices"]["pearson"][i][j],
+            "lo": study["matrices"]["pearson_lo"][i][j],
+            "hi": study["matrices"]["pearson_hi"][i][j],
+            "n": study["matrices"]["n"][i][j],
+        }
+        for i, a in enumerate(study["metrics"])
+        for j, b in enumerate(study["metrics"])
+        if i < j
+    ]
+    return Sheet(
+        name="metrics",
+        title="A check-up of metrics",
+        reading=reading(study),
+        notes=[
+            f"{study['n']} answers to {study['n_items']} items; intervals draw items with all their answers."
+            + (f" {study['left_out']} blank ones are left out." if study["left_out"] else ""),
+            "Pearson's r between what a metric says of an answer and what people say of it; of a label where less is better (omissions) a good "
+            "metric goes below 0.",
+            *(f"{name}: {told}" for name, told in study["ids"].items()),
+        ],
+        sections=sections,
+        columns=["kind", "first", "second", "pearson", "lo", "hi", "spearman", "kendall", "n"],
+        lines=lines,
+        data=study,
+    )
+
+
+def reading(study: Mapping[str, Any]) -> str:
+    """Return the check-up in one paragraph."""
+    parts = []
+    for label, found in study["people"].items():
+        best, last = found[0], found[-1]
+        if abs(best["pearson"] or 0.0) < _WEAK:
+            parts.append(
+                f"No metric tells {label}: the best has r {_r(best['pearson'])}{_band(best)}."
+            )
+            continue
+        parts.append(
+            f"With people's {label}, {best['metric'].replace('_', ' ')} agrees most (r {_r(best['pearson'])}"
+            f"{_band(best)}), {last['metric'].replace('_', ' ')} least ({_r(last['pearson'])})."
+        )
+    if study["same"]:
+        parts.append(
+            f"{len(study['same'])} pairs of metrics say the same; one of each is enough."
+        )
+    else:
+        parts.append("No two metrics say the same.")
+    if study["resilience"]:
+        moved = max(
+            study["resilience"], key=lambda name: study["resilience"][name]["mean_squared"]
+        )
+        parts.append(
+            f"{moved.replace('_', ' ')} moves most when an answer is said in other words."
+        )
+    if not study["people"]:
+        parts.append("Without labels of people nobody can say which metric is right.")
+    return " ".join(parts)
+
+
+def _people(label: str, found: Sequence[Mapping[str, Any]]) -> Section:
+    rows = [
+        [
+            one["metric"].replace("_", " "),
+            f"{_r(one['pearson'])}{_band(one)}",
+            _r(one["spearman"]),
+            _r(one["kendall"]),
+            str(one["n"]),
+        ]
+        for one in found
+    ]
+    drawn = [
+        {
+            "name": one["metric"].replace("_", " "),
+            "r": one["pearson"],
+            "lo": one["lo"],
+            "hi": one["hi"],
+        }
+        for one in found
+        if one["pearson"] is not None and one["lo"] is not None
+    ]
+    figure = None
+    if drawn:
+        made = agreement(drawn, unit=f"Pearson's r with {label}")
+        slug = "-".join("".join(c if c.isalnum() else " " for c in label).lower().split())
+        figure = (f"people-{slug or 'label'}", made)
+    heads = ["metric", "Pearson [95 % interval]", "Spearman", "Kendall", "answers"]
+    return Section(
+        title=f"Agreement with people: {label}",
+        figure=figure,
+        grids=[Grid(heads=heads, rows=rows)],
+    )
+
+
+def _resilience(found: Mapping[str, Any], rephraser: str) -> Section:
+    order = sorted(found, key=lambda name: found[name]["mean_squared"])
+    rows = [
+        [
+            n.replace("_", " "),
+            f"{found[n]['mean_squared']:.3g}",
+            f"{found[n]['mean']:.3g}",
+            str(found[n]["n"]),
+        ]
+        for n in order
+    ]
+    return Section(
+        title="Which break under rephrasing",
+        text=f"The same answers said in other words six times by {rephraser}; steadiest first.",
+        grids=[
+            Grid(
+                heads=["metric", "mean variance / range²", "mean variance / range", "answers"],
+                rows=rows,
+            )
+        ],
+    )
+
+
+def _r(value: float | None) -> str:
+    return "undefined" if value is None else signed(value, 2)
+
+
+def _band(one: Mapping[str, Any]) -> str:
+    return "" if one["lo"] is None else f" [{_r(one['lo'])}, {_r(one['hi'])}]"

@@ -1,0 +1,1 @@
+"""Scores → rows of a leaderboard and what stands beside them."""

@@ -1,0 +1,112 @@
+"""Scores by a property of the items (category, year, language …), each with its interval."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from medassay.bank.run_items import RunItems
+from medassay.core.ranks import SIMULTANEOUS
+from medassay.core.records.estimate import Estimate, Second
+from medassay.core.records.item import Item
+from medassay.core.records.trial import Scale
+from medassay.errors import InputError
+from medassay.statistic.draws import Floats, number_clusters, seed_of
+from medassay.statistic.interval.bootstrap import bootstrap_mean, clipped
+from medassay.statistic.interval.effective import effective_interval
+from medassay.storage.jsonl import read_jsonl
+from medassay.storage.run import Run
+
+FIELDS = ("category", "year", "language", "answer_type", "kind", "tag")
+
+
+def group_of(item: Item, field: str) -> str:
+    """Return an item's group; an answer type names its form: "closed (choice)", "open (rubric)"."""
+    if field == "answer_type":
+        return "open" if item.form == "open" else f"{item.answer_type} ({item.form})"
+    value = getattr(item, field)
+    return "not given" if value is None else str(value)
+
+
+def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[dict[str, Any]]]:
+    """Return field → rows (value, model, setting, mode, scale, score, lo, hi, n, flags), over all domains.
+
+    `tag` breaks down by the tags of criteria, as the run's statistics hold them.
+
+    The mean is over items, repeats averaged first, nulls left out; `small_n` marks groups of fewer
+    than 10 items or clusters.
+    """
+    for field in fields:
+        if field not in FIELDS:
+            raise InputError(f"--by: '{field}' is unknown; known are {', '.join(FIELDS)}")
+    items = RunItems(run.path, run.manifest["domains"])
+    groups: dict[tuple[str, str], dict[str, str]] = {}
+    clusters: dict[tuple[str, str], str] = {}
+    of_items = [field for field in fields if field != "tag"]
+    for item in items:
+        groups[item.domain, item.id] = {field: group_of(item, field) for field in of_items}
+        own = f"item\x1f{item.domain}\x1f{item.id}"
+        version = run.manifest["domains"][item.domain]
+        clusters[item.domain, item.id] = f"{version}\x1f{item.cluster}" if item.cluster else own
+    scores: dict[tuple[str, str, str], dict[tuple[str, str], list[float]]] = {}
+    for record in read_jsonl(run.path / "scores.jsonl"):
+        if record["score"] is not None:
+            row = scores.setdefault((record["model"], record["setting"], record["mode"]), {})
+            row.setdefault((record["domain"], record["item"]), []).append(record["score"])
+    versions = "+".join(sorted(set(run.manifest["domains"].values())))
+    made: dict[str, list[dict[str, Any]]] = {}
+    for field in fields:
+        if field == "tag":
+            made[field] = list(_tags(run))
+            continue
+        made[field] = []
+        for value in sorted({group[field] for group in groups.values()}):
+            for (model, setting, mode), by_item in sorted(scores.items()):
+                keys = sorted(k for k in by_item if groups[k][field] == value)
+                if not keys:
+                    continue
+                estimate = bootstrap_mean(
+                    [float(np.mean(by_item[k])) for k in keys],
+                    seed=seed_of(versions, run.id, f"{field}={value}", mode),
+                    clusters=[clusters[k] for k in keys],
+                    scale=scale,
+                )
+                if run.manifest["plan"]["rank_rule"] == SIMULTANEOUS:
+                    means = np.array([float(np.mean(by_item[k])) for k in keys])
+                    printed = _as_printed(estimate, means, [clusters[k] for k in keys], scale)
+                    estimate = estimate if printed is None else printed
+                shown = clipped(estimate, scale) if scale.floor is not None else estimate
+                made[field].append(
+                    {"value": value, "model": model, "setting": setting, "mode": mode}
+                    | {"scale": scale.ends}
+                    | shown.to_dict()
+                )
+    return made
+
+
+def _as_printed(
+    estimate: Estimate, scores: Floats, clusters: Sequence[str], scale: Scale
+) -> Estimate | None:
+    """Return an estimate with the interval that boards print, that of the draws as its second; None where there is none."""
+    found = effective_interval([(scores, number_clusters(clusters))], scale=scale)
+    if found.ends is None:
+        return None
+    lo, hi = found.ends
+    return replace(
+        estimate,
+        lo=lo,
+        hi=hi,
+        interval=found.method,
+        second=Second(method="percentile", lo=estimate.lo, hi=estimate.hi),
+        flags=tuple(f for f in estimate.flags if f not in ("degenerate", "intervals_differ")),
+    )
+
+
+def _tags(run: Run) -> Iterator[dict[str, Any]]:
+    rows = run.statistics["domains"]["overall"]
+    for tag in sorted({tag for row in rows for tag in row.get("tags", {})}):
+        for row in rows:
+            if tag in row.get("tags", {}):
+                name = {key: row[key] for key in ("model", "setting", "mode", "scale")}
+                yield {"value": tag, **name, **row["tags"][tag]}

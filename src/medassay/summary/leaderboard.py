@@ -1,0 +1,476 @@
+"""Scores → leaderboard: the matrices of a run, and every ranking over them as one document."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from medassay.bank.run_items import RunItems
+from medassay.core.again import same_chances
+from medassay.core.criteria_points import lowest_points
+from medassay.core.protocols import JudgingSummary, Summary
+from medassay.core.ranks import SIMULTANEOUS
+from medassay.core.records.item import Item
+from medassay.core.records.leaderboard import unread_share
+from medassay.core.records.task import GENERATED, Task
+from medassay.core.records.trial import OUTCOMES
+from medassay.errors import StatisticError
+from medassay.statistic.draws import Floats, seed_of
+from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, Field, Standing, field_of
+from medassay.statistic.ranking.pairs import Row
+from medassay.statistic.ranking.pool import Options, Stratum
+from medassay.statistic.ranking.shared import Bools
+from medassay.summary.harm import HarmCounts, harm_of
+from medassay.summary.pairs import relations_of
+from medassay.summary.provenance import Kinds, drawn_as
+from medassay.summary.tool_effect import MODES, tools_minus_solo
+
+OVERALL = "overall"
+UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
+Cell = tuple[str, str, str, str]
+
+
+class Table:
+    """Collects scores as a stream; holds one number an item and row, whatever the repeats.
+
+    `worst` is the score at which an answer to an item marked `harm` counts as harmful; None where scores cannot tell.
+    `unequal` are the rows that were asked again where others were not: their model alone, or what it had refused.
+    """
+
+    def __init__(self, items: RunItems, worst: float | None = 0.0) -> None:
+        self._items = items
+        self._worst = worst
+        self.harm = HarmCounts()
+        self.clusters = {
+            d: np.array(found, dtype=np.int64) for d, found in items.clusters.items()
+        }
+        self.synthetic = {
+            d: np.array(found, dtype=np.int8) for d, found in items.synthetic.items()
+        }
+        self.modes: set[str] = set()
+        self.unequal: set[Row] = set()
+        self.outcomes: dict[Cell, Counter[str]] = {}
+        self._sums: dict[Cell, Floats] = {}
+        self._counts: dict[Cell, Floats] = {}
+
+    @cached_property
+    def lowest(self) -> dict[str, Floats]:
+        """Return domain → the lowest score of each item, of domains whose items have criteria."""
+        forms = self._items.forms
+        told = "withheld" in forms and any(item.lowest is not None for item in self._items)
+        if "rubric" not in forms and not told:
+            return {}
+        found: dict[str, list[float]] = {}
+        for item in self._items:
+            found.setdefault(item.domain, []).append(_lowest(item))
+        return {domain: np.array(values) for domain, values in found.items()}
+
+    @property
+    def domains(self) -> list[str]:
+        """Return the domains, sorted."""
+        return sorted(self.clusters)
+
+    def add(self, trial: Mapping[str, Any], score: float | None) -> None:
+        """Take one trial with its score; repeats are averaged, nulls left out."""
+        domain = trial["domain"]
+        cell = (domain, trial["model"], trial["setting"], trial["mode"])
+        if cell not in self.outcomes:
+            n = len(self.clusters[domain])
+            self._sums[cell], self._counts[cell] = np.zeros(n), np.zeros(n)
+            self.outcomes[cell] = Counter()
+            self.modes.add(trial["mode"])
+        counter = self.outcomes[cell]
+        counter[trial["outcome"]] += 1
+        counter["trials"] += 1
+        counter["cut_off"] += trial.get("finish") == "length" or trial.get("cut_off", False)
+        if "again" in trial:
+            counter["again"] += 1
+            if not same_chances(trial["again"]):
+                self.unequal.add((trial["model"], trial["setting"]))
+        if trial["outcome"] == "unparsed" and trial.get("reason") == "ambiguous":
+            counter["ambiguous"] += 1
+        if score is not None:
+            position = self._items.place(domain, trial["item"])
+            self._sums[cell][position] += score
+            self._counts[cell][position] += 1
+            marked = self._worst is not None and self._items.harm[domain][position]
+            if marked and trial["outcome"] == "answered":
+                self.harm.add(cell, position, harmed=score <= (self._worst or 0.0))
+
+    def rows(self, mode: str) -> list[Row]:
+        """Return the (model, setting) rows of a mode, sorted."""
+        return sorted({(m, s) for _, m, s, found in self.outcomes if found == mode})
+
+    def matrix(self, domain: str, mode: str, rows: list[Row]) -> Floats:
+        """Return the scores, shape (n_rows, n_items), NaN where null."""
+        made = np.full((len(rows), len(self.clusters[domain])), np.nan)
+        for i, (model, setting) in enumerate(rows):
+            cell = (domain, model, setting, mode)
+            if cell in self._sums:
+                counts = self._counts[cell]
+                np.divide(self._sums[cell], counts, out=made[i], where=counts > 0)
+        return made
+
+    def cut_off_share(self, row: Row, domains: Sequence[str], modes: Iterable[str]) -> float:
+        """Return the share of a row's replies that ended at their token limit."""
+        total = sum((self.counted([*domains], row, mode) for mode in modes), Counter[str]())
+        return total["cut_off"] / max(1, total["trials"] - total["failed"])
+
+    def counted(self, domains: list[str], row: Row, mode: str) -> Counter[str]:
+        """Return the outcomes of a row over some domains."""
+        total: Counter[str] = Counter()
+        for domain in domains:
+            total.update(self.outcomes.get((domain, *row, mode), Counter()))
+        return total
+
+
+def _lowest(item: Item) -> float:
+    """Return the lowest score an item can have: that of doing all harm and no good."""
+    if item.lowest is not None:
+        return item.lowest
+    return lowest_points(criterion.points for criterion in item.criteria)
+
+
+def unranked_rows(
+    manifest: Mapping[str, Any],
+    rows: Iterable[Row],
+    table: Table | None = None,
+    *,
+    mode: str | None = None,
+    domains: Sequence[str] | None = None,
+) -> dict[Row, str]:
+    """Return the rows that never rank, with the reason: also one whose model had more chances than the others, or whose replies were cut.
+
+    Parameters
+    ----------
+    mode, domains : where it is counted how many replies were cut; all without them
+    """
+    most = manifest.get("max_cut_off", 1.0)  # runs before this was counted do not say it
+    reasons: dict[Row, str] = {}
+    scripted = any(judge["provider"] == "fake" for judge in manifest.get("judges", []))
+    for model, setting in rows:
+        provider = manifest["models"].get(model, {}).get("provider")
+        if scripted and provider != "baseline":
+            reasons[model, setting] = "fake"
+        elif provider in ("baseline", "fake"):
+            reasons[model, setting] = provider
+        elif setting.startswith("topline"):
+            reasons[model, setting] = "topline"
+        elif setting.endswith(GENERATED):
+            reasons[model, setting] = "generated"
+        elif table is not None and (model, setting) in table.unequal:
+            reasons[model, setting] = "asked_again"
+        elif table is not None and most < table.cut_off_share(
+            (model, setting),
+            table.domains if domains is None else domains,
+            table.modes if mode is None else (mode,),
+        ):
+            reasons[model, setting] = "cut_off"
+    return reasons
+
+
+def leaderboard_document(
+    table: Table,
+    manifest: Mapping[str, Any],
+    task: Task,
+    judgements: JudgingSummary | None = None,
+    summaries: Sequence[Summary] = (),
+) -> dict[str, Any]:
+    """Return every ranking of a run: `statistics.json`, of which the report is a part.
+
+    Keys: `domains` (name or "overall" → rows of all modes), `fields` (mode → name → what holds
+    between the rows: common items, pairs, oracle), and where there are public and synthetic items
+    `by_kind`.
+    """
+    if not table.modes:
+        raise StatisticError("the run has no trials: no data is not a score of zero")
+    domains: dict[str, list[dict[str, Any]]] = {}
+    fields: dict[str, dict[str, Any]] = {}
+    over_all: dict[str, dict[Row, Bools]] = {}
+    for mode in sorted(table.modes):
+        rows = table.rows(mode)
+        groups = {name: [name] for name in table.domains}
+        names = [OVERALL, *groups] if len(groups) > 1 else list(groups)
+        for name in names:
+            members = groups.get(name, table.domains)
+            document, relations, used = _ranking(
+                table, manifest, task, mode, rows, name, members
+            )
+            if name == names[0]:  # over all domains
+                over_all[mode] = used
+            if judgements is not None:
+                seed = seed_of(manifest["methodology"], drawn_as(manifest), name, mode)
+                _add_judging(document, judgements, members, mode, seed, manifest)
+                relations["panel"] = judgements.panel(members, mode, seed)
+            for one in summaries:
+                _add_summary(document, one, members, mode, used)
+            domains.setdefault(name, []).extend(document)
+            fields.setdefault(mode, {})[name] = relations
+        if len(groups) == 1:  # one domain: it is the whole
+            only = names[0]
+            domains.setdefault(OVERALL, []).extend(domains[only][-len(rows) :])
+            fields[mode][OVERALL] = fields[mode][only]
+    plan = manifest["plan"]
+    kinds = Kinds(table, manifest, task)
+    apart = {}
+    if kinds.both:
+        rows = sorted({row for mode in table.modes for row in table.rows(mode)})
+        groups = {OVERALL: table.domains, **{name: [name] for name in table.domains}}
+        apart = {"by_kind": kinds.document(groups, unranked_rows(manifest, rows, table))}
+    both = _both_modes(table, manifest, task)
+    return {
+        **apart,
+        **({"tools_minus_solo": both} if both else {}),
+        "schema_version": 1,
+        "run": manifest["run"],
+        "metric": task.metric,
+        "scale": {
+            **dict(zip(("lo", "hi"), task.scale.ends, strict=True)),
+            "better": task.scale.better,
+        },
+        "rank_rule": plan["rank_rule"],
+        "separation": plan["separation"],
+        "n_resamples": plan["n_resamples"],
+        "level": 0.95,
+        "domains": domains,
+        "fields": fields,
+        **{one.key: one.document(over_all) for one in summaries},
+    }
+
+
+def _ranking(
+    table: Table,
+    manifest: Mapping[str, Any],
+    task: Task,
+    mode: str,
+    rows: list[Row],
+    name: str,
+    members: list[str],
+) -> tuple[list[dict[str, Any]], dict[str, Any], dict[Row, Bools]]:
+    versions = manifest["domains"]
+    field = field_of(
+        rows,
+        _strata(table, manifest, members, mode, rows),
+        _options(manifest, task, mode),
+        unranked=unranked_rows(manifest, rows, table, mode=mode, domains=members),
+        all_pairs=len(members) == len(versions) or len(rows) <= ALL_PAIRS_UP_TO,
+    )
+    counts_cuts = "max_cut_off" in manifest
+    document = [
+        _row(s, field, table, members, mode, task, counts_cuts=counts_cuts)
+        for s in field.standings
+    ]
+    ranges = manifest["plan"]["rank_rule"] == SIMULTANEOUS
+    document.sort(key=lambda row: _place(row, task, ranges=ranges))
+    used = {standing.row: standing.used for standing in field.standings}
+    unread = {(row["model"], row["setting"]): row["unread_rate"] for row in document}
+    return document, relations_of(field, unread, task), used
+
+
+def _strata(
+    table: Table, manifest: Mapping[str, Any], members: list[str], mode: str, rows: list[Row]
+) -> list[Stratum]:
+    versions, run = manifest["domains"], drawn_as(manifest)
+    return [
+        Stratum(
+            name=domain,
+            scores=table.matrix(domain, mode, rows),
+            clusters=table.clusters[domain],
+            seed=seed_of(versions[domain], run, domain, mode),
+            lowest=table.lowest.get(domain),
+        )
+        for domain in members
+    ]
+
+
+def _options(manifest: Mapping[str, Any], task: Task, mode: str) -> Options:
+    plan, joined = manifest["plan"], "+".join(sorted(set(manifest["domains"].values())))
+    return Options(
+        pool_seed=seed_of(joined, drawn_as(manifest), OVERALL, mode),
+        scale=task.scale,
+        n_resamples=plan["n_resamples"],
+        rule=plan["rank_rule"],
+        percentile_only=plan["separation"] != "both",
+        touching=plan["separation"] == "overlap",
+        pooled_small=plan.get("pooled_small", "mark"),
+    )
+
+
+def _both_modes(table: Table, manifest: Mapping[str, Any], task: Task) -> list[dict[str, Any]]:
+    """Return tools minus solo of every row asked both ways, over all domains and in each."""
+    if not set(MODES) <= table.modes:
+        return []
+    shared = sorted(set(table.rows("solo")) & set(table.rows("tools")))
+    found = []
+    for name, members in ((OVERALL, table.domains), *((d, [d]) for d in table.domains)):
+        differences = tools_minus_solo(
+            lambda mode, rows, of=members: _strata(table, manifest, of, mode, rows),  # type: ignore[misc]  # mypy reads a default as a third argument
+            shared,
+            _options(manifest, task, "solo"),
+        )
+        for (model, setting), difference in differences:
+            row = {"domain": name, "model": model, "setting": setting}
+            found.append({**row, "metric": task.metric, "scale": task.scale.ends, **difference})
+    return found
+
+
+def _place(
+    row: dict[str, Any], task: Task, *, ranges: bool
+) -> tuple[bool, int, int, float, str, str]:
+    """Return what rows are sorted by: rank, of ranges their last one too, then score and id."""
+    score = 0.0 if row["score"] is None else row["score"]
+    sign = -1.0 if task.scale.better == "high" else 1.0
+    last = row["rank_hi"] or 0 if ranges else 0
+    place = (row["rank"] is None, row["rank"] or 0, last)
+    return (*place, sign * score, row["model"], row["setting"])
+
+
+def _row(
+    standing: Standing,
+    field: Field,
+    table: Table,
+    members: list[str],
+    mode: str,
+    task: Task,
+    *,
+    counts_cuts: bool,
+) -> dict[str, Any]:
+    counted = table.counted(members, standing.row, mode)
+    model, setting = standing.row
+    estimate, rank = standing.estimate, standing.rank
+    trials = counted["trials"]
+    unparsed = counted["unparsed"] / trials if trials else 0.0
+    flags = [*(estimate.flags if estimate else ()), *standing.marks]
+    if rank.reason:
+        flags.append(f"not_ranked:{rank.reason}")
+    if field.not_common:
+        flags.append("not_common")
+    if field.leader_changes_with_nulls:
+        flags.append("leader_changes_with_nulls")
+    if unparsed > UNPARSED_MARK:
+        flags.append("unparsed")
+    if counts_cuts and counted["cut_off"]:
+        flags.append("cut_off")
+    if counted["failed"]:
+        flags.append("failed")
+    if counted["again"]:
+        flags.append("asked_again")
+    if rank.reason == "fake":
+        flags.append("scripted")
+    harm = harm_of(table, members, standing.row, mode, task)
+    plain = estimate.to_dict() if estimate else {}
+    ranges = field.simultaneous_ranges.get(standing.row)
+    of_rule: dict[str, Any] = {"simultaneous": None if ranges is None else list(ranges)}
+    if field.ranges:
+        of_rule = {"interval": plain.get("interval")}
+    micro = standing.micro
+    return {
+        "model": model,
+        "setting": setting,
+        "mode": mode,
+        "metric": task.metric,
+        "scale": task.scale.ends,
+        "score": plain.get("score"),
+        "lo": plain.get("lo"),
+        "hi": plain.get("hi"),
+        "second": plain.get("second"),
+        "n": plain.get("n", standing.n_own),
+        "n_clusters": plain.get("n_clusters"),
+        "n_common": field.n_common,
+        "coverage": standing.coverage,
+        "worst": plain.get("worst"),
+        "best": plain.get("best"),
+        "micro": None
+        if micro is None
+        else {"score": micro.value, "lo": micro.lo, "hi": micro.hi},
+        "rank": rank.rank,
+        "rank_lo": rank.lo,
+        "rank_hi": rank.hi,
+        "group": rank.group,
+        **of_rule,
+        "unparsed_rate": unparsed,
+        "ambiguous_rate": counted["ambiguous"] / trials if trials else 0.0,
+        "unread_rate": unread_share(counted),
+        "outcomes": {name: counted[name] for name in OUTCOMES},
+        "harm": harm,
+        "flags": flags,
+        **({"cut_off": counted["cut_off"]} if counts_cuts else {}),
+        **({"asked_again": counted["again"]} if counted["again"] else {}),
+    }
+
+
+def _add_judging(
+    document: list[dict[str, Any]],
+    judgements: JudgingSummary,
+    members: list[str],
+    mode: str,
+    seed: int,
+    manifest: Mapping[str, Any],
+) -> None:
+    """Add to every row how its answers were judged; rows without judged answers stay as they are."""
+    families = {judge["id"]: judge["family"].casefold() for judge in manifest["judges"]}
+    for row in document:
+        said = judgements.row(members, row["model"], row["setting"], mode, seed)
+        if not said:
+            continue
+        row.update(said, score_worst=row["worst"], score_best=row["best"])
+        if said["judge_failures"]:
+            row["flags"].append("degraded")
+        if said["agreement_low"]:
+            row["flags"].append("low_agreement")
+        if said["unweighted_scores"]:
+            row["flags"].append("unweighted")
+        seats = manifest["bench"].get(row["model"], [])
+        family = manifest["models"].get(row["model"], {}).get("family", "unknown").casefold()
+        if family != "unknown" and any(families[name] == family for name in seats):
+            row["flags"].append("judge_of_same_vendor")
+
+
+def _add_summary(
+    document: list[dict[str, Any]],
+    summary: Summary,
+    members: list[str],
+    mode: str,
+    used: Mapping[Row, Bools],
+) -> None:
+    """Add to every row what its task tells besides the ranking, and the marks for it."""
+    for row in document:
+        key = (row["model"], row["setting"])
+        row.update(summary.row(members, key, mode, used[key]))
+        row["flags"] += summary.flags(row)
+
+
+_OF_JUDGES = frozenset(
+    (
+        *("agreement", "agreement_low", "unanimous", "alpha", "hallucination_rate"),
+        *("claims_per_answer", "claim_kinds", "contradict_rate", "tags", "judge_failures"),
+        *(
+            "judged",
+            "harmful_criteria",
+            "unsupported_quotes",
+            "repaired_replies",
+            "masked_names",
+        ),
+        *("unweighted_scores", "one_or_ten_scores", "score_worst", "score_best"),
+    )
+)
+_FLAGS_OF_JUDGES = ("degraded", "low_agreement", "unweighted", "judge_of_same_vendor")
+
+
+def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a leaderboard document without what verdicts alone tell."""
+    rows = {
+        domain: [
+            {k: v for k, v in row.items() if k not in _OF_JUDGES}
+            | {"flags": [f for f in row["flags"] if f not in _FLAGS_OF_JUDGES]}
+            for row in found
+        ]
+        for domain, found in document["domains"].items()
+    }
+    fields = {
+        mode: {d: {k: v for k, v in f.items() if k != "panel"} for d, f in found.items()}
+        for mode, found in document["fields"].items()
+    }
+    return {**document, "domains": rows, "fields": fields}

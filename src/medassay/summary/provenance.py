@@ -1,0 +1,211 @@
+"""Public and synthetic items apart: rankings of each kind, the gap between them, tools minus solo.
+
+The two kinds measure different things: public items may have been learned, synthetic ones not.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medassay.core.records.task import Task
+from medassay.statistic.draws import seed_of
+from medassay.statistic.interval.bootstrap import percentile
+from medassay.statistic.ranking.field import field_of
+from medassay.statistic.ranking.pool import Means, Options, Stratum, means_of
+from medassay.summary.tool_effect import MODES, tools_minus_solo
+
+if TYPE_CHECKING:
+    from medassay.summary.leaderboard import Table
+
+PUBLIC, SYNTHETIC = "public", "synthetic"
+KINDS = (PUBLIC, SYNTHETIC)
+Row = tuple[str, str]
+_SHOWN = ("model", "setting", "mode", "metric", "scale")
+
+
+def drawn_as(manifest: Mapping[str, Any]) -> str:
+    """Return what stands for the run in every seed: its id, or of joined runs the hash of their roots."""
+    return str(manifest.get("drawn_as", manifest["run"]))
+
+
+class Kinds:
+    """The items of a run by kind, ready for rankings of each."""
+
+    def __init__(self, table: "Table", manifest: Mapping[str, Any], task: Task) -> None:
+        self._table, self._manifest, self._task = table, manifest, task
+        self._masks = {
+            domain: {PUBLIC: made == 0, SYNTHETIC: made != 0}
+            for domain, made in table.synthetic.items()
+        }
+
+    @property
+    def both(self) -> bool:
+        """Return whether there are items of both kinds."""
+        return all(any(m[kind].any() for m in self._masks.values()) for kind in KINDS)
+
+    def document(
+        self, rankings: Mapping[str, list[str]], unranked: Mapping[Row, str]
+    ) -> dict[str, Any]:
+        """Return `by_kind`: rankings of each kind, gaps and tools minus solo.
+
+        Parameters
+        ----------
+        rankings : name of a ranking → its domains
+        unranked : rows that never rank, with the reason
+        """
+        made: dict[str, Any] = {kind: {} for kind in KINDS}
+        gaps: list[dict[str, Any]] = []
+        tools: list[dict[str, Any]] = []
+        for name, members in rankings.items():
+            for mode in sorted(self._table.modes):
+                rows = self._table.rows(mode)
+                for kind in KINDS:
+                    strata = self._strata(members, mode, rows, kind)
+                    if strata:
+                        found = self._ranked(strata, rows, mode, kind, unranked)
+                        made[kind].setdefault(name, []).extend(found)
+                gaps += self._gaps(name, members, mode, rows)
+            for kind in KINDS:
+                tools += self._tools(name, members, kind)
+        return {**made, "gap": gaps, "tools_minus_solo": tools}
+
+    def _strata(
+        self, members: list[str], mode: str, rows: list[Row], kind: str
+    ) -> list[Stratum]:
+        """Return the domains that have items of a kind, with those items alone.
+
+        The kind is part of the seed: draws of the two kinds must be independent.
+        """
+        table, found = self._table, []
+        for domain in members:
+            mask = self._masks[domain][kind]
+            if mask.any():
+                version, run = self._manifest["domains"][domain], self._drawn_as
+                lowest = table.lowest.get(domain)
+                found.append(
+                    Stratum(
+                        name=domain,
+                        scores=table.matrix(domain, mode, rows)[:, mask],
+                        clusters=table.clusters[domain][mask],
+                        seed=seed_of(version, run, f"{domain}\x1f{kind}", mode),
+                        lowest=None if lowest is None else lowest[mask],
+                    )
+                )
+        return found
+
+    @property
+    def _drawn_as(self) -> str:
+        return drawn_as(self._manifest)
+
+    def _options(self, mode: str, kind: str) -> Options:
+        plan = self._manifest["plan"]
+        joined = "+".join(sorted(set(self._manifest["domains"].values())))
+        return Options(
+            pool_seed=seed_of(joined, self._drawn_as, f"overall\x1f{kind}", mode),
+            scale=self._task.scale,
+            n_resamples=plan["n_resamples"],
+            rule=plan["rank_rule"],
+            percentile_only=plan["separation"] != "both",
+            touching=plan["separation"] == "overlap",
+            pooled_small=plan.get("pooled_small", "mark"),
+        )
+
+    def _ranked(
+        self,
+        strata: list[Stratum],
+        rows: list[Row],
+        mode: str,
+        kind: str,
+        unranked: Mapping[Row, str],
+    ) -> Iterator[dict[str, Any]]:
+        field = field_of(
+            rows, strata, self._options(mode, kind), unranked=unranked, all_pairs=False
+        )
+        for standing in field.standings:
+            plain = standing.estimate.to_dict() if standing.estimate else {}
+            rank = standing.rank
+            yield {
+                **self._named(standing.row, mode),
+                **{key: plain.get(key) for key in ("score", "lo", "hi", "second")},
+                "n": plain.get("n", standing.n_own),
+                "coverage": standing.coverage,
+                "rank": rank.rank,
+                "rank_lo": rank.lo,
+                "rank_hi": rank.hi,
+                "group": rank.group,
+                **({"interval": plain.get("interval")} if field.ranges else {}),
+                "flags": [
+                    *plain.get("flags", ()),
+                    *standing.marks,
+                    *([f"not_ranked:{rank.reason}"] if rank.reason else ()),
+                ],
+            }
+
+    def _named(self, row: Row, mode: str) -> dict[str, Any]:
+        scale = self._task.scale
+        values = (*row, mode, self._task.metric, scale.ends)
+        return dict(zip(_SHOWN, values, strict=True))
+
+    def _gaps(
+        self, name: str, members: list[str], mode: str, rows: list[Row]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield public minus synthetic of every row over the domains that have items of both kinds.
+
+        Other domains would add what sets domains apart, not kinds.
+        """
+        members = [d for d in members if all(self._masks[d][kind].any() for kind in KINDS)]
+        if not members:
+            return
+        for at, row in enumerate(rows):
+            sides = [
+                _means(self._strata(members, mode, rows, kind), at, self._options(mode, kind))
+                for kind in KINDS
+            ]
+            if sides[0] is None or sides[1] is None:
+                continue
+            gap = float(sides[0].values[0] - sides[1].values[0])
+            ends = _ends(sides[0], sides[1])
+            yield {
+                "domain": name,
+                **self._named(row, mode),
+                PUBLIC: float(sides[0].values[0]),
+                SYNTHETIC: float(sides[1].values[0]),
+                "gap": gap,
+                "lo": ends[0],
+                "hi": ends[1],
+                "n_public": sides[0].n,
+                "n_synthetic": sides[1].n,
+            }
+
+    def _tools(self, name: str, members: list[str], kind: str) -> Iterator[dict[str, Any]]:
+        """Yield tools minus solo of every row asked both ways, paired over the items of a kind."""
+        if not set(MODES) <= self._table.modes:
+            return
+        shared = sorted(set(self._table.rows("solo")) & set(self._table.rows("tools")))
+        found = tools_minus_solo(
+            lambda mode, rows: self._strata(members, mode, rows, kind),
+            shared,
+            self._options("solo", kind),
+        )
+        for row, difference in found:
+            yield {"kind": kind, "domain": name, **self._named(row, "tools"), **difference}
+
+
+def _means(strata: list[Stratum], at: int, options: Options) -> Means | None:
+    masks = [~np.isnan(s.scores[at]) for s in strata]
+    if not any(mask.any() for mask in masks):
+        return None
+    return means_of(strata, [at], masks, options)
+
+
+def _ends(one: Means, other: Means) -> tuple[float | None, float | None]:
+    if one.draws is None or other.draws is None:
+        return None, None
+    return _quantiles(one.draws[:, 0] - other.draws[:, 0])
+
+
+def _quantiles(draws: NDArray[np.float64]) -> tuple[float, float]:
+    lo, hi = percentile(draws)
+    return float(lo), float(hi)

@@ -1,0 +1,106 @@
+"""What models were shown and looked up: how often a search found the item's own source, and how tools were used.
+
+Source: specification of tasks and prompts, 14.2 and 14.4.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from medassay.bank.run_items import RunItems
+from medassay.core.records.context_config import MOST_UNAVAILABLE
+from medassay.core.records.trial import Scale
+from medassay.statistic.ranking.shared import Bools
+from medassay.summary.item_matrix import CaseTable, Row
+from medassay.summary.pooled import pooled_means
+
+Cell = tuple[str, str, str, str]
+UNAVAILABLE = "unavailable"  # the mark of a row that looked up too much in vain
+
+
+class Lookups:
+    """Collects as a stream what trials say of passages and tools."""
+
+    key = "lookups"
+
+    def __init__(self, items: RunItems, manifest: Mapping[str, Any]) -> None:
+        self._manifest = manifest
+        # As many calls as the plan allows: the scale of calls an answer.
+        most = manifest.get("tools", {}).get("rules", {}).get("max_calls", 1)
+        self._scales = {"own_source": Scale(), "calls": Scale(hi=float(most))}
+        self._table = CaseTable(items, manifest, tuple(self._scales))
+        self._used: dict[Cell, Counter[str]] = {}
+
+    def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
+        """Take one trial; a failed one tells nothing."""
+        cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
+        values: list[tuple[str, float | None]] = []
+        if "own_source" in trial:
+            values.append(("own_source", float(trial["own_source"])))
+        if "tool_use" in trial:
+            use = trial["tool_use"]
+            values.append(("calls", float(use["calls"])))
+            counter = self._used.setdefault(cell, Counter())
+            counter.update(use)
+            counter.update(answers=1, with_calls=int(use["calls"] > 0))
+        if values:
+            self._table.add(cell, trial["item"], values)
+
+    def row(self, domains: Sequence[str], row: Row, mode: str, used: Bools) -> dict[str, Any]:
+        """Return `own_source` (share of items whose own source was found) and `tool_use`, where there are any."""
+        pool = self._table.pool(domains, row, mode)
+        means = pooled_means(pool, self._scales)
+        found: dict[str, Any] = {}
+        if pool.known("own_source").any():
+            found["own_source"] = self._estimate(pool, means, "own_source")
+        counted = self._counted(domains, row, mode)
+        if counted["answers"]:
+            found["tool_use"] = {
+                **{name: counted[name] for name in ("answers", "with_calls", *_CALLS)},
+                "unavailable_share": _share(counted),
+                "calls_an_answer": self._estimate(pool, means, "calls"),
+            }
+        return found
+
+    @staticmethod
+    def _estimate(pool: Any, means: Mapping[str, Any], name: str) -> dict[str, Any]:
+        values = pool.column(name)[pool.known(name)]
+        plain = means.get(name, {"score": float(np.mean(values)), "lo": None, "hi": None})
+        return {**{key: plain.get(key) for key in ("score", "lo", "hi")}, "n": len(values)}
+
+    def _counted(self, domains: Sequence[str], row: Row, mode: str) -> Counter[str]:
+        total: Counter[str] = Counter()
+        for domain in domains:
+            total.update(self._used.get((domain, *row, mode), Counter()))
+        return total
+
+    def flags(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the mark of rows whose calls were too often in vain."""
+        share = row.get("tool_use", {}).get("unavailable_share") or 0.0
+        return [UNAVAILABLE] if share > MOST_UNAVAILABLE else []
+
+    def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
+        """Return the numbers of calls over the whole run, and what was searched."""
+        total: Counter[str] = Counter()
+        for counter in self._used.values():
+            total.update(counter)
+        return {
+            "calls": {name: total[name] for name in _CALLS} if self._used else None,
+            "unavailable_share": _share(total),
+            "retrieval": self._manifest.get("retrieval"),
+        }
+
+
+_CALLS = ("calls", "failed", "unavailable")
+
+
+def _share(counted: Mapping[str, int]) -> float | None:
+    """Return the share of calls that were unavailable, None where there were no calls."""
+    return counted["unavailable"] / counted["calls"] if counted["calls"] else None
+
+
+def lookups_of(items: RunItems, manifest: Mapping[str, Any]) -> list[Lookups]:
+    """Return what collects lookups, for runs that know of any."""
+    return [Lookups(items, manifest)] if {"retrieval", "tools"} & manifest.keys() else []

@@ -1,0 +1,164 @@
+"""What whoever uses a made bank must know: who wrote it, what people did, how old its sources are; and its card."""
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from medassay.core.wording import counted
+from medassay.errors import InputError
+from medassay.synthesis.items import left_out, present_items
+from medassay.synthesis.project import Workshop
+from medassay.synthesis.steps import decision_on
+
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+
+
+def plan_of(workshop: Workshop) -> Mapping[str, Any]:
+    """Return the plan of a workshop as plain JSON values.
+
+    Raises
+    ------
+    InputError
+        When it has none yet.
+    """
+    found = workshop.latest("plan", "plan")
+    if found is None:
+        raise InputError(
+            f"{workshop.folder}: a workshop without a plan; `medassay bank synthesize` makes items"
+        )
+    plan: Mapping[str, Any] = found.result["plan"]
+    return plan
+
+
+def card_of(
+    workshop: Workshop,
+    records: Sequence[Mapping[str, Any]],
+    before: Mapping[str, Any],
+    today: dt.date,
+) -> dict[str, Any]:
+    """Return the card of a workshop's bank; `before` is that of its last version, empty for the first."""
+    plan = plan_of(workshop)
+    title = plan["title"] or plan["name"]
+    dropped = left_out(workshop)
+    undecided = len(present_items(workshop)) - len(records)
+    if undecided:
+        dropped["not accepted by a person"] = undecided
+    sources_leave = all(one.result.get("may_leave", True) for one in _sources(workshop))
+    return {
+        "name": plan["name"],
+        "title": f"DEMONSTRATION: {title}" if _is_scripted(workshop) else title,
+        "question_bank_version": before.get(
+            "question_bank_version", f"{plan['name']}-{today.year}.1"
+        ),
+        "licence": plan["licence"],
+        "created": before.get("created", today.isoformat()),
+        "limits": limits_note(workshop),
+        "domains": sorted({record["domain"] for record in records}),
+        # What was private at its source, or is made to be, stays.
+        "may_leave": plan["may_leave"] and plan["maker"] != "proposals" and sources_leave,
+        "kept": len(records),
+        "dropped": dropped,
+        **({"content_sha256": before["content_sha256"]} if "content_sha256" in before else {}),
+    }
+
+
+def _models(workshop: Workshop) -> Mapping[str, Mapping[str, Any]]:
+    found = workshop.latest("plan", "plan")
+    models: Mapping[str, Mapping[str, Any]] = {} if found is None else found.result["models"]
+    return models
+
+
+def _is_scripted(workshop: Workshop) -> bool:
+    scripted = any(one["scripted"] for one in _models(workshop).values())
+    return scripted or any(
+        "DEMONSTRATION" in one.result.get("limits", "") for one in _sources(workshop)
+    )
+
+
+def _sources(workshop: Workshop) -> list[Any]:
+    """Return the sources that the present items were made from."""
+    used = {
+        place for event in present_items(workshop) for place in _all_before(workshop, event)
+    }
+    return [event for event in workshop.all_latest("source") if event.place in used]
+
+
+def _all_before(workshop: Workshop, event: Any) -> set[tuple[str, str]]:
+    found: set[tuple[str, str]] = set()
+    waiting = [tuple(place) for place in event.record["from"]]
+    while waiting:
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            latest = workshop.latest(*place)
+            waiting += [] if latest is None else [tuple(one) for one in latest.record["from"]]
+    return found
+
+
+def limits_note(workshop: Workshop) -> str:
+    """Return the limits of a workshop's items in one paragraph."""
+    return " ".join(_limits(workshop))
+
+
+def _limits(workshop: Workshop) -> Iterator[str]:
+    plan, models = plan_of(workshop), _models(workshop)
+    if any(one["scripted"] for one in models.values()):
+        yield "DEMONSTRATION: written by a script, not by a model; a score says nothing."
+    if plan["limits"]:
+        yield plan["limits"]
+    for source in _sources(workshop):
+        if source.result.get("limits"):
+            yield f"Of {source.result['bank']}: {source.result['limits']}"
+    if models:
+        named = ", ".join(f"{name} (family {one['family']})" for name, one in models.items())
+        yield f"Made with {named}: models of these families may find the items easier, and their errors may be in them."
+    yield _review_share(workshop)
+    yield _source_age(workshop)
+
+
+def _review_share(workshop: Workshop) -> str:
+    decided = [decision_on(workshop, event) for event in present_items(workshop)]
+    taken = [one for one in decided if one is not None and one.status in ("accept", "change")]
+    singly = sum(not one.record.get("together") for one in taken)
+    share = 100 * singly / len(taken) if taken else 0.0
+    return f"Of {counted(len(taken), 'item')} {singly} ({share:.0f} %) {'was' if singly == 1 else 'were'} reviewed or decided by people one by one, the others accepted together."
+
+
+def _source_age(workshop: Workshop) -> str:
+    """Return how old the documents are that items were made from; private items have none and name their sources themselves."""
+    sources = _sources(workshop)
+    if not sources and plan_of(workshop)["maker"] == "proposals":
+        return _named_sources(workshop)
+    made = sorted(one.result["made"] for one in sources if one.result.get("made"))
+    count = f"{len(sources)} source{'s' if len(sources) != 1 else ''}"
+    if not made:
+        return f"{count}, undated."
+    told = made[0] if made[0] == made[-1] else f"{made[0]} to {made[-1]}"
+    undated = len(sources) - len(made)
+    return f"{count}, of {told}{f', {undated} undated' if undated else ''}; what changed in medicine since is not in the items."
+
+
+def _named_sources(workshop: Workshop) -> str:
+    """Return how many sources the items name, and the years in these names; what the model that wrote them named was not looked up."""
+    named = {
+        name
+        for event in present_items(workshop)
+        for name in event.result.get("source", "").split("; ")
+        if name
+    }
+    if not named:
+        return "The items name no source."
+    years = sorted({int(year) for name in named for year in _YEAR.findall(name)})
+    dated = sum(bool(_YEAR.search(name)) for name in named)
+    span = (
+        ""
+        if not years
+        else f" of {years[0]}"
+        if len(years) == 1
+        else f" of {years[0]} to {years[-1]}"
+    )
+    return (
+        f"The items name {counted(len(named), 'source')}, {dated} with a year{span}, as the model that wrote them says; "
+        "nobody looked them up. What changed in medicine since is not in the items."
+    )

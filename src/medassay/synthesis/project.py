@@ -1,0 +1,306 @@
+"""A workshop: the folder in which items are made, and its journal, from the source's page to the released revision.
+
+Every step writes one line, and each line holds the hash of the one before it: whoever keeps the last hash can tell whether
+anything before it was changed. A step is done when its line is written; a step whose inputs changed is done anew, and the
+old line stays. A torn last line, of a process that was killed, is dropped and its step repeated.
+"""
+
+import datetime as dt
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.json import parse_record
+from medassay.core.private import make_folder, open_file
+from medassay.errors import GateError, InputError, IntegrityError
+from medassay.storage.ledger import START, chained
+
+JOURNAL = "journal.jsonl"
+Step = Literal[
+    "plan",  # what is wanted
+    "source",  # a document was read
+    "text",  # its text stream
+    "graph",  # its decision graph
+    "paths",  # the ways through it
+    "refine",  # one way in uniform words
+    "question",  # a case for one way
+    "draft",  # a private item
+    "verdict",  # a reviewer's opinion of a draft
+    "end",  # the last draft of a topic that was not accepted
+    "exam",  # one question of an exam
+    "rephrase",  # an exam question as an open one
+    "choice",  # the better of two versions
+    "only",  # whether a key is the only right answer
+    "translate",  # an item in another language
+    "review",  # a model's opinion of a flawed item
+    "votes",  # a sheet of evaluators' votes
+    "item",  # a record as a bank would hold it
+    "decision",  # what a person decided
+    "release",  # a version of the bank
+]
+Status = Literal["made", "queued", "dropped", "accept", "change", "keep", "remove"]
+Place = tuple[str, str]  # step, subject
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a journal."""
+
+    number: int
+    hash: str
+    record: Mapping[str, Any]
+
+    @property
+    def place(self) -> tuple[Step, str]:
+        """Return step and subject."""
+        return self.record["step"], self.record["subject"]
+
+    @property
+    def status(self) -> Status:
+        """Return how the step ended."""
+        status: Status = self.record["status"]
+        return status
+
+    @property
+    def result(self) -> Any:
+        """Return what was made, None where nothing was."""
+        return self.record.get("result")
+
+    @property
+    def note(self) -> str:
+        """Return what was said besides, such as why there is no result."""
+        return str(self.record.get("note", ""))
+
+
+def basis_of(*inputs: Any) -> str:
+    """Return the hash of what a step is made from: equal inputs, equal step."""
+    return sha256_hex(canonical(list(inputs)))[:16]
+
+
+class Workshop:
+    """A workshop's journal, read; `open_workshop` opens it for writing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.events: list[Event] = []
+        self._latest: dict[Place, Event] = {}
+        self._done: dict[tuple[str, str, str], Event] = {}
+        self._by_hash: dict[str, Event] = {}
+        self._file: int | None = None
+        self._end = 0
+        path = folder / JOURNAL
+        if path.is_file():
+            self._read(path)
+
+    @property
+    def account(self) -> str:
+        """Return the name under which what it costs is written down; it stays when the folder is moved."""
+        return f"workshops/{self.folder.name}-{self.events[0].hash[:8]}"
+
+    def _read(self, path: Path) -> None:
+        prev = START
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    break  # torn: its process was killed while it wrote
+                prev = self._take(line, number, prev)
+                self._end += len(line)
+
+    def _take(self, line: bytes, number: int, prev: str) -> str:
+        where = f"{self.folder.name}/{JOURNAL} line {number}"
+        try:
+            found = parse_record(line, where)
+            record, claimed = found["record"], found["hash"]
+            known = isinstance(record, dict) and {"step", "subject", "status"} <= record.keys()
+        except (InputError, KeyError, TypeError):
+            raise IntegrityError(
+                f"{where}: not a line that was written; restore the file"
+            ) from None
+        expected = (
+            {"record": record, "prev": prev, "hash": chained(prev, record)} if known else None
+        )
+        if found != expected or canonical(found) + b"\n" != line:
+            raise IntegrityError(
+                f"{where}: does not follow the line before it; restore the file"
+            )
+        self._keep(Event(number, claimed, record))
+        return str(claimed)
+
+    def _keep(self, event: Event) -> None:
+        self.events.append(event)
+        self._latest[event.place] = event
+        self._done[(*event.place, event.record.get("basis", ""))] = event
+        self._by_hash[event.hash] = event
+
+    def latest(self, step: Step, subject: str) -> Event | None:
+        """Return how a step last ended for a subject, None if it never did."""
+        return self._latest.get((step, subject))
+
+    def done(self, step: Step, subject: str, basis: str) -> Event | None:
+        """Return how a step ended if it was made from the same inputs."""
+        return self._done.get((step, subject, basis))
+
+    def times(self, step: Step, subject: str, *bases: str) -> int:
+        """Return how often a step was done from some inputs."""
+        return sum(
+            event.place == (step, subject) and event.record.get("basis") in bases
+            for event in self.events
+        )
+
+    def is_latest(self, step: Step, subject: str, basis: str) -> bool:
+        """Return whether a step was last done from these inputs; what counts now may have been done before something else was."""
+        latest = self.latest(step, subject)
+        return latest is not None and latest.record.get("basis") == basis
+
+    def line(self, line_hash: str) -> Event | None:
+        """Return the event with a hash, None if there is none."""
+        return self._by_hash.get(line_hash)
+
+    def all_latest(self, step: Step) -> list[Event]:
+        """Return how a step last ended, for every subject, in the order in which they first came."""
+        return [event for (name, _), event in self._latest.items() if name == step]
+
+    def note(
+        self,
+        step: Step,
+        subject: str,
+        status: Status,
+        *,
+        basis: str,
+        by: Mapping[str, Any],
+        sources: Sequence[Place] = (),
+        **more: Any,
+    ) -> Event:
+        """Write a line: on the disk when this returns.
+
+        Parameters
+        ----------
+        by : who did it: a model, a person or medassay
+        sources : steps and subjects that it was made from
+        more : result, note, calls
+        """
+        if self._file is None:
+            raise RuntimeError("the workshop is open for reading only")
+        record = {
+            "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "step": step,
+            "subject": subject,
+            "status": status,
+            "basis": basis,
+            "by": dict(by),
+            "from": [list(place) for place in sources],
+            **more,
+        }
+        prev = self.events[-1].hash if self.events else START
+        line_hash = chained(prev, record)
+        line = canonical({"record": record, "prev": prev, "hash": line_hash}) + b"\n"
+        written = os.pwrite(self._file, line, self._end)
+        if written != len(line):
+            os.ftruncate(self._file, self._end)
+            raise OSError(28, "the disk took only part of a line; free some space and resume")
+        os.fsync(self._file)
+        self._end += written
+        event = Event(len(self.events) + 1, line_hash, record)
+        self._keep(event)
+        return event
+
+    def history(self, subject: str) -> list[Event]:
+        """Return every event of a subject and of all that it was made from, in order.
+
+        Raises
+        ------
+        InputError
+            When there is no such subject.
+        """
+        waiting = [event for event in self.events if event.record["subject"] == subject]
+        if not waiting:
+            raise InputError(f"{self.folder}: nothing is called '{subject}'")
+        found: dict[int, Event] = {}
+        while waiting:
+            event = waiting.pop()
+            if event.number not in found:
+                found[event.number] = event
+                places = {tuple(place) for place in event.record.get("from", ())}
+                waiting += [one for one in self.events[: event.number] if one.place in places]
+        places = {event.place for event in found.values()}
+        for event in (
+            self.events
+        ):  # what people decided on the way, and the versions of the bank that hold it
+            step, made_from = event.record["step"], event.record.get("from", ())
+            decided = step == "decision" and any(tuple(place) in places for place in made_from)
+            if decided or (step == "release" and subject in event.result["items"]):
+                found[event.number] = event
+        return [found[number] for number in sorted(found)]
+
+
+@contextmanager
+def open_workshop(folder: Path) -> Iterator[Workshop]:
+    """Open a workshop for writing, for oneself; it is made where there is none.
+
+    Raises
+    ------
+    GateError
+        When another process works in it.
+    IntegrityError
+        Naming the first line that is not what was written.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; expected a folder for the workshop")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / JOURNAL).exists():
+        raise InputError(
+            f"{folder}: holds other files and no {JOURNAL}; expected a new folder or a workshop"
+        )
+    make_folder(folder)
+    file = open_file(folder / JOURNAL, os.O_RDWR)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise GateError(f"{folder}: another process works in this workshop") from None
+        workshop = Workshop(folder)
+        os.ftruncate(file, workshop._end)
+        workshop._file = file
+        yield workshop
+    finally:
+        os.close(file)
+
+
+def read_workshop(folder: Path) -> Workshop:
+    """Return a workshop for reading.
+
+    Raises
+    ------
+    InputError
+        When there is none.
+    """
+    if not (folder / JOURNAL).is_file():
+        raise InputError(
+            f"{folder}: no {JOURNAL}; expected a workshop, which `medassay bank synthesize` makes"
+        )
+    return Workshop(folder)
+
+
+def by_model(model: str, family: str) -> dict[str, str]:
+    """Return a model as who did something."""
+    return {"model": model, "family": family}
+
+
+def by_person(name: str) -> dict[str, str]:
+    """Return a person as who did something.
+
+    Raises
+    ------
+    InputError
+        When nobody is named.
+    """
+    if not name.strip() or not name.isprintable():
+        raise InputError("nobody is named; say who decides with --by")
+    return {"person": " ".join(name.split())}
+
+
+BY_PROGRAM = {"program": "medassay"}

@@ -1,0 +1,255 @@
+"""What a maker asks for: jobs, stage by stage; each is done once, journalled, and done again only when its inputs changed."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from medassay.core.canonical import sha256_hex
+from medassay.core.records.model import FREE
+from medassay.errors import IncompleteError, InputError
+from medassay.runner.ask import Asker
+from medassay.runner.budget import estimated_cost, estimated_tokens
+from medassay.runner.concurrency import ask_each
+from medassay.runner.stages import Watch
+from medassay.synthesis.author import Author
+from medassay.synthesis.project import Event, Place, Step, Workshop, basis_of, by_model
+
+ATTEMPTS = 3  # of what the specification asks for three times at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One thing that a model is asked for.
+
+    `read` turns a reply into JSON values or raises ValueError; `salvage` does so for a reply that a person may still accept. `given` is
+    what a person who would do it in the model's stead must see, noted beside the result.
+    """
+
+    step: Step
+    subject: str
+    author: Author
+    part: str
+    holes: dict[str, Any]
+    read: Callable[[str], Any]
+    sources: Sequence[Place] = ()
+    pictures: Sequence[Path] = ()
+    attempts: int = ATTEMPTS
+    salvage: Callable[[str], Any] | None = None
+    given: Any = None
+
+    @cached_property
+    def basis(self) -> str:
+        """Return the hash of what decides the result: limits of tokens and time, and how many ask at once, do not."""
+        return self._basis(with_limit=False)
+
+    @cached_property
+    def former_basis(self) -> str:
+        """Return the hash under which workshops before 2026-12 noted the result."""
+        return self._basis(with_limit=True)
+
+    def _basis(self, *, with_limit: bool) -> str:
+        shown = [sha256_hex(path.read_bytes()) for path in self.pictures]
+        author = self.author.basis(self.part, with_limit=with_limit)
+        return basis_of(author, self.holes, shown, self.subject)
+
+    @property
+    def handle(self) -> str:
+        """Return how a person names it in a decision."""
+        return handle_of((self.step, self.subject))
+
+
+def handle_of(place: Place) -> str:
+    """Return how a person names a step of a subject; items go by their id."""
+    step, subject = place
+    return subject if step == "item" else f"{step}:{subject}"
+
+
+Stage = tuple[str, Sequence[Job]]  # the plural of what is made, and the jobs
+
+
+class Maker(Protocol):
+    """Makes items in stages; the jobs of a stage follow from what the workshop holds by then.
+
+    `ended` are events of its own that end something without a job: what is left out, or waits for a person.
+    """
+
+    ended: list[Event]
+
+    def stages(self) -> Iterator[Stage]:
+        """Yield what is to be asked for, one stage after the other."""
+
+    def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
+        """Yield each item's record with the steps that it was made from, once all stages are done."""
+
+
+def event_of(workshop: Workshop, job: Job) -> Event | None:
+    """Return how a job ended, None where it was not done yet."""
+    found = workshop.done(job.step, job.subject, job.basis)
+    return found or workshop.done(job.step, job.subject, job.former_basis)
+
+
+def value_of(workshop: Workshop, job: Job | None) -> Any:
+    """Return what a job made, or a person put in its place; None where there is nothing."""
+    event = None if job is None else event_of(workshop, job)
+    if event is None:
+        return None
+    decided = decision_on(workshop, event)
+    if decided is None:
+        return event.result if event.status == "made" else None
+    if decided.status == "accept":
+        return event.result
+    return decided.result if decided.status == "change" else None
+
+
+def decision_on(workshop: Workshop, event: Event) -> Event | None:
+    """Return what a person decided about a step, None where nobody did since it was made."""
+    found = workshop.latest("decision", handle_of(event.place))
+    # Bound to the line that was read: what is made anew, by another model say, was not decided about.
+    return found if found is not None and found.record["basis"] == event.hash else None
+
+
+FAILED = "failed"  # stands for all that a model could not make and nobody decided about
+
+
+def do_jobs(
+    what: str,
+    jobs: Sequence[Job],
+    workshop: Workshop,
+    asker: Asker,
+    watch: Watch | None,
+    again: Collection[str] = (),
+) -> dict[str, str]:
+    """Do the jobs of a stage that are not done; return those whose asking failed, with the reason.
+
+    Parameters
+    ----------
+    again : handles of jobs that are done once more, or "failed" for those that ended in the queue; what a person decided about stays
+
+    Raises
+    ------
+    InputError
+        When a person decided about one that is named.
+    """
+    waiting = pending(jobs, workshop) | _chosen(jobs, workshop, again)
+    failed: dict[str, str] = {}
+    for author in {job.author.spec.id: job.author for job in waiting.values()}.values():
+        own = [
+            handle for handle, job in waiting.items() if job.author.spec.id == author.spec.id
+        ]
+
+        async def do(handle: str) -> None:
+            await _do(waiting[handle], workshop)
+
+        failed |= ask_each(
+            what, own, do, asker=asker, spec=author.spec, watch=watch, close=author.close
+        )
+        if asker.tally.over_budget:
+            raise IncompleteError(
+                f"{asker.tally.over_budget}; what is made is kept, the same command resumes with a larger one"
+            )
+    return failed
+
+
+def _chosen(jobs: Sequence[Job], workshop: Workshop, again: Collection[str]) -> dict[str, Job]:
+    """Return the finished jobs that are done once more, by handle."""
+    found: dict[str, Job] = {}
+    for job in jobs if again else ():
+        event = event_of(workshop, job)
+        if event is None or (job.handle not in again and FAILED not in again):
+            continue
+        decided = decision_on(workshop, event)
+        if decided is not None and job.handle in again:
+            raise InputError(
+                f"--again {job.handle}: {decided.record['by']['person']} decided about it; a decision stays until its item changes"
+            )
+        if decided is None and (job.handle in again or event.status == "queued"):
+            found[job.handle] = job
+    return found
+
+
+def _is_short(job: Job, event: Event) -> bool:
+    """Return whether a job ended in the queue under a smaller token limit than the entry has now."""
+    limit = event.record.get("max_tokens")
+    return (
+        event.status == "queued" and limit is not None and limit < job.author.spec.reply_tokens
+    )
+
+
+def pending(jobs: Sequence[Job], workshop: Workshop) -> dict[str, Job]:
+    """Return the jobs that are not done, by handle; with them those that failed under a smaller token limit, undecided."""
+    found: dict[str, Job] = {}
+    for job in jobs:
+        event = event_of(workshop, job)
+        if event is None or (_is_short(job, event) and decision_on(workshop, event) is None):
+            found[job.handle] = job
+    return found
+
+
+async def _do(job: Job, workshop: Workshop) -> None:
+    made = await job.author.make(
+        job.part,
+        job.subject,
+        job.holes,
+        job.read,
+        attempts=job.attempts,
+        pictures=job.pictures,
+        times=workshop.times(job.step, job.subject, job.basis, job.former_basis),
+    )
+    spec = job.author.spec
+    common: dict[str, Any] = {
+        "basis": job.basis,
+        "by": by_model(spec.id, spec.family),
+        "sources": job.sources,
+        "calls": made.calls,
+        **({} if job.given is None else {"given": job.given}),
+    }
+    if made.value is not None:
+        workshop.note(job.step, job.subject, "made", result=made.value, **common)
+        return
+    note = f"{made.problem} (asked {len(made.calls)} times)"
+    common["max_tokens"] = spec.reply_tokens
+    if job.salvage is not None:
+        with suppress(ValueError):
+            common["result"] = job.salvage(made.calls[-1]["reply"])
+    workshop.note(job.step, job.subject, "queued", note=note, **common)
+
+
+def priced(stages: Iterator[Stage], workshop: Workshop) -> list[dict[str, Any]]:
+    """Return, for each stage and model, how often it is asked at least and at most, and upper bounds of tokens and money."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for what, jobs in stages:
+        for job in pending(jobs, workshop).values():
+            spec = job.author.spec
+            prompt = job.author.prompt(job.part, job.subject, job.holes, job.pictures)
+            read, written = estimated_tokens(prompt), spec.reply_tokens
+            row = rows.setdefault(
+                (what, spec.id),
+                {
+                    "stage": what,
+                    "model": spec.id,
+                    "calls": 0,
+                    "most_calls": 0,
+                    "tokens": 0,
+                    "money": 0.0,
+                    "most_money": 0.0,
+                    "currency": (spec.known_price or FREE).currency,
+                    "price_known": spec.known_price is not None,
+                },
+            )
+            row["calls"] += 1
+            row["most_calls"] += job.attempts
+            row["tokens"] += read + written
+            row["money"] += estimated_cost(spec, read, written)
+            # Asked again, a model is shown its reply beside the prompt.
+            again = (job.attempts - 1) * estimated_cost(spec, read + written, written)
+            row["most_money"] += estimated_cost(spec, read, written) + again
+    return list(rows.values())
+
+
+def sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the sums over all rows."""
+    names = ("calls", "most_calls", "tokens", "money", "most_money")
+    return {name: sum(row[name] for row in rows) for name in names}

@@ -1,1 +1,0 @@
-"""Tasks as values, and what follows from them: scores and standings."""

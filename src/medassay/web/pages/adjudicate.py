@@ -1,0 +1,139 @@
+"""Settling feedback: disagreements for adjudicators, the final check for a second person."""
+
+from typing import Any
+
+from fastapi.responses import Response
+
+from medassay.errors import GateError, InputError
+from medassay.review.agreement import differing
+from medassay.review.form import FORMS
+from medassay.review.sampling import drawn
+from medassay.review.store import reading, studies, tickets
+from medassay.review.store.schema import Entry, Study
+from medassay.web.request_context import Forbidden, Here, Number, ShownEntry, Visit
+
+_CHECKS = ("confirm", "return")  # what a second person may do
+
+
+def tickets_page(visit: Here) -> Response:
+    """List the tickets of a study: what waits, and what became of the others."""
+    _refuse_early_maintainer(visit)
+    with visit.database.read() as db:
+        rows = reading.tickets_of(db, visit.study.id)
+        entries = reading.entries_of(db, visit.study.id)
+    order = ("open", "experts", "decided", "checked", "declined", "released")
+    ranked = sorted(rows, key=lambda row: (order.index(row[0].state), row[1].number))
+    return visit.page("tickets.html", rows=ranked, entries=entries)
+
+
+def _refuse_early_maintainer(visit: Visit) -> None:
+    """Refuse maintainers while a study is open: they read no reviews before."""
+    if "adjudicator" not in visit.roles and visit.study.closed_at is None:
+        raise Forbidden("The study is open: maintainers read its reviews after closing.")
+
+
+def ticket_page(visit: Here, n: Number) -> Response:
+    """Show one item with its reviews under letters, and what can be decided."""
+    _refuse_early_maintainer(visit)
+    return _show(visit, n)
+
+
+def _show(visit: Visit, n: int, status: int = 200, *, says: str = "") -> Response:
+    with visit.database.read() as db:
+        study = db.get_one(Study, visit.study.id)
+        entry = studies.entry_at(db, study.id, n)
+        given = tickets.latest_of(db, entry)
+        found = [t for t, one in reading.tickets_of(db, study.id) if one.id == entry.id]
+        steps = tickets.steps_of(db, found[0]) if found else []
+        decision = tickets.last_decision(db, found[0]) if found else None
+    form = FORMS[study.form]
+    # Letters in an order of their own for every item: nobody learns to know who is A.
+    given.sort(key=lambda one: drawn(study.seed, "letter", entry.id, one.reviewer))
+    return visit.page(
+        "ticket.html",
+        status,
+        study=study,
+        entry=entry,
+        content=entry.content,
+        shown=ShownEntry(form, entry.content),
+        form=form,
+        aspects=form.aspects(entry.content),
+        given=[(letter_of(at), one) for at, one in enumerate(given)],
+        differ=differing((*form.aspects(entry.content), *form.then), given),
+        state=found[0].state if found else "",
+        steps=steps,
+        decision=decision,
+        says=says,
+        posted=visit.posted,
+        verdicts=tickets.VERDICTS.get(study.form, ()),
+        settled=bool(found) and found[0].state in ("checked", "released"),
+        decides="adjudicator" in visit.roles,
+        own=decision is not None and decision.account_id == visit.who.id,
+        most=tickets.MOST_EXPERTS,
+    )
+
+
+def letter_of(place: int) -> str:
+    """Return what a reviewer is called on one page.
+
+    Examples
+    --------
+    >>> letter_of(0), letter_of(25), letter_of(26)
+    ('A', 'Z', 'AA')
+    """
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    first, last = divmod(place, len(alphabet))
+    return (alphabet[first - 1] if first else "") + alphabet[last]
+
+
+def settle(visit: Here, n: Number) -> Response:
+    """Decline, ask more reviewers, decide, or check: what the page asks for."""
+    _refuse_early_maintainer(visit)
+    if not visit.plays("adjudicator") and visit.posted.get("do") not in _CHECKS:
+        raise Forbidden("Adjudicators decide; maintainers only check what was decided.")
+    try:
+        with visit.database.write() as db:
+            study = db.get_one(Study, visit.study.id)
+            entry = studies.entry_at(db, study.id, n)
+            _act(visit, db, study, entry)
+    except (InputError, GateError) as error:
+        return _show(visit, n, 422, says=str(error))
+    return visit.to(f"/s/{visit.study.id}/adjudicate/{n}")
+
+
+def _act(visit: Visit, db: Any, study: Study, entry: Entry) -> None:
+    posted, by = visit.posted, visit.who
+    do = posted.get("do", "")
+    if do in _CHECKS:
+        reason = posted.get("reason", "")
+        read = posted.get("decision", "")
+        tickets.check(
+            db,
+            study,
+            entry,
+            by,
+            decision=int(read) if read.isascii() and read.isdigit() and len(read) < 10 else 0,
+            confirmed=do == "confirm",
+            reason=reason,
+        )
+        return
+    if do == "decline":
+        tickets.decline(db, study, entry, posted.get("reason", ""), by)
+    elif do == "experts":
+        asked = posted.get("experts", "")
+        if asked not in map(str, range(1, tickets.MOST_EXPERTS + 1)):
+            raise InputError(f"ask 1 to {tickets.MOST_EXPERTS} more reviewers")
+        made = studies.more_reviewers(db, study, entry, int(asked))
+        tickets.ask_experts(db, study, entry, made, by)
+    elif do == "decide":
+        tickets.decide(db, study, entry, posted, by)
+    else:
+        raise InputError("nothing was asked for")
+
+
+def entry_picture(visit: Here, n: Number) -> Response:
+    """Return the decision graph of an entry as a picture, for those who settle or read."""
+    from medassay.web.pages.reviewer import picture_of
+
+    with visit.database.read() as db:
+        return picture_of(studies.entry_at(db, visit.study.id, n).content)

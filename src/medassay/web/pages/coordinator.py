@@ -1,0 +1,198 @@
+"""What coordinators do: make a study, bring in items, invite, assign, look at progress, close."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi.responses import Response
+
+from medassay.errors import GateError, InputError, StatisticError
+from medassay.review import summary
+from medassay.review.form import FORMS
+from medassay.review.sampling import sample_size
+from medassay.review.store import accounts, frozen, links, reading, studies
+from medassay.review.store.schema import Study
+from medassay.review.store.trail import accesses, line_record, trail_of
+from medassay.review.training import training_entries
+from medassay.statistic.agreement.votes import margin_of_error
+from medassay.web.pages.results import MOST_SHOWN, given_of_study
+from medassay.web.request_context import Here, Visit
+from medassay.web.uploaded import read_upload
+
+
+def new_study_page(visit: Here) -> Response:
+    """Show the form of a new study, and how many items a margin of error needs."""
+    return visit.page(
+        "new.html",
+        forms=FORMS,
+        given=visit.request.query_params,
+        wrong="",
+        size=_size(visit.request.query_params),
+    )
+
+
+def _size(asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return how many items a wished margin of error needs; None where nothing was asked."""
+    if not asked.get("margin") or not asked.get("population"):
+        return None
+    try:
+        margin, population = float(asked["margin"]) / 100, int(asked["population"])
+        n = sample_size(margin, population)
+    except (ValueError, StatisticError, OverflowError):
+        return {"n": None, "margin": 0.0}
+    return {"n": n, "margin": 100 * margin_of_error(n, population)}
+
+
+def make_study(visit: Here) -> Response:
+    """Make a study, with who makes it as its coordinator."""
+    posted = visit.posted
+    try:
+        with visit.database.write() as db:
+            study = studies.create_study(
+                db,
+                posted.get("name", ""),
+                posted.get("form", ""),
+                who=visit.who.name,
+                title=posted.get("title", ""),
+                seed=posted.get("seed", "")[:40] or "0",
+                overlap=_whole(posted.get("overlap", ""), "reviewers an item"),
+                settings=studies.Settings(
+                    due=studies.checked_day(posted.get("due", "")),
+                    protocol=posted.get("protocol", "")[:20_000],
+                ),
+            )
+            studies.add_entries(db, study, training_entries(study.form), who=visit.who.name)
+            accounts.grant(db, visit.who, study.id, "coordinator", who=visit.who.name)
+            name = study.id
+    except InputError as error:
+        return visit.page(
+            "new.html", 422, forms=FORMS, given=posted, wrong=str(error), size=None
+        )
+    return visit.to(f"/s/{name}/progress")
+
+
+def _whole(text: str, what: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 7):
+        raise InputError(f"{what}: '{text[:20]}'; expected a whole number")
+    return int(text)
+
+
+def progress_page(visit: Here) -> Response:
+    """Show how far everybody is, with what a coordinator can do."""
+    return _progress(visit)
+
+
+def _progress(visit: Visit, status: int = 200, *, says: str = "", link: str = "") -> Response:
+    with visit.database.read() as db:
+        rows = reading.progress_of(db, visit.study.id)
+        entries = reading.entries_of(db, visit.study.id)
+        counts = reading.ticket_counts(db, visit.study)
+        study = db.get_one(Study, visit.study.id)
+    found = summary.standings(given_of_study(visit))
+    return visit.page(
+        "progress.html",
+        status,
+        study=study,
+        rows=rows,
+        entries=len(entries),
+        complete=sum(one.reviews >= study.overlap for one in found),
+        counts=summary.counts(found),
+        tickets=counts,
+        says=says,
+        link=link,
+        coordinates="coordinator" in visit.roles,
+        brings="maintainer" in visit.roles,
+    )
+
+
+def act(visit: Here) -> Response:
+    """Invite, assign, withdraw: whatever the coordinator's page asks for."""
+    do = visit.posted.get("do", "")
+    who = visit.who.name
+    try:
+        with visit.database.write() as db:
+            study = db.get_one(Study, visit.study.id)
+            if do == "invite":
+                studies.refuse_closed(study)
+                return_link, says = _invite(visit, db, study.id)
+            elif do == "assign":
+                made = studies.assign_all(db, study, who=who)
+                return_link, says = "", visit.say("{n} assignments were made.", n=made)
+            elif do == "withdraw":
+                number = _whole(visit.posted.get("number", ""), "item")
+                studies.withdraw(db, study, number, visit.posted.get("why", ""), who=who)
+                return_link, says = "", visit.say("Item {n} was withdrawn.", n=number)
+            else:
+                raise InputError("nothing was asked for")
+    except (InputError, GateError) as error:
+        return _progress(visit, 409, says=str(error))
+    return _progress(visit, says=visit.say(says), link=return_link)
+
+
+def _invite(visit: Visit, db: Any, study: str) -> tuple[str, str]:
+    """Return the link for somebody who has no account yet, and what to do; who has one is given the role at once."""
+    email, who = accounts.checked_email(visit.posted.get("email", "")), visit.who.name
+    known = accounts.account_of(db, email)
+    if known is not None:
+        accounts.grant(db, known, study, "reviewer", who=who)
+        return "", "The role was given."
+    token = links.invite(db, email, who=who, study=study, role="reviewer")
+    says = (
+        "Send this link to the reviewer. It works once, for seven days, and is shown only now."
+    )
+    return visit.link(f"/invite/{token}"), says
+
+
+def bring_in(visit: Here) -> Response:
+    """Take in an uploaded file of items, or a sample of it."""
+    upload = visit.files.get("items")
+    try:
+        if upload is None:
+            raise InputError("choose a file of items first")
+        found = read_upload(
+            upload.file.read(),
+            form=visit.study.form,
+            n=visit.posted.get("n", ""),
+            seed=visit.study.seed,
+            iteration=visit.posted.get("iteration", ""),
+        )
+        with visit.database.write() as db:
+            study = db.get_one(Study, visit.study.id)
+            made = studies.add_entries(db, study, found, who=visit.who.name)
+    except (InputError, GateError) as error:
+        return _progress(visit, 422, says=str(error))
+    return _progress(visit, says=visit.say("{n} items were added.", n=made))
+
+
+def close_page(visit: Here) -> Response:
+    """Ask before a study is closed."""
+    return _closing(visit)
+
+
+def _closing(visit: Visit, status: int = 200) -> Response:
+    with visit.database.read() as db:
+        rows = reading.progress_of(db, visit.study.id)
+        counts = reading.ticket_counts(db, visit.study)
+    left = sum(one.total - one.done for one in rows)
+    return visit.page(
+        "close.html", status, left=left, waiting=counts.get("open", 0), wrong=status != 200
+    )
+
+
+def close_study(visit: Here) -> Response:
+    """Close a study for good, once its name was typed."""
+    if visit.posted.get("confirm", "").strip() != visit.study.id:
+        return _closing(visit, 422)
+    with visit.database.write() as db:
+        frozen.close(db, db.get_one(Study, visit.study.id), who=visit.who.name)
+    return visit.to(f"/s/{visit.study.id}/progress")
+
+
+def log_page(visit: Here) -> Response:
+    """Show who opened what in a study, and the trail of what was done."""
+    with visit.database.read() as db:
+        seen = accesses(db, studies=[visit.study.id], most=MOST_SHOWN)
+        lines = trail_of(db, [visit.study.id], most=MOST_SHOWN)
+        names = accounts.names_of(db, {one.account_id for one in seen})
+    return visit.page(
+        "log.html", seen=seen, lines=[line_record(one) for one in lines], names=names
+    )

@@ -1,0 +1,294 @@
+"""What reviewers meet: their studies, one item after another, and what became of their feedback."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from medassay.core.canonical import canonical
+from medassay.core.records.decision_graph import read_decision_graph
+from medassay.errors import GateError, InputError
+from medassay.review.form import MARKS, SEVERITIES, Problem
+from medassay.review.store import accounts, reading, reviews, studies
+from medassay.review.store.schema import Study
+from medassay.web.request_context import Here, Number, Visit
+
+_NOT_FIELDS = ("csrf", "version", "do", "owner")
+
+
+def to_study(visit: Here) -> Response:
+    """Lead to a study whose address lacks its last stroke."""
+    return visit.to(f"/s/{visit.study.id}/")
+
+
+def study_page(visit: Here) -> Response:
+    """Show a study: to reviewers what is left, to others where their work is."""
+    mine: Sequence[Any] = ()
+    queue = None
+    if "reviewer" in visit.roles:
+        with visit.database.read() as db:
+            queue = reviews.queue_of(db, visit.study.id, visit.who.id)
+            mine = reading.items_of(db, visit.study.id, visit.who.id)
+            feedback = len(reading.outcomes_of(db, visit.study.id, visit.who.id))
+    else:
+        feedback = 0
+    return visit.page("study.html", queue=queue, mine=mine, feedback=feedback)
+
+
+def item_page(visit: Here, n: Number) -> Response:
+    """Show one item with its form."""
+    with visit.database.read() as db:
+        work = reviews.work_at(db, visit.study, visit.who.id, n)
+        queue = reviews.queue_of(db, visit.study.id, visit.who.id)
+    return _first_duty(visit, work, queue) or _show(visit, work, work.fields, queue)
+
+
+def _first_duty(visit: Visit, work: reviews.Work, queue: reviews.Queue) -> Response | None:
+    """Return where somebody has to go before this item: to the agreement, or to the training."""
+    if not visit.who.qualification or visit.who.agreement != accounts.AGREEMENT:
+        return visit.to(f"/me?next=/s/{visit.study.id}/i/{work.assignment.number}")
+    if visit.study.closed_at is None and queue.training and not work.entry.training:
+        return visit.to(f"/s/{visit.study.id}/i/{queue.next}")
+    return None
+
+
+def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
+    visit: Visit,
+    work: reviews.Work,
+    fields: Mapping[str, str],
+    queue: reviews.Queue,
+    *,
+    status: int = 200,
+    problems: Iterable[Problem] = (),
+    theirs: Mapping[str, str] | None = None,
+    says: str = "",
+) -> Response:
+    found = list(problems)
+    return visit.page(
+        "item.html",
+        status,
+        work=work,
+        form=work.form,
+        content=work.content,
+        aspects=work.form.asked(work.content, second=work.second),
+        fields=fields,
+        problems=found,
+        labels=_labels(work),
+        wrong={problem.field: problem for problem in found},
+        theirs=None if theirs is None else _told(work, theirs),
+        says=says,
+        severities=SEVERITIES,
+        marks=MARKS,
+        queue=queue,
+        numbers=queue.last,
+        closed=visit.study.closed_at is not None,
+        explained=_explained(work),
+        history=work.reviews,
+    )
+
+
+def _labels(work: reviews.Work) -> dict[str, str]:
+    """Return field → the words by which a list of problems calls it."""
+    aspects = (*work.form.aspects(work.content), *work.form.then)
+    made = {one.name: one.text or one.label for one in aspects}
+    return made | {f"why-{name}": label for name, label in made.items()}
+
+
+def _told(work: reviews.Work, fields: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return another version of what was filled in, field by field."""
+    labels = {
+        one.name: one.label for one in (*work.form.aspects(work.content), *work.form.then)
+    }
+    return [(labels.get(name, name), text) for name, text in sorted(fields.items())]
+
+
+def _explained(work: reviews.Work) -> Mapping[str, Any] | None:
+    """Return what a training item teaches, once it is answered."""
+    return work.entry.hidden.get("training") if work.entry.training and work.done else None
+
+
+def send_item(visit: Here, n: Number) -> Response:
+    """Keep a draft, skip, or submit: whatever happens, what was filled in comes back."""
+    fields = _fields(visit)
+    if visit.expired:
+        says = "This page had expired, so nothing was sent. Your text is kept: send it again."
+        return _again(visit, n, fields, 403, says=says)
+    try:
+        with visit.database.write() as db:
+            study = studies.held(db, visit.study.id)
+            work = reviews.work_at(db, study, visit.who.id, n, lock=True)
+            queue = reviews.queue_of(db, study.id, visit.who.id)
+            if (duty := _first_duty(visit, work, queue)) is not None:
+                reviews.save_draft(work, db, fields, _whole(visit.posted.get("version", "")))
+                return duty
+            return _done(visit, db, study, work, queue)
+    except reviews.Incomplete as error:
+        return _again(visit, n, fields, 422, problems=error.problems)
+    except reviews.ChangedElsewhere as error:
+        says = "This item was changed elsewhere, in another tab or on another device. Both versions are shown: send the one that you want."
+        return _again(visit, n, fields, 409, theirs=error.theirs, says=says)
+    except (GateError, InputError) as error:
+        return _again(visit, n, fields, 409, says=str(error))
+
+
+def _done(
+    visit: Visit, db: Session, study: Study, work: reviews.Work, queue: reviews.Queue
+) -> Response:
+    """Do what the form asks for, and go on: to the same item, the next one, or the end."""
+    n, do = work.assignment.number, visit.posted.get("do", "submit")
+    fields, version = _fields(visit), _whole(visit.posted.get("version", ""))
+    here = f"/s/{study.id}/i/{n}"
+    if do in ("draft", "skip"):
+        studies.refuse_closed(study)
+    if do == "draft":
+        reviews.save_draft(work, db, fields, version)
+        return visit.to(here)
+    following = queue.after(n)
+    if do == "skip":
+        if fields != dict(work.fields):
+            reviews.save_draft(work, db, fields, version)
+        reviews.skip(db, study, work)
+        following = following or n
+    else:
+        review = reviews.submit(db, study, work, fields, version=version)
+        if not review.complete or work.entry.training:
+            return visit.to(here)
+    return visit.to(
+        f"/s/{study.id}/done" if following is None else f"/s/{study.id}/i/{following}"
+    )
+
+
+def _fields(visit: Visit) -> dict[str, str]:
+    return {k: v for k, v in visit.posted.items() if k not in _NOT_FIELDS}
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 15 else -1
+
+
+def _again(
+    visit: Visit,
+    n: int,
+    fields: Mapping[str, str],
+    status: int,
+    *,
+    problems: Iterable[Problem] = (),
+    theirs: Mapping[str, str] | None = None,
+    says: str = "",
+) -> Response:
+    """Return the page as it was filled in, with what keeps it from being sent."""
+    with visit.database.read() as db:
+        work = reviews.work_at(db, visit.study, visit.who.id, n)
+        queue = reviews.queue_of(db, visit.study.id, visit.who.id)
+    return _show(
+        visit,
+        work,
+        fields,
+        queue,
+        status=status,
+        problems=problems,
+        theirs=theirs,
+        says=says,
+    )
+
+
+def graph_picture(visit: Here, n: Number) -> Response:
+    """Return the decision graph of an item as a picture."""
+    with visit.database.read() as db:
+        content = reviews.work_at(db, visit.study, visit.who.id, n).content
+    return picture_of(content)
+
+
+def picture_of(content: Mapping[str, Any]) -> Response:
+    """Return the decision graph of an entry as SVG."""
+    from medassay.report.decision_graph import draw_decision_graph
+
+    if "graph" not in content:
+        raise InputError("this item has no decision graph")
+    graph = read_decision_graph(content["graph"])
+    picture = draw_decision_graph(graph, title=str(content.get("condition", "")))
+    # An image loads nothing and runs nothing; a style of its own is all it needs.
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    headers = {"content-security-policy": policy, "cache-control": "private, max-age=3600"}
+    return Response(picture, media_type="image/svg+xml", headers=headers)
+
+
+def done_page(visit: Here) -> Response:
+    """Thank the reviewer, and offer what they wrote."""
+    with visit.database.read() as db:
+        queue = reviews.queue_of(db, visit.study.id, visit.who.id)
+    return visit.page("done.html", queue=queue)
+
+
+def feedback_page(visit: Here) -> Response:
+    """Show what became of one's feedback."""
+    with visit.database.read() as db:
+        outcomes = reading.outcomes_of(db, visit.study.id, visit.who.id)
+    return visit.page("feedback.html", outcomes=outcomes)
+
+
+def own_json(visit: Here) -> Response:
+    """Return one's own reviews as JSON."""
+    with visit.database.read() as db:
+        found = reviews.own_reviews(db, visit.study.id, visit.who)
+    document = {"schema_version": 1, "study": visit.study.id, "reviews": found}
+    return Response(
+        canonical(document),
+        media_type="application/json",
+        headers=_as_file(visit, "my-reviews.json"),
+    )
+
+
+def own_csv(visit: Here) -> Response:
+    """Return one's own reviews as a table, a line for every score."""
+    with visit.database.read() as db:
+        found = reviews.own_reviews(db, visit.study.id, visit.who)
+    rows = [
+        [
+            one["number"],
+            one["revision"],
+            one["submitted_at"],
+            aspect,
+            score,
+            one["review"]["comment"],
+        ]
+        for one in found
+        for aspect, score in one["review"]["scores"].items()
+    ]
+    header = ["number", "revision", "submitted_at", "aspect", "score", "comment"]
+    return table(visit, "my-reviews.csv", header, rows)
+
+
+def table(
+    visit: Visit, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> Response:
+    """Return a CSV in which no cell is taken for a formula by a program that opens it."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([plain_cell(cell) for cell in row] for row in rows)
+    return Response(
+        text.getvalue(), media_type="text/csv; charset=utf-8", headers=_as_file(visit, name)
+    )
+
+
+def plain_cell(value: Any) -> Any:
+    """Return a cell as text that spreadsheets do not run.
+
+    Examples
+    --------
+    >>> plain_cell("=1+1"), plain_cell(-3), plain_cell(None)
+    ("'=1+1", -3, '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return value
+
+
+def _as_file(visit: Visit, name: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{visit.study.id}-{name}"'}

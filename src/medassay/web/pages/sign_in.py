@@ -1,0 +1,309 @@
+"""The way in: sign in and out, accept an invitation, one's own studies and settings, the list of keys."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import Path
+from fastapi.responses import Response
+
+from medassay.errors import MedassayError
+from medassay.review.store import accounts, links, reviews, sessions, studies
+from medassay.review.store.schema import Account, Invitation, Study
+from medassay.review.store.trail import accesses
+from medassay.web.request_context import (
+    LANGUAGE,
+    SESSION,
+    VISITOR,
+    Here,
+    Visit,
+    address_of,
+    drop,
+    keep,
+)
+from medassay.web.texts import LANGUAGES
+
+_ITEM = re.compile(r"/s/(?P<study>[a-z0-9-]{1,60})/i/(?P<number>[0-9]{1,6})")
+Token = Annotated[str, Path(max_length=100)]
+
+
+def sign_in_page(visit: Here) -> Response:
+    """Show the sign-in."""
+    if visit.account is not None:
+        return visit.to(own_page(visit.request.query_params.get("next", "/")))
+    return show_sign_in(visit, next_page=visit.request.query_params.get("next", ""))
+
+
+def show_sign_in(
+    visit: Visit,
+    status: int = 200,
+    *,
+    says: str = "",
+    next_page: str = "",
+    kept: Mapping[str, str] | None = None,
+) -> Response:
+    """Return the sign-in page; `kept` is what was posted when the session had ended."""
+    held = sent_again(kept or {})
+    return visit.page(
+        "login.html",
+        status,
+        says=says,
+        next_page=own_page(next_page),
+        email=visit.posted.get("email", ""),
+        kept=json.dumps(held) if held else "",
+    )
+
+
+def sent_again(posted: Mapping[str, str]) -> dict[str, str]:
+    """Return what was posted, to be sent again: no tokens, no passwords."""
+    return {k: v for k, v in posted.items() if k not in ("csrf", "password", "kept", "next")}
+
+
+def own_page(path: str) -> str:
+    """Return a path of this server, `/` for anything else."""
+    safe = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if safe and "\\" not in path else "/"
+
+
+def sign_in(visit: Here) -> Response:
+    """Sign somebody in, or say that it did not work; too many failures have to wait."""
+    email, password = visit.posted.get("email", ""), visit.posted.get("password", "")
+    next_page, address = visit.posted.get("next", ""), address_of(visit.request)
+    kept = _kept(visit.posted.get("kept", ""))
+
+    def again(status: int, says: str) -> Response:
+        return show_sign_in(visit, status, says=says, next_page=next_page, kept=kept)
+
+    if visit.expired:
+        says = "This page had expired. Sign in again; what you wrote is kept."
+        return again(403, visit.say(says))
+    with visit.database.write() as db:
+        wait, tries = sessions.begin_try(db, email, address)
+    if wait > 0:
+        says = visit.say("Too many tries: wait {seconds} seconds.", seconds=wait)
+        response = again(429, says)
+        response.headers["retry-after"] = str(wait)
+        return response
+    # Looking at a password takes its time on purpose: no transaction waits for it.
+    with visit.database.read() as db:
+        account = (
+            accounts.account_of(db, email.strip().lower()) if email.isprintable() else None
+        )
+    if not sessions.is_password(account, password) or account is None:
+        return again(401, visit.say("E-mail or password is wrong."))
+    with visit.database.write() as db:
+        if visit.account is not None:
+            sessions.sign_out(db, visit.cookie)  # somebody else at the same browser
+        token = sessions.end_try(db, account, tries, email)
+    if kept and kept.get("owner", str(account.id)) == str(account.id):
+        return _with_session(
+            _send_again(visit, account, token, own_page(next_page), kept), token
+        )
+    return _signed_in(visit, token, own_page(next_page))
+
+
+def _send_again(
+    visit: Visit, account: Account, token: str, path: str, kept: Mapping[str, str]
+) -> Response:
+    """Return a page with what somebody had written when their session ended: as a draft of an item, else to be sent again."""
+    mine = replace(visit, account=account, cookie=token)
+    place = _ITEM.fullmatch(path)
+    if place is not None and _keep_draft(account, visit, place, kept):
+        return visit.to(path)
+    says = (
+        "Your session had ended, so nothing was done. What you wrote is below: send it again."
+    )
+    return mine.page("resend.html", says=says, sent=sent_again(kept), target=visit.url(path))
+
+
+def _signed_in(visit: Visit, token: str, path: str) -> Response:
+    return _with_session(visit.to(path), token)
+
+
+def _with_session(response: Response, token: str) -> Response:
+    keep(response, SESSION, token)
+    drop(response, VISITOR)
+    return response
+
+
+def _kept(text: str) -> dict[str, str]:
+    """Return what a page held while its session had ended; nothing where that is no object of texts."""
+    try:
+        found = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {str(k): v for k, v in found.items() if isinstance(v, str)}
+
+
+def _keep_draft(
+    account: Account, visit: Visit, place: re.Match[str], kept: Mapping[str, str]
+) -> bool:
+    """Save what somebody had filled in as the draft of that item; whether that could be done."""
+    version = kept.get("version", "")
+    try:
+        with visit.database.write() as db:
+            if db.get(Study, place["study"]) is None:
+                return False
+            study = studies.held(db, place["study"])
+            studies.refuse_closed(study)
+            work = reviews.work_at(db, study, account.id, int(place["number"]), lock=True)
+            known = work.form.known(work.content)
+            fields = {name: text for name, text in kept.items() if name in known}
+            reviews.save_draft(
+                work, db, fields, int(version) if version.isascii() and version.isdigit() else 0
+            )
+    except MedassayError:
+        return False  # changed elsewhere, closed, or not theirs any more: it is shown to be sent again
+    return True
+
+
+def sign_out(visit: Here) -> Response:
+    """End the session; the page that follows clears what the browser had kept."""
+    with visit.database.write() as db:
+        sessions.sign_out(db, visit.cookie)
+    response = visit.to("/login?out=1")
+    drop(response, SESSION)
+    response.headers["clear-site-data"] = '"cache", "storage"'
+    return response
+
+
+def invitation_page(visit: Here, token: Token) -> Response:
+    """Show what an invitation asks for."""
+    with visit.database.read() as db:
+        found = links.invitation(db, token)
+        if found is None:
+            return visit.page("ended.html", 404)
+        known = accounts.account_of(db, found.email)
+    return _show_invitation(visit, found, known=known)
+
+
+def _show_invitation(
+    visit: Visit,
+    found: Invitation,
+    *,
+    known: Account | None,
+    wrong: accounts.ProfileError | None = None,
+    status: int = 200,
+) -> Response:
+    return visit.page(
+        "invite.html",
+        status,
+        invitation=found,
+        known=known is not None,
+        mine=known is not None and visit.account is not None and known.id == visit.account.id,
+        reviewer=found.role == "reviewer",
+        qualifications=accounts.QUALIFICATIONS,
+        agreement=accounts.AGREEMENT,
+        given=visit.posted,
+        wrong=wrong,
+    )
+
+
+def accept_invitation(visit: Here, token: Token) -> Response:
+    """Make the account of an invitation and sign it in."""
+    profile = _profile(visit)
+    with visit.database.read() as db:
+        found = links.invitation(db, token)
+        if found is None:
+            return visit.page("ended.html", 404)
+        known = accounts.account_of(db, found.email)
+    try:
+        if visit.expired:
+            raise accounts.ProfileError("", "This page had expired: send it again.")
+        with visit.database.write() as db:
+            own = None if visit.account is None else visit.account.id
+            account = links.accept(db, token, profile, signed_in=own)
+            cookie = sessions.open_session(db, account)
+    except accounts.ProfileError as error:
+        return _show_invitation(visit, found, known=known, wrong=error, status=422)
+    return _signed_in(visit, cookie, "/" if found.study is None else f"/s/{found.study}/")
+
+
+def _profile(visit: Visit) -> accounts.Profile:
+    posted = visit.posted
+    return accounts.Profile(
+        name=posted.get("name", ""),
+        password=posted.get("password", ""),
+        email=posted.get("email", ""),
+        qualification=posted.get("qualification", ""),
+        specialty=posted.get("specialty", ""),
+        years=posted.get("years", "").strip(),
+        agreed=posted.get("agreed") == "yes",
+    )
+
+
+def home(visit: Here) -> Response:
+    """Show the studies in which somebody has a role, with what is left to do."""
+    with visit.database.read() as db:
+        rows = [
+            {
+                "study": study,
+                "roles": sorted(roles),
+                "queue": reviews.queue_of(db, study.id, visit.who.id)
+                if "reviewer" in roles
+                else None,
+            }
+            for study, roles in studies.studies_of(db, visit.who)
+        ]
+    return visit.page("home.html", rows=rows)
+
+
+def settings_page(visit: Here) -> Response:
+    """Show one's own settings, and what the access log holds of oneself."""
+    return _show_settings(visit)
+
+
+def _show_settings(
+    visit: Visit, *, wrong: accounts.ProfileError | None = None, status: int = 200
+) -> Response:
+    with visit.database.read() as db:
+        seen = accesses(db, account=visit.who.id, most=50)
+    return visit.page(
+        "settings.html",
+        status,
+        seen=seen,
+        qualifications=accounts.QUALIFICATIONS,
+        agreement=accounts.AGREEMENT,
+        wrong=wrong,
+        saved=visit.request.query_params.get("saved") == "1",
+    )
+
+
+def save_settings(visit: Here) -> Response:
+    """Keep the language, the keys, and what a reviewer says of themselves."""
+    posted = visit.posted
+    with visit.database.write() as db:
+        account = db.get_one(Account, visit.who.id)
+        account.keys_on = posted.get("keys") == "on"
+        account.language = (
+            posted.get("language", "") if posted.get("language") in LANGUAGES else ""
+        )
+        db.flush()
+    if posted.get("qualification"):
+        profile = _profile(visit)
+        try:
+            with visit.database.write() as db:
+                accounts.qualify(db, visit.who.id, profile)
+        except accounts.ProfileError as error:
+            return _show_settings(visit, wrong=error, status=422)
+    response = visit.to(own_page(posted["next"]) if posted.get("next") else "/me?saved=1")
+    if posted.get("language") in LANGUAGES:
+        keep(response, LANGUAGE, posted["language"])
+    return response
+
+
+def speak(visit: Here, language: Annotated[str, Path(max_length=5)]) -> Response:
+    """Change the language of the pages, and go back to where one was."""
+    response = visit.to(own_page(visit.request.query_params.get("next", "/")))
+    if language in LANGUAGES:
+        keep(response, LANGUAGE, language)
+    return response
+
+
+def keys_page(visit: Here) -> Response:
+    """Show the keys."""
+    return visit.page("keys.html")

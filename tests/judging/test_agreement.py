@@ -1,0 +1,83 @@
+import pytest
+from tests import makers
+from tests.runner.test_judged_run import workspace
+
+import medassay
+from medassay.bank.run_items import RunItems
+from medassay.judging.agreement import Judgements, by_trial
+from medassay.storage.jsonl import read_jsonl
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    tested = [
+        makers.fake("ours", reply="Rule binds courts."),
+        makers.fake("theirs", reply="No."),
+    ]
+    folder = tmp_path_factory.mktemp("run")
+    plan = workspace(folder, makers.open_items(30), tested, makers.judges())
+    return medassay.run(plan, secrets={})
+
+
+def judgements(run, change):
+    families = {"ours": "alpha", "theirs": "omega"}
+    families |= {f"judge-{f}": f for f in ("alpha", "beta", "gamma")}
+    items = RunItems(run.path, run.manifest["domains"])
+    found = Judgements(items, families)
+    for number, (_, verdicts) in enumerate(by_trial(read_jsonl(run.path / "verdicts.jsonl"))):
+        found.add([change(verdict, number) for verdict in verdicts])
+    return found
+
+
+def test_a_judge_that_favours_its_own_family_is_seen(run):
+    def favour(verdict, _):
+        kind = verdict["judge"] == "judge-alpha" and verdict["model"] == "ours"
+        return {**verdict, "score": 0.8 if kind else 0.5}
+
+    panel = judgements(run, favour).panel(["law"], "solo", 1)
+    [found] = panel["self_preference"]  # only alpha has a model of its family here
+    assert found["judge"] == "judge-alpha"
+    assert found["difference"] == pytest.approx(0.3)
+    assert (found["n_own"], found["n_other"]) == (30, 30)
+    assert found["lo"] == pytest.approx(0.3)
+
+
+def test_a_fair_panel_has_no_self_preference(run):
+    def fair(verdict, number):
+        return {**verdict, "score": (number % 7) / 7}
+
+    [found] = judgements(run, fair).panel(["law"], "solo", 1)["self_preference"]
+    assert found["difference"] == pytest.approx(0)
+
+
+def test_claims_and_contradictions_become_rates_by_kind(run):
+    claim = {"quote": "x", "why": "", "kind": "fabricated_study"}
+
+    def claims(verdict, number):
+        # Two of three judges list a claim in every third answer, one in every other.
+        listed = verdict["judge"] == "judge-alpha" or number % 3 == 0
+        listed = listed and verdict["judge"] != "judge-gamma"
+        facts = [{**f, "verdict": "contradict"} for f in verdict["body"]["facts"]]
+        body = {"facts": facts, "claims": [claim] * listed}
+        return {**verdict, "body": body}
+
+    found = judgements(run, claims).row(["law"], "ours", "zero_shot", "solo", 1)
+    assert found["hallucination_rate"]["score"] == pytest.approx(1 / 3)
+    assert found["hallucination_rate"]["lo"] < 1 / 3 < found["hallucination_rate"]["hi"]
+    assert found["claims_per_answer"] == pytest.approx((1 + 1 / 3) / 3)
+    assert found["claim_kinds"]["fabricated_study"] == pytest.approx((1 + 1 / 3) / 3)
+    assert found["contradict_rate"] == 1
+    assert found["alpha"]["nominal"] is None  # one category says nothing of agreement
+    assert (found["agreement"], found["unanimous"]) == (1, 1)
+
+
+def test_low_agreement_is_labelled(run):
+    order = {"judge-alpha": "entail", "judge-beta": "missing", "judge-gamma": "contradict"}
+
+    def disagree(verdict, _):
+        facts = [{**f, "verdict": order[verdict["judge"]]} for f in verdict["body"]["facts"]]
+        return {**verdict, "body": {**verdict["body"], "facts": facts}}
+
+    found = judgements(run, disagree).row(["law"], "ours", "zero_shot", "solo", 1)
+    assert (found["agreement"], found["agreement_low"]) == (0, True)
+    assert found["alpha"]["nominal"] < 0
