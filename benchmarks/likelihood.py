@@ -55,7 +55,7 @@ def ours(args):
     import transformers
 
     from medassay.model.embedded import embedded_folder
-    from medassay.model.likelihood import Engine
+    from medassay.model.likelihood import LikelihoodEngine
 
     folder = args.model or str(embedded_folder("embedded:smollm2"))
     found = []
@@ -64,7 +64,7 @@ def ours(args):
         flat = [pair for group in grouped for pair in group]
         times = []
         for _ in range(args.rounds):
-            engine = Engine(folder, add_bos=False)
+            engine = LikelihoodEngine(folder, add_bos=False)
             engine.score(flat[:4])
             start = time.perf_counter()
             scores = engine.score(flat)

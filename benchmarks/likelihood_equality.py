@@ -81,7 +81,7 @@ def ours(args):
     from medassay.kinds.likelihood.perplexity import corpus
     from medassay.model.context import joined
     from medassay.model.embedded import embedded_folder
-    from medassay.model.likelihood import Engine
+    from medassay.model.likelihood import LikelihoodEngine
 
     root = Path(args.folder).resolve()
     root.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def ours(args):
             "".join(json.dumps(docs[name]) + "\n" for name in sorted(docs))
         )
     # The harness scores the BOS of a text too, where the tokenizer adds one.
-    engine = Engine(folders["gemma"], scores_bos=True)
+    engine = LikelihoodEngine(folders["gemma"], scores_bos=True)
     texts = [row["reference"] for row in banks["texts"]]
     found = corpus([one.total for one in engine.rolling(texts)], texts)
     results["gemma with its BOS scored"] = asdict(found)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from medassay.runner.ask import Tally
 from medassay.runner.budget import Amount
-from medassay.runner.engine.orders import Orders, Report
+from medassay.runner.engine.orders import WorkMessage, WorkReport
 from medassay.runner.engine.ray import connect
 from medassay.storage.journal import Journal, Noted
 
@@ -51,17 +51,17 @@ def report_costs(ray):
             arrays = [array("q", range(size)) for _ in range(3)]
             counts = Counter({("m", "d", "answered"): size})
             noted = (Noted("w.jsonl", *arrays),)
-            return Report(noted, counts, (), {"m": 5}, 1, Tally(), Amount(), None, {}, 0.0)
+            return WorkReport(noted, counts, (), {"m": 5}, 1, Tally(), Amount(), None, {}, 0.0)
 
     actor = ray.remote(Echo).remote()
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         for size in (0, 1000):
             journal = Journal(Path(folder), 1000)
-            ray.get(actor.beat.remote(Orders(), size))
+            ray.get(actor.beat.remote(WorkMessage(), size))
             began = time.process_time()
             for _ in range(1000):
-                for noted in ray.get(actor.beat.remote(Orders(), size)).noted:
+                for noted in ray.get(actor.beat.remote(WorkMessage(), size)).noted:
                     journal.note(noted)
             found[size] = (time.process_time() - began) / 1000
     return found[0], (found[1000] - found[0]) / 1000

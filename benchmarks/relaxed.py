@@ -21,7 +21,7 @@ from medassay.core.records.relaxed import Setting, prefixes, tables
 from medassay.kinds.likelihood.relaxed_perplexity import combine
 from medassay.model import relaxed
 from medassay.model.embedded import embedded_folder
-from medassay.model.likelihood import Engine
+from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.sampling import draw
 
 
@@ -128,7 +128,7 @@ def main():
     parser.add_argument("--max-tokens", type=int, default=128)
     args = parser.parse_args()
     transformers.logging.set_verbosity_error()
-    engine = Engine(args.model or str(embedded_folder("embedded:smollm2")))
+    engine = LikelihoodEngine(args.model or str(embedded_folder("embedded:smollm2")))
     engine.model.to(getattr(torch, args.dtype))
     setting = Setting(max_tokens=args.max_tokens)
     found = []

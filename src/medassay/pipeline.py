@@ -28,13 +28,13 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import DdxRules, Plan, load_plan
 from medassay.core.records.task import Task
 from medassay.errors import IncompleteError, InputError, OverBudget, UsageError
-from medassay.judging.assignment import Bench, seat
+from medassay.judging.assignment import JudgeAssignment, assign_judges
 from medassay.judging.graders.steps import load_steps
 from medassay.kinds.catalog import task_of_plan
 from medassay.kinds.diagnoses.tasks import aggregated_by, case_scores, remembered_rules
-from medassay.kinds.graders import judges_of, remembered_graphs
+from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.model.spec import load_models
-from medassay.runner.answer_stage import PortableAnswers
+from medassay.runner.answer_stage import AnswerStageSpec
 from medassay.runner.ask import Asker
 from medassay.runner.context import Contexts, embedding_entry
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
@@ -56,8 +56,8 @@ from medassay.runner.retrying import journalled, sealed, trials_again
 from medassay.runner.schedule import Schedule
 from medassay.runner.spending import spending, spent_by
 from medassay.runner.stages import (
-    Means,
-    Watch,
+    ProgressFactory,
+    RunContext,
     answer,
     judge,
     refuse_given_up,
@@ -97,7 +97,7 @@ def find_bank(name: str, base: Path, lock: Path) -> Bank:
 
 def prepare(
     plan: Plan, base: Path, workspace: Path
-) -> tuple[Schedule, list[Bank], Bench | None]:
+) -> tuple[Schedule, list[Bank], JudgeAssignment | None]:
     """Return the schedule of a plan (trials numbered), its banks, and who judges if anyone does."""
     banks = [find_bank(name, base, workspace / "banks.lock") for name in plan.banks]
     specs = load_models(base / plan.models_file)
@@ -123,8 +123,8 @@ def prepare(
     if plan.tools is not None:
         schedule.tools = tool_schema(plan.tools)
     known = {"banks": entries, "domains": schedule.domains, **rules}
-    rubrics = judges_of(schedule.task, known)
-    bench = seat(plan, schedule.task, schedule.specs, specs, rubrics, rules)
+    rubrics = graders_of(schedule.task, known)
+    bench = assign_judges(plan, schedule.task, schedule.specs, specs, rubrics, rules)
     asked = [*schedule.specs.values(), *(bench.models.values() if bench else ())]
     if schedule.contexts is not None:
         embedding = embedding_entry(schedule.contexts.index)
@@ -138,7 +138,7 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     *,
     secrets: Mapping[str, str],
     workspace: Path | str | None = None,
-    watch: Watch | None = None,
+    watch: ProgressFactory | None = None,
     fresh: bool = False,
     accept_failures: bool = False,
     again: str = "",
@@ -203,9 +203,9 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
                 tidy(found)
                 return found
             majority = schedule.majority() if knows_majority(specs) else {}
-            portable = PortableAnswers(schedule, base / wanted.models_file, majority)
+            portable = AnswerStageSpec(schedule, base / wanted.models_file, majority)
             named = all_named_secrets(specs.values(), secrets, portable.secret_names)
-            means = Means(
+            means = RunContext(
                 asker=Asker(
                     specs,
                     make_chats(specs, secrets, majority),
@@ -310,7 +310,7 @@ def _has_failures(run: Run) -> bool:
 
 
 def _ask(
-    found: Run, portable: PortableAnswers, means: Means, secrets: Mapping[str, str]
+    found: Run, portable: AnswerStageSpec, means: RunContext, secrets: Mapping[str, str]
 ) -> RunItems:
     """Ask what was not asked yet and write the trials; return the items of the run.
 
@@ -345,7 +345,9 @@ def _ask(
     return items
 
 
-def _asked_again(portable: PortableAnswers, journal: Journal, means: Means) -> PortableAnswers:
+def _asked_again(
+    portable: AnswerStageSpec, journal: Journal, means: RunContext
+) -> AnswerStageSpec:
     """Return the stage with the trials that are asked once more; in the journal they are no longer done."""
     if means.again is None:
         return portable

@@ -14,14 +14,16 @@ from hypothesis import strategies as st
 import medassay
 from medassay.core.records.plan import EngineRules
 from medassay.errors import IncompleteError, ModelError
-from medassay.runner.breaker import Breaker, Relay, Row
+from medassay.runner.breaker import Breaker, RecentEnds, Relay
 from tests import makers
 from tests.attack.servers import says
 from tests.driving import drive, ended
 
 NUMBER = re.compile(rb"Question number (\d+)\?")
 rows = st.lists(
-    st.builds(Row, succeeded=st.booleans(), failed=st.integers(0, 3), patient=st.integers(0, 3))
+    st.builds(
+        RecentEnds, succeeded=st.booleans(), failed=st.integers(0, 3), patient=st.integers(0, 3)
+    )
 )
 
 
@@ -179,22 +181,22 @@ def test_ten_minutes_without_a_success_end_a_model_that_only_asks_for_patience()
     breaker = Breaker(EngineRules(), clock=lambda: now[0])
     for second in range(0, 600, 10):
         now[0] = second
-        assert breaker.hear(Row(patient=5, last="HTTP 429")) is None
+        assert breaker.hear(RecentEnds(patient=5, last="HTTP 429")) is None
     now[0] = 600.0
-    assert "none of 305 requests succeeded in 10 minutes" in breaker.hear(Row(patient=5))
-    assert breaker.hear(Row(succeeded=True)) is None
-    assert breaker.hear(Row(patient=1)) is None
+    assert "none of 305 requests succeeded in 10 minutes" in breaker.hear(RecentEnds(patient=5))
+    assert breaker.hear(RecentEnds(succeeded=True)) is None
+    assert breaker.hear(RecentEnds(patient=1)) is None
 
 
 @given(rows)
 def test_many_processes_together_count_as_one_would(ended_rows):
     """However rows are put together on the way, what was heard last is the same."""
-    relay, whole = Relay(), Row()
+    relay, whole = Relay(), RecentEnds()
     for row in ended_rows:
         relay.hear(row)
         whole = whole.then(row)
     assert relay.new() == whole
-    assert relay.new() == Row()
+    assert relay.new() == RecentEnds()
 
 
 @given(st.lists(st.booleans(), max_size=200), st.integers(1, 30))
@@ -203,7 +205,7 @@ def test_a_model_is_given_up_exactly_after_so_many_failures_in_a_row(ends, most)
     in_a_row = 0
     for good in ends:
         in_a_row = 0 if good else in_a_row + 1
-        told = breaker.hear(Row(succeeded=True) if good else Row(failed=1))
+        told = breaker.hear(RecentEnds(succeeded=True) if good else RecentEnds(failed=1))
         assert (told is not None) == (in_a_row >= most)
 
 

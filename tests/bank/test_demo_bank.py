@@ -1,8 +1,7 @@
 from collections import Counter
 
-from medassay.bank.demo import FOLDER
-
 from medassay.bank.catalog import BANKS
+from medassay.bank.loaders.demo import FOLDER
 from medassay.bank.stats import bank_stats, path_bound
 from medassay.statistic.interval.wilson import wilson_interval
 

@@ -2,18 +2,17 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from tests import makers
 
-from medassay.bank import demo
 from medassay.bank.folder import bank_record, load_bank
+from medassay.bank.loaders import demo
 from medassay.bank.serialize import item_record
 from medassay.core.records.health_record import record_from
 from medassay.errors import InputError
 
-BANK = demo.load(Path(demo.__file__).with_name("health_record_de"))
+BANK = demo.load(demo.SHIPPED / "health_record_de")
 
 
 def test_fifteen_german_reports_five_of_them_in_english_too():

@@ -16,7 +16,7 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.trial import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.graders.graph.graph import find
-from medassay.kinds.graders import JUDGES
+from medassay.kinds.graders import GRADERS
 from medassay.model.fake import Fake
 from tests import makers
 
@@ -457,7 +457,7 @@ def conversation(
     """Return the replies of a scripted judge until it has nothing more to say, or was asked twelve times."""
     from tests.behaviour.parts import _completion, item_of
 
-    judge = JUDGES[grader](rules)
+    judge = GRADERS[grader](rules)
     judged = [Case(item=item_of(item), text=text) for item, text in cases]
     replies: list[str] = []
     clean = drawn.choice([0.0, 0.2, 0.6])  # the share of replies that nothing is wrong with

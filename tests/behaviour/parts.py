@@ -21,7 +21,7 @@ from medassay.core.reply import thoughts as reading
 from medassay.errors import MedassayError
 from medassay.judging import panel
 from medassay.judging import sanitize as shown
-from medassay.kinds.graders import JUDGES
+from medassay.kinds.graders import GRADERS
 from medassay.kinds.likelihood import choice_scorer as likeliest
 from medassay.kinds.likelihood import perplexity, relaxed_perplexity
 from medassay.kinds.parsers import PARSERS
@@ -122,7 +122,7 @@ def _measure(line: Line, measure: Callable[[Item, Answer, str], dict[str, Any]])
 
 
 def _grade(line: Line) -> Any:
-    judge = JUDGES[line["grader"]](line["rules"])
+    judge = GRADERS[line["grader"]](line["rules"])
     cases = [Case(item=item_of(item), text=answer) for item, answer in line["cases"]]
     replies = [_completion(reply) for reply in line["replies"]]
     verdicts = judge.step(cases, replies)
@@ -148,7 +148,7 @@ def _completion(reply: str | Line) -> Completion:
 
 
 def _masked(line: Line) -> Any:
-    return shown.show(line["text"], shown.speaker_pattern(line.get("names", ())))
+    return shown.sanitize_answer(line["text"], shown.speaker_pattern(line.get("names", ())))
 
 
 def _thoughts(line: Line) -> Any:
@@ -384,7 +384,7 @@ READERS: dict[str, Callable[[Line], Any]] = {
     "thoughts": _thoughts,
 }
 SANITIZERS: dict[str, Callable[[Line], Any]] = {
-    "fence": lambda line: shown.fence(line["text"], line.get("what", "answer")),
+    "fence": lambda line: shown.delimit(line["text"], line.get("what", "answer")),
     "mask": _masked,
 }
 GRADERS = ("criteria", "ddx", "ddx_names", "facts", "g_eval", "graph", "prometheus")
@@ -393,7 +393,7 @@ GRADERS = ("criteria", "ddx", "ddx_names", "facts", "g_eval", "graph", "promethe
 def _grader_revisions() -> dict[str, int]:
     from tests.behaviour.inputs import RULES
 
-    judges = [JUDGES[name](RULES.get(name, {"steps": {}})) for name in JUDGES]
+    judges = [GRADERS[name](RULES.get(name, {"steps": {}})) for name in GRADERS]
     return {judge.name: judge.revision for judge in judges}
 
 

@@ -13,7 +13,7 @@ from medassay.context.retrieval.index import Index
 from medassay.context.tools import pubmed
 from medassay.context.tools.loop import converse
 from medassay.context.tools.schema import TOOLS, tool_schema
-from medassay.context.tools.toolbox import Result, Toolbox
+from medassay.context.tools.toolbox import Toolbox, ToolResult
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.context_config import TOOL_NAMES, ToolRules
 from medassay.core.records.trial import Completion, Prompt, ToolCall
@@ -112,7 +112,7 @@ def test_url_fetch_gives_the_page_s_text():
             url = json.dumps({"url": f"http://page.test:{site.port}/"})
             return await box.call(ToolCall(id="c", name="url_fetch", arguments=url))
 
-    assert asyncio.run(work()) == Result(text="plain words", status="ok")
+    assert asyncio.run(work()) == ToolResult(text="plain words", status="ok")
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def wish(n, name="web_search", ids=True):
 
 def talk(model, look=None, **rules):
     async def ok(prompt, place, call):
-        return Result(text=f"r{place}", status="ok")
+        return ToolResult(text=f"r{place}", status="ok")
 
     prompt = Prompt(
         item_id="q",
@@ -337,7 +337,7 @@ def test_no_more_calls_than_the_limit_are_made_and_a_deaf_model_is_cut_off():
 
     async def look(prompt, place, call):
         made.append(place)
-        return Result(text="r", status="ok")
+        return ToolResult(text="r", status="ok")
 
     model = Scripted(wish(5), wish(5), wish(5), wish(5), wish(5), wish(5))
     found = talk(model, look)
@@ -355,7 +355,7 @@ def test_no_more_calls_than_allowed_run_side_by_side():
         most[0] = max(most[0], running[0])
         await asyncio.sleep(0.01)
         running[0] -= 1
-        return Result(text="r", status="ok")
+        return ToolResult(text="r", status="ok")
 
     talk(Scripted(wish(8)), look)
     assert most[0] == 3

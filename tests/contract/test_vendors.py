@@ -12,7 +12,7 @@ import pytest
 
 from medassay.context.tools.loop import converse
 from medassay.context.tools.schema import tool_schema
-from medassay.context.tools.toolbox import Result
+from medassay.context.tools.toolbox import ToolResult
 from medassay.core.canonical import canonical
 from medassay.core.records.context_config import ToolRules
 from medassay.core.records.model import ModelSpec, Sampling
@@ -331,7 +331,7 @@ def test_a_conversation_with_a_tool_goes_both_ways(endpoint, vendor):
 
         async def look(one, place, call):
             assert (call.name, json.loads(call.arguments)) == ("web_search", {"query": "x"})
-            return Result(text="found it", status="ok")
+            return ToolResult(text="found it", status="ok")
 
         try:
             return await converse(asked, ask_, look, rules)

@@ -1,17 +1,17 @@
 """One example of every record that is hashed or sealed, each field of it away from its default."""
 
-from medassay.context.retrieval.index import Found
+from medassay.context.retrieval.index import RetrievedChunk
 from medassay.core.records.context_config import Retrieval, ToolRules
 from medassay.core.records.health_record import Origin, record_from
 from medassay.core.records.model import ModelSpec, Price
-from medassay.core.records.plan import Budget, DdxRules, EngineRules, Plan
+from medassay.core.records.plan import BudgetRules, DdxRules, EngineRules, Plan
 from medassay.core.records.relaxed import Setting
 from medassay.publishing.times import TimesKey
 from medassay.selection.candidate import Candidate
-from medassay.selection.steps import Steps
+from medassay.selection.steps import SelectionSteps
 from medassay.suite.banks import SuiteBank
 from medassay.suite.plan import SuitePlan
-from medassay.suite.run import Part
+from medassay.suite.run import BenchmarkPart
 from medassay.synthesis.exam_paper import ExamQuestion
 from medassay.synthesis.plan import Exam, Pathways, Proposals, SynthesisPlan, Translation
 
@@ -66,7 +66,7 @@ EXAMPLES = {
         category="c",
         dropped="d",
     ),
-    "budget": Budget(calls=3, tokens=400, money=1.5, unknown_prices="allow"),
+    "budget": BudgetRules(calls=3, tokens=400, money=1.5, unknown_prices="allow"),
     "ddx_rules": DdxRules(
         rank_limit=3,
         preset="easy",
@@ -85,7 +85,7 @@ EXAMPLES = {
     "origin": Origin(
         standing="silver", maker="m", family="f", prompt_sha256="0" * 64, converted=True
     ),
-    "found_chunk": Found(
+    "found_chunk": RetrievedChunk(
         rank=1, chunk=2, document="d", start=3, score=0.5, measure="l2", text="t"
     ),
     "model": ModelSpec(
@@ -149,7 +149,7 @@ EXAMPLES = {
         sample=3,
         retrieval=Retrieval(index="idx", k=2, query_prefix="q: "),
         tools=TOOLS,
-        budget=Budget(calls=3),
+        budget=BudgetRules(calls=3),
         engine=EngineRules(workers=2),
         ddx=DdxRules(rank_limit=3),
         relaxed_perplexity=RELAXED,
@@ -159,9 +159,9 @@ EXAMPLES = {
     ),
     "plan_by_default": Plan(banks=("demo",), models=("random",)),
     "relaxed": RELAXED,
-    "steps": Steps(),
+    "steps": SelectionSteps(),
     "suite_bank": SuiteBank(name="n", folder="f", source="s", content_sha256="c", items=3),
-    "suite_part": Part(
+    "suite_part": BenchmarkPart(
         benchmark="b",
         runs={"answers": "r"},
         absent={"x": "why"},
@@ -199,7 +199,7 @@ EXAMPLES = {
         name="n",
         generator="g",
         seed=2**60,
-        budget=Budget(tokens=5),
+        budget=BudgetRules(tokens=5),
         pathways=Pathways(
             sources="s",
             graphs="g",

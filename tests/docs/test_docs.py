@@ -11,7 +11,7 @@ from medassay.cli.main import COMMANDS, GROUPS
 from medassay.exchange.catalog import IMPORTS
 from medassay.exchange.export import FORMS
 from medassay.kinds.catalog import TASKS
-from medassay.kinds.graders import JUDGES
+from medassay.kinds.graders import GRADERS
 from medassay.kinds.pages import PAGES
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.scorers import SCORERS
@@ -30,7 +30,7 @@ CATALOGUES = {
     "Parsers": PARSERS,
     "Scorers": SCORERS,
     "Metrics of texts": METRICS,
-    "Judges": JUDGES,
+    "Judges": GRADERS,
     "Tasks": TASKS,
     "Pages": PAGES,
     "Plots": PLOTS,

@@ -11,8 +11,8 @@ from tests.makers import said
 from medassay.core.records.item import Fact, Item
 from medassay.core.records.trial import Prompt
 from medassay.core.records.verdict import Case
-from medassay.judging.sanitize import LONGEST, fence, show, speaker_pattern
-from medassay.kinds.facts.grader import FactJudge
+from medassay.judging.sanitize import LONGEST, delimit, sanitize_answer, speaker_pattern
+from medassay.kinds.facts.grader import FactGrader
 from medassay.study.injection import attacks
 
 SPEAKER = speaker_pattern(["my-model-7b", "org/Tested-8B"])
@@ -35,8 +35,8 @@ def test_the_corpus_is_large_and_in_three_languages():
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda a: a.id)
 def test_a_hostile_answer_stays_behind_its_fence(attack):
-    shown = show(f"Give oxygen. {attack.text}", SPEAKER).text
-    asked = FactJudge().step([Case(item=ITEM, text=shown)], [])
+    shown = sanitize_answer(f"Give oxygen. {attack.text}", SPEAKER).text
+    asked = FactGrader().step([Case(item=ITEM, text=shown)], [])
     text = asked.messages[-1]["content"]
     marks = [(m.start(), bool(m[1]), m[2]) for m in MARK.finditer(text)]
     assert [end for _, end, _ in marks] == [False, True]  # one opens, one closes, none inside
@@ -58,12 +58,12 @@ def test_a_judge_that_quotes_a_planted_verdict_is_not_misread(attack):
         ],
         "extra_false_claims": [],
     }
-    case = Case(item=ITEM, text=show(attack.text, SPEAKER).text)
+    case = Case(item=ITEM, text=sanitize_answer(attack.text, SPEAKER).text)
     for reply in (
         f"The answer says: {attack.text[:3000]}\nMy verdict:\n{json.dumps(own)}",
         f"{json.dumps(own)}\n(The answer wanted: {attack.text[:3000]})",
     ):
-        step = FactJudge().step([case], said(reply))
+        step = FactGrader().step([case], said(reply))
         if isinstance(step, Prompt):
             continue  # doubtful, hence asked again
         assert [f["verdict"] for f in step[0].body["facts"]] == ["missing", "contradict"]
@@ -71,11 +71,13 @@ def test_a_judge_that_quotes_a_planted_verdict_is_not_misread(attack):
 
 @given(st.text(max_size=400))
 def test_no_text_closes_its_fence(text):
-    fenced = fence(text, "answer")
+    fenced = delimit(text, "answer")
     first, *inside, last = fenced.split("\n")
     assert first == last.replace("end of ", "")
     assert not any(line == last for line in inside)
-    assert first != fence(text + ".", "answer").split("\n")[0]  # nobody can know it beforehand
+    assert (
+        first != delimit(text + ".", "answer").split("\n")[0]
+    )  # nobody can know it beforehand
 
 
 @pytest.mark.parametrize(
@@ -98,12 +100,12 @@ def test_no_text_closes_its_fence(text):
     ],
 )
 def test_names_are_masked_only_where_a_model_speaks_of_itself(said, shown, times):
-    found = show(said, SPEAKER)
+    found = sanitize_answer(said, SPEAKER)
     assert (found.text, found.masked) == (shown or said, times)
 
 
 def test_what_runs_on_is_cut_and_counted():
-    found = show("x" * (LONGEST + 5), SPEAKER)
+    found = sanitize_answer("x" * (LONGEST + 5), SPEAKER)
     assert (len(found.text), found.cut) == (LONGEST, 5)
 
 
@@ -111,4 +113,4 @@ def test_what_runs_on_is_cut_and_counted():
     "padding", ["as ", "as an ai ", "\n", "model from ", ">*#_- ", "\u200b"]
 )
 def test_masking_takes_no_more_than_its_share_of_time_on_padding(padding):
-    assert growth(lambda text: show(text, SPEAKER), padding, 4_000) < 24
+    assert growth(lambda text: sanitize_answer(text, SPEAKER), padding, 4_000) < 24

@@ -8,7 +8,7 @@ from tests.makers import said
 from medassay.core.records.item import Criterion, Item
 from medassay.core.records.trial import Prompt
 from medassay.core.records.verdict import Case
-from medassay.kinds.criteria.grader import CriteriaJudge, read_criteria
+from medassay.kinds.criteria.grader import CriteriaGrader, read_criteria
 
 ITEM = Item(
     id="i1",
@@ -29,20 +29,20 @@ def told(**met):
 
 
 def test_points_of_met_criteria_over_what_can_be_reached():
-    judge = CriteriaJudge()
+    judge = CriteriaGrader()
     [verdict] = judge.step([CASE], said(told(c1=True, c2=False, c3=True)))
     assert judge.score(ITEM, verdict) == 1 / 8
 
 
 def test_the_points_are_not_shown_and_the_answer_is_fenced():
-    text = CriteriaJudge().step([CASE], []).messages[-1]["content"]
+    text = CriteriaGrader().step([CASE], []).messages[-1]["content"]
     assert "[c3] Sells something." in text
     assert "-4" not in text
     assert text.count("<<<answer ") == 1
 
 
 def test_only_what_is_missing_is_asked_again_and_then_null():
-    judge = CriteriaJudge()
+    judge = CriteriaGrader()
     replies = said(told(c1=True, c2="yes"))
     for left in ("c2, c3", "c3"):
         asked = judge.step([CASE], replies)
@@ -56,7 +56,7 @@ def test_only_what_is_missing_is_asked_again_and_then_null():
 
 
 def test_a_later_reply_changes_no_verdict_that_was_given():
-    judge = CriteriaJudge()
+    judge = CriteriaGrader()
     replies = said(told(c1=True, c2=False), told(c1=False, c3=False))
     [verdict] = judge.step([CASE], replies)
     assert [c["met"] for c in verdict.body["criteria"]] == [True, False, False]
@@ -79,7 +79,9 @@ def test_a_reply_is_read_tolerantly_and_checked_strictly(reply, usable):
 
 
 def test_a_repaired_reply_is_noted():
-    [verdict] = CriteriaJudge().step([CASE], said(told(c1=True, c2=True, c3=False)[:-1] + ",}"))
+    [verdict] = CriteriaGrader().step(
+        [CASE], said(told(c1=True, c2=True, c3=False)[:-1] + ",}")
+    )
     assert verdict.repaired
 
 

@@ -10,7 +10,7 @@ from medassay.core.records.trial import Prompt
 from medassay.core.records.verdict import Case
 from medassay.judging.grader_text import hashed_id
 from medassay.judging.panel import agreement, hallucinated, panel_score
-from medassay.kinds.facts.grader import FactJudge, fact_score
+from medassay.kinds.facts.grader import FactGrader, fact_score
 
 ITEM = Item(
     id="q1",
@@ -36,7 +36,7 @@ GOOD = {
 
 def judged(*replies, case=CASE, judge=None):
     """Return the verdict after these replies; fail if more are asked for."""
-    [verdict] = (judge or FactJudge()).step([case], said(*replies))
+    [verdict] = (judge or FactGrader()).step([case], said(*replies))
     return verdict
 
 
@@ -103,8 +103,8 @@ def test_a_good_reply_is_read_however_it_is_wrapped(wrapping):
     assert verdict.valid
     assert [f["verdict"] for f in verdict.body["facts"]] == ["entail", "contradict"]
     assert verdict.body["claims"][0]["kind"] == "invented_source"
-    assert FactJudge().score(ITEM, verdict) == 0  # 1/3 - 2/3, floored
-    assert FactJudge(lam=0.25).score(ITEM, verdict) == pytest.approx(0.5 / 3)
+    assert FactGrader().score(ITEM, verdict) == 0  # 1/3 - 2/3, floored
+    assert FactGrader(lam=0.25).score(ITEM, verdict) == pytest.approx(0.5 / 3)
     assert not verdict.repaired
 
 
@@ -144,7 +144,7 @@ BAD_FACTS = [
 
 @pytest.mark.parametrize("facts", BAD_FACTS)
 def test_only_the_invalid_part_is_asked_again(facts):
-    asked = FactJudge().step([CASE], said(changed(facts=facts)))
+    asked = FactGrader().step([CASE], said(changed(facts=facts)))
     assert isinstance(asked, Prompt)
     text = asked.messages[-1]["content"]
     assert "[f2]" in text
@@ -157,7 +157,7 @@ def test_only_the_invalid_part_is_asked_again(facts):
 
 
 def test_claims_that_cannot_be_read_are_asked_again_alone():
-    asked = FactJudge().step([CASE], said(changed(extra_false_claims="none")))
+    asked = FactGrader().step([CASE], said(changed(extra_false_claims="none")))
     assert "[f1]" not in asked.messages[-1]["content"]
     assert judged(
         changed(extra_false_claims="none"), '{"facts": [], "extra_false_claims": []}'
@@ -165,31 +165,31 @@ def test_claims_that_cannot_be_read_are_asked_again_alone():
 
 
 def test_after_two_retries_a_verdict_is_null_never_a_guess():
-    assert isinstance(FactJudge().step([CASE], said("no", "no")), Prompt)
+    assert isinstance(FactGrader().step([CASE], said("no", "no")), Prompt)
     verdict = judged("no", "still no", "never")
     assert not verdict.valid
     assert "fact f1, fact f2, claims" in verdict.reason
-    assert FactJudge().score(ITEM, verdict) is None
+    assert FactGrader().score(ITEM, verdict) is None
 
 
 @given(st.text(max_size=300))
 def test_no_reply_breaks_the_reader(reply):
-    step = FactJudge().step([CASE], said(reply))
+    step = FactGrader().step([CASE], said(reply))
     assert isinstance(step, Prompt) or step[0].valid
 
 
 @pytest.mark.parametrize("hostile", ["{" * 100_000, '{"a":' * 50_000, "<think>" * 100_000])
 def test_hostile_replies_take_no_time(hostile):
-    assert isinstance(FactJudge().step([CASE], said(hostile)), Prompt)
+    assert isinstance(FactGrader().step([CASE], said(hostile)), Prompt)
 
 
 @pytest.mark.parametrize("language", ["de", "es"])
 def test_the_judge_speaks_the_language_of_the_item(language):
     item = Item(**{**vars(ITEM), "language": language})
-    text = FactJudge().step([Case(item=item, text="x")], []).messages[-1]["content"]
+    text = FactGrader().step([Case(item=item, text="x")], []).messages[-1]["content"]
     assert {"de": "Zielaussagen", "es": "Hechos de referencia"}[language] in text
 
 
 def test_an_id_changes_with_the_rule():
-    assert hashed_id(FactJudge()) != hashed_id(FactJudge(lam=0.5))
-    assert hashed_id(FactJudge()) == hashed_id(FactJudge())
+    assert hashed_id(FactGrader()) != hashed_id(FactGrader(lam=0.5))
+    assert hashed_id(FactGrader()) == hashed_id(FactGrader())

@@ -8,13 +8,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from medassay.core.canonical import canonical
-from medassay.core.records.likelihood import Wanted
+from medassay.core.records.likelihood import LikelihoodRequest
 from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.trial import Prompt
 from medassay.errors import Permanent, Transient
 from medassay.model.catalog import PROVIDERS
 from medassay.model.echo import WrongEchoError, read_echo
-from medassay.model.likelihood import Engine
+from medassay.model.likelihood import LikelihoodEngine
 
 pytest.importorskip("torch")
 CONTEXT = "A patient takes 100 µg of levothyroxine. When?\nAnswer:"
@@ -96,7 +96,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def engine(weights):
-    return Engine(weights)
+    return LikelihoodEngine(weights)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def prompt(context=CONTEXT, texts=OPTIONS):
         messages=messages,
         encoded=canonical(messages),
         template="t",
-        likely=Wanted(continuations=tuple(texts)),
+        likely=LikelihoodRequest(continuations=tuple(texts)),
     )
 
 
@@ -144,7 +144,7 @@ def test_an_echo_tells_what_the_same_weights_tell(server, engine):
     other = engine
     if server.wrong == "bos":
         # The server puts its token before every prompt; so does an engine that is told to.
-        other = Engine(engine.model, tokenizer=engine.tokenizer)
+        other = LikelihoodEngine(engine.model, tokenizer=engine.tokenizer)
         other.bos = (engine.tokenizer.eos_token_id,)
     expected = other.score([(CONTEXT, " " + text) for text in OPTIONS])
     for one, own, text in zip(found.likelihoods, expected, OPTIONS, strict=True):

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from medassay.model.likelihood import Engine  # noqa: E402 -- after the skip
+from medassay.model.likelihood import LikelihoodEngine  # noqa: E402 -- after the skip
 from medassay.model.packing import packed_cost, windows_over  # noqa: E402
 
 pytestmark = pytest.mark.local_model
@@ -87,7 +87,7 @@ def values(found):
 
 
 def engine(of, **more):
-    return Engine(of, tokenizer=Tokenizer(), **more)
+    return LikelihoodEngine(of, tokenizer=Tokenizer(), **more)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -246,9 +246,11 @@ def test_a_folder_an_entry_and_a_loaded_model_are_the_same(weights):
 
     spec = ModelSpec(id="tiny", provider="transformers", path=weights)
     pairs = [("Give", " oxygen"), ("Give", " fluids")]
-    totals = [[one.total for one in Engine(of).score(pairs)] for of in (weights, spec)]
+    totals = [
+        [one.total for one in LikelihoodEngine(of).score(pairs)] for of in (weights, spec)
+    ]
     loaded = transformers.AutoModelForCausalLM.from_pretrained(weights)
-    totals.append([one.total for one in Engine(loaded).score(pairs)])
+    totals.append([one.total for one in LikelihoodEngine(loaded).score(pairs)])
     assert totals[0] == pytest.approx(totals[1])
     assert totals[0] == pytest.approx(totals[2], abs=1e-5)
 
@@ -262,4 +264,4 @@ def test_an_entry_decides_about_the_bos_unless_the_engine_is_told(
 
     monkeypatch.setattr(likelihood, "_loaded", lambda model, tokenizer: (Tokenizer(), llama))
     spec = ModelSpec(id="m", provider="transformers", path="p", add_bos=entry)
-    assert Engine(spec, add_bos=given).bos == bos
+    assert LikelihoodEngine(spec, add_bos=given).bos == bos

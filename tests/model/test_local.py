@@ -6,7 +6,7 @@ import pytest
 from medassay.core.canonical import canonical
 from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.trial import Prompt
-from medassay.model.local import Local
+from medassay.model.local import LocalModel
 
 pytestmark = pytest.mark.local_model
 
@@ -18,7 +18,7 @@ def prompt(text):
 
 def generate(spec, texts, temperature=0.0):
     async def all_at_once():
-        model = Local(spec, {})
+        model = LocalModel(spec, {})
         sampling = Sampling(temperature=temperature, top_p=0.9, max_tokens=6, seed=3)
         try:
             return await asyncio.gather(
@@ -74,7 +74,7 @@ def test_likelihoods_are_those_of_the_model(weights):
     wished = [replace(prompt(text), alternatives=4) for text in ("short", "a longer question")]
 
     async def both():
-        model = Local(told, {})
+        model = LocalModel(told, {})
         sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=6, seed=3)
         return await asyncio.gather(
             *(model.complete(p, sampling, repeat=0) for p in wished)
@@ -108,7 +108,7 @@ def test_repeats_are_drawn_apart_and_again_alike(weights):
     sampling = Sampling(temperature=1.0, top_p=0.9, max_tokens=12, seed=3)
 
     async def drawn():
-        model = Local(told, {})
+        model = LocalModel(told, {})
         return [
             (await model.complete(prompt("short"), sampling, repeat=repeat)).text
             for repeat in range(4)
@@ -126,7 +126,7 @@ def test_a_completion_ends_where_the_entry_says(weights):
     sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=24, seed=3, stop=(stop,))
 
     async def ended():
-        return await Local(spec(weights, device="cpu"), {}).complete(
+        return await LocalModel(spec(weights, device="cpu"), {}).complete(
             prompt("short"), sampling, repeat=0
         )
 

@@ -12,10 +12,7 @@ from tests.model.test_likelihood import SMALL, engine, model  # noqa: E402
 from tests.model.test_relaxed import CONTEXT, SETTING, TARGETS, ready  # noqa: E402
 
 from medassay.core.records.relaxed import Setting  # noqa: E402
-from medassay.model import (
-    relaxed,  # noqa: E402
-    sampling,  # noqa: E402
-)
+from medassay.model import relaxed, sampling  # noqa: E402
 from medassay.model.relaxed import relaxed_tables  # noqa: E402
 
 pytestmark = pytest.mark.local_model

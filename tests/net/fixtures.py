@@ -11,7 +11,7 @@ from medassay.exchange.catalog import IMPORTS
 from medassay.exchange.ddx import import_ddx
 from medassay.exchange.healthbench import import_healthbench
 from medassay.publishing.tombstone import forget
-from medassay.runner.again import Sitting, judge_run, rescore
+from medassay.runner.again import JudgingOptions, judge_run, rescore
 from medassay.runner.merge import join_runs
 from tests import makers
 from tests.context.services import Services
@@ -260,7 +260,9 @@ def derived(folder, work):
     again = rescore(run, contradiction_penalty=0.5)
     judge = {**makers.fake("grader", reply="Feedback: fair. [RESULT] 4"), "family": "x"}
     makers.write_models(work, judge)
-    sitting = Sitting(judges=("grader",), models_file=work / "models.json", task="prometheus")
+    sitting = JudgingOptions(
+        judges=("grader",), models_file=work / "models.json", task="prometheus"
+    )
     judged = judge_run(run, sitting, secrets={})
     joint = work / "joint"
     joint.mkdir()
@@ -297,7 +299,7 @@ def signed_site(folder, work):
 def suite(folder, work):
     """Run a suite of a closed and an open benchmark, graded by a judge."""
     from medassay.suite.plan import SuitePlan
-    from medassay.suite.run import Means, run_suite
+    from medassay.suite.run import SuiteContext, run_suite
     from tests.suite import test_suite as suites
 
     (work / "data").mkdir()
@@ -306,7 +308,7 @@ def suite(folder, work):
     plan = SuitePlan(
         suite=("careqa_open", "medqa"), models=("good", "poor"), judge="judge", metrics=none
     )
-    run_suite(plan, suites.MODELS, Means(data=data, workspace=work / "w", secrets={}))
+    run_suite(plan, suites.MODELS, SuiteContext(data=data, workspace=work / "w", secrets={}))
     (folder / "workspace").mkdir()
     for name in ("runs", "suites", "banks"):
         shutil.move(work / "w" / name, folder / "workspace" / name)

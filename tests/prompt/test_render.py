@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medassay.core.canonical import canonical
-from medassay.core.records.context_config import Given
+from medassay.core.records.context_config import PromptContext
 from medassay.core.records.item import Item
 from medassay.errors import InputError
 from medassay.prompt import (
@@ -170,5 +170,5 @@ def test_orders_differ_between_items():
 def test_a_search_that_found_nothing_leaves_the_question_bare():
     template = load_template("closed")
     bare = template.fill(item(), None)
-    assert template.fill(item(), None, Given(passages=())) == bare
-    assert template.fill(item(), None, Given(passages=("p",))) != bare
+    assert template.fill(item(), None, PromptContext(passages=())) == bare
+    assert template.fill(item(), None, PromptContext(passages=("p",))) != bare

@@ -18,7 +18,7 @@ from medassay.publishing.redaction import (
     commitment,
     kept,
 )
-from medassay.publishing.shingles import Secrets, shingles, words
+from medassay.publishing.shingles import PrivateShingles, shingles, words
 from medassay.publishing.verify import verify
 
 WORDS = [
@@ -245,13 +245,13 @@ def test_what_models_say_everywhere_is_no_secret_and_what_they_say_of_the_item_a
 def test_shingles_are_all_runs_of_words(text, size):
     found = words(text)
     assert len(list(shingles(text, size))) == max(0, len(found) - size + 1)
-    secrets = Secrets()
+    secrets = PrivateShingles()
     secrets.add(text, "x")
     assert (secrets.found_in(f"before {text} after") == "x") is (len(found) >= 8)
 
 
 def test_escapes_of_json_and_html_hide_nothing():
-    secrets = Secrets()
+    secrets = PrivateShingles()
     secrets.add("größe der dosis für das kind beträgt fünf milligramm", "item")
     for shown in (
         json.dumps("Größe der Dosis für das Kind beträgt fünf Milligramm"),

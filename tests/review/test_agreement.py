@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from medassay.review.agreement import Given, agreements, differing, is_right, votes_of
+from medassay.review.agreement import LastReview, agreements, differing, is_right, votes_of
 from medassay.review.form import FORMS
 from medassay.review.summary import (
     by_qualification,
@@ -27,7 +27,7 @@ def one(entry, reviewer, scores, **more):
         "comment": "",
         "harm": more.pop("harm", None),
     }
-    return Given(
+    return LastReview(
         entry=entry,
         reviewer=reviewer,
         qualification=more.pop("qualification", "physician"),

@@ -12,7 +12,7 @@ from medassay import pipeline
 from medassay.cli.main import call
 from medassay.core.records.plan import DdxRules
 from medassay.errors import GateError, InputError
-from medassay.runner.again import Sitting, judge_run, rescore
+from medassay.runner.again import JudgingOptions, judge_run, rescore
 from medassay.statistic import reliability_weighted_mean, rescale
 
 N = 15
@@ -231,7 +231,7 @@ def test_a_run_is_judged_and_scored_again_without_asking_models(tmp_path):
     plan = workspace(tmp_path, good(), poor(), task="ddx_names")
     run = medassay.run(plan, secrets={})
     makers.write_models(tmp_path, good(), poor(), makers.ddx_judge(N))
-    sitting = Sitting(judges=["judge"], models_file=tmp_path / "models.json", task="ddx")
+    sitting = JudgingOptions(judges=["judge"], models_file=tmp_path / "models.json", task="ddx")
     judged = judge_run(run, sitting, secrets={})
     direct = medassay.run(workspace(tmp_path / "direct", good(), poor()), secrets={})
     assert [s["score"] for s in lines(judged, "scores.jsonl")] == [

@@ -10,9 +10,9 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.errors import IncompleteError, InputError
-from medassay.judging.graders.steps import Steps, prompt_hashes
+from medassay.judging.graders.steps import EvaluationSteps, prompt_hashes
 from medassay.kinds.catalog import task_of_run
-from medassay.runner.again import Sitting, judge_run, rescore
+from medassay.runner.again import JudgingOptions, judge_run, rescore
 from medassay.storage.run import seal_run
 from medassay.summary.breakdown import breakdown
 
@@ -178,17 +178,17 @@ def test_the_order_of_answers_does_not_follow_the_models(tmp_path):
         workspace(tmp_path, makers.open_items(12), tested, makers.judges()), secrets={}
     )
     from medassay.bank.run_items import RunItems
-    from medassay.judging.assignment import Bench
+    from medassay.judging.assignment import JudgeAssignment
     from medassay.judging.queue import Answers, dockets
     from medassay.kinds.catalog import TASKS
-    from medassay.kinds.graders import judges_of
+    from medassay.kinds.graders import graders_of
 
     items = RunItems(run.path, run.manifest["domains"])
-    rubrics = judges_of(TASKS["open"], run.manifest)
+    rubrics = graders_of(TASKS["open"], run.manifest)
     answers = Answers(run, items, TASKS["open"])
     orders = []
     for seed in (1, 1, 2):
-        bench = Bench(judges=rubrics, seats={"m1": (), "m2": ()}, seed=seed)
+        bench = JudgeAssignment(judges=rubrics, seats={"m1": (), "m2": ()}, seed=seed)
         [docket] = dockets(answers, bench)
         orders.append([n for [n] in docket.batches])
     assert orders[0] == orders[1] != orders[2]
@@ -269,7 +269,7 @@ def test_stored_answers_are_judged_again_without_asking_the_models(tmp_path, moc
     asked = log.read_text()
 
     def again(task, *judges):
-        sitting = Sitting(judges=judges, models_file=other, task=task)
+        sitting = JudgingOptions(judges=judges, models_file=other, task=task)
         # A scripted judge says the same of any batch, also where that has fewer answers.
         return judge_run(first, sitting, secrets={}, accept_failures=True)
 
@@ -333,7 +333,7 @@ def test_stored_verdicts_are_scored_again_with_another_penalty(tmp_path, mock_se
         rescore(first, contradiction_penalty=2)
     made = sorted((tmp_path / "closed" / "runs").iterdir())
     with pytest.raises(InputError, match="form choice, which task 'open' cannot score"):
-        sitting = Sitting(
+        sitting = JudgingOptions(
             judges=[j["id"] for j in makers.judges()],
             models_file=tmp_path / "closed" / "models.json",
             task="open",
@@ -452,7 +452,7 @@ def test_a_sample_of_batches_is_judged_again_singly(tmp_path, mock_server):
 
 def steps_file(*, with_path=True, reviewed_by="a physician", prompts=None, language="en"):
     texts = {language: "1. Read.\n2. Compare.\n3. Score."}
-    made = Steps(
+    made = EvaluationSteps(
         judge="writer",
         with_path=with_path,
         prompts=prompts or prompt_hashes(texts, with_path=with_path),

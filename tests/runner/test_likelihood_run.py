@@ -55,9 +55,9 @@ def rows(run):
 
 @pytest.fixture(scope="module")
 def engine(weights):
-    from medassay.model.likelihood import Engine
+    from medassay.model.likelihood import LikelihoodEngine
 
-    return Engine(weights)
+    return LikelihoodEngine(weights)
 
 
 @pytest.fixture(scope="module")

@@ -4,17 +4,16 @@ import copy
 import json
 import re
 import unicodedata
-from pathlib import Path
 
 import pytest
 from tests import makers
 
 import medassay
 from medassay import pipeline
-from medassay.bank import demo
+from medassay.bank.loaders import demo
 from medassay.core.records.health_record import RECORD
 
-BANK = demo.load(Path(demo.__file__).with_name("health_record_de"))
+BANK = demo.load(demo.SHIPPED / "health_record_de")
 LISTS = ("current", "advised", "discontinued")
 SALTS = {"Metoprolol": "Metoprololsuccinat", "Ramipril": "Ramipril-Natrium"}
 

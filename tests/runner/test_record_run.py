@@ -11,7 +11,7 @@ from medassay import pipeline
 from medassay.core.canonical import canonical
 from medassay.errors import InputError
 from medassay.publishing.tombstone import forget
-from medassay.runner.again import Sitting, judge_run, rescore
+from medassay.runner.again import JudgingOptions, judge_run, rescore
 from medassay.storage.run import Run, seal_run
 
 N = 12
@@ -205,7 +205,9 @@ def test_a_graph_of_ones_own_judges(tmp_path):
     assert rows(made)["thinker", THINKS]["score"] == pytest.approx(0.9)
     assert medassay.verify(made.path).ok
     again = judge_run(
-        made.path, Sitting(judges=["judge"], models_file=tmp_path / "models.json"), secrets={}
+        made.path,
+        JudgingOptions(judges=["judge"], models_file=tmp_path / "models.json"),
+        secrets={},
     )
     assert [g["name"] for g in again.manifest["graphs"]] == ["own"]
     assert medassay.verify(again.path).ok
@@ -266,7 +268,7 @@ def test_records_read_by_rule_are_not_judged_by_graphs_afterwards(run):
     with pytest.raises(InputError, match="reads answers otherwise"):
         judge_run(
             run.path,
-            Sitting(judges=["judge"], models_file=models, task="record_graph"),
+            JudgingOptions(judges=["judge"], models_file=models, task="record_graph"),
             secrets={},
         )
 

@@ -12,10 +12,10 @@ from medassay.core.records.plan import load_plan
 from medassay.judging.grader_text import before_revisions, hashed_id
 from medassay.judging.graders.prometheus import Prometheus
 from medassay.kinds.catalog import TASKS
-from medassay.kinds.criteria.grader import CriteriaJudge
-from medassay.kinds.diagnoses.grader import DdxJudge
-from medassay.kinds.facts.grader import FactJudge
-from medassay.kinds.graders import JUDGES
+from medassay.kinds.criteria.grader import CriteriaGrader
+from medassay.kinds.diagnoses.grader import DiagnosesGrader
+from medassay.kinds.facts.grader import FactGrader
+from medassay.kinds.graders import GRADERS
 from medassay.kinds.parsers import PARSERS
 from medassay.pipeline import prepare
 from medassay.publishing import recompute
@@ -28,12 +28,12 @@ from medassay.storage.run import SEAL, SUMS
 @pytest.mark.parametrize(
     ("judge", "name"),
     [
-        (FactJudge(), "facts@52f53f93c33a"),
-        (CriteriaJudge(), "criteria@21b6ec7076c8"),
+        (FactGrader(), "facts@52f53f93c33a"),
+        (CriteriaGrader(), "criteria@21b6ec7076c8"),
         (Prometheus(), "prometheus@7eb8f9959e07"),
-        (DdxJudge(), "ddx@93aa74510753"),
-        (DdxJudge(asks=False), "ddx_names@93aa74510753"),
-        (JUDGES["g_eval"]({"steps": {}}), "g_eval@e2e4430e5d22"),
+        (DiagnosesGrader(), "ddx@93aa74510753"),
+        (DiagnosesGrader(asks=False), "ddx_names@93aa74510753"),
+        (GRADERS["g_eval"]({"steps": {}}), "g_eval@e2e4430e5d22"),
     ],
 )
 def test_a_grader_at_revision_1_has_the_hash_that_it_had(judge, name):
@@ -129,7 +129,7 @@ def test_what_another_revision_made_is_not_recomputed_and_no_mismatch(
     assert report.ok
     assert says in report.checks[-1]["detail"]
     if table != "BOARD_STATISTICS":
-        monkeypatch.setattr(FactJudge, "revision", 2)
+        monkeypatch.setattr(FactGrader, "revision", 2)
         assert "grader facts/1, here facts/2" in medassay.verify(run.path).checks[-1]["detail"]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from medassay.core.records.trial import Scale
 from medassay.errors import IncompleteError
-from medassay.score.legacy.client import LegacyMetric, Worker
+from medassay.score.legacy.client import LegacyMetric, LegacyWorker
 
 # Speaks the worker's protocol with the standard library alone; `mode` says how it misbehaves.
 PROGRAM = """
@@ -79,7 +79,7 @@ def test_a_worker_that_keeps_dying_ends_the_work_with_its_last_words(program, tm
 
 
 def test_a_worker_that_says_nothing_is_ended(program):
-    worker = Worker(program("hangs"), timeout=0.3)
+    worker = LegacyWorker(program("hangs"), timeout=0.3)
     with pytest.raises(IncompleteError, match=r"no reply within 0\.3 s"):
         worker.ask({"metric": "bleurt", "pairs": []})
     assert worker.pid is None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from medassay.core.canonical import canonical
 from medassay.core.records.trial import Completion, Usage
 from medassay.errors import InputError, IntegrityError
-from medassay.storage.journal import Journal, Line, Segment
+from medassay.storage.journal import Journal, JournalLine, Segment
 from medassay.storage.merkle import MerkleTree, inclusion_proof, proves
 from medassay.storage.response import (
     ResponseStore,
@@ -169,8 +169,8 @@ def test_a_journal_survives_reopening_and_failures_are_never_done(tmp_path):
     again.close()
     last = reopened(tmp_path)
     assert list(last.lines()) == [
-        Line(3, trial(3), b'{"because":",\\"timing\\":","score":1}', b'{"seconds":1}'),
-        Line(4, trial(4), b"null", b"{}"),
+        JournalLine(3, trial(3), b'{"because":",\\"timing\\":","score":1}', b'{"seconds":1}'),
+        JournalLine(4, trial(4), b"null", b"{}"),
     ]
     assert len(list(tmp_path.iterdir())) == 2
 

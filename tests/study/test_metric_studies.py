@@ -13,7 +13,7 @@ from medassay.bank.folder import load_bank
 from medassay.cli.main import call
 from medassay.errors import IncompleteError, InputError, ModelError
 from medassay.exchange.predictions import import_predictions
-from medassay.study.answers import Answered, answers_of, gauges_named, some
+from medassay.study.answers import StudyAnswer, answers_of, gauges_named, some
 from medassay.study.bank import bank_sheet, bank_study
 from medassay.study.item_check import checkup, checkup_sheet, read_answers
 from medassay.study.rephrase import REPHRASINGS, Rephraser
@@ -76,7 +76,7 @@ def test_resilience_is_of_the_rephrasings_alone(text_run, tmp_path):
 
 def test_resilience_by_hand(tmp_path, monkeypatch):
     answers = [
-        Answered(item=str(i), model="m", repeat=0, text=f"text {i}", reference="a b c d")
+        StudyAnswer(item=str(i), model="m", repeat=0, text=f"text {i}", reference="a b c d")
         for i in range(2)
     ]
     said = {"text 0": ("a b c d", "a b c", "a b", "a", "x", "a b c d"), "text 1": ("a",) * 6}
@@ -123,7 +123,7 @@ def test_a_greedy_rephraser_is_asked_at_temperature_one(tmp_path):
 
 def drawn(values, metric="rouge1", model="m"):
     return [
-        Answered(
+        StudyAnswer(
             item=f"i{at}", model=model, repeat=r, text="x", reference="y", values={metric: v}
         )
         for at, row in enumerate(values)

@@ -8,7 +8,7 @@ from tests import makers
 from medassay.bank.folder import load_bank
 from medassay.core.records.health_record import RECORD
 from medassay.errors import IncompleteError, InputError
-from medassay.study.silver import Commission, write_silver
+from medassay.study.silver import SilverOptions, write_silver
 
 RECORD_OF = {
     "categories": ["Kardiologie"],
@@ -42,7 +42,7 @@ def letters(folder, n=4, **card):
 
 def silver(folder, bank, *, accept_failures=False, **script):
     makers.write_models(folder, {**makers.fake("strong", **script), "family": "acme"})
-    wanted = Commission(
+    wanted = SilverOptions(
         maker="strong",
         models_file=folder / "models.json",
         to=folder / "silver",
@@ -129,7 +129,7 @@ def test_what_cannot_be_written_is_refused_before_any_call(tmp_path):
         silver(tmp_path, bank, reply=GOOD)
     (tmp_path / "silver").rmdir()
     with pytest.raises(InputError, match="is not an enabled entry"):
-        wanted = Commission(
+        wanted = SilverOptions(
             maker="nobody", models_file=tmp_path / "models.json", to=tmp_path / "silver"
         )
         write_silver(bank, wanted, secrets={}, workspace=tmp_path)
@@ -142,6 +142,8 @@ def test_what_cannot_be_written_is_refused_before_any_call(tmp_path):
 def test_a_bank_that_may_not_leave_is_not_sent_out(tmp_path):
     bank = letters(tmp_path, may_leave=False)
     makers.write_models(tmp_path, makers.endpoint("http://example.org/v1", location="external"))
-    wanted = Commission(maker="m", models_file=tmp_path / "models.json", to=tmp_path / "silver")
+    wanted = SilverOptions(
+        maker="m", models_file=tmp_path / "models.json", to=tmp_path / "silver"
+    )
     with pytest.raises(InputError, match="may not leave"):
         write_silver(bank, wanted, secrets={}, workspace=tmp_path)

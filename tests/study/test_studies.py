@@ -12,9 +12,9 @@ from tests.runner.test_judged_run import lines, workspace
 import medassay
 from medassay.bank.catalog import BANKS
 from medassay.errors import InputError
-from medassay.judging.graders.steps import Steps, load_steps, prompt_hashes
+from medassay.judging.graders.steps import EvaluationSteps, load_steps, prompt_hashes
 from medassay.pipeline import find_bank
-from medassay.runner.again import Sitting, judge_run
+from medassay.runner.again import JudgingOptions, judge_run
 from medassay.study.injection import attacks, injection_study
 from medassay.study.judges import compare_judges, compare_with_people
 
@@ -226,7 +226,7 @@ def test_a_judge_writes_steps_that_a_plan_takes_once_they_are_reviewed(tmp_path,
 
 @given(st.text(max_size=300))
 def test_steps_of_any_text_survive_their_file(text):
-    made = Steps(
+    made = EvaluationSteps(
         judge='a "b"', with_path=False, prompts={"en": "0"}, reviewed_by="x", texts={"en": text}
     )
     read = tomllib.loads(made.to_toml())
@@ -238,7 +238,7 @@ def test_what_cannot_be_compared_is_refused(judged, tmp_path):
     other = tmp_path / "other.json"
     graders = [{**makers.fake("scorer", reply="question_id,score\nq,7"), "family": "x"}]
     other.write_text(json.dumps({"schema_version": 1, "models": graders}))
-    sitting = Sitting(judges=["scorer"], models_file=other, task="g_eval_single")
+    sitting = JudgingOptions(judges=["scorer"], models_file=other, task="g_eval_single")
     graded = judge_run(judged, sitting, secrets={}, workspace=tmp_path)
     with pytest.raises(InputError, match="different scales, 0 to 1 and 0 to 10"):
         compare_judges((judged, "judge-alpha"), (graded, "scorer"))

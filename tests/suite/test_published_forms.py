@@ -15,7 +15,7 @@ from medassay.prompt import load_template
 from medassay.storage.jsonl import read_jsonl
 from medassay.suite.catalog import BENCHMARKS
 from medassay.suite.plan import SuitePlan
-from medassay.suite.run import Means, run_suite, suite_models
+from medassay.suite.run import SuiteContext, run_suite, suite_models
 
 ROOT = Path(__file__).parents[2]
 SMOLLM2 = "embedded:smollm2"
@@ -92,7 +92,7 @@ def test_prompts_likelihoods_and_scores_are_those_of_the_harness(
     plan = SuitePlan(suite=(benchmark,), models=(SMOLLM2,))
     specs = suite_models(tmp_path / "models.json", (SMOLLM2,))
     suite = run_suite(
-        plan, specs, Means(data=tmp_path / "data", workspace=tmp_path, secrets={})
+        plan, specs, SuiteContext(data=tmp_path / "data", workspace=tmp_path, secrets={})
     )
     run = suite.run(suite.parts[0].runs["answers"])
     import platformdirs

@@ -15,12 +15,12 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import TASKS
-from medassay.report.document import Grid, Section, Sheet
+from medassay.report.document import Grid, ReportDocument, Section
 from medassay.suite.catalog import BENCHMARKS, SUITES
 from medassay.suite.plan import SuitePlan, load_suite_plan
 from medassay.suite.report import cards, cell, suite_sheet
-from medassay.suite.results import Result, language_gaps, results_of, weighted_means
-from medassay.suite.run import Means, open_suite, run_suite, suite_models
+from medassay.suite.results import SuiteResult, language_gaps, results_of, weighted_means
+from medassay.suite.run import SuiteContext, open_suite, run_suite, suite_models
 
 LETTERS = "ABCD"
 
@@ -81,7 +81,7 @@ MODELS = {
 @pytest.fixture
 def means(tmp_path, data):
     said = []
-    made = Means(data=data, workspace=tmp_path / "work", secrets={}, tell=said.append)
+    made = SuiteContext(data=data, workspace=tmp_path / "work", secrets={}, tell=said.append)
     return made, said
 
 
@@ -280,7 +280,7 @@ def test_a_model_whose_answers_are_all_blank_keeps_its_rows_as_published(means):
 
 
 def test_no_files_at_all_is_refused_with_how_to_get_them(means, tmp_path):
-    empty = Means(data=tmp_path / "none", workspace=tmp_path / "w", secrets={})
+    empty = SuiteContext(data=tmp_path / "none", workspace=tmp_path / "w", secrets={})
     with pytest.raises(InputError, match=r"no benchmark has its files.*bank fetch medtext"):
         run_suite(plan("medtext"), MODELS, empty)
 
@@ -331,7 +331,7 @@ def test_what_was_never_seen_is_not_shown_as_never(tmp_path):
         "metric": "accuracy",
         "better": "high",
     }
-    none = Result(
+    none = SuiteResult(
         **base, model="m", setting="s", value=0.0, se=0.0, lo=0.0, hi=0.0, n=12,
         second={"method": "wilson", "lo": 0.0, "hi": 0.242},
     )  # fmt: skip
@@ -346,7 +346,7 @@ HOSTILE = "<script>alert(1)</script> =1+1 a_b & 50 % {x} \\input{y} \x1b[31m | `
 
 def test_hostile_names_stay_text_in_every_form():
     grid = Grid(heads=["model", "value"], rows=[[HOSTILE, "1"]], caption=HOSTILE)
-    sheet = Sheet(
+    sheet = ReportDocument(
         name="s",
         title=HOSTILE,
         reading=HOSTILE,

@@ -7,7 +7,7 @@ from tests import makers
 
 from medassay.bank.run_items import RunItems
 from medassay.kinds.choice.tasks import CLOSED
-from medassay.summary.leaderboard import Table, leaderboard_document
+from medassay.summary.leaderboard import LeaderboardScores, leaderboard_document
 
 MANIFEST = {
     "domains": {"law": "law-2026.1"},
@@ -23,7 +23,7 @@ def test_tools_minus_solo_is_paired_and_of_each_kind(tmp_path):
     for n, item in enumerate(items):
         item["kind"] = "synthetic" if n % 2 else "public"
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
-    table = Table(RunItems(tmp_path, {"law": "law-2026.1"}))
+    table = LeaderboardScores(RunItems(tmp_path, {"law": "law-2026.1"}))
     for n, item in enumerate(items):
         # Tools help with every fourth public item and with no synthetic one.
         scores = {"solo": float(n % 8 != 0), "tools": 1.0 if n % 2 == 0 else float(n % 8 != 0)}
@@ -44,7 +44,7 @@ def test_one_cluster_has_no_interval_and_few_are_never_told_different(tmp_path):
         folder.mkdir()
         items = [i | ({"cluster": cluster} if cluster else {}) for i in makers.many_items(n)]
         (folder / "items.jsonl").write_text("".join(json.dumps(i) + "\n" for i in items))
-        table = Table(RunItems(folder, {"law": "law-2026.1"}))
+        table = LeaderboardScores(RunItems(folder, {"law": "law-2026.1"}))
         for item in items:
             for mode, score in (("solo", 0.0), ("tools", 1.0)):
                 key = {"domain": "law", "model": "m", "setting": "zero_shot", "mode": mode}

@@ -11,22 +11,22 @@ from tests.synthesis.test_documents import make
 from medassay.synthesis import paths
 from medassay.synthesis.chapters import chapters
 from medassay.synthesis.headings import (
+    Chapter,
     Heading,
-    Part,
     headings_of_text,
     parts_of,
     places_in_lines,
     places_on_pages,
 )
 from medassay.synthesis.pathway import subject_of
-from medassay.synthesis.source import Source, clean_text, read_source
+from medassay.synthesis.source import SourceDocument, clean_text, read_source
 
 FILLER = "The sodium is measured again after six hours, and told to the ward.\n\n"
 
 
 def source_of(parts, name="book"):
     text = clean_text("\n\n".join(part.text for part in parts))
-    return Source(
+    return SourceDocument(
         name=name, file=f"{name}.md", sha256="0" * 64, text=text, plain=True, parts=tuple(parts)
     )
 
@@ -41,7 +41,7 @@ def documents(draw):
         words = [f"w{number + n}" for n in range(sizes[at])]
         number += sizes[at]
         if level or words:
-            found.append(Part(level, f"Title {at}" if level else "", " ".join(words)))
+            found.append(Chapter(level, f"Title {at}" if level else "", " ".join(words)))
     return found
 
 
@@ -61,12 +61,12 @@ def test_chapters_hold_every_word_once_and_in_order(parts, longest):
 
 def test_a_book_is_cut_at_chapters_and_a_long_chapter_at_its_sections():
     parts = [
-        Part(0, "", "Preface."),
-        Part(1, "Gout", "a " * 50),
-        Part(2, "Signs", "b " * 20),
-        Part(1, "Fever", "c " * 100),
-        Part(2, "Signs", "d " * 100),
-        Part(2, "Treatment", "e " * 100),
+        Chapter(0, "", "Preface."),
+        Chapter(1, "Gout", "a " * 50),
+        Chapter(2, "Signs", "b " * 20),
+        Chapter(1, "Fever", "c " * 100),
+        Chapter(2, "Signs", "d " * 100),
+        Chapter(2, "Treatment", "e " * 100),
     ]
     found = chapters(source_of(parts), 250)
     assert [(one.name, one.chapter) for one in found] == [
@@ -79,7 +79,11 @@ def test_a_book_is_cut_at_chapters_and_a_long_chapter_at_its_sections():
 
 
 def test_one_title_above_all_is_no_chapter():
-    parts = [Part(1, "Textbook", ""), Part(2, "Gout", "a " * 90), Part(2, "Fever", "b " * 90)]
+    parts = [
+        Chapter(1, "Textbook", ""),
+        Chapter(2, "Gout", "a " * 90),
+        Chapter(2, "Fever", "b " * 90),
+    ]
     assert [one.chapter for one in chapters(source_of(parts), 200)] == ["Gout", "Fever"]
 
 
@@ -90,7 +94,7 @@ def test_one_title_above_all_is_no_chapter():
         ("Kapitel 3: Gicht\n\ntext", ["Kapitel 3: Gicht"]),
         (f"1. Salt\n\n{'a ' * 900}\n\n2. Water\n\n{'b ' * 900}", ["1. Salt", "2. Water"]),
         ("1. Rest.\n\n2. Drink.\n\n3. Sleep well\n\nso", []),
-        ("Part I of the treatment is given in hospital.\n\ntext", []),
+        ("Chapter I of the treatment is given in hospital.\n\ntext", []),
         ("text\n\n2019 was warm\n\ntext", []),
         ("1. one\n2. two\n3. three", []),
     ],

@@ -17,7 +17,7 @@ from medassay.synthesis.decide import decide, waiting
 from medassay.synthesis.flaws import flaws_of_runs, select_flaws
 from medassay.synthesis.project import open_workshop, read_workshop
 from medassay.synthesis.release import release_items
-from medassay.synthesis.reviewing import Commission, review_flaws, type_counts
+from medassay.synthesis.reviewing import ReviewerOptions, review_flaws, type_counts
 
 
 def test_golden_flaws_are_selected(golden):
@@ -116,7 +116,7 @@ def runs(tmp_path):
 
 
 def commission(tmp_path, reviewer="checker"):
-    return Commission(
+    return ReviewerOptions(
         reviewer=reviewer, models_file=tmp_path / "models.json", bank=tmp_path / "bank"
     )
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.synthesis import printed
 
-from medassay.synthesis.page_order import Box, Page, Piece, reading_order
+from medassay.synthesis.page_order import Page, PageBox, Piece, reading_order
 from medassay.synthesis.source import read_source
 
 
@@ -77,7 +77,7 @@ def lines(left, top, n, word):
 def test_a_rule_across_both_columns_parts_what_is_above_it_from_what_is_below():
     above = [*lines(40, 40, 4, "one"), *lines(300, 40, 4, "two")]
     below = [*lines(40, 140, 4, "three"), *lines(300, 140, 4, "four")]
-    rule = Box(40, 118, 500, 119)
+    rule = PageBox(40, 118, 500, 119)
     words = [line.split()[0] for line in reading_order([Page([*above, *below], [rule])])[0]]
     assert words == ["one"] * 4 + ["two"] * 4 + ["three"] * 4 + ["four"] * 4
     words = [line.split()[0] for line in reading_order([Page([*above, *below])])[0]]
@@ -89,6 +89,6 @@ def test_any_pieces_lose_no_word_and_take_bounded_time():
         Piece(10 * (i % 37), 7 * (i % 101), 10 * (i % 37) + 30, 7 * (i % 101) + 9, f"w{i}")
         for i in range(1500)
     ]
-    [lines] = reading_order([Page(pieces, [Box(i, i, i + 1, i + 90) for i in range(400)])])
+    [lines] = reading_order([Page(pieces, [PageBox(i, i, i + 1, i + 90) for i in range(400)])])
     text = "\n".join(lines)
     assert sorted(text.split()) == sorted(p.text for p in pieces)

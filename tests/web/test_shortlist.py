@@ -6,7 +6,7 @@ from pathlib import Path
 import axe_playwright_python
 import pytest
 
-from medassay.selection import Candidate, Steps, shortlist
+from medassay.selection import Candidate, SelectionSteps, shortlist
 from medassay.selection.candidate import our_candidates
 from medassay.selection.discipline import DisciplineScores
 from medassay.selection.written import files_of
@@ -23,9 +23,11 @@ def site(tmp_path_factory):
     hostile = Candidate(model=HOSTILE, scores=our_candidates()[0].scores, predictions="b")
     candidates = [replace(c, predictions="a") for c in our_candidates()]
     rng = np.random.default_rng(1)
-    right = {name: rng.integers(0, 2, (2, 30)).astype(float) for name in Steps().disciplines}
+    right = {
+        name: rng.integers(0, 2, (2, 30)).astype(float) for name in SelectionSteps().disciplines
+    }
     scores = DisciplineScores(models=("a", "b"), right=right, blank={"a": 0, "b": 3})
-    found = shortlist([*candidates, hostile], Steps(), scores)
+    found = shortlist([*candidates, hostile], SelectionSteps(), scores)
     for name, content in files_of(found, found.document()).items():
         (folder / name).write_bytes(content)
     return folder

@@ -18,7 +18,7 @@ from medassay.errors import InputError
 YEAR = 2026  # of the loaders; a loader whose items change gets a new number
 
 
-class Draft:
+class BankBuilder:
     """Collects records of one bank; `drop` counts what was left out, `bank` is the result."""
 
     def __init__(

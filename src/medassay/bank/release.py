@@ -16,7 +16,7 @@ from medassay.errors import GateError, InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class BankDifference:
     """Ids of items added, removed and changed, the latter with the names of the changed fields."""
 
     added: tuple[str, ...]
@@ -29,7 +29,7 @@ class Difference:
         return not (self.added or self.removed or self.changed)
 
 
-def diff_banks(old: Bank, new: Bank) -> Difference:
+def diff_banks(old: Bank, new: Bank) -> BankDifference:
     """Return what turns the items of `old` into those of `new`."""
     before = {item.id: record for item, record in bank_records(old)}
     after = {item.id: record for item, record in bank_records(new)}
@@ -37,7 +37,7 @@ def diff_banks(old: Bank, new: Bank) -> Difference:
     for name in sorted(before.keys() & after.keys()):
         if canonical(before[name]) != canonical(after[name]):
             changed[name] = _changed_fields(before[name], after[name])
-    return Difference(
+    return BankDifference(
         added=tuple(sorted(after.keys() - before.keys())),
         removed=tuple(sorted(before.keys() - after.keys())),
         changed=changed,

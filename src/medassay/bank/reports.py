@@ -6,7 +6,7 @@ A report has no reference record until somebody writes one: a person, or a named
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from medassay.bank.builder import Draft
+from medassay.bank.builder import BankBuilder
 from medassay.bank.delimited import encoding_name, encoding_of
 from medassay.bank.markdown_record import read_markdown_record
 from medassay.core.records.item import Bank
@@ -36,7 +36,7 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
     may_leave : whether the reports may go to models elsewhere and be published; they are somebody's unless one says otherwise
     tell : called with a line that names the files that are no UTF-8
     """
-    draft = Draft(
+    draft = BankBuilder(
         name,
         licence=licence,
         source=f"file of {name}",
@@ -53,7 +53,7 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
 
 def load_grascco(path: Path) -> Bank:
     """Return the 63 synthetic German letters of GraSCCo, without references; `path` holds the folder `texts`."""
-    draft = Draft(
+    draft = BankBuilder(
         "grascco",
         licence="CC-BY-4.0",
         source="GraSCCo, doi:10.5281/zenodo.6539131",
@@ -72,7 +72,7 @@ def load_example(path: Path) -> Bank:
         record = read_markdown_record(answer)
     except ValueError as error:
         raise InputError(f"{path / 'golden_answer.md'}: {error}") from None
-    draft = Draft(
+    draft = BankBuilder(
         "slm_extraction",
         licence="unstated",
         source="example of the SLM extraction study",
@@ -97,7 +97,7 @@ def _report(name: str, text: str, domain: str, language: str) -> dict[str, objec
 
 
 def _add_all(
-    draft: Draft, folder: Path, domain: str, language: str, encoding: str = ""
+    draft: BankBuilder, folder: Path, domain: str, language: str, encoding: str = ""
 ) -> dict[str, list[str]]:
     """Add a report for each text of a folder, named as the file without its suffix; empty ones are counted.
 

@@ -19,7 +19,7 @@ REVIEWS = "REVIEWS.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class ReviewerGroup:
     """Reviewers of one qualification, or all: means of their scores from 1 to 5 and of the total of 15, how many they are, how many ratings they gave."""
 
     qualification: str
@@ -44,7 +44,7 @@ class ReviewedBank:
     below_nine: int
     flagged: int
     harm: int
-    groups: tuple[Group, ...]
+    groups: tuple[ReviewerGroup, ...]
 
 
 _ENTRIES = TypeAdapter(list[ReviewedBank])

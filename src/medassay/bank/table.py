@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.builder import Draft, letter_index, read_csv
+from medassay.bank.builder import BankBuilder, letter_index, read_csv
 from medassay.bank.check import ITEM_KEYS
 from medassay.bank.delimited import USUAL, TableForm
 from medassay.core.json import parse_json
@@ -70,7 +70,7 @@ def load_table(
         raise InputError(
             "--columns: 'question' is needed, e.g. --columns question=Frage,A=a,B=b,expected=key"
         )
-    draft = Draft(name, licence=licence, source=f"table {path.name}", title=name)
+    draft = BankBuilder(name, licence=licence, source=f"table {path.name}", title=name)
     for row, cells in read_rows(path, form):
         where = f"{path.name} row {row}"
         for key, column in columns.items():

@@ -189,9 +189,9 @@ def silver(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 ) -> None:
     """Have a named strong model write the health records of reports that have none."""
     from medassay.cli.run import watch
-    from medassay.study.silver import Commission, write_silver
+    from medassay.study.silver import SilverOptions, write_silver
 
-    wanted = Commission(
+    wanted = SilverOptions(
         maker=maker, models_file=models, to=to, accept_failures=accept_failures, again=again
     )
     made = write_silver(

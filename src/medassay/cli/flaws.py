@@ -39,7 +39,7 @@ def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.cli.run import watch
     from medassay.storage.run import open_run
     from medassay.synthesis.flaws import flaws_of_runs
-    from medassay.synthesis.reviewing import Commission, review_flaws
+    from medassay.synthesis.reviewing import ReviewerOptions, review_flaws
 
     named = listed(large)
     found = flaws_of_runs([open_run(run) for run in runs], named)
@@ -47,7 +47,7 @@ def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     if review:
         if bank is None or to is None:
             raise UsageError("--review needs --bank and --to")
-        wanted = Commission(
+        wanted = ReviewerOptions(
             reviewer=review, models_file=models, bank=bank, tools=_tool_rules(tools)
         )
         document |= review_flaws(

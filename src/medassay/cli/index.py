@@ -197,7 +197,7 @@ def query(
     models: Path = MODELS,
 ) -> None:
     """Search an index, and show the chunks in the order in which a model would get them."""
-    from medassay.context.retrieval.index import Found, Index
+    from medassay.context.retrieval.index import Index, RetrievedChunk
     from medassay.core.json import storable
     from medassay.runner.event_loop import run_async
 
@@ -206,7 +206,7 @@ def query(
     index = Index(folder)
     index.use(models, os.environ)
 
-    async def work() -> list[Found]:
+    async def work() -> list[RetrievedChunk]:
         try:
             return (await index.search([text], k))[0]
         finally:

@@ -54,7 +54,13 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     """Judge stored answers again; no tested model is asked, nothing earlier is overwritten."""
     from medassay.cli.report import tell_run
     from medassay.cli.run import confirm, print_preview, watch
-    from medassay.runner.again import Sitting, is_paid, judge_again, judge_run, preview_again
+    from medassay.runner.again import (
+        JudgingOptions,
+        is_paid,
+        judge_again,
+        judge_run,
+        preview_again,
+    )
     from medassay.runner.preview import priced
     from medassay.runner.retrying import told_unusable
 
@@ -85,7 +91,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
             out.say(line)
         return
 
-    sitting = Sitting(
+    sitting = JudgingOptions(
         judges=listed(panel),
         models_file=models,
         task=task,

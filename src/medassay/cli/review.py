@@ -47,9 +47,9 @@ def serve(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     """Serve the review app; the first start prints the one-use link of the admin."""
     with opened_database(database, make=True) as opened:
         from medassay.web.serve import Listening, checked_origin, serve_app
-        from medassay.web.settings import Settings
+        from medassay.web.settings import AppSettings
 
-        settings = Settings(origin=checked_origin(url), root_path=root_path.rstrip("/"))
+        settings = AppSettings(origin=checked_origin(url), root_path=root_path.rstrip("/"))
         where = Listening(
             host=host, port=port, proxies=tuple(proxy), certificate=certificate, key=key
         )
@@ -108,7 +108,7 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         with opened.write() as db:
             there = db.get(Study, study_name)
             if there is None:
-                settings = studies.Settings(due=due, protocol=text, source=told)
+                settings = studies.StudySettings(due=due, protocol=text, source=told)
                 there = studies.create_study(
                     db,
                     study_name,

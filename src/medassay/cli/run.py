@@ -72,11 +72,11 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     """Ask all models of a plan, or of a whole suite; the same command resumes what was cut off."""
     from medassay import pipeline
     from medassay.cli.report import tell_run
-    from medassay.cli.suite import Wanted, run_command
+    from medassay.cli.suite import SuiteOptions, run_command
     from medassay.runner.retrying import told_unusable
     from medassay.suite.plan import is_suite
 
-    wanted = Wanted(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
+    wanted = SuiteOptions(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
     if plan is None or is_suite(plan):
         if preview or fresh or again or engine != "local" or "://" in (workspace or ""):
             raise UsageError(
@@ -85,7 +85,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         folder = Path(workspace) if workspace else None
         run_command(plan, wanted, data or Path("data"), folder, accept_failures=accept_failures)
         return
-    if wanted != Wanted():
+    if wanted != SuiteOptions():
         raise UsageError("--suite, --model, --limit, --judge and --metric go without a plan")
     if preview:
         print_preview(pipeline.preview(plan, workspace=workspace))

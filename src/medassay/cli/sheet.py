@@ -9,7 +9,7 @@ from medassay.cli.output import out, visible
 from medassay.errors import InputError
 
 if TYPE_CHECKING:
-    from medassay.report.document import Sheet
+    from medassay.report.document import ReportDocument
 
 
 def new_folder(to: Path) -> Path:
@@ -35,7 +35,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def tell_sheet(
-    sheet: "Sheet", to: Path | None, more: Mapping[str, bytes] | None = None
+    sheet: "ReportDocument", to: Path | None, more: Mapping[str, bytes] | None = None
 ) -> None:
     """Print a sheet, or its data as JSON, and write its files where a folder is named."""
     if to is not None:
@@ -53,7 +53,7 @@ def tell_sheet(
         out.result(f"page {to / 'index.html'}")
 
 
-def _print_tables(sheet: "Sheet", title: str) -> None:
+def _print_tables(sheet: "ReportDocument", title: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 

@@ -31,11 +31,11 @@ def command(
     ),
 ) -> None:
     """Choose candidate models in named steps, each with who goes and why."""
-    from medassay.selection import Steps, load_candidates, load_steps, shortlist
+    from medassay.selection import SelectionSteps, load_candidates, load_steps, shortlist
     from medassay.selection.candidate import our_candidates
     from medassay.selection.discipline import load_predictions
 
-    asked = Steps() if steps is None else load_steps(steps)
+    asked = SelectionSteps() if steps is None else load_steps(steps)
     candidates = our_candidates() if models is None else load_candidates(models)
     scores = None if predictions is None else load_predictions(predictions, asked.disciplines)
     found = shortlist(candidates, asked, scores)

@@ -11,7 +11,7 @@ from medassay.errors import InputError, UsageError
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SuiteOptions:
     """What the options of the command line ask of a suite."""
 
     suite: str = ""
@@ -23,7 +23,7 @@ class Wanted:
 
 def run_command(
     path: Path | None,
-    wanted: Wanted,
+    wanted: SuiteOptions,
     data: Path,
     workspace: Path | None,
     *,
@@ -35,7 +35,7 @@ def run_command(
     from medassay.core.plan_file import RecordError
     from medassay.suite.plan import SuitePlan, load_suite_plan
     from medassay.suite.report import suite_sheet, whole_table
-    from medassay.suite.run import Means, run_suite, suite_models
+    from medassay.suite.run import SuiteContext, run_suite, suite_models
 
     if path is None:
         if not wanted.suite or not wanted.model:
@@ -54,14 +54,14 @@ def run_command(
         except RecordError as error:
             raise InputError(f"--suite: {error.problem}") from None
     else:
-        if wanted != Wanted():
+        if wanted != SuiteOptions():
             raise UsageError(
                 "--suite, --model, --limit, --judge and --metric go without a plan"
             )
         plan = load_suite_plan(path)
         models = path.resolve().parent / plan.models_file
         specs = suite_models(models, (*plan.models, *listed(plan.judge)))
-    means = Means(
+    means = SuiteContext(
         data=data,
         workspace=workspace or (Path.cwd() if path is None else path.resolve().parent),
         secrets=os.environ,

@@ -12,7 +12,7 @@ from medassay.cli.output import out
 from medassay.errors import GateError, UsageError
 
 if TYPE_CHECKING:
-    from medassay.synthesis.synthesize import Made
+    from medassay.synthesis.synthesize import SynthesisResult
 
 _WORKSHOP = typer.Argument(..., metavar="WORKSHOP", help="The folder in which items are made.")
 
@@ -86,7 +86,9 @@ def release_workshop(
     return {"bank": str(bank), "version": version, "content_sha256": content}
 
 
-def tell_made(to: Path, made: "Made", released: dict[str, str] | None = None) -> None:
+def tell_made(
+    to: Path, made: "SynthesisResult", released: dict[str, str] | None = None
+) -> None:
     """Print what a workshop holds after a pass, and what waits now."""
     from medassay.synthesis.items import WAITS, undecided
     from medassay.synthesis.project import read_workshop

@@ -35,12 +35,12 @@ def command(
     ),
 ) -> None:
     """Recompute hashes, scores, intervals and ranks; exit 6 names the first record that differs."""
-    from medassay.publishing.fetch import Bounds, fetch_site, is_address
+    from medassay.publishing.fetch import ReadLimits, fetch_site, is_address
     from medassay.publishing.proof import prove
     from medassay.publishing.verify import OUTSIDE, UNSEEN, verify
 
     with tempfile.TemporaryDirectory(prefix="medassay-") as folder:
-        bounds = Bounds(seconds=most_seconds, bytes=most_bytes, files=most_files)
+        bounds = ReadLimits(seconds=most_seconds, bytes=most_bytes, files=most_files)
         copied = is_address(place)
         here = fetch_site(place, Path(folder), bounds, out.say) if copied else read(place)
         try:

@@ -1,4 +1,4 @@
-"""`Entry`, one line of a site's ledger, and what the lines together say of each publication."""
+"""`LedgerEntry`, one line of a site's ledger, and what the lines together say of each publication."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ STATES = ("current", "superseded", "corrected", "retracted")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One line of a ledger: a record, the hash before it, its own, and who signed it if anyone."""
 
     record: dict[str, Any]
@@ -25,7 +25,7 @@ class Entry:
         return None if self.signature is None else self.signature["key"]
 
 
-def status_of(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
+def status_of(entries: Sequence[LedgerEntry]) -> dict[str, dict[str, Any]]:
     """Return publication → its status document: what the last entry about it says."""
     found: dict[str, dict[str, Any]] = {}
     for entry in entries:
@@ -44,7 +44,7 @@ def status_of(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def reruns_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def reruns_of(entries: Sequence[LedgerEntry]) -> list[dict[str, Any]]:
     """Return what each published audit found that asked the models of other publications again, oldest first.
 
     An audit says `publication`, its own name, `of`, the publications whose run it made again, `differing` of `trials`, and whether
@@ -71,7 +71,7 @@ def _holds(record: Mapping[str, Any], run: str) -> bool:
     return run == record["run"] or run in record.get("joined", ())
 
 
-def front_of(entries: Sequence[Entry]) -> str:
+def front_of(entries: Sequence[LedgerEntry]) -> str:
     """Return the publication that a site opens with: the newest that neither was retracted nor is an audit of another.
 
     Where there is none, the newest that is no audit; where all are audits, the newest of these.
@@ -84,6 +84,6 @@ def front_of(entries: Sequence[Entry]) -> str:
     return (standing or no_audits or names)[0]
 
 
-def is_publication(entry: Entry) -> bool:
+def is_publication(entry: LedgerEntry) -> bool:
     """Return whether an entry is of a publication, not of a change of status."""
     return bool(entry.record["event"] == "publication")

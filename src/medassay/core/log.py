@@ -17,7 +17,7 @@ _STDERR = "-"
 _SAY_EVERY = 60.0  # seconds
 
 
-class Log:
+class EventLog:
     """Where events go; nowhere until `open` is called."""
 
     def __init__(self) -> None:
@@ -72,4 +72,4 @@ def _shown(facts: dict[str, Any]) -> dict[str, Any]:
     return {k: secrets.redact(v) if isinstance(v, str) else v for k, v in facts.items()}
 
 
-log = Log()
+log = EventLog()

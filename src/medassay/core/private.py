@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 
-class Access:
+class FileAccess:
     """For whom files are made; set once from the global options."""
 
     shared = False
@@ -23,7 +23,7 @@ class Access:
         return 0o2770 if self.shared else 0o700
 
 
-access = Access()
+access = FileAccess()
 
 
 def make_folder(folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from medassay.errors import InputError
 from medassay.exchange import helm, inspect, lm_eval
 from medassay.exchange.logs import run_of
-from medassay.exchange.prediction import Log, UnfinishedLog
+from medassay.exchange.prediction import PredictionFile, UnfinishedLog
 from medassay.storage.run import Run
 
 
@@ -20,7 +20,7 @@ class Import:
     title: str
     expected: str
     recognises: Callable[[Path], bool]
-    read: Callable[..., Log]
+    read: Callable[..., PredictionFile]
 
     def load(
         self,
@@ -43,7 +43,7 @@ class Import:
         InputError
             When a folder holds no log, or a log cannot be read.
         """
-        logs: list[Log] = []
+        logs: list[PredictionFile] = []
         left_out: list[dict[str, str]] = []
         found = [(place, path) for place in places for path in self._found(place)]
         if len(models) > 1 and len(models) != len(found):

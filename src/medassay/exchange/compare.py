@@ -19,12 +19,12 @@ from medassay.statistic.ranking.evidence import Evidence
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, MIN_COVERAGE
 from medassay.statistic.ranking.pairs import Compared, Pair, board_of, pairs_of_board
 from medassay.statistic.ranking.pool import Options, Stratum
-from medassay.statistic.test.margin import Bounds, check_margin
+from medassay.statistic.test.margin import DifferenceInterval, check_margin
 from medassay.statistic.test.planner import items_to_tell
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.summary.leaderboard import OVERALL, Table, unranked_rows
-from medassay.summary.provenance import drawn_as
+from medassay.summary.leaderboard import OVERALL, LeaderboardScores, unranked_rows
+from medassay.summary.provenance import seed_label
 
 _SAME = (
     *("question", "context", "options", "expected", "range", "regex", "facts", "criteria"),
@@ -40,7 +40,7 @@ class Side:
 
     run: Run
     items: RunItems
-    table: Table
+    table: LeaderboardScores
 
     @classmethod
     def of(cls, run: Run) -> "Side":
@@ -48,7 +48,7 @@ class Side:
         if not run.sealed:
             raise IncompleteError(f"{run.path}: not finished; only sealed runs are compared")
         items = RunItems(run.path, run.manifest["domains"])
-        table = Table(items)
+        table = LeaderboardScores(items)
         trials, scores = (
             read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "scores")
         )
@@ -155,7 +155,7 @@ def compare(
 
 
 @dataclass(frozen=True)
-class _Row:
+class _ComparedRow:
     side: int
     model: str
     setting: str
@@ -215,7 +215,7 @@ def _ids(side: Side, domain: str) -> set[str]:
     return set(side.items.names(domain))
 
 
-def _rows(sides: Sequence[Side], only: Sequence[str]) -> list[_Row]:
+def _rows(sides: Sequence[Side], only: Sequence[str]) -> list[_ComparedRow]:
     """Return the rows to compare, each with a name of its own."""
     found = []
     for at, side in enumerate(sides):
@@ -236,7 +236,7 @@ def _rows(sides: Sequence[Side], only: Sequence[str]) -> list[_Row]:
             raise InputError(f"--only: no model '{name}'; there are {', '.join(listed)}")
     if only:
         found.sort(key=lambda row: only.index(row[1]))
-    return [_Row(*row, label=_label(row, found, sides)) for row in found]
+    return [_ComparedRow(*row, label=_label(row, found, sides)) for row in found]
 
 
 def _label(
@@ -258,8 +258,8 @@ def _label(
 
 def _of_mode(
     sides: Sequence[Side],
-    told: Sequence[_Row],
-    beside: Sequence[_Row],
+    told: Sequence[_ComparedRow],
+    beside: Sequence[_ComparedRow],
     mode: str,
     margin: float | None,
     *,
@@ -277,7 +277,7 @@ def _of_mode(
             seed = seed_of(*roots, domain, mode)
             if len(used) == 1:  # as its board: no reading contradicts it
                 manifest = sides[used[0]].run.manifest
-                seed = seed_of(manifest["domains"][domain], drawn_as(manifest), domain, mode)
+                seed = seed_of(manifest["domains"][domain], seed_label(manifest), domain, mode)
             strata.append(_stratum(sides, rows, domain, sorted(common), seed))
     if not strata:
         raise InputError("the runs have no item in common (same domain, same id)")
@@ -301,21 +301,25 @@ def _options(
     if len(used) == 1:
         manifest = sides[used[0]].run.manifest
         joined = "+".join(sorted(set(manifest["domains"].values())))
-        pool_seed = seed_of(joined, drawn_as(manifest), OVERALL, mode)
+        pool_seed = seed_of(joined, seed_label(manifest), OVERALL, mode)
         n_resamples = manifest["plan"]["n_resamples"]
     return Options(
         pool_seed=pool_seed, scale=task.scale, rule=SIMULTANEOUS, n_resamples=n_resamples
     )
 
 
-def _unread(side: Side, row: _Row, members: Sequence[Stratum]) -> float:
+def _unread(side: Side, row: _ComparedRow, members: Sequence[Stratum]) -> float:
     """Return the unread share of a row over some domains."""
     names = [stratum.name for stratum in members]
     return unread_share(side.table.counted(names, (row.model, row.setting), row.mode))
 
 
 def _stratum(
-    sides: Sequence[Side], rows: Sequence[_Row], domain: str, names: list[str], seed: int
+    sides: Sequence[Side],
+    rows: Sequence[_ComparedRow],
+    domain: str,
+    names: list[str],
+    seed: int,
 ) -> Stratum:
     scores = np.empty((len(rows), len(names)))
     for k, row in enumerate(rows):
@@ -336,7 +340,7 @@ def _stratum(
     )
 
 
-def _grouping(sides: Sequence[Side], rows: Sequence[_Row]) -> Side:
+def _grouping(sides: Sequence[Side], rows: Sequence[_ComparedRow]) -> Side:
     """Return the side whose clusters hold: the one that knows the coarsest grouping.
 
     A run that does not know that items share a case must not make them independent.
@@ -355,7 +359,7 @@ class _Versus:
 
     def __init__(
         self,
-        rows: Sequence[_Row],
+        rows: Sequence[_ComparedRow],
         strata: Sequence[Stratum],
         options: Options,
         margin: float | None,
@@ -463,7 +467,7 @@ class _Versus:
         }
 
 
-def _not_worse(bounds: Bounds, margin: float, *, high: bool) -> bool:
+def _not_worse(bounds: DifferenceInterval, margin: float, *, high: bool) -> bool:
     return bounds.non_inferior(margin) if high else bounds.hi < margin
 
 

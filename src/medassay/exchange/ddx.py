@@ -18,16 +18,16 @@ from medassay.core.records.item import Item
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import DdxRules
 from medassay.core.records.trial import Completion, Prompt
-from medassay.core.records.verdict import Case, Judge, Verdict
+from medassay.core.records.verdict import Case, Grader, Verdict
 from medassay.errors import InputError
 from medassay.exchange.ddx_lists import ListedCase, Lists, list_files, read_lists
-from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
-from medassay.judging.assignment import RULE, Bench
+from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
+from medassay.judging.assignment import RULE, JudgeAssignment
 from medassay.judging.queue import Answers
 from medassay.kinds.diagnoses.names import Matching
 from medassay.kinds.diagnoses.parser import read_list
 from medassay.kinds.diagnoses.tasks import DDX, DDX_NAMES, remembered_rules
-from medassay.kinds.graders import judges_of
+from medassay.kinds.graders import graders_of
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
 from medassay.runner.finish import finish, write_judged_scores, write_scores
@@ -70,7 +70,7 @@ def import_ddx(
     files = list_files(path)
     digest = sha256("".join(file_digest(file) for file in files).encode()).hexdigest()
     found = read_lists(files, golden)
-    source = Source(
+    source = ImportSource(
         file=path,
         digest=digest if len(files) > 1 else file_digest(files[0]),
         task=(DDX if found.labelled else DDX_NAMES).name,
@@ -163,7 +163,7 @@ def names_against_ranks(
 
 
 def _fill(
-    folder: Path, name: str, source: Source, found: Lists, rules: DdxRules, which: Golden
+    folder: Path, name: str, source: ImportSource, found: Lists, rules: DdxRules, which: Golden
 ) -> None:
     golden = [item["diagnoses"][0] for item in found.items.values()]
     remembered = remembered_rules(rules, golden, Path.cwd())
@@ -189,9 +189,9 @@ def _fill(
         content=content_hash(dict(item) for item in found.items.values()),
         **more,
     )
-    judges = judges_of(task, {**manifest, "ddx": remembered})
+    judges = graders_of(task, {**manifest, "ddx": remembered})
     spec = GIVEN if found.labelled else RULE
-    bench = Bench(
+    bench = JudgeAssignment(
         judges=judges,
         seats=dict.fromkeys(models, (spec,)),
         seed=0,
@@ -265,7 +265,7 @@ def _trial(one: ListedCase, item: Item) -> dict[str, Any]:
 
 
 def _given(
-    trial: dict[str, Any], item: Item, judge: Judge, labels: Sequence[Diagnosis]
+    trial: dict[str, Any], item: Item, judge: Grader, labels: Sequence[Diagnosis]
 ) -> dict[str, Any]:
     """Return the verdict that came with a list."""
     body = {
@@ -290,7 +290,7 @@ def _told(one: Diagnosis) -> Diagnosis:
     )
 
 
-def _by_rule(trial: dict[str, Any], case: Case, judge: Judge) -> dict[str, Any]:
+def _by_rule(trial: dict[str, Any], case: Case, judge: Grader) -> dict[str, Any]:
     step = judge.step([case], [])
     if isinstance(step, Prompt):
         raise TypeError("a rule asks nobody")
@@ -299,7 +299,7 @@ def _by_rule(trial: dict[str, Any], case: Case, judge: Judge) -> dict[str, Any]:
 
 
 def _verdict(
-    trial: dict[str, Any], name: str, item: Item, judge: Judge, verdict: Verdict, **more: Any
+    trial: dict[str, Any], name: str, item: Item, judge: Grader, verdict: Verdict, **more: Any
 ) -> dict[str, Any]:
     kept = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
     return {

@@ -24,9 +24,9 @@ from medassay.core.records.item import Item
 from medassay.core.records.trial import Completion, Prompt
 from medassay.core.records.verdict import Verdict
 from medassay.errors import InputError
-from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
+from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
 from medassay.judging.queue import Answers
-from medassay.kinds.criteria.grader import CriteriaJudge
+from medassay.kinds.criteria.grader import CriteriaGrader
 from medassay.kinds.criteria.tasks import RUBRIC
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
@@ -94,7 +94,7 @@ def import_healthbench(
         if one == other:
             raise InputError(f"two files are of model '{one}'; name each with --model")
     digests = [file_digest(file) for file in found]
-    source = Source(
+    source = ImportSource(
         file=found[0],
         digest=digests[0] if len(found) == 1 else sha256_hex("".join(digests).encode()),
         task=RUBRIC.name,
@@ -165,7 +165,7 @@ def read_healthbench(path: Path) -> Iterator[Judged]:
 
 def _check_score(one: Judged, stored: Any, where: str) -> None:
     """Refuse a file whose own score is not what its verdicts give."""
-    score = CriteriaJudge().score(one.item, one.verdict)
+    score = CriteriaGrader().score(one.item, one.verdict)
     given = isinstance(stored, int | float) and not isinstance(stored, bool)
     if given and score is not None and not math.isclose(stored, score, abs_tol=1e-6):
         raise InputError(f"{where}: score {stored}, but its verdicts give {score:.10g}")
@@ -198,7 +198,11 @@ def _one(given: Any, rubric: Any) -> dict[str, Any]:
 
 
 def _fill(
-    folder: Path, source: Source, files: Mapping[str, Path], name: str, digests: Sequence[str]
+    folder: Path,
+    source: ImportSource,
+    files: Mapping[str, Path],
+    name: str,
+    digests: Sequence[str],
 ) -> None:
     judged = sorted(
         (
@@ -221,7 +225,7 @@ def _fill(
                 f"{one.where}: prompt_id '{one.item.id}' asks something else, or has other criteria, than in another "
                 "file; import files of one benchmark together"
             )
-    judge = CriteriaJudge()
+    judge = CriteriaGrader()
     with (folder / "items.jsonl").open("wb") as items:
         for item in sorted(records):
             items.write(canonical(records[item]) + b"\n")
@@ -283,7 +287,7 @@ def _trial(one: Judged) -> dict[str, Any]:
     }
 
 
-def _verdict(one: Judged, trial: dict[str, Any], judge: CriteriaJudge) -> dict[str, Any]:
+def _verdict(one: Judged, trial: dict[str, Any], judge: CriteriaGrader) -> dict[str, Any]:
     kept = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
     return {
         **{key: trial[key] for key in kept},

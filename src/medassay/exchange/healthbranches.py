@@ -22,7 +22,7 @@ from medassay.core.parser import Extraction
 from medassay.core.records.item import Item
 from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import InputError
-from medassay.exchange.imported import Source, file_digest, import_manifest, new_run
+from medassay.exchange.imported import ImportSource, file_digest, import_manifest, new_run
 from medassay.kinds.choice.tasks import CLOSED
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
@@ -67,7 +67,7 @@ def import_healthbranches(
     mode: Extraction = "paper" if extraction == "paper" else "standard"
     digests = [file_digest(folder / name) for name in (QUESTIONS, PREDICTIONS)]
     digests += [file_digest(path) for path in _category_files(folder)]
-    source = Source(
+    source = ImportSource(
         file=folder / PREDICTIONS,
         digest=hashlib.sha256("".join(digests).encode()).hexdigest(),
         task=CLOSED.name,
@@ -149,7 +149,7 @@ def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Ite
     return found
 
 
-def _fill(place: Path, folder: Path, source: Source, name: str, mode: Extraction) -> None:
+def _fill(place: Path, folder: Path, source: ImportSource, name: str, mode: Extraction) -> None:
     items, dropped = _items(folder)
     found = _predictions(folder, items)
     kept = sorted({item.id: item for item, _ in found.values()}.values(), key=_place)

@@ -6,8 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from medassay.errors import InputError
-from medassay.exchange.imported import Source, file_digest
-from medassay.exchange.prediction import Log, Prediction, lenient_json, number_or_none
+from medassay.exchange.imported import ImportSource, file_digest
+from medassay.exchange.prediction import (
+    Prediction,
+    PredictionFile,
+    lenient_json,
+    number_or_none,
+)
 
 STATS, SPEC, STATE = "per_instance_stats.json", "run_spec.json", "scenario_state.json"
 _FIRST = ("exact_match", "quasi_exact_match", "medcalc_bench_accuracy", "ehr_sql_precision")
@@ -20,7 +25,7 @@ def recognises(path: Path) -> bool:
     return (folder / STATS).is_file() and (folder / SPEC).is_file()
 
 
-def read(path: Path, *, metric: str = "") -> Log:
+def read(path: Path, *, metric: str = "") -> PredictionFile:
     """Return the predictions of one run: the scenario is the domain, train trials are repeats.
 
     Parameters
@@ -54,8 +59,8 @@ def read(path: Path, *, metric: str = "") -> Log:
         "".join(file_digest(folder / name) for name in (SPEC, STATS)).encode()
     ).hexdigest()
     limits = "Imported from HELM: asked, answered and scored there."
-    source = Source(file=folder, digest=digest, task="closed", limits=limits)
-    return Log(
+    source = ImportSource(file=folder, digest=digest, task="closed", limits=limits)
+    return PredictionFile(
         source=source,
         predictions=_predictions(folder, stats, taken, domain=domain, model=model),
         remembered={"harness": "helm", "version": "unknown", "metric": taken},

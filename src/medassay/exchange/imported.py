@@ -19,7 +19,7 @@ from medassay.storage.run import Run, latest, open_run, refuse_inside
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class ImportSource:
     """A file of somebody else's results."""
 
     file: Path
@@ -74,7 +74,7 @@ def new_run(
 
 
 def import_manifest(
-    source: Source,
+    source: ImportSource,
     *,
     domains: Sequence[str],
     models: Sequence[str],

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from medassay.errors import InputError
-from medassay.exchange.imported import Source, file_digest
+from medassay.exchange.imported import ImportSource, file_digest
 from medassay.exchange.prediction import (
-    Log,
     Prediction,
+    PredictionFile,
     UnfinishedLog,
     lenient_json,
     number_or_none,
@@ -39,7 +39,7 @@ def recognises(path: Path) -> bool:
     return b'"eval"' in start and b'"version"' in start
 
 
-def read(path: Path, *, scorer: str = "") -> Log:
+def read(path: Path, *, scorer: str = "") -> PredictionFile:
     """Return the predictions of a log: the eval's task is the domain, epochs are repeats.
 
     Parameters
@@ -71,9 +71,9 @@ def read(path: Path, *, scorer: str = "") -> Log:
         raise InputError(f"{path}: no score '{scorer}'; the log has {listed}")
     version = (spec.get("packages") or {}).get("inspect_ai", "unknown")
     limits = f"Imported from Inspect {version}: asked, answered and scored there."
-    source = Source(file=path, digest=digest, task="closed", limits=limits)
+    source = ImportSource(file=path, digest=digest, task="closed", limits=limits)
     taken = scorer or next(iter(names))
-    return Log(
+    return PredictionFile(
         source=source,
         predictions=_predictions(path, spec, taken, names[taken]),
         remembered={"harness": "inspect_ai", "version": version, "score": taken},

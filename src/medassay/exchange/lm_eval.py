@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from medassay.errors import InputError
-from medassay.exchange.imported import Source, file_digest
-from medassay.exchange.prediction import Log, Prediction, lenient_json, number_or_none
+from medassay.exchange.imported import ImportSource, file_digest
+from medassay.exchange.prediction import (
+    Prediction,
+    PredictionFile,
+    lenient_json,
+    number_or_none,
+)
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d{2}-\d{2}T[\d.:-]+)\.jsonl\Z")
 _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
@@ -22,7 +27,9 @@ def recognises(path: Path) -> bool:
     return path.is_file() and bool(_NAME.match(path.name))
 
 
-def read(path: Path, *, metric: str = "", filter_name: str = "", model: str = "") -> Log:
+def read(
+    path: Path, *, metric: str = "", filter_name: str = "", model: str = ""
+) -> PredictionFile:
     """Return the predictions of one samples file, or of the newest of each task in a folder.
 
     Parameters
@@ -50,8 +57,8 @@ def read(path: Path, *, metric: str = "", filter_name: str = "", model: str = ""
     digest = hashlib.sha256("".join(file_digest(f) for f in files).encode()).hexdigest()
     version = str(result.get("lm_eval_version", "unknown"))
     limits = f"Imported from lm-evaluation-harness {version}: asked, answered and scored there."
-    source = Source(file=path, digest=digest, task="closed", limits=limits)
-    return Log(
+    source = ImportSource(file=path, digest=digest, task="closed", limits=limits)
+    return PredictionFile(
         source=source,
         predictions=(
             p for file in files for p in _predictions(file, name, metric, filter_name)

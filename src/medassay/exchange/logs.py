@@ -17,7 +17,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.errors import InputError
 from medassay.exchange.imported import import_manifest, new_run
-from medassay.exchange.prediction import Log, Prediction
+from medassay.exchange.prediction import Prediction, PredictionFile
 from medassay.kinds.catalog import TASKS
 from medassay.runner.finish import finish, write_scores
 from medassay.storage.run import Run, create_run
@@ -33,7 +33,7 @@ CREATE TABLE trial (domain, model, setting, mode, item, repeat INTEGER, predicti
 
 
 def run_of(
-    logs: Sequence[Log],
+    logs: Sequence[PredictionFile],
     *,
     left_out: Sequence[Mapping[str, str]] = (),
     runs: Path | None = None,
@@ -62,13 +62,15 @@ def run_of(
     )
 
 
-def _joined(logs: Sequence[Log], left_out: Sequence[Mapping[str, str]]) -> Log:
+def _joined(
+    logs: Sequence[PredictionFile], left_out: Sequence[Mapping[str, str]]
+) -> PredictionFile:
     """Return several logs as one, whose source is all of them."""
     first, more = logs[0], {"left_out": [dict(one) for one in left_out]} if left_out else {}
     if len(logs) == 1:
         return replace(first, remembered={**first.remembered, **more})
     digests = sorted(log.source.digest for log in logs)
-    return Log(
+    return PredictionFile(
         source=replace(
             first.source,
             digest=sha256_hex("".join(digests).encode()),
@@ -86,7 +88,9 @@ def _joined(logs: Sequence[Log], left_out: Sequence[Mapping[str, str]]) -> Log:
     )
 
 
-def _fill(folder: Path, logs: Sequence[Log], whole: Log, name: str) -> None:
+def _fill(
+    folder: Path, logs: Sequence[PredictionFile], whole: PredictionFile, name: str
+) -> None:
     scratch = folder / "scratch.sqlite"
     base = sqlite3.connect(scratch)
     try:
@@ -123,7 +127,9 @@ class _Names:
     `number` is the place of the log among all.
     """
 
-    def __init__(self, base: sqlite3.Connection, number: int, logs: Sequence[Log]) -> None:
+    def __init__(
+        self, base: sqlite3.Connection, number: int, logs: Sequence[PredictionFile]
+    ) -> None:
         self._base, self.number, self._logs = base, number, logs
         self._known: dict[tuple[str, str], str] = {}
         self._taken: set[tuple[str, str]] = set()
@@ -252,7 +258,7 @@ def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any
         }
 
 
-def _manifest(base: sqlite3.Connection, log: Log) -> dict[str, Any]:
+def _manifest(base: sqlite3.Connection, log: PredictionFile) -> dict[str, Any]:
     def distinct(column: str, table: str) -> list[str]:
         found = base.execute(f"SELECT DISTINCT {column} FROM {table} ORDER BY {column}")
         return [value for (value,) in found]

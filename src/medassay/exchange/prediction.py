@@ -1,4 +1,4 @@
-"""`Prediction`, one finished answer of another harness, and `Log`, a file of them."""
+"""`Prediction`, one finished answer of another harness, and `PredictionFile`, a file of them."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from typing import Any
 from medassay.core.canonical import short_hash
 from medassay.core.json import storable
 from medassay.errors import InputError
-from medassay.exchange.imported import Source
+from medassay.exchange.imported import ImportSource
 
 
 class UnfinishedLog(InputError):
@@ -52,10 +52,10 @@ class Prediction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Log:
+class PredictionFile:
     """A file of predictions to be made a run: where it is from, and how it is read."""
 
-    source: Source
+    source: ImportSource
     predictions: Generator[Prediction, None, None]
     scored: bool = True
     remembered: Mapping[str, Any] = field(default_factory=dict)

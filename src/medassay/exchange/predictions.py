@@ -8,9 +8,9 @@ from pathlib import Path
 from medassay.bank.builder import read_csv
 from medassay.bank.delimited import form_of
 from medassay.errors import InputError
-from medassay.exchange.imported import Source, file_digest
+from medassay.exchange.imported import ImportSource, file_digest
 from medassay.exchange.logs import run_of
-from medassay.exchange.prediction import Log, Prediction
+from medassay.exchange.prediction import Prediction, PredictionFile
 from medassay.storage.run import Run
 
 REQUIRED = ("item", "model", "domain")
@@ -40,8 +40,8 @@ def import_predictions(
     """
     table = Path(table)
     _check_columns(columns)
-    source = Source(file=table, digest=file_digest(table), task="closed")
-    log = Log(
+    source = ImportSource(file=table, digest=file_digest(table), task="closed")
+    log = PredictionFile(
         source=source,
         predictions=_predictions(table, columns),
         scored="score" in columns,

@@ -16,7 +16,7 @@ from medassay.core.records.item import LETTERS
 from medassay.core.wording import counted
 from medassay.errors import GateError, InputError
 from medassay.exchange.review_entries import item_content
-from medassay.review.agreement import Given, is_right
+from medassay.review.agreement import LastReview, is_right
 from medassay.review.form import FORMS
 from medassay.review.store import tickets
 from medassay.review.store.reading import entries_of, given_of, tickets_of
@@ -100,7 +100,7 @@ def agreed_of(db: Session, study: Study) -> list[Decision]:
         entry.id: ticket.state
         for ticket, entry in tickets_of(db, study.id, get_args(tickets.State))
     }
-    given: dict[int, list[Given]] = defaultdict(list)
+    given: dict[int, list[LastReview]] = defaultdict(list)
     for one in given_of(db, study.id):
         given[one.entry].append(one)
     found = []

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from medassay.bank.reviews import ReviewedBank
 from medassay.errors import GateError, InputError
-from medassay.review.agreement import Given, is_right
+from medassay.review.agreement import LastReview, is_right
 from medassay.review.form import FORMS
 from medassay.review.store.reading import given_of
 from medassay.review.store.schema import Study
@@ -104,7 +104,7 @@ def vote_rows(document: Mapping[str, Any]) -> list[Row]:
     votes: dict[int, list[tuple[str, bool]]] = defaultdict(list)
     for review in document["frozen"]["reviews"]:
         if review["latest"] and review["entry"] in entries:
-            given = Given(entry=0, reviewer=0, qualification="", content=review["review"])
+            given = LastReview(entry=0, reviewer=0, qualification="", content=review["review"])
             if (vote := is_right(form, given)) is not None:
                 votes[review["entry"]].append((review["reviewer"], vote))
     return [

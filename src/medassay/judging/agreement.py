@@ -19,7 +19,7 @@ from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Item
 from medassay.core.records.score import score_record
 from medassay.core.records.trial import Scale
-from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Judge, Verdict
+from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Grader, Verdict
 from medassay.judging.panel import above_others, agreement, hallucinated, panel_score
 from medassay.statistic.agreement.alpha import alpha_estimate, krippendorff_alpha
 from medassay.statistic.draws import Floats, cluster_sums, count_rows, number_clusters
@@ -34,7 +34,7 @@ def judged_score(
     unjudged: Mapping[str, Any],
     item: Item,
     verdicts: Sequence[Mapping[str, Any]],
-    judge: Judge,
+    judge: Grader,
     n_seats: int,
 ) -> dict[str, Any]:
     """Return the score record of a judged trial: the mean of all judges, null if one is missing.
@@ -66,7 +66,7 @@ def _numbers() -> "array[float]":
 
 
 @dataclass
-class _Cell:
+class _JudgedCell:
     """What the verdicts of one cell come to; a few numbers an answer, so that memory stays small."""
 
     answers: int = 0
@@ -109,7 +109,7 @@ class Judgements:
     def __init__(self, items: RunItems, families: Mapping[str, str]) -> None:
         self._items = items
         self._families = families
-        self._cells: dict[Cell, _Cell] = {}
+        self._cells: dict[Cell, _JudgedCell] = {}
         # Mode and judge → items × (sum and number of "above the others": own family, other families).
         self._above: dict[tuple[str, str], Floats] = {}
 
@@ -117,7 +117,7 @@ class Judgements:
         """Take all verdicts of one trial."""
         first = verdicts[0]
         domain, model, mode = first["domain"], first["model"], first["mode"]
-        cell = self._cells.setdefault((domain, model, first["setting"], mode), _Cell())
+        cell = self._cells.setdefault((domain, model, first["setting"], mode), _JudgedCell())
         valid = [v for v in verdicts if v["outcome"] == "valid"]
         cell.answers += 1
         cell.failures += len(valid) < len(verdicts)
@@ -143,11 +143,11 @@ class Judgements:
         """Take a trial that no judge saw, since it holds no answer: it meets no criterion."""
         domain, item = trial["domain"], self._items.get(trial["domain"], trial["item"])
         key = (domain, trial["model"], trial["setting"], trial["mode"])
-        cell = self._cells.setdefault(key, _Cell())
+        cell = self._cells.setdefault(key, _JudgedCell())
         self._add_criteria(cell, trial, [[False] * len(item.criteria)])
 
     def _add_criteria(
-        self, cell: _Cell, trial: Mapping[str, Any], said: Sequence[Sequence[bool]]
+        self, cell: _JudgedCell, trial: Mapping[str, Any], said: Sequence[Sequence[bool]]
     ) -> None:
         """Add the score over the criteria of each tag, the mean over what each judge said."""
         domain, item = trial["domain"], self._items.get(trial["domain"], trial["item"])
@@ -207,7 +207,7 @@ class Judgements:
             "batch_difference": _batch_difference(cells, seed),
         }
 
-    def _summary(self, cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
+    def _summary(self, cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]:
         cells = [c for c in cells if c.ratings]  # others have no fact that anybody judged
         pairwise = _joined(c.pairwise for c in cells)
         if not len(pairwise):
@@ -285,7 +285,7 @@ class Judgements:
         return found
 
 
-def _add_harm(cell: _Cell, item: Item, said: Sequence[Sequence[bool]]) -> None:
+def _add_harm(cell: _JudgedCell, item: Item, said: Sequence[Sequence[bool]]) -> None:
     """Count an answer that meets a criterion marked `harm` by the word of most judges."""
     marked = [n for n, criterion in enumerate(item.criteria) if criterion.harm]
     if marked:
@@ -295,7 +295,7 @@ def _add_harm(cell: _Cell, item: Item, said: Sequence[Sequence[bool]]) -> None:
             cell.harm_met[f"{item.domain}/{item.id}/{item.criteria[n].id}"] += 1
 
 
-def _harmful_criteria(cells: Sequence[_Cell]) -> dict[str, Any]:
+def _harmful_criteria(cells: Sequence[_JudgedCell]) -> dict[str, Any]:
     """Return what answers did that is marked `harm`; nothing where no criterion is."""
     marked = sum(len(c.harm_marked) for c in cells)
     if not marked:
@@ -311,7 +311,7 @@ def _joined(arrays: "Iterable[array[Any]]") -> NDArray[Any]:
     return np.concatenate([np.empty(0), *(np.asarray(numbers) for numbers in arrays)])
 
 
-def _batch_difference(cells: Sequence[_Cell], seed: int) -> dict[str, Any] | None:
+def _batch_difference(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any] | None:
     """Return the mean absolute difference of batch and single scores; None if none was repeated."""
     apart = _joined(c.apart for c in cells)
     if not len(apart):
@@ -321,7 +321,7 @@ def _batch_difference(cells: Sequence[_Cell], seed: int) -> dict[str, Any] | Non
     return bootstrap_mean(apart, seed=seed, clusters=clusters, scale=scale).to_dict()
 
 
-def _by_tag(cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
+def _by_tag(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]:
     """Return tag → mean score over its criteria, over the answers whose items have such; clipped."""
     scale = Scale(floor=-sys.float_info.max)
     found = {}
@@ -335,7 +335,7 @@ def _by_tag(cells: Sequence[_Cell], seed: int) -> dict[str, Any]:
 
 
 def _add_facts(
-    cell: _Cell,
+    cell: _JudgedCell,
     verdicts: Sequence[Mapping[str, Any]],
     valid: Sequence[Mapping[str, Any]],
     cluster: int,

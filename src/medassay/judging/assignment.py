@@ -7,7 +7,7 @@ from typing import Any
 from medassay.core.records.model import REPLY_TOKENS, ModelSpec
 from medassay.core.records.plan import Plan
 from medassay.core.records.task import Task
-from medassay.core.records.verdict import Judge
+from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
 from medassay.judging.panel import (
     PANEL_SIZE,
@@ -22,14 +22,14 @@ RULE = ModelSpec(id="rule", provider="rule", family="none", location="local", co
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bench:
+class JudgeAssignment:
     """Who judges: a judge (rubric and reader) for each domain, the seats for each tested model.
 
     `rules` are those of the plan that the judges were made with, as a run remembers them: `steps` of
     evaluation, `ddx`.
     """
 
-    judges: Mapping[str, Judge]
+    judges: Mapping[str, Grader]
     seats: Mapping[str, tuple[ModelSpec, ...]]
     seed: int
     rules: Mapping[str, Any] = field(default_factory=dict)
@@ -45,14 +45,14 @@ class Bench:
         return {spec.id: spec for seated in self.seats.values() for spec in seated}
 
 
-def seat(
+def assign_judges(
     plan: Plan,
     task: Task,
     tested: Mapping[str, ModelSpec],
     specs: Mapping[str, ModelSpec],
-    rubrics: Mapping[str, Judge],
+    rubrics: Mapping[str, Grader],
     rules: Mapping[str, Any] | None = None,
-) -> Bench | None:
+) -> JudgeAssignment | None:
     """Return the bench of a plan, None for a task that needs no judge.
 
     `rules` are those that `rubrics` were made with.
@@ -99,15 +99,15 @@ def seat(
     check_seats(seats, tested, allow_own=plan.allow_own)
     if any(judge.alternatives for judge in rubrics.values()):
         _check_logprobs(task, seats)
-    return Bench(judges=rubrics, seats=seats, seed=plan.seed, rules=rules or {})
+    return JudgeAssignment(judges=rubrics, seats=seats, seed=plan.seed, rules=rules or {})
 
 
 def by_rule(
-    tested: Iterable[str], rubrics: Mapping[str, Judge], seed: int, rules: Mapping[str, Any]
-) -> Bench:
+    tested: Iterable[str], rubrics: Mapping[str, Grader], seed: int, rules: Mapping[str, Any]
+) -> JudgeAssignment:
     """Return the bench of a task whose judge is a rule: one seat, and nobody in it to ask."""
     seats = dict.fromkeys(tested, (RULE,))
-    return Bench(judges=rubrics, seats=seats, seed=seed, rules=rules)
+    return JudgeAssignment(judges=rubrics, seats=seats, seed=seed, rules=rules)
 
 
 def _check_logprobs(task: Task, seats: Mapping[str, tuple[ModelSpec, ...]]) -> None:

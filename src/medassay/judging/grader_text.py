@@ -10,12 +10,12 @@ import jinja2
 
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.trial import Prompt
-from medassay.core.records.verdict import Judge
+from medassay.core.records.verdict import Grader
 
 LANGUAGES = ("en", "de", "es")
 
 
-class JudgeText:
+class GraderText:
     """The prompt of a judge in its languages; English where an item's language has none."""
 
     def __init__(self, name: str, languages: tuple[str, ...] = LANGUAGES) -> None:
@@ -81,7 +81,7 @@ def before_revisions() -> dict[str, Any]:
     return document
 
 
-def hashed_id(judge: Judge) -> str:
+def hashed_id(judge: Grader) -> str:
     """Return `name@hash`: the id of a grader when ids were hashes of prompts, rules and source code.
 
     Methodologies are made of it, and draws of judged boards are seeded by methodologies. So the source of then is

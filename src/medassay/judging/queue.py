@@ -19,12 +19,12 @@ from medassay.bank.run_items import RunItems
 from medassay.core.json import parse_json
 from medassay.core.records.item import Item
 from medassay.core.records.task import Task
-from medassay.core.records.verdict import Case, Judge
+from medassay.core.records.verdict import Case, Grader
 from medassay.judging.agreement import TRIAL_KEY
-from medassay.judging.assignment import Bench
-from medassay.judging.sanitize import Shown, show, speaker_pattern
+from medassay.judging.assignment import JudgeAssignment
+from medassay.judging.sanitize import SanitizedAnswer, sanitize_answer, speaker_pattern
 from medassay.storage.journal import Journal
-from medassay.storage.run import AUDIT, VERDICTS, Run
+from medassay.storage.run import SPOT_CHECK, VERDICTS, Run
 
 AUDITED = 0.05  # of the answers that judges take in batches, judged once more singly
 
@@ -103,15 +103,15 @@ class Answers:
         """Return trial key → number, of the trials that need judges."""
         return {tuple(self.trial(n)[k] for k in TRIAL_KEY): n for n in self.open}
 
-    def case(self, trial: Mapping[str, Any]) -> tuple[Case, Shown]:
+    def case(self, trial: Mapping[str, Any]) -> tuple[Case, SanitizedAnswer]:
         """Return what a judge is shown of a trial."""
-        shown = show(trial["value"], self._speaker)
+        shown = sanitize_answer(trial["value"], self._speaker)
         item = self.items.get(trial["domain"], trial["item"])
         return Case(item=item, text=shown.text, template=trial.get("template", "")), shown
 
 
 @dataclass(frozen=True, kw_only=True)
-class Docket:
+class JudgingQueue:
     """What is judged in one pass: which answers (numbers of trials, ascending), and by whom.
 
     `name` is that of its journal and, with `.jsonl`, of its file in the run.
@@ -120,7 +120,7 @@ class Docket:
     name: str
     answers: Answers
     numbers: Sequence[int]
-    bench: Bench
+    bench: JudgeAssignment
 
     @property
     def file(self) -> Path:
@@ -167,20 +167,20 @@ class Docket:
         return sizes, done
 
 
-def dockets(answers: Answers, bench: Bench) -> Iterator[Docket]:
+def dockets(answers: Answers, bench: JudgeAssignment) -> Iterator[JudgingQueue]:
     """Yield what is to be judged: all open answers, then what is judged once more.
 
     Where judges take answers in batches, a seeded sample of them is judged again, one by one.
     """
-    yield Docket(name=VERDICTS, answers=answers, numbers=answers.open, bench=bench)
+    yield JudgingQueue(name=VERDICTS, answers=answers, numbers=answers.open, bench=bench)
     audits = auditors(bench.judges)
     if audits:
         numbers = audited(answers.open, bench.seed)
         again = replace(bench, judges=audits)
-        yield Docket(name=AUDIT, answers=answers, numbers=numbers, bench=again)
+        yield JudgingQueue(name=SPOT_CHECK, answers=answers, numbers=numbers, bench=again)
 
 
-def auditors(judges: Mapping[str, Judge]) -> dict[str, Judge]:
+def auditors(judges: Mapping[str, Grader]) -> dict[str, Grader]:
     """Return what judges a sample again, by domain; empty if no judge takes answers in batches."""
     return {d: judge.audit for d, judge in judges.items() if judge.audit is not None}
 
@@ -197,7 +197,7 @@ class Batches(Sequence[Sequence[int]]):
     A batch holds answers of one domain and language, since it has one prompt.
     """
 
-    def __init__(self, docket: Docket) -> None:
+    def __init__(self, docket: JudgingQueue) -> None:
         answers, bench = docket.answers, docket.bench
         order = array("Q", docket.numbers)
         random.Random(f"{bench.seed}\x1fjudges").shuffle(order)

@@ -44,7 +44,7 @@ _INVISIBLE = ("Cf", "Cc", "Co", "Cn", "Cs")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shown:
+class SanitizedAnswer:
     """An answer as a judge sees it: its text, how often a name was masked, how much was cut."""
 
     text: str
@@ -67,12 +67,12 @@ def speaker_pattern(names: Iterable[str] = ()) -> re.Pattern[str]:
     return re.compile(rf"{speaks}|{made}|{label}", re.IGNORECASE | re.MULTILINE)
 
 
-def show(answer: str, speaker: re.Pattern[str]) -> Shown:
+def sanitize_answer(answer: str, speaker: re.Pattern[str]) -> SanitizedAnswer:
     """Return what a judge may see of an answer."""
     text = "".join(map(_visible, answer))
     cut = max(0, len(text) - LONGEST)
     text, masked = speaker.subn(_masked, text[:LONGEST])
-    return Shown(text=text.strip(), masked=masked, cut=cut)
+    return SanitizedAnswer(text=text.strip(), masked=masked, cut=cut)
 
 
 def _visible(character: str) -> str:
@@ -91,7 +91,7 @@ def _masked(match: re.Match[str]) -> str:
     return match["indent"] + "[model]" + match["after"]
 
 
-def fence(text: str, what: str) -> str:
+def delimit(text: str, what: str) -> str:
     """Return text between two marks that it cannot contain: they are made from its own hash.
 
     Examples

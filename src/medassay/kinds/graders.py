@@ -6,22 +6,22 @@ from typing import Any
 
 from medassay.core.records.plan import rules_from_dict
 from medassay.core.records.task import Task
-from medassay.core.records.verdict import Judge
+from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
 from medassay.judging.graders.g_eval import GEval
-from medassay.judging.graders.graph.grader import GraphJudge
+from medassay.judging.graders.graph.grader import GraphGrader
 from medassay.judging.graders.graph.graph import find, recalled
 from medassay.judging.graders.prometheus import Prometheus
-from medassay.kinds.criteria.grader import CriteriaJudge
-from medassay.kinds.diagnoses.grader import DdxJudge
-from medassay.kinds.facts.grader import FactJudge
+from medassay.kinds.criteria.grader import CriteriaGrader
+from medassay.kinds.diagnoses.grader import DiagnosesGrader
+from medassay.kinds.facts.grader import FactGrader
 
 _STEPPED = "g_eval"
 
 
-def _ddx(rules: Mapping[str, Any], *, asks: bool) -> Judge:
+def _ddx(rules: Mapping[str, Any], *, asks: bool) -> Grader:
     given = rules["ddx"]
-    return DdxJudge(
+    return DiagnosesGrader(
         rules=rules_from_dict(given["rules"]),
         synonyms=given["synonyms"],
         files=tuple(file["sha256"] for file in given["files"]),
@@ -29,15 +29,15 @@ def _ddx(rules: Mapping[str, Any], *, asks: bool) -> Judge:
     )
 
 
-def _graphs(rules: Mapping[str, Any]) -> Judge:
-    return GraphJudge(graphs=tuple(recalled(graph) for graph in rules["graphs"]))
+def _graphs(rules: Mapping[str, Any]) -> Grader:
+    return GraphGrader(graphs=tuple(recalled(graph) for graph in rules["graphs"]))
 
 
-JUDGES: dict[str, Callable[[Mapping[str, Any]], Judge]] = {
-    "criteria": lambda rules: CriteriaJudge(),
+GRADERS: dict[str, Callable[[Mapping[str, Any]], Grader]] = {
+    "criteria": lambda rules: CriteriaGrader(),
     "ddx": lambda rules: _ddx(rules, asks=True),
     "ddx_names": lambda rules: _ddx(rules, asks=False),
-    "facts": lambda rules: FactJudge(lam=float(rules.get("contradiction_penalty", 1.0))),
+    "facts": lambda rules: FactGrader(lam=float(rules.get("contradiction_penalty", 1.0))),
     "g_eval": lambda rules: GEval(steps=rules["steps"]),
     "g_eval_no_path": lambda rules: GEval(steps=rules["steps"], with_path=False),
     "g_eval_single": lambda rules: GEval(steps=rules["steps"], batch=1),
@@ -47,7 +47,7 @@ JUDGES: dict[str, Callable[[Mapping[str, Any]], Judge]] = {
 }
 
 
-def judges_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Judge]:
+def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
     """Return the judge (rubric and reader) of each domain, as its bank's card and the plan ask for it.
 
     `manifest` holds what a run remembers: banks, domains, and the rules of the plan, if it gave any:
@@ -71,7 +71,7 @@ def judges_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Judge]:
     }
     cards = {bank["version"]: bank for bank in manifest["banks"]}
     return {
-        domain: JUDGES[name]({**cards[bank], **rules})
+        domain: GRADERS[name]({**cards[bank], **rules})
         for domain, bank in manifest["domains"].items()
     }
 

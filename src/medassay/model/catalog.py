@@ -5,7 +5,7 @@ from collections.abc import Callable
 from medassay.core.records.model import Chat, ModelSpec
 from medassay.model.baseline import Baseline
 from medassay.model.fake import Fake
-from medassay.model.local import Local
+from medassay.model.local import LocalModel
 from medassay.model.replay import Replay
 from medassay.model.vendor import Vendor
 from medassay.model.vllm_weights import Vllm
@@ -25,6 +25,6 @@ PROVIDERS: dict[str, Callable[[ModelSpec, dict[str, str]], Chat]] = {
     "mistral": Vendor,
     "openai_compatible": _openai_compatible,
     "replay": Replay,
-    "transformers": Local,
+    "transformers": LocalModel,
     "vllm": Vllm,
 }

@@ -66,7 +66,7 @@ def why_elsewhere(spec: ModelSpec) -> str | None:
 
 def open_session(spec: ModelSpec, headers: dict[str, str]) -> aiohttp.ClientSession:
     """Return what asks an endpoint over aiohttp."""
-    resolver = _Resolver() if is_bound(spec) else None
+    resolver = _LocalResolver() if is_bound(spec) else None
     connector = aiohttp.TCPConnector(
         limit=0,
         ttl_dns_cache=300,
@@ -95,7 +95,7 @@ def open_client(spec: ModelSpec) -> "httpx2.AsyncClient":
 
         async def connect_tcp(self, host: str, port: int, *rest: Any, **options: Any) -> Any:
             if is_bound(spec):
-                found = await _Resolver().resolve(host, port)
+                found = await _LocalResolver().resolve(host, port)
                 host = found[0]["host"]
             return await super().connect_tcp(host, port, *rest, **options)
 
@@ -143,7 +143,7 @@ def _named(address: str) -> str:
     return secrets.told(address.partition("?")[0], _LONGEST_ADDRESS)
 
 
-class _Resolver(AbstractResolver):
+class _LocalResolver(AbstractResolver):
     """Resolves a name, and refuses it when any of its addresses is neither loopback nor private."""
 
     async def resolve(

@@ -21,8 +21,8 @@ from medassay.core.records.model import ModelSpec
 from medassay.model.packing import (
     SHARED,
     Ids,
+    PackedRow,
     Request,
-    Row,
     by_beginning,
     lacks_memory,
     log_probabilities,
@@ -40,7 +40,7 @@ _TOLERANCE = 1e-3  # of a log-probability, packed against plain
 _UNFIT = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError)
 
 
-class Engine:
+class LikelihoodEngine:
     """Scores texts by a causal model in memory.
 
     Parameters
@@ -258,7 +258,7 @@ class Engine:
         """Return the likelihoods of some requests from one pass; `shared` begins all their contexts."""
         import torch
 
-        row = Row(len(shared))
+        row = PackedRow(len(shared))
         for context, continuation in batch:
             row.add(context[len(shared) :], continuation)
         device = self.model.device

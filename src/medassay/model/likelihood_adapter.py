@@ -9,17 +9,22 @@ from dataclasses import replace
 from typing import Any
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.records.likelihood import LogLikelihood, Wanted
+from medassay.core.records.likelihood import LikelihoodRequest, LogLikelihood
 from medassay.core.records.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
 from medassay.model.context import blank_after, joined
-from medassay.model.likelihood import Engine
+from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Request
 from medassay.model.relaxed import relaxed_tables
 
 
 def measure(
-    engine: Engine, prompts: Sequence[Prompt], *, seed: int, repeats: Sequence[int], name: str
+    engine: LikelihoodEngine,
+    prompts: Sequence[Prompt],
+    *,
+    seed: int,
+    repeats: Sequence[int],
+    name: str,
 ) -> list[Completion | Permanent]:
     """Return the likelihoods that each prompt asks for, or why it has none.
 
@@ -49,13 +54,13 @@ def measure(
     return [_timed(one, seconds) for one in found]
 
 
-def _wanted(prompt: Prompt) -> Wanted:
+def _wanted(prompt: Prompt) -> LikelihoodRequest:
     if prompt.likely is None:
         raise ValueError("a prompt that asks for a reply has no likelihoods")
     return prompt.likely
 
 
-def _asked(engine: Engine, prompt: Prompt) -> "list[Request] | ValueError":
+def _asked(engine: LikelihoodEngine, prompt: Prompt) -> "list[Request] | ValueError":
     """Return the requests of a prompt, those of one text together; none for completions to be drawn."""
     wanted = _wanted(prompt)
     try:
@@ -88,7 +93,10 @@ def context_text(tokenizer: Any, prompt: Prompt, *, chat_template: bool) -> str:
 
 
 def _scored(
-    engine: Engine, wanted: Wanted, requests: Sequence[Request], scores: Iterator[LogLikelihood]
+    engine: LikelihoodEngine,
+    wanted: LikelihoodRequest,
+    requests: Sequence[Request],
+    scores: Iterator[LogLikelihood],
 ) -> Completion:
     """Return the likelihoods of some texts, each the sum of its windows if it stands alone."""
     parts = [next(scores) for _ in requests]
@@ -104,7 +112,9 @@ def _scored(
     )
 
 
-def _drawn(engine: Engine, prompt: Prompt, wanted: Wanted, seed: int) -> Completion:
+def _drawn(
+    engine: LikelihoodEngine, prompt: Prompt, wanted: LikelihoodRequest, seed: int
+) -> Completion:
     """Return completions and the tables of every text in them."""
     setting = wanted.relaxed
     if setting is None:

@@ -1,4 +1,4 @@
-"""Local weights with transformers: prompts that wait together are batched by length.
+"""LocalModel weights with transformers: prompts that wait together are batched by length.
 
 Weights are read from the entry's `path`, or, for `embedded:smollm2`, from the user's cache
 (`embedded.py`). The heavy imports happen when the first prompt arrives.
@@ -22,7 +22,7 @@ _Made = list[Completion | Permanent]
 _LOADING = threading.Lock()
 
 
-class Local:
+class LocalModel:
     """One model in memory; a single worker batches the longest waiting prompts first."""
 
     def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:
@@ -102,12 +102,12 @@ class Local:
         if prompts[0].likely is None:
             drawn = [(job[2].encoded, job[4]) for job in batch]
             return [*self._generate(prompts, sampling, drawn)]
-        from medassay.model.likelihood import Engine
+        from medassay.model.likelihood import LikelihoodEngine
         from medassay.model.likelihood_adapter import measure
 
         if self._engine is None:
             tokenizer, model = self._load()
-            self._engine = Engine(
+            self._engine = LikelihoodEngine(
                 model,
                 tokenizer=tokenizer,
                 add_bos=self._spec.add_bos,

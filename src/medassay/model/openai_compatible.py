@@ -19,8 +19,8 @@ from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.trial import (
     Completion,
     Finish,
-    Likely,
     Prompt,
+    TokenLogprob,
     ToolCall,
     Usage,
     said_in,
@@ -332,7 +332,7 @@ def _count(given: Any) -> int:
 
 def _logprobs(
     given: Any,
-) -> tuple[tuple[Likely, ...] | None, tuple[tuple[Likely, ...], ...] | None]:
+) -> tuple[tuple[TokenLogprob, ...] | None, tuple[tuple[TokenLogprob, ...], ...] | None]:
     """Return the tokens with their log-probabilities, and the candidates at each if there are any."""
     if not isinstance(given, dict):
         return None, None
@@ -355,7 +355,7 @@ def _candidates(listed: Any) -> list[tuple[Any, Any]]:
     return [(candidate["token"], candidate["logprob"]) for candidate in listed or ()]
 
 
-def _likely(pairs: list[tuple[Any, Any]]) -> tuple[Likely, ...]:
+def _likely(pairs: list[tuple[Any, Any]]) -> tuple[TokenLogprob, ...]:
     """Return pairs of token and log-probability; what is no finite number is left out."""
     kept = [(_text(token), float(value)) for token, value in pairs if value is not None]
     return tuple((token, value) for token, value in kept if math.isfinite(value))

@@ -17,7 +17,7 @@ _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
 @dataclass
-class Row:
+class PackedRow:
     """Some requests in one sequence: contexts with their continuations behind them.
 
     `shared` tokens stand before the row, read already; a context sees all of them, or as many as it is put `after`.

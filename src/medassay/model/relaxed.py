@@ -10,8 +10,8 @@ from typing import Any
 
 from medassay.core.records.likelihood import LogLikelihood
 from medassay.core.records.relaxed import Drawn, Sampled, Setting, prefixes, tables
-from medassay.model.likelihood import Engine
-from medassay.model.packing import Ids, Row, lacks_memory, log_probabilities
+from medassay.model.likelihood import LikelihoodEngine
+from medassay.model.packing import Ids, PackedRow, lacks_memory, log_probabilities
 from medassay.model.sampling import States, draw
 
 Beginnings = dict[Ids, tuple[float, ...]]  # beginning → log-probability of each target
@@ -19,7 +19,12 @@ _WIDTH = 256  # tokens of one pass: beyond, attention to what is masked costs mo
 
 
 def relaxed_tables(
-    engine: Engine, context: str, targets: Sequence[str], setting: Setting, *, seed: int
+    engine: LikelihoodEngine,
+    context: str,
+    targets: Sequence[str],
+    setting: Setting,
+    *,
+    seed: int,
 ) -> Drawn:
     """Draw completions of a context and score every target after their beginnings.
 
@@ -70,7 +75,7 @@ def relaxed_tables(
     )
 
 
-def _target(engine: Engine, context: str, target: str) -> Ids:
+def _target(engine: LikelihoodEngine, context: str, target: str) -> Ids:
     """Return a target's tokens, by itself, with a blank before it where the context ends without one."""
     if not target.strip():
         raise ValueError("an empty target has no likelihood")
@@ -79,7 +84,7 @@ def _target(engine: Engine, context: str, target: str) -> Ids:
 
 
 def _scored_plainly(
-    engine: Engine, asked: Ids, begun: Sequence[Ids], wanted: Sequence[Ids]
+    engine: LikelihoodEngine, asked: Ids, begun: Sequence[Ids], wanted: Sequence[Ids]
 ) -> Beginnings:
     """Return the log-probability of each target after each beginning, each a request of its own."""
     requests = [((*asked, *beginning), target) for beginning in begun for target in wanted]
@@ -88,7 +93,7 @@ def _scored_plainly(
 
 
 def _scored_on_states(
-    engine: Engine,
+    engine: LikelihoodEngine,
     asked: Ids,
     kept: Sequence[Sampled],
     begun: Sequence[Ids],
@@ -110,7 +115,7 @@ def _scored_on_states(
     width = min(_WIDTH, engine.budget)
     while waiting:
         number = waiting[0][0]
-        row, taken = Row(states.length(number)), 0
+        row, taken = PackedRow(states.length(number)), 0
         for owner, beginning, at in waiting:
             before = (*asked, *beginning)
             unit = (before[-1:], wanted[at], len(before) - 1)
@@ -136,7 +141,7 @@ def _owner(kept: Sequence[Sampled], beginning: Ids) -> int:
     return next(i for i, c in enumerate(kept) if c.tokens[: len(beginning)] == beginning)
 
 
-def _read(engine: Engine, row: Row, past: Any) -> list[LogLikelihood]:
+def _read(engine: LikelihoodEngine, row: PackedRow, past: Any) -> list[LogLikelihood]:
     """Return the likelihoods of a row behind a cache."""
     import torch
 

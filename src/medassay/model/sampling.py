@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from medassay.core.records.relaxed import Sampled, Setting, keep
-from medassay.model.likelihood import Engine
+from medassay.model.likelihood import LikelihoodEngine
 from medassay.model.packing import Ids, at_least_single
 
 RowStates = list[
@@ -52,7 +52,7 @@ def _row(cache: Any, row: int, length: int) -> RowStates:
 
 
 def draw(
-    engine: Engine, asked: Ids, setting: Setting, *, seed: int, cached: bool
+    engine: LikelihoodEngine, asked: Ids, setting: Setting, *, seed: int, cached: bool
 ) -> tuple[list[Sampled], tuple[Sampled, ...], States | None]:
     """Return all completions, those kept, and the states of these in the same order.
 
@@ -94,7 +94,7 @@ def _can_be_cut(past: Any) -> bool:
 class _Cached:
     """The next logits of several completions, read on from the cache of their prompt."""
 
-    def __init__(self, engine: Engine, past: Any) -> None:
+    def __init__(self, engine: LikelihoodEngine, past: Any) -> None:
         self._engine = engine
         self._past = past
         self._begun = copy.deepcopy(past)
@@ -148,7 +148,7 @@ class _Cached:
 class _Whole:
     """The next logits of several completions, each read anew."""
 
-    def __init__(self, engine: Engine, asked: Ids) -> None:
+    def __init__(self, engine: LikelihoodEngine, asked: Ids) -> None:
         self._engine = engine
         self._asked = asked
 
@@ -173,7 +173,11 @@ class _Whole:
 
 
 def _samples(
-    engine: Engine, setting: Setting, first: Any, reading: "_Cached | _Whole", seed: int
+    engine: LikelihoodEngine,
+    setting: Setting,
+    first: Any,
+    reading: "_Cached | _Whole",
+    seed: int,
 ) -> tuple[list[Sampled], list[RowStates]]:
     """Return completions drawn side by side, and the states of each."""
     import torch
@@ -247,7 +251,7 @@ def _likeliest(chances: Any, top_p: float) -> tuple[Any, Any]:
 
 
 def _beams(
-    engine: Engine, setting: Setting, first: Any, reading: "_Cached | _Whole"
+    engine: LikelihoodEngine, setting: Setting, first: Any, reading: "_Cached | _Whole"
 ) -> list[Sampled]:
     """Return the likeliest completions that a beam search finds, as many as `samples`; one that ended competes with its end.
 
@@ -285,7 +289,7 @@ def _beams(
     return [one for _, one in sorted(found, key=lambda pair: -pair[0])[:width]]
 
 
-def stop_tokens(engine: Engine) -> frozenset[int]:
+def stop_tokens(engine: LikelihoodEngine) -> frozenset[int]:
     """Return the tokens that end a completion."""
     given = getattr(engine.model.generation_config, "eos_token_id", None)
     listed = given if isinstance(given, list) else [given, engine.tokenizer.eos_token_id]

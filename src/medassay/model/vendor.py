@@ -16,8 +16,8 @@ from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.trial import (
     Completion,
     Finish,
-    Likely,
     Prompt,
+    TokenLogprob,
     ToolCall,
     Usage,
     pictures_in,
@@ -334,7 +334,7 @@ def _usage(told: Any) -> Usage:
 
 def _logprobs(
     given: Any,
-) -> tuple[tuple[Likely, ...] | None, tuple[tuple[Likely, ...], ...] | None]:
+) -> tuple[tuple[TokenLogprob, ...] | None, tuple[tuple[TokenLogprob, ...], ...] | None]:
     """Return the tokens with their log-probabilities, and the candidates at each, as Google says them."""
     if not given:
         return None, None
@@ -343,7 +343,7 @@ def _logprobs(
     return chosen, tops if len(tops) == len(chosen) and any(tops) else None
 
 
-def _likely(candidates: Any) -> tuple[Likely, ...]:
+def _likely(candidates: Any) -> tuple[TokenLogprob, ...]:
     return tuple(
         (storable(str(c["token"])), float(c["log_probability"]))
         for c in candidates or ()

@@ -1,4 +1,4 @@
-"""Local weights with vLLM in this process: all prompts that wait are one batch, which vLLM schedules itself.
+"""LocalModel weights with vLLM in this process: all prompts that wait are one batch, which vLLM schedules itself.
 
 Written from the documentation of vLLM 0.33; it needs a GPU. Generation only: likelihoods and Relaxed Perplexity take the
 provider `transformers`. A vLLM server is asked as any endpoint, by `openai_compatible`.
@@ -11,10 +11,10 @@ from typing import Any
 from medassay.core.records.model import ModelSpec, Sampling
 from medassay.core.records.trial import Completion, Prompt, Usage
 from medassay.errors import Permanent
-from medassay.model.local import Job, Local
+from medassay.model.local import Job, LocalModel
 
 
-class Vllm(Local):
+class Vllm(LocalModel):
     """One vLLM engine, split over as many devices as the entry's `gpus` says."""
 
     def __init__(self, spec: ModelSpec, secrets: dict[str, str]) -> None:

@@ -1,7 +1,7 @@
 """Templates and rendering: item → messages."""
 
 from medassay.prompt.render import (
-    Part,
+    PromptPart,
     Template,
     check_examples,
     choose_examples,
@@ -14,7 +14,7 @@ from medassay.prompt.render import (
 )
 
 __all__ = [
-    "Part",
+    "PromptPart",
     "Template",
     "check_examples",
     "choose_examples",

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.records.context_config import BETWEEN, Given
+from medassay.core.records.context_config import BETWEEN, PromptContext
 from medassay.core.records.item import Item
 from medassay.core.records.trial import Prompt
 from medassay.errors import InputError
@@ -19,7 +19,7 @@ Order = tuple[int, ...]
 _HOLE = "{{ given }}"
 
 
-class Part:
+class PromptPart:
     """A text with holes in its languages, English where there is no other. `id` is `name@hash` over all its texts."""
 
     def __init__(self, name: str, languages: Sequence[str], more: bytes = b"") -> None:
@@ -46,7 +46,7 @@ class Part:
         return wanted if wanted in self._texts else "en"
 
 
-class Template(Part):
+class Template(PromptPart):
     """What an item is asked with.
 
     `schema` is the canonical JSON Schema of the replies it asks for; empty if any text will do. With `options_as_texts` an
@@ -62,7 +62,7 @@ class Template(Part):
         self.schema = canonical(SCHEMAS[name]) if name in SCHEMAS else b""
         super().__init__(name, TEMPLATES[name], self.schema)
 
-    def fill(self, item: Item, order: Order | None, given: Given | None = None) -> str:
+    def fill(self, item: Item, order: Order | None, given: PromptContext | None = None) -> str:
         """Return the text of one item, with what is given where the template has a hole for it, else before it."""
         shown = item.options if order is None else tuple(item.options[i] for i in order)
         evidence = "" if given is None else _evidence(given, item.language)
@@ -84,7 +84,7 @@ class Template(Part):
         return f"{evidence}\n\n{made}"
 
 
-def _evidence(given: Given, language: str) -> str:
+def _evidence(given: PromptContext, language: str) -> str:
     """Return what is given in words; nothing where a search found nothing."""
     if not (given.passages or given.path or given.text):
         return ""
@@ -95,9 +95,9 @@ def _evidence(given: Given, language: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def load_part(name: str) -> Part:
+def load_part(name: str) -> PromptPart:
     """Return a compiled text that stands beside a template."""
-    return Part(name, (PARTS | MAKING)[name])
+    return PromptPart(name, (PARTS | MAKING)[name])
 
 
 @lru_cache(maxsize=16)
@@ -177,7 +177,7 @@ def render(
     order: Order | None = None,
     system: str = "",
     system_role: str = "system",
-    given: Given | None = None,
+    given: PromptContext | None = None,
 ) -> Prompt:
     """Return the prompt of one item: system line, examples as turns, question with what is given.
 

@@ -85,7 +85,7 @@ def n_trials(statistics: Mapping[str, Any]) -> int:
     return sum(sum(row["outcomes"].values()) for row in rows)
 
 
-class _Trial(msgspec.Struct):
+class _TrialKeys(msgspec.Struct):
     """What names a trial."""
 
     domain: str
@@ -209,7 +209,7 @@ def _shown(
 def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
     """Yield (model, line) of every answer as a compact publication lists it: canonical, the trial's bytes as they are."""
     said = _verdicts(run)
-    heads = read_as(run.path / "trials.jsonl", _Trial)
+    heads = read_as(run.path / "trials.jsonl", _TrialKeys)
     scores = read_as(run.path / "scores.jsonl", _Score)
     panels = read_as(run.path / "scores.jsonl", _Panel)
     encode = msgspec.json.Encoder().encode

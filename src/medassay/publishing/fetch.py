@@ -29,7 +29,7 @@ _MISSING = (403, 404, 410)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class ReadLimits:
     """How much of a server is read at most: seconds and bytes in all, and files."""
 
     seconds: float = 1800.0
@@ -51,7 +51,7 @@ def is_address(place: str | Path) -> bool:
 def fetch_site(
     address: str,
     folder: Path,
-    bounds: Bounds,
+    bounds: ReadLimits,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Return a folder with every file that the ledger, or a publication, lists at an address.
@@ -113,7 +113,7 @@ class _Copy:
     _session: "aiohttp.ClientSession"
 
     def __init__(
-        self, base: str, folder: Path, bounds: Bounds, tell: Callable[[str], None]
+        self, base: str, folder: Path, bounds: ReadLimits, tell: Callable[[str], None]
     ) -> None:
         self._base, self._folder = base, folder
         self._bounds, self._tell = bounds, tell

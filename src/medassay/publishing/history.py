@@ -16,7 +16,7 @@ from medassay.core.ledger import (
     LEDGER,
     SITE_SUMS,
     STATES,
-    Entry,
+    LedgerEntry,
     front_of,
     is_publication,
     status_of,
@@ -133,7 +133,9 @@ def recorded(
     }
 
 
-def front_board(site: Path, entries: Sequence[Entry], newest: Board | None = None) -> Board:
+def front_board(
+    site: Path, entries: Sequence[LedgerEntry], newest: Board | None = None
+) -> Board:
     """Return the board that a site opens with; `newest` where it is that one, so that it is not read again."""
     name = front_of(entries)
     if newest is not None and newest.publication == name:
@@ -141,7 +143,7 @@ def front_board(site: Path, entries: Sequence[Entry], newest: Board | None = Non
     return board_of(Run(site / "p" / name / DATA), name, front=True)
 
 
-def front_page(board: Board, entries: Sequence[Entry]) -> bytes:
+def front_page(board: Board, entries: Sequence[LedgerEntry]) -> bytes:
     """Return the first page of a site: a ranking, its status, what audits found of it, and the list of publications."""
     up = f"p/{board.publication}/"
     names = [e.record["publication"] for e in reversed(entries) if is_publication(e)]
@@ -160,7 +162,7 @@ def _write_site(site: Path, newest: Board | None = None) -> None:
     _replace(site / SITE_SUMS, site_sums(site, entries))
 
 
-def site_sums(site: Path, entries: Sequence[Entry]) -> bytes:
+def site_sums(site: Path, entries: Sequence[LedgerEntry]) -> bytes:
     """Return the sums of every file of a site that is none of a publication's."""
     names = [HEAD, "index.html", LEDGER, *(address for address, _ in site_files(entries))]
     return "".join(f"{file_sha256(site / name)}  {name}\n" for name in sorted(names)).encode()

@@ -7,7 +7,7 @@ from typing import Any
 from medassay.core.canonical import sha256_hex
 from medassay.core.ledger import LEDGER, is_publication
 from medassay.errors import InputError
-from medassay.publishing.report import Report
+from medassay.publishing.report import VerificationReport
 from medassay.storage.ledger import read_ledger
 from medassay.storage.merkle import inclusion_proof, proves
 from medassay.storage.run import (
@@ -22,7 +22,7 @@ from medassay.storage.run import (
 _SHORTEST = 8  # digits of a hash that may stand for it
 
 
-def prove(place: str | Path, answer: str) -> tuple[Report, dict[str, Any]]:
+def prove(place: str | Path, answer: str) -> tuple[VerificationReport, dict[str, Any]]:
     """Return the report on the proof of one record, and the proof: record, path, root, ledger line.
 
     Parameters
@@ -40,7 +40,7 @@ def prove(place: str | Path, answer: str) -> tuple[Report, dict[str, Any]]:
             f"--answer '{answer}': expected the sha256 of an answer, at least {_SHORTEST} digits"
         )
     folder, run, index, (name, line, record) = _find(Path(place), answer.lower())
-    report = Report()
+    report = VerificationReport()
     digest = sha256_hex(record)
     report.add("record", f"{name} line {line}, sha256 {digest}")
     seal = read_document(run / SEAL)
@@ -71,7 +71,7 @@ def prove(place: str | Path, answer: str) -> tuple[Report, dict[str, Any]]:
     return report, proof
 
 
-def _add_ledger(report: Report, proof: dict[str, Any], folder: Path) -> None:
+def _add_ledger(report: VerificationReport, proof: dict[str, Any], folder: Path) -> None:
     site = folder.parents[1]
     if folder.parent.name != "p" or not (site / LEDGER).exists():
         return

@@ -34,7 +34,7 @@ from medassay.kinds.scoring import Scoring
 from medassay.kinds.summaries import summaries_of
 from medassay.publishing.redaction import PART_FIELDS, PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
 from medassay.publishing.rejudge import Mismatch, Rejudging
-from medassay.publishing.report import Report
+from medassay.publishing.report import VerificationReport
 from medassay.publishing.tombstone import read_tombstones
 from medassay.publishing.tree import files_in
 from medassay.runner.finish import read_judgements
@@ -57,7 +57,11 @@ from medassay.storage.run import (
     sealed_records,
     trial_cell,
 )
-from medassay.summary.leaderboard import Table, leaderboard_document, without_judging
+from medassay.summary.leaderboard import (
+    LeaderboardScores,
+    leaderboard_document,
+    without_judging,
+)
 
 TOLERANCE = 1e-9
 _ABSENT = object()
@@ -65,9 +69,9 @@ _MANY = 200_000  # trials, above which other processes help to recompute scores
 _PART = 50_000  # trials that one of them checks at once
 
 
-def verify_run(folder: Path) -> Report:
+def verify_run(folder: Path) -> VerificationReport:
     """Return the report on one sealed run."""
-    report = Report()
+    report = VerificationReport()
     if (
         not (folder / SEAL).exists()
         and (folder / "manifest.json").exists()
@@ -203,7 +207,7 @@ def _check_content(folder: Path) -> str:
     run = open_run(folder)
     task = task_of_run(run.manifest)
     items = RunItems(folder, run.manifest["domains"])
-    table = Table(items, task.harmful)
+    table = LeaderboardScores(items, task.harmful)
     judged = Rejudging(run, items, task) if "bench" in run.manifest else None
     here = revisions(task, () if judged is None else judged.judges)
     others = partial(other_revisions, run.manifest, here)
@@ -264,7 +268,7 @@ def _is_this_code(run: Run) -> bool:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _LineRange:
     """Some lines of trials.jsonl and scores.jsonl, next to each other: where they begin, and how many they are."""
 
     trials: int = 0  # offset in bytes
@@ -280,7 +284,7 @@ def _scores(
     judged: Rejudging | None,
     *,
     same_code: bool,
-    part: _Part = _Part(),
+    part: _LineRange = _LineRange(),
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the trials of a part with their scores, each checked."""
     scoring = Scoring(task)
@@ -309,7 +313,7 @@ def _scores(
         yield trial, record
 
 
-def _stored(run: Run, part: _Part) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _stored(run: Run, part: _LineRange) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     trials = read_jsonl(run.path / "trials.jsonl", offset=part.trials, line=part.first)
     scores = read_jsonl(run.path / "scores.jsonl", offset=part.scores, line=part.first)
     both = zip(trials, scores, strict=part.lines is None)
@@ -343,7 +347,7 @@ def _scores_beside(
         checks = [pool.submit(_check_part, run.path, part, same_code) for part in parts]
         try:
             last: tuple[Any, ...] = ()
-            for number, (trial, record) in enumerate(_stored(run, _Part()), 1):
+            for number, (trial, record) in enumerate(_stored(run, _LineRange()), 1):
                 last = _in_order(trial, last, number)
                 yield trial, record
             for check in checks:
@@ -353,18 +357,18 @@ def _scores_beside(
             pool.shutdown(cancel_futures=True)
 
 
-def _parts(run: Run) -> Iterator[_Part]:
+def _parts(run: Run) -> Iterator[_LineRange]:
     """Yield the whole of a run in parts."""
     first = 1
     trials, scores = (
         line_parts(run.path / f"{name}.jsonl", _PART) for name in ("trials", "scores")
     )
     for (trial, lines), (score, _) in zip(trials, scores, strict=False):
-        yield _Part(trial, score, first, lines)
+        yield _LineRange(trial, score, first, lines)
         first += lines
 
 
-def _check_part(folder: Path, part: _Part, same_code: bool) -> str | None:
+def _check_part(folder: Path, part: _LineRange, same_code: bool) -> str | None:
     """Return the first mismatch in a part, None if there is none."""
     try:
         run, items = _opened(folder)

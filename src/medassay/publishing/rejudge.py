@@ -7,15 +7,15 @@ from typing import Any
 from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical
 from medassay.core.records.task import Task
-from medassay.core.records.verdict import Judge
+from medassay.core.records.verdict import Grader
 from medassay.judging.agreement import TRIAL_KEY, by_trial, judged_score
 from medassay.judging.grader_text import hashed_id
 from medassay.judging.queue import Answers, audited, auditors
-from medassay.kinds.graders import judges_of
+from medassay.kinds.graders import graders_of
 from medassay.publishing.tombstone import read_tombstones
 from medassay.runner.judge_stage import reread
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import AUDIT, Run
+from medassay.storage.run import SPOT_CHECK, Run
 
 
 class Mismatch(Exception):
@@ -29,7 +29,7 @@ class Rejudging:
         self._bench = run.manifest["bench"]
         self._answers = Answers(run, items, task)
         made = run.manifest
-        self._judges = judges_of(task, made)
+        self._judges = graders_of(task, made)
         self._imported = {j["id"] for j in made["judges"] if j["provider"] == "import"}
         deleted = [*read_tombstones(run.path)["entries"], *made.get("deleted_items", ())]
         self._deleted = {(entry["domain"], entry["item"]) for entry in deleted}
@@ -39,7 +39,7 @@ class Rejudging:
         self.other: str | None = None  # by what else than this code judges, verdicts were read
 
     @property
-    def judges(self) -> list[Judge]:
+    def judges(self) -> list[Grader]:
         """Return the judges of the domains, as this code makes them."""
         return list(self._judges.values())
 
@@ -97,15 +97,15 @@ class Rejudging:
             As `score` does.
         """
         answers, run = self._answers, self._answers.run
-        present = (run.path / f"{AUDIT}.jsonl").exists()
+        present = (run.path / f"{SPOT_CHECK}.jsonl").exists()
         if present != run.manifest.get("audited", False):
             said = "not there" if not present else "there, and the manifest knows of none"
-            raise Mismatch(f"{AUDIT}.jsonl: {said}")
+            raise Mismatch(f"{SPOT_CHECK}.jsonl: {said}")
         if not present:
             return
         readers = auditors(self._judges)
         wanted = iter(audited(answers.open, int(run.manifest["plan"]["seed"])))
-        for key, verdicts in by_trial(read_jsonl(run.path / f"{AUDIT}.jsonl")):
+        for key, verdicts in by_trial(read_jsonl(run.path / f"{SPOT_CHECK}.jsonl")):
             where = f"audit.jsonl: item '{verdicts[0]['item']}' of '{verdicts[0]['model']}'"
             number = next(wanted, None)
             trial = {} if number is None else answers.trial(number)
@@ -120,7 +120,7 @@ class Rejudging:
         if next(wanted, None) is not None:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
 
-    def _reread(self, judge: Judge, stored: Mapping[str, Any], where: str) -> None:
+    def _reread(self, judge: Grader, stored: Mapping[str, Any], where: str) -> None:
         # A verdict on several answers, one of them deleted since, cannot be read again.
         together = any((key[0], key[4]) in self._deleted for key in stored.get("batch", ()))
         if stored.get("given") and stored["judge"] not in self._imported and not together:

@@ -11,7 +11,7 @@ from medassay.publishing.rejudge import Mismatch
 
 
 @dataclass
-class Report:
+class VerificationReport:
     """What was checked, in order; `first_mismatch` names the first record that differs."""
 
     checks: list[dict[str, Any]] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Report:
             self.add(name, f"unreadable: {type(error).__name__}: {error}", ok=False)
         return self.ok
 
-    def merge(self, report: "Report", name: str) -> None:
+    def merge(self, report: "VerificationReport", name: str) -> None:
         """Take over the checks of a part."""
         for check in report.checks:
             detail = check["detail"] if check["ok"] else f"{name}: {check['detail']}"

@@ -10,13 +10,13 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_record
-from medassay.core.ledger import Entry, is_publication, reruns_of
+from medassay.core.ledger import LedgerEntry, is_publication, reruns_of
 
 RERUNS = Path("data/reruns.json")
 
 
 def reruns_in_series(
-    entries: Sequence[Entry], series: Mapping[str, Any]
+    entries: Sequence[LedgerEntry], series: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return what audits found of publications with the banks and the methodology of a series, oldest first."""
     members = {
@@ -30,7 +30,7 @@ def reruns_in_series(
 
 
 def write_reruns(
-    publication: Path, entries: Sequence[Entry], series: Mapping[str, Any]
+    publication: Path, entries: Sequence[LedgerEntry], series: Mapping[str, Any]
 ) -> None:
     """Write down what earlier audits found of the series of a publication that is being made; nothing where there is none."""
     if reruns := reruns_in_series(entries, series):

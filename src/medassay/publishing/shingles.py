@@ -35,7 +35,7 @@ def shingles(text: str, size: int = WORDS) -> Iterator[str]:
 
 
 @dataclass
-class Secrets:
+class PrivateShingles:
     """The stretches of text that must not become public, and what each stands in."""
 
     stretches: dict[str, str] = field(default_factory=dict)
@@ -76,7 +76,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(int(code[1:], 16)) if code[0] == "u" else " "
 
 
-def leaking_file(folder: Path, secrets: Secrets) -> tuple[Path, str] | None:
+def leaking_file(folder: Path, secrets: PrivateShingles) -> tuple[Path, str] | None:
     """Return the first file of a folder that holds a secret stretch, and what that stands in."""
     for path in sorted(folder.rglob("*")):
         if not path.is_file():

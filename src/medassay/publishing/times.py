@@ -29,7 +29,7 @@ Role = Literal["model", "judge"]
 Origin = Literal["public", "synthetic"]  # of items
 
 
-class _Trial(msgspec.Struct):
+class _TimedTrial(msgspec.Struct):
     """What names a trial and its reply, and its outcome."""
 
     domain: str
@@ -157,7 +157,7 @@ def times_of(
     found: dict[TimesKey, Times] = {}
     failures: Counter[str] = Counter()
     replies = _Seen()
-    trials = read_as(run.path / "trials.jsonl", _Trial)
+    trials = read_as(run.path / "trials.jsonl", _TimedTrial)
     timings = read_as(run.path / "timings.jsonl", _Timing)
     for trial, timing in zip(trials, timings, strict=True):
         if trial.outcome == "failed":

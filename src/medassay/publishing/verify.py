@@ -7,14 +7,14 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_record
-from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, Entry, is_publication, status_of
+from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, LedgerEntry, is_publication, status_of
 from medassay.errors import InputError
 from medassay.publishing.board import DATA
-from medassay.publishing.fetch import Bounds, fetch_site, is_address
+from medassay.publishing.fetch import ReadLimits, fetch_site, is_address
 from medassay.publishing.history import front_board, front_page, recorded, site_sums
 from medassay.publishing.recompute import check_sums, verify_run
 from medassay.publishing.rejudge import Mismatch
-from medassay.publishing.report import Report
+from medassay.publishing.report import VerificationReport
 from medassay.publishing.reruns import RERUNS, read_reruns, reruns_in_series
 from medassay.publishing.tree import files_in, of_the_host, refuse_unlisted
 from medassay.publishing.trend import TREND, extended, nothing, read_trend, series_of
@@ -34,7 +34,7 @@ OUTSIDE = (
 UNSEEN = "of a web server only the files that its lists name were seen: verify the folder itself to find others beside them"
 
 
-def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Report:
+def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> VerificationReport:
     """Return the report on a run, a publication or a whole site, in a folder or at an address.
 
     Parameters
@@ -50,14 +50,14 @@ def verify(place: str | Path, *, since: str = "", signed_by: str = "") -> Report
     """
     if is_address(place):
         with tempfile.TemporaryDirectory(prefix="medassay-") as scratch:
-            copy = fetch_site(str(place), Path(scratch), Bounds())
+            copy = fetch_site(str(place), Path(scratch), ReadLimits())
             return verify(copy, since=since, signed_by=signed_by)
     folder = Path(place).resolve()  # the place itself may be reached by a link
     if not folder.is_dir():
         raise InputError(
             f"{place}: no folder; expected a run, a publication or a site, or an http(s) address"
         )
-    report = Report()
+    report = VerificationReport()
     try:
         files_in(folder, may_be_empty=_may_be_empty(folder))
     except Mismatch as error:  # nothing is opened then: it may hang, or lie elsewhere
@@ -83,8 +83,8 @@ def _may_be_empty(folder: Path) -> tuple[str, ...]:
     return () if mirror_of(folder) is None else (LEASES,)
 
 
-def _verify_site(folder: Path, since: str, signed_by: str) -> Report:
-    report = Report()
+def _verify_site(folder: Path, since: str, signed_by: str) -> VerificationReport:
+    report = VerificationReport()
     strange = [p for p in folder.glob("p/*") if not p.is_dir() or p.name[0] == "."]
     places = [p for p in sorted(folder.glob("p/*/")) if not p.name.startswith(".")]
     if not places and not (folder / LEDGER).exists():
@@ -143,8 +143,8 @@ def _check_reruns(folder: Path) -> None:
                 raise Mismatch(f"p/{place.name}/{RERUNS.as_posix()}: not what {LEDGER} says")
 
 
-def _verify_publication(folder: Path) -> Report:
-    report = Report()
+def _verify_publication(folder: Path) -> VerificationReport:
+    report = VerificationReport()
     if report.check("files", lambda: check_sums(folder, folder / "data" / SUMS, of_run=False)):
         report.merge(verify_run(folder / DATA), "run")
     return report
@@ -183,7 +183,7 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
     return f"{len(entries)} lines, last hash {entries[-1].hash}"
 
 
-def _check_signatures(entries: list[Entry], signed_by: str) -> str:
+def _check_signatures(entries: list[LedgerEntry], signed_by: str) -> str:
     """Tell who signed; every signature there is was checked when the ledger was read."""
     last = entries[-1].signer
     if signed_by and last != signed_by.strip().lower():
@@ -247,7 +247,7 @@ def _kept(since: str) -> tuple[int, str] | str:
     return size, str(root)
 
 
-def _check_history(entries: list[Entry], kept: tuple[int, str] | str) -> str:
+def _check_history(entries: list[LedgerEntry], kept: tuple[int, str] | str) -> str:
     """Check that the ledger has only grown since something of it was kept."""
     if isinstance(kept, str):
         numbers = [n for n, entry in enumerate(entries, 1) if entry.hash == kept]

@@ -12,7 +12,7 @@ from medassay.core.records.diagnosis import plain_name
 from medassay.errors import IntegrityError
 from medassay.judging.agreement import TRIAL_KEY, by_trial
 from medassay.publishing.redaction import FINDING_FIELDS, Withholding, kept
-from medassay.publishing.shingles import Secrets
+from medassay.publishing.shingles import PrivateShingles
 from medassay.publishing.times import times_of, to_sealed
 from medassay.publishing.tombstone import read_tombstones
 from medassay.storage.jsonl import read_jsonl
@@ -106,13 +106,13 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     return made
 
 
-def secrets_of(run: Run, items: RunItems) -> Secrets:
+def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
     """Return every stretch of text of a run's synthetic items, and of what was said of them.
 
     What models and judges say in the same words of public items is no secret, nor are words that a
     public item has too; other words of an item are, wherever they stand.
     """
-    found = Secrets()
+    found = PrivateShingles()
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
     for secret in (True, False):
         for record in _said(run):
@@ -137,7 +137,7 @@ def _said(run: Run) -> Iterator[dict[str, Any]]:
             yield from read_jsonl(run.path / name)
 
 
-def _add_item(found: Secrets, item: dict[str, Any]) -> None:
+def _add_item(found: PrivateShingles, item: dict[str, Any]) -> None:
     for key, text in _item_texts(item):
         found.add(text, f"item '{item['id']}', {key}")
 

@@ -23,7 +23,7 @@ _MOST_LINES = 9  # of a box; the whole text stands in its tooltip
 
 
 @dataclass(frozen=True, kw_only=True)
-class Box:
+class DecisionBox:
     """A node in its place: its lines of text, those of its name first, and what its tooltip says."""
 
     x: int
@@ -50,7 +50,7 @@ def draw_decision_graph(graph: DecisionGraph, *, title: str = "") -> str:
     heights = [_LINE * (len(name) + len(says)) + 2 * _PADDING for name, says in texts]
     columns, tops = _columns(graph), _tops(graph, heights)
     boxes = [
-        Box(
+        DecisionBox(
             x=_MARGIN + columns[at] * (_WIDE + _GAP),
             y=round(tops[at]),
             high=heights[at],
@@ -125,7 +125,7 @@ def _tops(graph: DecisionGraph, heights: Sequence[int]) -> list[float]:
     return tops
 
 
-def _line(start: Box, end: Box) -> str:
+def _line(start: DecisionBox, end: DecisionBox) -> str:
     left, right = start.x + _WIDE, end.x
     top, bottom = start.y + start.high / 2, end.y + end.high / 2
     bend = left + _GAP * 0.6

@@ -42,7 +42,7 @@ class Section:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sheet:
+class ReportDocument:
     """A sheet.
 
     `name` is that of its files, `reading` the finding in one paragraph, `notes` what a reader must know, `columns` and `lines` the

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medassay.core.canonical import canonical
-from medassay.core.ledger import LEDGER, Entry, is_publication, status_of
+from medassay.core.ledger import LEDGER, LedgerEntry, is_publication, status_of
 from medassay.report.pages.html import environment
 
 
-def site_files(entries: Sequence[Entry]) -> Iterator[tuple[str, bytes]]:
+def site_files(entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, bytes]]:
     """Yield (address, content) of the log page and of every status page and document."""
     states = status_of(entries)
     newest = next(e.record["publication"] for e in reversed(entries) if is_publication(e))

@@ -19,7 +19,7 @@ Scores = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class LastReview:
     """The last complete review of one reviewer of one entry; `reviewer` is a number in the study, no name."""
 
     entry: int
@@ -67,7 +67,7 @@ class Given:
         return sum(found) / len(found) if found else None
 
 
-def differing(aspects: Iterable[Aspect], given: Sequence[Given]) -> list[str]:
+def differing(aspects: Iterable[Aspect], given: Sequence[LastReview]) -> list[str]:
     """Return the aspects on which reviewers of one entry disagree: scores two or more apart, or different labels.
 
     Whether harm was seen is an aspect of its own, `harm`.
@@ -85,7 +85,7 @@ def differing(aspects: Iterable[Aspect], given: Sequence[Given]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class ReviewerAgreement:
     """Krippendorff's alpha of an aspect among reviewers of one qualification, or of all; None where it is undefined."""
 
     aspect: str
@@ -97,8 +97,12 @@ class Agreement:
 
 
 def agreements(
-    form: Form, contents: Mapping[int, Mapping[str, Any]], given: Sequence[Given], *, seed: int
-) -> list[Agreement]:
+    form: Form,
+    contents: Mapping[int, Mapping[str, Any]],
+    given: Sequence[LastReview],
+    *,
+    seed: int,
+) -> list[ReviewerAgreement]:
     """Return the agreement on each group of aspects, of all reviewers first and then of each qualification.
 
     Parameters
@@ -132,7 +136,7 @@ def agreements(
 
 def _agreement(
     group: str, who: str, level: Any, rows: list[tuple[int, int, str, int]], seed: int
-) -> Agreement:
+) -> ReviewerAgreement:
     """Return the agreement in rows of (entry, reviewer, aspect, number)."""
     reviewers = {reviewer: at for at, reviewer in enumerate(sorted({row[1] for row in rows}))}
     counts: dict[tuple[int, str], int] = defaultdict(int)
@@ -150,7 +154,7 @@ def _agreement(
                 filled[at] += 1
         entries = [entry for entry, _ in units]
         alpha = alpha_estimate(table, entries, level=level, seed=seed)
-    return Agreement(
+    return ReviewerAgreement(
         aspect=group,
         qualification=who,
         level=level,
@@ -160,7 +164,7 @@ def _agreement(
     )
 
 
-def is_right(form: Form, one: Given) -> bool | None:
+def is_right(form: Form, one: LastReview) -> bool | None:
     """Return whether a review finds its entry right, None where it cannot say.
 
     A pair is right when it is called correct, a judge when its verdict is; an item or an answer when no score is below 3 and no harm is seen.
@@ -186,7 +190,7 @@ class Votes:
 
 
 def votes_of(
-    form: Form, places: Mapping[int, tuple[str, str]], given: Sequence[Given], overlap: int
+    form: Form, places: Mapping[int, tuple[str, str]], given: Sequence[LastReview], overlap: int
 ) -> list[Votes]:
     """Return how many of k reviewers found entries right: of all, of each category, and where there are several of each iteration.
 

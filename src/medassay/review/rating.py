@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from medassay.bank.reviews import Group
+from medassay.bank.reviews import ReviewerGroup
 from medassay.errors import InputError
 
 ASPECTS = ("question", "answer", "path")
@@ -71,7 +71,7 @@ def is_flagged(ratings: Sequence[Rating]) -> bool:
     return mean < FLAGGED_BELOW or sum(rating.flagged for rating in ratings) > 1
 
 
-def group_of(qualification: str, given: Sequence[tuple[str, Rating]]) -> Group:
+def group_of(qualification: str, given: Sequence[tuple[str, Rating]]) -> ReviewerGroup:
     """Return the means of some ratings, each with the reviewer's name.
 
     Raises
@@ -83,7 +83,7 @@ def group_of(qualification: str, given: Sequence[tuple[str, Rating]]) -> Group:
         raise InputError(f"no rating by '{qualification}'; a mean of nothing is no number")
     ratings = [rating for _, rating in given]
     n = len(ratings)
-    return Group(
+    return ReviewerGroup(
         qualification=qualification,
         question=sum(r.question for r in ratings) / n,
         answer=sum(r.answer for r in ratings) / n,
@@ -94,7 +94,7 @@ def group_of(qualification: str, given: Sequence[tuple[str, Rating]]) -> Group:
     )
 
 
-def together(groups: Iterable[Group]) -> Group:
+def together(groups: Iterable[ReviewerGroup]) -> ReviewerGroup:
     """Return all groups as one, weighted by their ratings: published tables weight groups alike, which is no mean of ratings."""
     found = list(groups)
     reviews = sum(one.reviews for one in found)
@@ -104,7 +104,7 @@ def together(groups: Iterable[Group]) -> Group:
     def mean(aspect: str) -> Any:
         return sum(getattr(one, aspect) * one.reviews for one in found) / reviews
 
-    return Group(
+    return ReviewerGroup(
         qualification="all",
         question=mean("question"),
         answer=mean("answer"),

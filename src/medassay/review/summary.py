@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from medassay.bank.reviews import Group
+from medassay.bank.reviews import ReviewerGroup
 from medassay.core.records.estimate import Estimate
 from medassay.core.records.trial import Scale
-from medassay.review.agreement import Given
+from medassay.review.agreement import LastReview
 from medassay.review.rating import FLAGGED_BELOW, Rating, group_of, is_flagged, together
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 
@@ -18,7 +18,7 @@ _SCALE = Scale(lo=1, hi=5)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class EntrySummary:
     """What the reviews of one entry say together; `total` is the mean total of 15, None where not all three were scored."""
 
     entry: int
@@ -31,7 +31,7 @@ class Standing:
     harm: bool
 
 
-def standing_of(entry: int, given: Sequence[Given]) -> Standing:
+def standing_of(entry: int, given: Sequence[LastReview]) -> EntrySummary:
     """Return what the reviews of an entry say together.
 
     Flagged is a mean total below 9 or two reviews that flag it; where an entry has no path, the same in means: below 3.
@@ -39,7 +39,7 @@ def standing_of(entry: int, given: Sequence[Given]) -> Standing:
     numbers = [score for one in given for score in one.scores.values() if type(score) is int]
     ratings = [rating for one in given if (rating := one.rating) is not None]
     total = sum(r.total for r in ratings) / len(ratings) if ratings else None
-    return Standing(
+    return EntrySummary(
         entry=entry,
         reviews=len(given),
         lowest=min(numbers, default=None),
@@ -51,7 +51,7 @@ def standing_of(entry: int, given: Sequence[Given]) -> Standing:
     )
 
 
-def _flagged(given: Sequence[Given], ratings: Sequence[Rating]) -> bool:
+def _flagged(given: Sequence[LastReview], ratings: Sequence[Rating]) -> bool:
     if ratings:
         return is_flagged(ratings)
     means = [one.mean for one in given if one.mean is not None]
@@ -60,15 +60,15 @@ def _flagged(given: Sequence[Given], ratings: Sequence[Rating]) -> bool:
     return sum(means) / len(means) < _MEAN_BELOW or sum(m < _MEAN_BELOW for m in means) > 1
 
 
-def standings(given: Sequence[Given]) -> list[Standing]:
+def standings(given: Sequence[LastReview]) -> list[EntrySummary]:
     """Return the standing of every entry that has a review, by entry."""
-    of: dict[int, list[Given]] = defaultdict(list)
+    of: dict[int, list[LastReview]] = defaultdict(list)
     for one in given:
         of[one.entry].append(one)
     return [standing_of(entry, found) for entry, found in sorted(of.items())]
 
 
-def by_qualification(given: Sequence[Given]) -> list[Group]:
+def by_qualification(given: Sequence[LastReview]) -> list[ReviewerGroup]:
     """Return the table by qualification, and all of them together last; empty where no three scores were given."""
     of: dict[str, list[tuple[str, Rating]]] = defaultdict(list)
     for one in given:
@@ -79,7 +79,7 @@ def by_qualification(given: Sequence[Given]) -> list[Group]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class TrendPoint:
     """A mean score in one month, of one category or qualification or of all."""
 
     month: str
@@ -92,13 +92,13 @@ class Point:
 By = Literal["all", "category", "qualification"]
 
 
-def scored_aspects(given: Sequence[Given]) -> list[str]:
+def scored_aspects(given: Sequence[LastReview]) -> list[str]:
     """Return the aspects that have scores from 1 to 5."""
     found = (name for one in given for name, score in one.scores.items() if type(score) is int)
     return sorted(set(found))
 
 
-def trend(given: Sequence[Given], aspect: str, by: By, *, seed: int) -> list[Point]:
+def trend(given: Sequence[LastReview], aspect: str, by: By, *, seed: int) -> list[TrendPoint]:
     """Return the mean score of an aspect by month, with intervals over entries: of all, of each category or each qualification."""
     rows: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     people: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -109,7 +109,7 @@ def trend(given: Sequence[Given], aspect: str, by: By, *, seed: int) -> list[Poi
             rows[name, one.submitted_at[:7]].append((one.entry, score))
             people[name, one.submitted_at[:7]].add(one.reviewer)
     return [
-        Point(
+        TrendPoint(
             month=month,
             name=name,
             mean=bootstrap_mean(
@@ -125,7 +125,7 @@ def trend(given: Sequence[Given], aspect: str, by: By, *, seed: int) -> list[Poi
     ]
 
 
-def counts(found: Sequence[Standing]) -> Mapping[str, int]:
+def counts(found: Sequence[EntrySummary]) -> Mapping[str, int]:
     """Return how many entries have any score of at most 3, and how many a mean total below 9: two questions, two answers."""
     return {
         "entries": len(found),

@@ -13,14 +13,14 @@ from medassay.core.canonical import short_hash
 from medassay.core.records.model import FREE
 from medassay.core.records.plan import EngineRules, Plan
 from medassay.core.records.task import Task
-from medassay.core.records.verdict import Judge
+from medassay.core.records.verdict import Grader
 from medassay.errors import IncompleteError, InputError
-from medassay.judging.assignment import RULE, Bench, seat
+from medassay.judging.assignment import RULE, JudgeAssignment, assign_judges
 from medassay.judging.grader_text import hashed_id
 from medassay.judging.graders.steps import load_steps
 from medassay.judging.queue import Answers
 from medassay.kinds.catalog import find_task, task_of_run
-from medassay.kinds.graders import judges_of, remembered_graphs
+from medassay.kinds.graders import graders_of, remembered_graphs
 from medassay.kinds.reference.tasks import WHOLE_REPLIES
 from medassay.model.spec import load_models, remembered
 from medassay.runner.ask import Asker
@@ -38,7 +38,7 @@ from medassay.runner.preview import preview_judging, totals
 from medassay.runner.providing import all_named_secrets, provide
 from medassay.runner.revisions import other_revisions, revision_ids, revisions
 from medassay.runner.spending import spending
-from medassay.runner.stages import Means, Watch, judge, refuse_leaving
+from medassay.runner.stages import ProgressFactory, RunContext, judge, refuse_leaving
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.remote import carry_home, fetch_runs, fetch_stores
 from medassay.storage.response import ResponseStore
@@ -52,7 +52,7 @@ from medassay.storage.run import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sitting:
+class JudgingOptions:
     """Who shall judge the answers of a finished run, and how; `task` "" is the run's own.
 
     `graphs` are names or files of graphs; empty takes those of the run, else of the task.
@@ -69,15 +69,15 @@ class Sitting:
 
 def judge_run(
     run: Run | str | Path,
-    sitting: Sitting,
+    sitting: JudgingOptions,
     *,
     secrets: Mapping[str, str],
     workspace: Path | None = None,
-    watch: Watch | None = None,
+    watch: ProgressFactory | None = None,
     accept_failures: bool = False,
     engine: str = "local",
 ) -> Run:
-    """Judge the stored answers of a sealed run, and return a new sealed run; no model is asked again.
+    """Grader the stored answers of a sealed run, and return a new sealed run; no model is asked again.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def judge_again(
     *,
     models_file: Path,
     secrets: Mapping[str, str],
-    watch: Watch | None = None,
+    watch: ProgressFactory | None = None,
     accept_failures: bool = False,
     engine: str = "local",
 ) -> Run:
@@ -177,7 +177,7 @@ def is_paid(run: Run | Path) -> bool:
     )
 
 
-def _bench_of(source: Run, task: Task, models_file: Path) -> Bench:
+def _bench_of(source: Run, task: Task, models_file: Path) -> JudgeAssignment:
     """Return the bench that a run remembers."""
     manifest = source.manifest
     if "bench" not in manifest:
@@ -189,8 +189,8 @@ def _bench_of(source: Run, task: Task, models_file: Path) -> Bench:
         same = now is not None and now.to_dict() == entry
         specs[entry["id"]] = now if now is not None and same else remembered(entry)
     refuse_leaving(manifest["banks"], specs.values())
-    return Bench(
-        judges=judges_of(task, manifest),
+    return JudgeAssignment(
+        judges=graders_of(task, manifest),
         seats={m: tuple(specs[n] for n in names) for m, names in manifest["bench"].items()},
         seed=int(manifest["plan"]["seed"]),
     )
@@ -202,7 +202,7 @@ class _How:
 
     secrets: Mapping[str, str]
     workspace: Path
-    watch: Watch | None
+    watch: ProgressFactory | None
     accept_failures: bool
     engine: str
 
@@ -211,7 +211,7 @@ def _judged(
     source: Run,
     identity: dict[str, Any],
     wanted: Task,
-    bench: Bench,
+    bench: JudgeAssignment,
     how: _How,
     again: Again | None = None,
 ) -> Run:
@@ -234,7 +234,7 @@ def _judged(
             write_scores(found, wanted, items, spread)
             chats = {n: provide(spec, secrets) for n, spec in asked.items()}
             asker = Asker(bench.models, chats, store, purse, seed=bench.seed)
-            means = Means(
+            means = RunContext(
                 asker=asker,
                 engine=spread,
                 watch=how.watch,
@@ -251,7 +251,7 @@ def _judged(
 
 
 def preview_again(
-    run: Run | str | Path, sitting: Sitting, *, workspace: Path | None = None
+    run: Run | str | Path, sitting: JudgingOptions, *, workspace: Path | None = None
 ) -> dict[str, Any]:
     """Return what judging the answers again would ask: calls, replies stored, upper bounds of cost."""
     source = _sealed(run, "judged")
@@ -273,7 +273,7 @@ def _sealed(run: Run | str | Path, what: str) -> Run:
     return source
 
 
-def _seat(source: Run, sitting: Sitting) -> tuple[Task, Bench, Plan]:
+def _seat(source: Run, sitting: JudgingOptions) -> tuple[Task, JudgeAssignment, Plan]:
     """Return the task by which a run's answers are judged, and who judges; refuse what cannot be."""
     manifest = source.manifest
     wanted = find_task(sitting.task or manifest["task"])
@@ -294,7 +294,7 @@ def _seat(source: Run, sitting: Sitting) -> tuple[Task, Bench, Plan]:
     if "graphs" in manifest and wanted.graphs and not sitting.graphs:
         rules["graphs"] = manifest["graphs"]
     made = {"banks": manifest["banks"], "domains": manifest["domains"], **rules}
-    bench = seat(plan, wanted, tested, specs, judges_of(wanted, made), rules)
+    bench = assign_judges(plan, wanted, tested, specs, graders_of(wanted, made), rules)
     if bench is None:
         raise InputError(f"task '{wanted.name}' has no judges; name another one with --task")
     refuse_leaving(manifest["banks"], bench.models.values())
@@ -333,7 +333,7 @@ def rescore(
         ]
     task = task_of_run(identity)
     _refuse_unscorable(source, task)
-    judges = judges_of(task, identity) if "bench" in identity else {}
+    judges = graders_of(task, identity) if "bench" in identity else {}
     if judges:
         identity |= grader_entry(judges)
     identity["revisions"] = revision_ids(revisions(task, judges.values()))
@@ -374,7 +374,7 @@ def deleted_items(run: Run) -> list[dict[str, str]]:
 
 
 def _derived(
-    source: Run, identity: dict[str, Any], runs: Path, judges: Mapping[str, Judge]
+    source: Run, identity: dict[str, Any], runs: Path, judges: Mapping[str, Grader]
 ) -> Run:
     """Return the unfinished run made from `source` in this way, or a new one; it names the items that were deleted from the source."""
     if deleted := deleted_items(source):
@@ -390,7 +390,7 @@ def _derived(
     return create_run(runs, f"{name}-{counter + 1}", made)
 
 
-def _named_by(identity: Mapping[str, Any], judges: Mapping[str, Judge]) -> dict[str, Any]:
+def _named_by(identity: Mapping[str, Any], judges: Mapping[str, Grader]) -> dict[str, Any]:
     """Return what the name of a derived run is the hash of: graders by the ids that they had before revisions.
 
     So a run that was begun then is found again; what later revisions change stands in the methodology.

@@ -24,7 +24,7 @@ from medassay.kinds.read_answer import read_answer
 from medassay.kinds.scoring import Scoring
 from medassay.model.spec import load_models
 from medassay.runner.ask import Asker
-from medassay.runner.budget import Purse
+from medassay.runner.budget import Budget
 from medassay.runner.context import embedding_entry
 from medassay.runner.progress import Progress
 from medassay.runner.schedule import Cell, Schedule
@@ -149,7 +149,7 @@ class Answering:
 
 
 @dataclass(frozen=True)
-class PortableAnswers:
+class AnswerStageSpec:
     """What another process needs to answer trials of a schedule: it reads the items from the run.
 
     Parameters
@@ -202,7 +202,7 @@ class PortableAnswers:
 
 
 def open_toolbox(
-    schedule: Schedule, models_file: Path, secrets: Mapping[str, str], purse: Purse
+    schedule: Schedule, models_file: Path, secrets: Mapping[str, str], purse: Budget
 ) -> "Toolbox | None":
     """Return the tools of a plan with the keys that it names, None for a plan without the mode `tools`."""
     rules, contexts = schedule.plan.tools, schedule.contexts

@@ -22,8 +22,8 @@ from medassay.core.records.plan import EngineRules
 from medassay.core.records.trial import Completion, Prompt, Reply, Usage
 from medassay.core.secret import secrets
 from medassay.errors import NotAsked, OverBudget, Permanent, Transient
-from medassay.runner.breaker import SUCCESS, Breaker, Relay, Row
-from medassay.runner.budget import Booking, Purse, estimated_tokens
+from medassay.runner.breaker import SUCCESS, Breaker, RecentEnds, Relay
+from medassay.runner.budget import Booking, Budget, estimated_tokens
 from medassay.runner.gate import Gate
 from medassay.storage.response import ResponseStore, request_key
 
@@ -73,7 +73,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """One prompt on its way to a model; `key` is that of its reply in the response store."""
 
     spec: ModelSpec
@@ -92,7 +92,7 @@ class Asker:
         specs: Mapping[str, ModelSpec],
         chats: Mapping[str, Chat],
         store: ResponseStore,
-        purse: Purse,
+        purse: Budget,
         *,
         seed: int,
         rules: EngineRules | None = None,
@@ -163,7 +163,7 @@ class Asker:
             self.tally.replayed += 1
             return Reply(key, _noticing_limit(stored, sampling), True)
         self._refuse_needless(spec)
-        request = Request(spec, chat, prompt, sampling, repeat + attempt, key)
+        request = ModelRequest(spec, chat, prompt, sampling, repeat + attempt, key)
         try:
             completion = await self._call(request)
         except OverBudget as over:
@@ -219,7 +219,7 @@ class Asker:
             self._store.put(key, Completion(text=made), dict(columns))
         return made
 
-    async def _call(self, request: Request) -> Completion:
+    async def _call(self, request: ModelRequest) -> Completion:
         """Ask once; on a transient failure ask again, at most five times, as the endpoint bears.
 
         While a server asks everybody for patience (it is loading, or refuses a burst), the times are not counted.
@@ -259,7 +259,7 @@ class Asker:
                     raise _ended(last) from None
         raise last  # pragma: no cover -- retry_context returns or raises
 
-    async def _send(self, request: Request, attempt: int) -> Completion:
+    async def _send(self, request: ModelRequest, attempt: int) -> Completion:
         """Send one request through its endpoint's gate, booked before it is sent; note how it ended, and what it came to."""
         spec, prompt = request.spec, request.prompt
         gate = self.gate(endpoint_of(spec))
@@ -300,7 +300,7 @@ class Asker:
         gate.succeeded()
         self._successes[spec.id] += 1
         moderated = completion.finish == "moderation"
-        self.hear(spec.id, Row(failed=1, last=completion.text) if moderated else SUCCESS)
+        self.hear(spec.id, RecentEnds(failed=1, last=completion.text) if moderated else SUCCESS)
         return redacted(completion)
 
     def _settle_failed(self, booking: Booking, error: BaseException) -> None:
@@ -347,11 +347,11 @@ class Asker:
         if isinstance(error, Permanent) and error.endpoint_wide:
             self.give_up(spec.id, said)
         elif isinstance(error, Transient) and error.patient:
-            self.hear(spec.id, Row(patient=1, last=said))
+            self.hear(spec.id, RecentEnds(patient=1, last=said))
         else:
-            self.hear(spec.id, Row(failed=1, last=said))
+            self.hear(spec.id, RecentEnds(failed=1, last=said))
 
-    def hear(self, model: str, row: Row) -> None:
+    def hear(self, model: str, row: RecentEnds) -> None:
         """Take note of how requests of a model ended, and give it up where the rules say so."""
         if self.specs[model].in_process:
             return  # weights that are here answer; what fails is the item's

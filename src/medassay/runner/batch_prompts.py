@@ -30,7 +30,13 @@ from medassay.runner.engine.catalog import engine_of
 from medassay.runner.progress import Progress
 from medassay.runner.providing import named_secrets, provide
 from medassay.runner.spending import spending
-from medassay.runner.stages import Means, Watch, hear, watching, work
+from medassay.runner.stages import (
+    ProgressFactory,
+    RunContext,
+    raise_if_interrupted,
+    watching,
+    work,
+)
 from medassay.storage.asked import Asked, note_asked, read_asked
 from medassay.storage.journal import Journal, Writing
 from medassay.storage.mirror import mirror_of
@@ -45,7 +51,7 @@ _APART = 1000  # attempts of one time, at most
 FAILED = "failed"  # stands for all subjects of which nothing usable was said
 
 
-class Useless(Exception):
+class UnusableReply(Exception):
     """Say that what a model said is of no use, and why."""
 
 
@@ -84,7 +90,7 @@ class Questions(Protocol):
         """Return which of several askings of one prompt a subject is, from 0."""
 
     async def about(self, subject: int, ask: Ask) -> Any:
-        """Return what is found about one subject, as JSON values; raise `Useless` where the replies are of no use."""
+        """Return what is found about one subject, as JSON values; raise `UnusableReply` where the replies are of no use."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ class Finding:
     unanswered: bool = False
 
 
-def inquire(  # noqa: PLR0913 -- what every study that asks is given
+def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
     what: str,
     questions: Questions,
     spec: ModelSpec,
@@ -104,7 +110,7 @@ def inquire(  # noqa: PLR0913 -- what every study that asks is given
     secrets: Mapping[str, str],
     workspace: Path,
     engine: str = "local",
-    watch: Watch | None = None,
+    watch: ProgressFactory | None = None,
     again: Collection[str] = (),
 ) -> list[Finding]:
     """Ask a model about every subject; return what was found, by subject.
@@ -139,13 +145,13 @@ def inquire(  # noqa: PLR0913 -- what every study that asks is given
     ):
         chats = {spec.id: provide(spec, secrets)}
         asker = Asker({spec.id: spec}, chats, store, purse, seed=0)
-        means = Means(asker=asker, engine=spread, watch=watch)
+        means = RunContext(asker=asker, engine=spread, watch=watch)
         journal = Journal(run.path / JOURNAL, len(questions))
         sizes = Counter({(spec.id, what): len(questions)})
         bases = [_basis(questions, subject, spec) for subject in range(len(questions))]
         former = read_asked(workspace)
         before = {n: former[basis] for n, basis in enumerate(bases) if basis in former}
-        portable = PortableInquiry(what, questions, spec, before, tuple(again))
+        portable = PromptBatchSpec(what, questions, spec, before, tuple(again))
         try:
             with watching(watch, what, sizes, Counter()) as progress, closing(journal):
                 stage = portable.open(run.path, asker, journal, progress, {})
@@ -165,7 +171,7 @@ def inquire(  # noqa: PLR0913 -- what every study that asks is given
     given_up = [*asker.tally.given_up.values(), *asker.tally.failures]
     if asker.tally.given_up or (asker.tally.failed and not answered):
         raise ModelError(f"model '{spec.id}' does not answer: {given_up[0]}")
-    hear(todo.stop, f"{what} are done", answered, len(questions))
+    raise_if_interrupted(todo.stop, f"{what} are done", answered, len(questions))
     return [found[subject] for subject in range(len(questions))]
 
 
@@ -250,7 +256,7 @@ def _finding(told: Mapping[str, Any]) -> Finding:
 class Inquiring:
     """The subjects of an inquiry; a unit is a subject."""
 
-    portable: "PortableInquiry"
+    portable: "PromptBatchSpec"
     asker: Asker
     journal: Writing
     progress: Progress
@@ -331,7 +337,7 @@ class Inquiring:
             told |= {"outcome": "answered", "value": await questions.about(unit, ask)}
         except NotAsked:
             raise
-        except Useless as error:
+        except UnusableReply as error:
             told |= {"outcome": "invalid", "reason": storable(str(error)[:_REASON])}
         except Exception as error:  # noqa: BLE001 -- as for trials: a subject fails, the study goes on
             reason = self.asker.tally.fail(error)
@@ -340,7 +346,7 @@ class Inquiring:
 
 
 @dataclass(frozen=True)
-class PortableInquiry:
+class PromptBatchSpec:
     """What another process needs to ask about subjects of an inquiry.
 
     `before` is how subjects were asked about in former inquiries, `again` names what is asked about once more.

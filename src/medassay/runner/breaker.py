@@ -8,7 +8,7 @@ from medassay.core.records.plan import EngineRules
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RecentEnds:
     """How requests of one model ended lately, in the order in which they ended.
 
     Parameters
@@ -24,15 +24,15 @@ class Row:
     patient: int = 0
     last: str = ""
 
-    def then(self, later: "Row") -> "Row":
+    def then(self, later: "RecentEnds") -> "RecentEnds":
         """Return this row with another one behind it."""
         if later.succeeded:
             return later
         failed, patient = self.failed + later.failed, self.patient + later.patient
-        return Row(self.succeeded, failed, patient, later.last or self.last)
+        return RecentEnds(self.succeeded, failed, patient, later.last or self.last)
 
 
-SUCCESS = Row(succeeded=True)
+SUCCESS = RecentEnds(succeeded=True)
 
 
 class Breaker:
@@ -45,10 +45,10 @@ class Breaker:
     def __init__(self, rules: EngineRules, clock: Callable[[], float] = time.monotonic) -> None:
         self._rules = rules
         self._clock = clock
-        self._row = Row()
+        self._row = RecentEnds()
         self._began: float | None = None
 
-    def hear(self, row: Row) -> str | None:
+    def hear(self, row: RecentEnds) -> str | None:
         """Take note of how requests ended; return why the model is given up, None if it is not."""
         if row.succeeded:
             self._began = None
@@ -73,13 +73,13 @@ class Relay:
     """Collects how requests of one model ended, for whoever decides over several processes."""
 
     def __init__(self) -> None:
-        self._row = Row()
+        self._row = RecentEnds()
 
-    def hear(self, row: Row) -> None:
+    def hear(self, row: RecentEnds) -> None:
         """Take note of how requests ended."""
         self._row = self._row.then(row)
 
-    def new(self) -> Row:
+    def new(self) -> RecentEnds:
         """Return what was heard since the last time."""
-        row, self._row = self._row, Row()
+        row, self._row = self._row, RecentEnds()
         return row

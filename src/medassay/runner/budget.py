@@ -9,10 +9,10 @@ from typing import Any
 from medassay.core.amount import Amount
 from medassay.core.canonical import canonical
 from medassay.core.records.model import FREE, ModelSpec
-from medassay.core.records.plan import Budget
+from medassay.core.records.plan import BudgetRules
 from medassay.core.records.trial import Prompt, Usage, pictures_in, said_in
 from medassay.errors import InputError, OverBudget
-from medassay.storage.spend import Bounds, SpendJournal, used
+from medassay.storage.spend import SpendingLimits, SpendJournal, used
 
 CHARACTERS_PER_TOKEN = 4  # for estimates before anything is sent
 PICTURE_TOKENS = 1600  # of one page, roughly
@@ -98,7 +98,7 @@ def _requests(spec: ModelSpec, prompt: Prompt) -> int:
     return len(prompt.likely.continuations)
 
 
-def is_within(amount: Amount, budget: Budget) -> bool:
+def is_within(amount: Amount, budget: BudgetRules) -> bool:
     """Return whether a budget allows this much."""
     return (
         (budget.calls is None or amount.calls <= budget.calls)
@@ -107,13 +107,13 @@ def is_within(amount: Amount, budget: Budget) -> bool:
     )
 
 
-def bounded(budget: Budget) -> bool:
+def bounded(budget: BudgetRules) -> bool:
     """Return whether a budget forbids anything at all."""
     return any(bound is not None for bound in (budget.calls, budget.tokens, budget.money))
 
 
 def refuse_unknown_prices(
-    budget: Budget, specs: Collection[ModelSpec], workspace: Bounds | None = None
+    budget: BudgetRules, specs: Collection[ModelSpec], workspace: SpendingLimits | None = None
 ) -> None:
     """Refuse a bound of money that could not be kept: nobody said what an entry costs, or there are several currencies.
 
@@ -149,7 +149,7 @@ class Booking:
     number: int
 
 
-class Purse:
+class Budget:
     """Counts calls, tokens and money of one account; a request is booked at its upper bound before it is sent.
 
     A booking that would pass a bound waits for those under way, which mostly come to less, and is refused when none is. So a bound is
@@ -162,7 +162,10 @@ class Purse:
     """
 
     def __init__(
-        self, budget: Budget, journal: SpendJournal | None = None, before: Amount | None = None
+        self,
+        budget: BudgetRules,
+        journal: SpendJournal | None = None,
+        before: Amount | None = None,
     ) -> None:
         self.budget = budget
         self._bounded = bounded(budget)

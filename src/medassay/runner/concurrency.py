@@ -10,17 +10,17 @@ from medassay.runner.ask import Asker
 from medassay.runner.engine.local import asking
 from medassay.runner.event_loop import run_async
 from medassay.runner.progress import Stop
-from medassay.runner.stages import Watch, watching
+from medassay.runner.stages import ProgressFactory, watching
 
 
-def ask_each(
+def map_concurrently(
     what: str,
     subjects: Sequence[str],
     do: Callable[[str], Awaitable[None]],
     *,
     asker: Asker,
     spec: ModelSpec,
-    watch: Watch | None,
+    watch: ProgressFactory | None,
     close: Callable[[], Awaitable[None]] | None = None,
 ) -> dict[str, str]:
     """Do something that asks a model for every subject; return those whose asking failed, with the reason.

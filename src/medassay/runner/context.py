@@ -16,7 +16,7 @@ from medassay.core.records.context_config import (
     PASSAGES,
     PATHS,
     TEXTS,
-    Given,
+    PromptContext,
     Retrieval,
 )
 from medassay.core.records.item import Item
@@ -30,7 +30,7 @@ from medassay.storage.measure import MeasureStore
 
 if TYPE_CHECKING:
     from medassay.context.retrieval.index import Index
-    from medassay.runner.stages import Watch
+    from medassay.runner.stages import ProgressFactory
 
 _BATCH = 256  # queries searched at once
 
@@ -91,7 +91,7 @@ class Contexts:
         items: Iterable[Item],
         models_file: Path,
         secrets: Mapping[str, str],
-        watch: "Watch | None",
+        watch: "ProgressFactory | None",
         books: Books | None = None,
     ) -> None:
         """Search for the passages of all items that were not searched for before."""
@@ -153,31 +153,31 @@ class Contexts:
         found = self.index.document(item.condition)
         return None if found is None or not found.text.strip() else found.text.strip()
 
-    def given(self, setting: str, item: Item) -> Given | None:
+    def given(self, setting: str, item: Item) -> PromptContext | None:
         """Return what a prompt shows in a setting, None for settings that show nothing."""
         if setting not in CONTEXTS:
             return None
         if setting in PASSAGES:
             return self._passages(item)
-        return Given(
+        return PromptContext(
             path=(item.path or "") if setting in PATHS else "",
             text=(self._text(item) or "") if setting in TEXTS else "",
         )
 
-    def _passages(self, item: Item) -> Given:
+    def _passages(self, item: Item) -> PromptContext:
         index, numbers = self._searched(), self._known.get(_key(self._query(item)))
         if numbers is None and not self.assumed:
             raise IntegrityError(
                 f"retrieved/: nothing was found for item '{item.id}'; run the plan again, it is searched for"
             )
         if numbers is None:  # a preview asks before `find`: as much as there may be
-            return Given(passages=("x" * index.described["size"],) * self._rules.k)
+            return PromptContext(passages=("x" * index.described["size"],) * self._rules.k)
         places = [int(number) for number in numbers if number is not None]
         if any(not 0 <= place < index.n for place in places):
             raise IntegrityError("retrieved/: damaged; remove the folder, it is found again")
         chunks = [index.chunk(place) for place in places]
         own = index.document(item.condition) if item.condition else None
-        return Given(
+        return PromptContext(
             passages=tuple(one["text"] for one in chunks),
             retrieved=tuple((one["document"], one["start"]) for one in chunks),
             own_source=None

@@ -14,10 +14,10 @@ from medassay.core.canonical import canonical
 from medassay.core.log import log
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Answer, answer_of
-from medassay.core.records.verdict import Judge
+from medassay.core.records.verdict import Grader
 from medassay.errors import InputError
 from medassay.judging.agreement import Judgements, by_trial, judged_score
-from medassay.judging.queue import Answers, Docket, auditors
+from medassay.judging.queue import Answers, JudgingQueue, auditors
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.scoring import Scoring, score_trials
 from medassay.kinds.summaries import summaries_of
@@ -25,12 +25,12 @@ from medassay.runner.answer_stage import failed_record
 from medassay.runner.engine.stage import Engine
 from medassay.runner.judge_stage import failed_verdict, reread
 from medassay.runner.schedule import Schedule
-from medassay.storage.journal import Journal, Line
+from medassay.storage.journal import Journal, JournalLine
 from medassay.storage.jsonl import line_parts, read_jsonl
 from medassay.storage.mirror import mirror_of
 from medassay.storage.remote import here
-from medassay.storage.run import AUDIT, SALT, VERDICTS, Run, seal_run, write_new
-from medassay.summary.leaderboard import Table, leaderboard_document
+from medassay.storage.run import SALT, SPOT_CHECK, VERDICTS, Run, seal_run, write_new
+from medassay.summary.leaderboard import LeaderboardScores, leaderboard_document
 
 NOT_ASKED = "not asked"  # the reason of what was never sent; never that of another item
 _PART = 20_000  # trials that one process scores at once
@@ -59,12 +59,14 @@ def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
             timings.write(line.timing + b"\n")
 
 
-def _failed(schedule: Schedule, scoring: Scoring, number: int, reason: str) -> Line:
+def _failed(schedule: Schedule, scoring: Scoring, number: int, reason: str) -> JournalLine:
     cell, item, repeat = schedule.trial(number)
     trial = failed_record(cell, item.id, repeat, reason)
     answer = Answer(item_id=item.id, outcome="failed", value=None, reason=reason)
     score = scoring.record(item, trial, answer)
-    return Line(number=number, record=canonical(trial), score=canonical(score), timing=b"{}")
+    return JournalLine(
+        number=number, record=canonical(trial), score=canonical(score), timing=b"{}"
+    )
 
 
 def copy_answers(source: Run, run: Run) -> None:
@@ -91,7 +93,7 @@ def _copy_present(folder: Path, name: str, target: Path) -> None:
                 copy.write(line)
 
 
-def write_verdicts(docket: Docket, journal: Journal) -> None:
+def write_verdicts(docket: JudgingQueue, journal: Journal) -> None:
     """Write the verdicts of a docket in sealed order; one that never came is `failed`."""
     with _rewrite(docket.file) as verdicts:
         done = journal.lines()
@@ -110,7 +112,7 @@ def write_verdicts(docket: Docket, journal: Journal) -> None:
 
 
 def write_judged_scores(
-    run: Run, answers: Answers, judges: Mapping[str, Judge], n_seats: int
+    run: Run, answers: Answers, judges: Mapping[str, Grader], n_seats: int
 ) -> None:
     """Write the scores anew, those of judged trials from their verdicts; null where one failed."""
     said = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
@@ -128,19 +130,19 @@ def write_judged_scores(
 
 
 def rescore_verdicts(
-    source: Run, run: Run, items: RunItems, judges: Mapping[str, Judge]
+    source: Run, run: Run, items: RunItems, judges: Mapping[str, Grader]
 ) -> None:
     """Write the verdicts of another run with the scores that `judges` give them, and the scores."""
     answers = Answers(run, items, task_of_run(run.manifest))
     _reread_all(source, run.path / f"{VERDICTS}.jsonl", answers, judges)
     if run.manifest.get("audited"):
-        _reread_all(source, run.path / f"{AUDIT}.jsonl", answers, auditors(judges))
+        _reread_all(source, run.path / f"{SPOT_CHECK}.jsonl", answers, auditors(judges))
     n_seats = max(len(seats) for seats in run.manifest["bench"].values())
     write_judged_scores(run, answers, judges, n_seats)
 
 
 def _reread_all(
-    source: Run, target: Path, answers: Answers, judges: Mapping[str, Judge]
+    source: Run, target: Path, answers: Answers, judges: Mapping[str, Grader]
 ) -> None:
     with _rewrite(target) as verdicts:
         for record in read_jsonl(source.path / target.name):
@@ -221,7 +223,7 @@ def finish(
     secret : what the commitments to synthetic items are salted with; None draws a new one
     """
     began = time.monotonic()
-    table = Table(items, task.harmful)
+    table = LeaderboardScores(items, task.harmful)
     judgements = read_judgements(run, items)
     further = summaries_of(items, run.manifest, task)
     scores = read_jsonl(run.path / "scores.jsonl")
@@ -249,7 +251,7 @@ def read_judgements(run: Run, items: RunItems) -> Judgements | None:
         return None
     specs = [*run.manifest["models"].items(), *((j["id"], j) for j in run.manifest["judges"])]
     judgements = Judgements(items, {name: spec.get("family", "") for name, spec in specs})
-    audit = run.path / f"{AUDIT}.jsonl"
+    audit = run.path / f"{SPOT_CHECK}.jsonl"
     again = by_trial(read_jsonl(audit)) if audit.exists() else iter(())
     waiting = next(again, None)
     for key, verdicts in by_trial(read_jsonl(run.path / f"{VERDICTS}.jsonl")):

@@ -22,7 +22,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class EndpointStats:
     """What a gate heard of its endpoint since it was last asked: successes, overloads, seconds to hold back."""
 
     succeeded: int
@@ -109,10 +109,10 @@ class Gate:
             self._open_at = max(self._open_at, now + retry_after)
         self._leave()
 
-    def heard(self) -> Heard:
+    def heard(self) -> EndpointStats:
         """Return what was heard of the endpoint since the last time."""
         pause = max(0.0, self._open_at - asyncio.get_running_loop().time())
-        found = Heard(self._succeeded, self._overloads, pause)
+        found = EndpointStats(self._succeeded, self._overloads, pause)
         self._succeeded = self._overloads = 0
         return found
 

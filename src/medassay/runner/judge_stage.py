@@ -12,18 +12,18 @@ from medassay.bank.run_items import RunItems
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.task import Task
-from medassay.core.records.trial import Completion, Likely, Prompt, Reply
-from medassay.core.records.verdict import Judge, Verdict
+from medassay.core.records.trial import Completion, Prompt, Reply, TokenLogprob
+from medassay.core.records.verdict import Grader, Verdict
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import NotAsked
 from medassay.judging.agreement import TRIAL_KEY
-from medassay.judging.assignment import Bench
-from medassay.judging.queue import Answers, Docket, auditors
-from medassay.kinds.graders import judges_of
+from medassay.judging.assignment import JudgeAssignment
+from medassay.judging.queue import Answers, JudgingQueue, auditors
+from medassay.kinds.graders import graders_of
 from medassay.runner.ask import Asker
 from medassay.runner.progress import Progress
 from medassay.storage.journal import Writing
-from medassay.storage.run import AUDIT, Run
+from medassay.storage.run import SPOT_CHECK, Run
 
 _APART = 100  # askings of one attempt at most, so that those of the next have keys of their own
 
@@ -33,7 +33,7 @@ class Judging:
 
     def __init__(
         self,
-        docket: Docket,
+        docket: JudgingQueue,
         asker: Asker,
         journal: Writing,
         progress: Progress,
@@ -138,7 +138,7 @@ class Judging:
 
 
 @dataclass(frozen=True)
-class PortableVerdicts:
+class JudgeStageSpec:
     """What another process needs to give verdicts of a docket: judges are made anew from what the run remembers."""
 
     task: Task
@@ -151,7 +151,7 @@ class PortableVerdicts:
     majority: Mapping[str, str] = field(default_factory=dict)  # no baseline judges
 
     @classmethod
-    def of(cls, docket: Docket, again: Mapping[int, int]) -> "PortableVerdicts":
+    def of(cls, docket: JudgingQueue, again: Mapping[int, int]) -> "JudgeStageSpec":
         """Return a docket as it travels."""
         answers, bench = docket.answers, docket.bench
         numbers = array("Q", docket.numbers)
@@ -178,16 +178,18 @@ class PortableVerdicts:
     ) -> Judging:
         """Return the stage."""
         found = Run(run)
-        judges = judges_of(self.task, found.manifest)
+        judges = graders_of(self.task, found.manifest)
         items = RunItems(run, found.manifest["domains"])
         answers = Answers(found, items, self.task, self.known)
-        judges = auditors(judges) if self.name == AUDIT else judges
-        bench = Bench(judges=judges, seats=self.seats, seed=self.seed)
-        docket = Docket(name=self.name, answers=answers, numbers=self.numbers, bench=bench)
+        judges = auditors(judges) if self.name == SPOT_CHECK else judges
+        bench = JudgeAssignment(judges=judges, seats=self.seats, seed=self.seed)
+        docket = JudgingQueue(
+            name=self.name, answers=answers, numbers=self.numbers, bench=bench
+        )
         return Judging(docket, asker, journal, progress, self.again)
 
 
-def reread(answers: Answers, judge: Judge, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+def reread(answers: Answers, judge: Grader, stored: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what the stored replies of a verdict say today; None if more would be asked."""
     if stored.get("given"):  # it came with an import, without replies: only the score follows
         told = stored["outcome"] == "valid"
@@ -218,7 +220,7 @@ def why_unusable(reply: Completion) -> str:
     return "unparsed" if said else "empty"
 
 
-def near_digits(completion: Completion) -> list[tuple[Likely, ...]] | None:
+def near_digits(completion: Completion) -> list[tuple[TokenLogprob, ...]] | None:
     """Return the candidates at tokens with a digit and at those behind them: where scores are.
 
     The others, most of a reply, are left empty; a run would grow tenfold by them.

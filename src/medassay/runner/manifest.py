@@ -13,8 +13,8 @@ from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.records.item import Bank
 from medassay.core.records.plan import Plan
 from medassay.core.records.task import Task
-from medassay.core.records.verdict import Judge
-from medassay.judging.assignment import Bench
+from medassay.core.records.verdict import Grader
+from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.grader_text import before_revisions, hashed_id
 from medassay.judging.queue import auditors
 from medassay.kinds.reference.tasks import WHOLE_REPLIES
@@ -41,7 +41,7 @@ _PACKAGES = (
 def run_identity(
     schedule: Schedule,
     banks: Sequence[Bank],
-    bench: Bench | None = None,
+    bench: JudgeAssignment | None = None,
     metrics: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what must be equal for a run to be resumed: plan, banks, models, templates, judges."""
@@ -73,7 +73,7 @@ def run_identity(
     }
 
 
-def judges_in(bench: Bench | None) -> list[Judge]:
+def judges_in(bench: JudgeAssignment | None) -> list[Grader]:
     """Return the judges of a bench, one for each domain."""
     return [] if bench is None else list(bench.judges.values())
 
@@ -98,7 +98,7 @@ def looking_up(schedule: Schedule) -> dict[str, Any]:
     return found
 
 
-def bench_entry(bench: Bench) -> dict[str, Any]:
+def bench_entry(bench: JudgeAssignment) -> dict[str, Any]:
     """Return who judged whom, and by which rubric, as a run remembers it."""
     return {
         "judges": [spec.to_dict() for _, spec in sorted(bench.models.items())],
@@ -109,7 +109,7 @@ def bench_entry(bench: Bench) -> dict[str, Any]:
     }
 
 
-def grader_entry(judges: Mapping[str, Judge]) -> dict[str, Any]:
+def grader_entry(judges: Mapping[str, Grader]) -> dict[str, Any]:
     """Return by which grader the answers of each domain are judged, and the hashes of its prompts."""
     return {
         "rubrics": {domain: judge.id for domain, judge in judges.items()},
@@ -139,7 +139,9 @@ def bank_entry(bank: Bank) -> dict[str, Any]:
 
 
 def methodology(
-    schedule: Schedule, bench: Bench | None = None, metrics: Mapping[str, Any] | None = None
+    schedule: Schedule,
+    bench: JudgeAssignment | None = None,
+    metrics: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the hash of everything but bank and model that decides what a number means.
 
@@ -175,7 +177,7 @@ def _hashes() -> dict[str, Any]:
     return {"parsers": last["parsers"], "scorers": last["scorers"]}
 
 
-def raised_entry(task: Task, judges: Iterable[Judge] = ()) -> dict[str, Any]:
+def raised_entry(task: Task, judges: Iterable[Grader] = ()) -> dict[str, Any]:
     """Return what a methodology says of parts beyond revision 1, {} where there are none."""
     later = raised(revisions(task, judges))
     return {"revisions": later} if later else {}
@@ -195,14 +197,16 @@ def import_methodology(task: Task, plan: Mapping[str, Any]) -> str:
     )
 
 
-def rejudged_methodology(methodology: str, task: Task, bench: Bench, plan: Plan) -> str:
+def rejudged_methodology(
+    methodology: str, task: Task, bench: JudgeAssignment, plan: Plan
+) -> str:
     """Return the methodology of a run whose answers are judged again."""
     later = raised_entry(task, bench.judges.values())
     return short_hash([methodology, task.name, judging(bench, plan), *later.values()])
 
 
 def rescored_methodology(
-    methodology: str, task: Task, judges: Mapping[str, Judge], penalty: float | None
+    methodology: str, task: Task, judges: Mapping[str, Grader], penalty: float | None
 ) -> str:
     """Return the methodology of a run whose answers are scored again."""
     scorers = before_revisions()["scorers"]
@@ -211,7 +215,7 @@ def rescored_methodology(
     return short_hash([methodology, scorers, rubrics, penalty, *later.values()])
 
 
-def judging(bench: Bench, plan: Plan) -> dict[str, Any]:
+def judging(bench: JudgeAssignment, plan: Plan) -> dict[str, Any]:
     """Return who judges by what, whichever models are judged and so whoever sat out."""
     entry = bench_entry(bench)
     asked = {

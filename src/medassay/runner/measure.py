@@ -17,7 +17,7 @@ from medassay.core.records.task import Task
 from medassay.errors import InputError, UnavailableError
 from medassay.runner.engine.stage import Engine
 from medassay.runner.progress import Silent
-from medassay.runner.stages import Watch
+from medassay.runner.stages import ProgressFactory
 from medassay.score.catalog import METRICS
 from medassay.score.metric import Pair, TextMetric, Values
 from medassay.score.text import LEXICAL
@@ -31,7 +31,7 @@ _WINDOW = 4096  # among which like lengths are looked for
 
 
 @dataclass(frozen=True)
-class Gauges:
+class TextMeasures:
     """The metrics of a run that need a model: those that are here, and why the others are not."""
 
     found: Mapping[str, TextMetric]
@@ -46,7 +46,7 @@ class Gauges:
         return told | {name: {"unavailable": why} for name, why in self.absent.items()}
 
 
-def gauges_of(given: Sequence[str], task: Task) -> Gauges:
+def gauges_of(given: Sequence[str], task: Task) -> TextMeasures:
     """Return the metrics of a task that need a model; `given` is what a plan says of them.
 
     Raises
@@ -69,7 +69,7 @@ def gauges_of(given: Sequence[str], task: Task) -> Gauges:
             if name in places:
                 raise InputError(f"plan: 'metrics': {error}") from None
             absent[name] = str(error)
-    return Gauges(found, absent)
+    return TextMeasures(found, absent)
 
 
 def _places(wanted: Sequence[str]) -> dict[str, str]:
@@ -100,9 +100,9 @@ class Computing:
 def measure(
     run: Run,
     items: RunItems,
-    gauges: Gauges,
+    gauges: TextMeasures,
     workspace: Path,
-    watch: Watch | None,
+    watch: ProgressFactory | None,
     engine: Engine,
 ) -> None:
     """Compute what is not there yet, and add it to the run's scores as `measured`."""
@@ -129,7 +129,7 @@ def measure(
 
 
 def _measured(
-    pair: Pair, gauges: Gauges, stores: Mapping[str, MeasureStore]
+    pair: Pair, gauges: TextMeasures, stores: Mapping[str, MeasureStore]
 ) -> dict[str, float | None]:
     made: dict[str, float | None] = {}
     for name, gauge in gauges.found.items():
@@ -144,7 +144,7 @@ def _compute(
     name: str,
     task: Computing,
     store: MeasureStore,
-    watch: Watch | None,
+    watch: ProgressFactory | None,
     engine: Engine,
 ) -> None:
     """Compute what one metric says of the pairs of a run that it has not compared before."""

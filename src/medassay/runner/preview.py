@@ -11,12 +11,12 @@ from medassay.core.amount import Amount
 from medassay.core.canonical import canonical
 from medassay.core.records.context_config import DEAF_TURNS, LONGEST_RESULT, ToolRules
 from medassay.core.records.model import FREE, ModelSpec
-from medassay.core.records.plan import Budget
+from medassay.core.records.plan import BudgetRules
 from medassay.core.records.trial import Prompt
 from medassay.core.records.verdict import Case
-from medassay.judging.assignment import Bench
+from medassay.judging.assignment import JudgeAssignment
 from medassay.judging.queue import Answers, alike_key, audited, auditors, dockets
-from medassay.judging.sanitize import show, speaker_pattern
+from medassay.judging.sanitize import sanitize_answer, speaker_pattern
 from medassay.kinds.diagnoses.ranked_list.entry import LONGEST_NAME
 from medassay.kinds.parsers import PARSERS
 from medassay.kinds.read_answer import read_answer
@@ -34,7 +34,7 @@ from medassay.storage.response import ResponseStore, request_key
 
 
 @dataclass
-class _Asked:
+class _PreviewCounter:
     """Counts what one model would be asked."""
 
     spec: ModelSpec
@@ -84,7 +84,7 @@ class _Asked:
 def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> dict[str, Any]:
     """Return calls, stored replies, and upper bounds of tokens and money for one model."""
     constant = canonical(request_constant(spec, sampling_of(spec, schedule.plan.seed)))
-    asked = _Asked(spec)
+    asked = _PreviewCounter(spec)
     for number in () if spec.is_baseline else schedule.numbers(spec.id):
         cell, item, repeat = schedule.trial(number)
         prompt = schedule.prompt(cell, item)
@@ -107,7 +107,7 @@ Judged = Mapping[
 ]  # number of a trial → what is judged, whether it is there
 
 
-def judged_cases(schedule: Schedule, bench: Bench, store: ResponseStore) -> Judged:
+def judged_cases(schedule: Schedule, bench: JudgeAssignment, store: ResponseStore) -> Judged:
     """Return what judges would be shown, by the number of the trial.
 
     An answer that is not there yet counts as one as long as its model may write; of one that is, the text is known.
@@ -136,13 +136,17 @@ def judged_cases(schedule: Schedule, bench: Bench, store: ResponseStore) -> Judg
             parser = PARSERS[schedule.task.readers[item.form][0] or ""]
             answer = read_answer(item, prompt, stored, parser, schedule.plan.extraction)
             if answer.outcome == "answered":
-                text = show(answer.value or "", speaker).text
+                text = sanitize_answer(answer.value or "", speaker).text
                 found[number] = Case(item=item, text=text, template=prompt.template), True
     return found
 
 
 def preview_judge(
-    schedule: Schedule, bench: Bench, spec: ModelSpec, judged: Judged, store: ResponseStore
+    schedule: Schedule,
+    bench: JudgeAssignment,
+    spec: ModelSpec,
+    judged: Judged,
+    store: ResponseStore,
 ) -> dict[str, Any]:
     """Return calls, stored replies and upper bounds for one judge.
 
@@ -150,7 +154,7 @@ def preview_judge(
     Replies that must be asked again (at most twice) come on top.
     """
     constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
-    asked = _Asked(spec)
+    asked = _PreviewCounter(spec)
     all_known = all(known for _, known in judged.values())
 
     def add(prompts: Iterable[Prompt], *, known: bool) -> None:
@@ -186,20 +190,20 @@ def preview_judge(
     return asked.row()
 
 
-def _sits(bench: Bench, spec: ModelSpec, model: str) -> bool:
+def _sits(bench: JudgeAssignment, spec: ModelSpec, model: str) -> bool:
     """Return whether a judge has a seat before a model's answers."""
     return any(judge.id == spec.id for judge in bench.seats[model])
 
 
 def preview_judging(
-    answers: Answers, bench: Bench, spec: ModelSpec, store: ResponseStore
+    answers: Answers, bench: JudgeAssignment, spec: ModelSpec, store: ResponseStore
 ) -> dict[str, Any]:
     """Return calls, stored replies and upper bounds for one judge of answers that are there.
 
     Replies that must be asked again (at most twice) come on top.
     """
     constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
-    asked = _Asked(spec)
+    asked = _PreviewCounter(spec)
     for docket in dockets(answers, bench):
         for batch in docket.batches:
             trials = [answers.trial(number) for number in batch]
@@ -228,7 +232,9 @@ def totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return sums | ({"unpriced": unknown} if unknown else {})
 
 
-def held_against(budget: Budget, spent: Amount, to_come: Mapping[str, Any]) -> dict[str, Any]:
+def held_against(
+    budget: BudgetRules, spent: Amount, to_come: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return what of a budget was spent, and a warning for each bound that what is to come may pass; {} where nothing is bounded."""
     if not bounded(budget):
         return {}

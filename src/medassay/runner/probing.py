@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from medassay.core.canonical import canonical
-from medassay.core.records.likelihood import Wanted
+from medassay.core.records.likelihood import LikelihoodRequest
 from medassay.core.records.model import Chat, ModelSpec
 from medassay.core.records.trial import Completion, Prompt
 from medassay.errors import MedassayError, Permanent
@@ -134,7 +134,7 @@ async def _logprobs(spec: ModelSpec, environment: Mapping[str, str]) -> list[str
 async def _likelihood(spec: ModelSpec, environment: Mapping[str, str]) -> list[str]:
     if (reason := spec.cannot_tell("choices")) is not None:
         return [f'declares "likelihood", but {reason}']
-    question = replace(_prompt(spec), likely=Wanted(continuations=(" A", " B")))
+    question = replace(_prompt(spec), likely=LikelihoodRequest(continuations=(" A", " B")))
     try:
         await _ask(spec, environment, question)
     except MedassayError as error:

@@ -11,7 +11,7 @@ from typing import Any
 
 from medassay.core.canonical import short_hash
 from medassay.core.records.task import Task
-from medassay.core.records.verdict import Judge
+from medassay.core.records.verdict import Grader
 from medassay.core.reply import json_value as json_reply
 from medassay.core.reply import refusal
 from medassay.core.reply import thoughts as reading
@@ -94,7 +94,7 @@ _MEASURES_OF_FORMS = MappingProxyType(
 )
 
 
-def revisions(task: Task, judges: Iterable[Judge] = ()) -> dict[str, dict[str, int]]:
+def revisions(task: Task, judges: Iterable[Grader] = ()) -> dict[str, dict[str, int]]:
     """Return kind → name → revision of the parts that this code uses for a task and its judges."""
     parsers = {name for name in task.parsers.values() if name}
     scorers = {scorer for _, scorer in task.readers.values() if scorer}

@@ -15,7 +15,7 @@ from typing import Any
 from medassay.bank.folder import bank_heads
 from medassay.core.records.context_config import CONTEXTS
 from medassay.core.records.item import Bank, Item
-from medassay.core.records.likelihood import Wanted
+from medassay.core.records.likelihood import LikelihoodRequest
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
 from medassay.core.records.relaxed import Setting as RelaxedSetting
@@ -24,7 +24,7 @@ from medassay.core.records.trial import Prompt, TrialKey
 from medassay.errors import InputError
 from medassay.model.spec import named
 from medassay.prompt.render import (
-    Part,
+    PromptPart,
     Template,
     check_examples,
     choose_examples,
@@ -367,10 +367,10 @@ class Schedule:
         return "\n\n".join(filter(None, (spec.system_line, told))), spec.system_role
 
     @property
-    def _part(self) -> Part:
+    def _part(self) -> PromptPart:
         return load_part("tools")
 
-    def _wanted(self, item: Item, prompt: Prompt, template: Template) -> Wanted:
+    def _wanted(self, item: Item, prompt: Prompt, template: Template) -> LikelihoodRequest:
         """Return what is asked instead of a reply."""
         relaxed = None
         if self.task.asks == "choices":
@@ -380,7 +380,7 @@ class Schedule:
         else:
             texts = (*item.must_have, *item.nice_to_have)
             relaxed = self.plan.relaxed_perplexity or RelaxedSetting()
-        return Wanted(
+        return LikelihoodRequest(
             continuations=texts, chat_template=self.task.chat_template, relaxed=relaxed
         )
 
@@ -391,7 +391,7 @@ class Schedule:
             messages=(),
             encoded=b"[]",
             template="",
-            likely=Wanted(continuations=(item.reference_text,)),
+            likely=LikelihoodRequest(continuations=(item.reference_text,)),
         )
 
     def majority(self) -> dict[str, str]:

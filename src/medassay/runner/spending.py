@@ -12,11 +12,11 @@ from typing import Any
 from medassay.core.amount import NOTHING, Amount
 from medassay.core.private import make_folder
 from medassay.core.records.model import ModelSpec, Price
-from medassay.core.records.plan import Budget
+from medassay.core.records.plan import BudgetRules
 from medassay.core.records.trial import Usage
 from medassay.errors import InputError
 from medassay.model.spec import remembered
-from medassay.runner.budget import Purse, refuse_unknown_prices
+from medassay.runner.budget import Budget, refuse_unknown_prices
 from medassay.storage.mirror import Mirror, is_address, mirror_of
 from medassay.storage.remote import fetch_stores
 from medassay.storage.response import ResponseStore
@@ -42,10 +42,10 @@ def spending(
     account: str,
     specs: Mapping[str, ModelSpec],
     store: ResponseStore,
-    budget: Budget = Budget(),  # noqa: B008 -- frozen
+    budget: BudgetRules = BudgetRules(),  # noqa: B008 -- frozen
     *,
     fresh: bool = False,
-) -> Iterator[Purse]:
+) -> Iterator[Budget]:
     """Yield the purse of an account, which knows what was spent before and writes down what is spent now.
 
     Parameters
@@ -65,7 +65,7 @@ def spending(
         close_dead(workspace / SPEND, usage_in(store))
     journal = SpendJournal(workspace, account, specs, fresh=fresh)
     try:
-        yield Purse(budget, journal, journal.spent(usage_in(store)))
+        yield Budget(budget, journal, journal.spent(usage_in(store)))
     finally:
         journal.close()
         if mirror is not None:

@@ -18,13 +18,13 @@ from medassay.core.records.context_config import ToolRules
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.task import Task
 from medassay.errors import IncompleteError, InputError, Interrupted, ModelError
-from medassay.judging.assignment import Bench
-from medassay.judging.queue import Answers, Docket, dockets
+from medassay.judging.assignment import JudgeAssignment
+from medassay.judging.queue import Answers, JudgingQueue, dockets
 from medassay.model.connection import why_elsewhere
-from medassay.runner.answer_stage import Answering, PortableAnswers, open_toolbox
+from medassay.runner.answer_stage import Answering, AnswerStageSpec, open_toolbox
 from medassay.runner.ask import Asker, Tally
-from medassay.runner.engine.stage import Engine, Pass, Portable, Stage
-from medassay.runner.judge_stage import Judging, PortableVerdicts
+from medassay.runner.engine.stage import Engine, Stage, StageJob, StageSpec
+from medassay.runner.judge_stage import JudgeStageSpec, Judging
 from medassay.runner.progress import Progress, Silent, Stop
 from medassay.runner.retrying import journalled, refuse_unusable, sealed, verdicts_again
 from medassay.runner.schedule import Schedule
@@ -33,13 +33,13 @@ from medassay.storage.mirror import mirror_of
 from medassay.storage.run import Run
 
 # What is counted ("trials", "verdicts"), how many there are and how many are done, by model and domain.
-Watch = Callable[
+ProgressFactory = Callable[
     [str, Counter[tuple[str, str]], Counter[tuple[str, str]]], AbstractContextManager[Progress]
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
+class RunContext:
     """With what a stage is done: who asks, which engine spreads it, who watches, and whether failures are accepted.
 
     `again` is what is asked once more: of a sealed run, `source`, or of the unfinished one itself.
@@ -47,7 +47,7 @@ class Means:
 
     asker: Asker
     engine: Engine
-    watch: Watch | None = None
+    watch: ProgressFactory | None = None
     accept_failures: bool = False
     in_doubt: Callable[[], bool] = lambda: False
     again: Again | None = None
@@ -57,13 +57,13 @@ class Means:
         self,
         run: Run,
         stage: Stage,
-        portable: Portable,
+        portable: StageSpec,
         journal: Journal,
         progress: Progress,
         number_of: NumberOf,
-    ) -> Pass:
+    ) -> StageJob:
         """Return one pass over a stage of a run."""
-        return Pass(
+        return StageJob(
             stage=stage,
             portable=portable,
             journal=journal,
@@ -78,9 +78,9 @@ class Means:
 
 def answer(
     run: Run,
-    portable: PortableAnswers,
+    portable: AnswerStageSpec,
     journal: Journal,
-    means: Means,
+    means: RunContext,
     secrets: Mapping[str, str],
 ) -> RunItems:
     """Ask what has no answer yet; return the run's items, written down meanwhile."""
@@ -104,11 +104,11 @@ def answer(
             if means.engine.elsewhere:
                 items.result()
             work(run, "trials", means, todo)
-    hear(todo.stop, "trials are answered", journal.done, schedule.n_trials)
+    raise_if_interrupted(todo.stop, "trials are answered", journal.done, schedule.n_trials)
     return items.result()
 
 
-def work(run: Run, what: str, means: Means, todo: Pass) -> None:
+def work(run: Run, what: str, means: RunContext, todo: StageJob) -> None:
     """Let the engine do a pass, and tell whoever operates the run how it went."""
     began, cpu, before = time.monotonic(), time.process_time(), todo.journal.done
     tally, earlier = means.asker.tally, replace(means.asker.tally)
@@ -158,7 +158,9 @@ def _keep_items(run: Run, schedule: Schedule) -> RunItems:
     return RunItems(run.path, run.manifest["domains"])
 
 
-def judge(run: Run, task: Task, bench: Bench, items: RunItems, means: Means) -> None:
+def judge(
+    run: Run, task: Task, bench: JudgeAssignment, items: RunItems, means: RunContext
+) -> None:
     """Ask for the verdicts that are not there yet, and write verdicts and scores."""
     from medassay.runner.finish import write_judged_scores, write_verdicts
 
@@ -169,7 +171,7 @@ def judge(run: Run, task: Task, bench: Bench, items: RunItems, means: Means) -> 
     write_judged_scores(run, answers, bench.judges, bench.n_seats)
 
 
-def _give(docket: Docket, means: Means) -> Journal:
+def _give(docket: JudgingQueue, means: RunContext) -> Journal:
     """Ask for the verdicts of a docket that are not there yet; return their journal."""
     run, n_seats, asker = docket.answers.run, docket.bench.n_seats, means.asker
     journal = Journal(run.path / docket.name, len(docket.answers) * n_seats)
@@ -180,11 +182,11 @@ def _give(docket: Docket, means: Means) -> Journal:
     with watching(means.watch, docket.name, sizes, done) as progress, closing(journal):
         progress.money = lambda: asker.purse.booked.money
         stage = Judging(docket, asker, journal, progress, again)
-        portable = PortableVerdicts.of(docket, again)
+        portable = JudgeStageSpec.of(docket, again)
         todo = means.todo(run, stage, portable, journal, progress, docket.place_of)
         work(run, docket.name, means, todo)
     total = sizes.total()
-    hear(todo.stop, "verdicts are there", journal.done, total)
+    raise_if_interrupted(todo.stop, "verdicts are there", journal.done, total)
     asker.tally.failed -= before
     left = total - journal.done
     asked = {name for name, _ in sizes}
@@ -199,7 +201,9 @@ def _give(docket: Docket, means: Means) -> Journal:
     return journal
 
 
-def _verdicts_again(docket: Docket, journal: Journal, means: Means) -> dict[int, int]:
+def _verdicts_again(
+    docket: JudgingQueue, journal: Journal, means: RunContext
+) -> dict[int, int]:
     """Return which attempt of each verdict counts, where that is not the first; those that are asked again are no longer done."""
     if means.again is None:
         return {}
@@ -213,7 +217,7 @@ def _verdicts_again(docket: Docket, journal: Journal, means: Means) -> dict[int,
 
 
 def watching(
-    watch: Watch | None,
+    watch: ProgressFactory | None,
     what: str,
     sizes: Counter[tuple[str, str]],
     done: Counter[tuple[str, str]],
@@ -222,7 +226,7 @@ def watching(
     return watch(what, sizes, done) if watch else nullcontext(Silent())
 
 
-def hear(stop: Stop, what: str, done: int, total: int) -> None:
+def raise_if_interrupted(stop: Stop, what: str, done: int, total: int) -> None:
     """Raise `Interrupted` where the user stopped a pass before its end."""
     if stop.soon and done < total:
         raise Interrupted(

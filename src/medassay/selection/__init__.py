@@ -2,6 +2,13 @@
 
 from medassay.selection.candidate import Candidate, load_candidates
 from medassay.selection.shortlist import Shortlist, shortlist
-from medassay.selection.steps import Steps, load_steps
+from medassay.selection.steps import SelectionSteps, load_steps
 
-__all__ = ["Candidate", "Shortlist", "Steps", "load_candidates", "load_steps", "shortlist"]
+__all__ = [
+    "Candidate",
+    "SelectionSteps",
+    "Shortlist",
+    "load_candidates",
+    "load_steps",
+    "shortlist",
+]

@@ -13,7 +13,7 @@ from medassay.errors import InputError
 from medassay.selection.candidate import Candidate
 from medassay.selection.discipline import DisciplineScores
 from medassay.selection.licence import FAMILIES, POLICIES, STATED, admits
-from medassay.selection.steps import Steps
+from medassay.selection.steps import SelectionSteps
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Taken:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ShortlistRow:
     """One model of a shortlist: its mean, and the steps that nobody could answer for it."""
 
     candidate: Candidate
@@ -58,10 +58,10 @@ class Row:
 class Shortlist:
     """The models that passed every step, best mean first, and the way there."""
 
-    steps: Steps
+    steps: SelectionSteps
     candidates: int
     taken: tuple[Taken, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ShortlistRow, ...]
     recomputed: DisciplineScores | None = None
 
     def document(self) -> dict[str, Any]:
@@ -86,7 +86,9 @@ class Shortlist:
 
 
 def shortlist(
-    candidates: Sequence[Candidate], steps: Steps, scores: DisciplineScores | None = None
+    candidates: Sequence[Candidate],
+    steps: SelectionSteps,
+    scores: DisciplineScores | None = None,
 ) -> Shortlist:
     """Return the candidates that pass every step.
 
@@ -136,7 +138,7 @@ def shortlist(
         candidates=len(candidates),
         taken=tuple(taken),
         rows=tuple(
-            Row(
+            ShortlistRow(
                 candidate=c,
                 mean=c.mean(steps.disciplines),
                 unknown=tuple(marks.get(c.model, ())),
@@ -147,12 +149,12 @@ def shortlist(
     )
 
 
-def _order(candidate: Candidate, steps: Steps) -> tuple[float, str]:
+def _order(candidate: Candidate, steps: SelectionSteps) -> tuple[float, str]:
     mean = candidate.mean(steps.disciplines)
     return (1.0 if mean is None else -mean, candidate.model)
 
 
-def _steps_of(steps: Steps) -> Iterator[_Step]:
+def _steps_of(steps: SelectionSteps) -> Iterator[_Step]:
     """Yield every step that asks something, in order."""
     most, least, policy = steps.max_parameters_b, steps.min_context_tokens, steps.licences
     wanted = {name.casefold() for name in steps.qualifiers}

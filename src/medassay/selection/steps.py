@@ -16,7 +16,7 @@ _CONFIG = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass(frozen=True, kw_only=True, config=_CONFIG)
-class Steps:
+class SelectionSteps:
     """The steps in their order; what is None or empty is not asked.
 
     `unknown` says whether a model stays, marked, where nobody has stated what a step asks (`keep`), or goes.
@@ -46,8 +46,8 @@ class Steps:
         )
 
 
-def load_steps(path: Path) -> Steps:
-    """Return the steps of a TOML file; what it does not name is as in `Steps`.
+def load_steps(path: Path) -> SelectionSteps:
+    """Return the steps of a TOML file; what it does not name is as in `SelectionSteps`.
 
     `"any"` asks nothing of size, window or licence; `false` nothing of weights, `[]` nothing of the qualifier.
 
@@ -60,15 +60,15 @@ def load_steps(path: Path) -> Steps:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from None
-    if unknown := sorted(data.keys() - set(Steps.__dataclass_fields__)):
-        known = ", ".join(Steps.__dataclass_fields__)
+    if unknown := sorted(data.keys() - set(SelectionSteps.__dataclass_fields__)):
+        known = ", ".join(SelectionSteps.__dataclass_fields__)
         raise InputError(f"{path}: '{unknown[0]}' is no step; known are {known}")
     given: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else None if value == "any" else value
         for key, value in data.items()
     }
     try:
-        return Steps(**given)
+        return SelectionSteps(**given)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "steps"

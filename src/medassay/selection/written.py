@@ -10,7 +10,7 @@ from medassay.report.document import markdown_table, markdown_text
 from medassay.report.pages.html import asset, environment
 from medassay.report.tables import harmless
 from medassay.selection.licence import FAMILIES, STATED
-from medassay.selection.shortlist import Row, Shortlist
+from medassay.selection.shortlist import Shortlist, ShortlistRow
 
 
 def files_of(found: Shortlist, document: dict[str, Any]) -> dict[str, bytes]:
@@ -46,7 +46,7 @@ def more_columns_of(found: Shortlist) -> list[str]:
     return [*sorted(scores - set(found.steps.disciplines)), "source"]
 
 
-def more_cells_of(found: Shortlist, row: Row) -> list[str]:
+def more_cells_of(found: Shortlist, row: ShortlistRow) -> list[str]:
     """Return a model as cells of these columns; blank is unknown."""
     scores = row.candidate.scores
     cells = [
@@ -55,7 +55,7 @@ def more_cells_of(found: Shortlist, row: Row) -> list[str]:
     return [*cells, row.candidate.source or ""]
 
 
-def cells_of(found: Shortlist, row: Row) -> list[str]:
+def cells_of(found: Shortlist, row: ShortlistRow) -> list[str]:
     """Return a model as cells of that table; blank is unknown."""
     c = row.candidate
     size = None if c.parameters_b is None else f"{c.parameters_b:g}"

@@ -26,7 +26,7 @@ _SCORE, _TIMING, _RECORD = b'{"score":', b',"timing":', b',"record":'
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JournalLine:
     """One journalled record; record and score are canonical JSON, `b"null"` where there is no score."""
 
     number: int
@@ -233,7 +233,7 @@ class Journal:
             self._own.close()
             self._own = None
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[JournalLine]:
         """Yield every record that is done, by number."""
         with _Files(self._segments) as files:
             for number, at in enumerate(self._at):
@@ -241,7 +241,7 @@ class Journal:
                     line = files.read(at >> 44, self._length[number], at & ((1 << 44) - 1))
                     score, timing = len(_SCORE), line.index(_TIMING)
                     record = line.index(_RECORD, timing)
-                    yield Line(
+                    yield JournalLine(
                         number=number,
                         score=line[score:timing],
                         timing=line[timing + len(_TIMING) : record],

@@ -15,7 +15,7 @@ from typing import Any
 
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
-from medassay.core.ledger import LEDGER, Entry
+from medassay.core.ledger import LEDGER, LedgerEntry
 from medassay.errors import GateError, InputError, IntegrityError
 from medassay.storage.merkle import MerkleTree
 from medassay.storage.signature import Signer, signed
@@ -34,7 +34,7 @@ def chained(prev: str, record: dict[str, Any]) -> str:
     return hashlib.sha256(bytes.fromhex(prev) + canonical(record)).hexdigest()
 
 
-def read_ledger(folder: Path) -> list[Entry]:
+def read_ledger(folder: Path) -> list[LedgerEntry]:
     """Return the entries of a site's ledger, none where there is no ledger yet.
 
     Raises
@@ -48,14 +48,14 @@ def read_ledger(folder: Path) -> list[Entry]:
     lines = path.read_bytes().split(b"\n")
     if lines[-1]:
         raise IntegrityError(f"{LEDGER}: its last line is cut off")
-    entries: list[Entry] = []
+    entries: list[LedgerEntry] = []
     for number, line in enumerate(lines[:-1], 1):
         prev = entries[-1].hash if entries else START
         entries.append(_entry(line, prev, f"{LEDGER} line {number}"))
     return entries
 
 
-def _entry(line: bytes, prev: str, where: str) -> Entry:
+def _entry(line: bytes, prev: str, where: str) -> LedgerEntry:
     """Return what a line says, or say that it is not what was chained behind `prev`."""
     try:
         found = parse_json(line, where)
@@ -72,7 +72,7 @@ def _entry(line: bytes, prev: str, where: str) -> Entry:
         raise IntegrityError(f"{where}: does not follow the line before it")
     if signature is not None and not signed(signature, expected):
         raise IntegrityError(f"{where}: its signature is not of this line")
-    return Entry(record=record, prev=prev, hash=expected, signature=signature)
+    return LedgerEntry(record=record, prev=prev, hash=expected, signature=signature)
 
 
 def _known(record: dict[str, Any]) -> bool:
@@ -91,7 +91,9 @@ def _known(record: dict[str, Any]) -> bool:
     return all(isinstance(text, str) for text in texts)
 
 
-def append_entry(folder: Path, record: dict[str, Any], signer: Signer | None = None) -> Entry:
+def append_entry(
+    folder: Path, record: dict[str, Any], signer: Signer | None = None
+) -> LedgerEntry:
     """Add a record to the ledger of a site, whole or not at all; the site must be locked.
 
     Raises
@@ -118,10 +120,12 @@ def append_entry(folder: Path, record: dict[str, Any], signer: Signer | None = N
         os.fsync(file.fileno())
     part.chmod(0o644)
     part.replace(path)
-    return Entry(record=record, prev=prev, hash=line_hash, signature=line.get("signature"))
+    return LedgerEntry(
+        record=record, prev=prev, hash=line_hash, signature=line.get("signature")
+    )
 
 
-def head_of(entries: Sequence[Entry]) -> dict[str, Any]:
+def head_of(entries: Sequence[LedgerEntry]) -> dict[str, Any]:
     """Return what stands for a whole ledger: size, Merkle root over its records, last hash.
 
     Whoever keeps it can tell later whether the ledger has only grown (`consistency_proof`).

@@ -18,8 +18,8 @@ from medassay.errors import InputError, IntegrityError
 from medassay.storage.merkle import Leaf, MerkleTree
 
 VERDICTS = "verdicts"
-AUDIT = "audit"
-JUDGED = (f"{VERDICTS}.jsonl", f"{AUDIT}.jsonl")  # of judged runs only
+SPOT_CHECK = "audit"
+JUDGED = (f"{VERDICTS}.jsonl", f"{SPOT_CHECK}.jsonl")  # of judged runs only
 SEALED_RECORDS = ("trials.jsonl", *JUDGED, "scores.jsonl")
 SUMS = "MANIFEST.sha256"
 TOMBSTONES = "tombstones.json"  # what was deleted by law after sealing
@@ -31,7 +31,7 @@ SALT = "salt.json"  # the secret behind the commitments to synthetic items; neve
 JOURNAL = "journal"
 LEASES = "leases"  # who holds work of it
 STUDIES = "studies"  # of a workspace: studies that ask, while they are under way
-JOURNALS = (JOURNAL, VERDICTS, AUDIT)  # folders that a sealed run no longer needs
+JOURNALS = (JOURNAL, VERDICTS, SPOT_CHECK)  # folders that a sealed run no longer needs
 _RUN_ID = re.compile(r"(?P<plan>[0-9a-z][0-9a-z-]*)-(?P<counter>\d+)\Z")
 
 

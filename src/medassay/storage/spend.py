@@ -54,7 +54,7 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SpendingLimits:
     """What all runs of a workspace may spend together, in money: in a calendar month (UTC), and in all; None is no bound."""
 
     month: float | None = None
@@ -70,7 +70,7 @@ class Bounds:
         return {name: bound for name, bound in named.items() if bound is not None}
 
 
-def bounds_of(workspace: Path) -> Bounds:
+def bounds_of(workspace: Path) -> SpendingLimits:
     """Return the bounds in the `medassay.toml` of a workspace.
 
     Raises
@@ -80,7 +80,7 @@ def bounds_of(workspace: Path) -> Bounds:
     """
     path = workspace / SETTINGS
     if not path.exists() and not path.is_symlink():
-        return Bounds()
+        return SpendingLimits()
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -106,7 +106,7 @@ def bounds_of(workspace: Path) -> Bounds:
             raise InputError(
                 f"{path}: budget.{name}: {bound!r:.40}; expected an amount of money, from 0"
             )
-    return Bounds(table.get("month"), table.get("total"), allows == "allow")
+    return SpendingLimits(table.get("month"), table.get("total"), allows == "allow")
 
 
 class _Reserved(msgspec.Struct):
@@ -292,7 +292,7 @@ class SpendJournal:
         specs: Mapping[str, ModelSpec],
         *,
         name: str = "",
-        bounds: Bounds | None = None,
+        bounds: SpendingLimits | None = None,
         fresh: bool = False,
     ) -> None:
         self.account = account

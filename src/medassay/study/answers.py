@@ -7,7 +7,7 @@ from pathlib import Path
 
 from medassay.bank.run_items import RunItems
 from medassay.errors import IncompleteError, InputError
-from medassay.runner.engine.local import Local
+from medassay.runner.engine.local import LocalEngine
 from medassay.runner.engine.stage import Engine
 from medassay.runner.measure import NONE, compared
 from medassay.score.catalog import METRICS
@@ -21,7 +21,7 @@ SIGNED = ("bleurt",)  # can be negative, so their mean says nothing of their siz
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class StudyAnswer:
     """One answer. `values` is what the run already knows of it, `people` what people said of it."""
 
     item: str
@@ -38,7 +38,7 @@ class Answered:
         return self.text, self.reference
 
 
-def answers_of(run: Run) -> list[Answered]:
+def answers_of(run: Run) -> list[StudyAnswer]:
     """Return the answers of a run that compares texts, with the metrics that it computed.
 
     Raises
@@ -56,7 +56,7 @@ def answers_of(run: Run) -> list[Answered]:
     return list(_answers(run, items))
 
 
-def _answers(run: Run, items: RunItems) -> Iterator[Answered]:
+def _answers(run: Run, items: RunItems) -> Iterator[StudyAnswer]:
     several = len(run.statistics["domains"]["overall"]) > len(run.manifest["models"])
     trials = read_jsonl(run.path / "trials.jsonl")
     for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
@@ -65,7 +65,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[Answered]:
         item = items.get(trial["domain"], trial["item"])
         said = {**score.get("parts", {}).get("text", {}), **score.get("measured", {})}
         model = f"{trial['model']}, {trial['setting']}" if several else trial["model"]
-        yield Answered(
+        yield StudyAnswer(
             item=f"{trial['domain']}/{trial['item']}",
             model=model,
             repeat=trial["repeat"],
@@ -75,7 +75,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[Answered]:
         )
 
 
-def some(answers: Sequence[Answered], size: int | None) -> list[Answered]:
+def some(answers: Sequence[StudyAnswer], size: int | None) -> list[StudyAnswer]:
     """Return at most so many answers of each model, drawn by a seed, in their order."""
     if size is None:
         return list(answers)
@@ -116,7 +116,9 @@ def values_of(
     made = [text_likeness(*pair) for pair in pairs]
     for gauge in gauges:
         for found, values in zip(
-            made, compared(pairs, gauge, workspace / MEASURES, engine or Local()), strict=True
+            made,
+            compared(pairs, gauge, workspace / MEASURES, engine or LocalEngine()),
+            strict=True,
         ):
             found |= {n: v for n, v in zip(gauge.columns, values, strict=True) if v is not None}
     return made

@@ -16,7 +16,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.records.item import Bank, Item
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, InputError
-from medassay.report.document import Grid, Section, Sheet
+from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.items import item_map
 from medassay.statistic.draws import Floats
 from medassay.storage.jsonl import read_jsonl
@@ -34,7 +34,7 @@ _SHORT = 120  # characters of a text shown
 
 
 @dataclass(frozen=True)
-class Table:
+class ItemScores:
     """Scores of models on items, shape (n_models, n_items), NaN where absent; `said` is what each answered."""
 
     models: tuple[str, ...]
@@ -71,7 +71,7 @@ def bank_study(runs: Sequence[Run], banks: Sequence[Bank]) -> dict[str, Any]:
     return found
 
 
-def _table(runs: Sequence[Run]) -> Table:
+def _table(runs: Sequence[Run]) -> ItemScores:
     """Return the answers of all runs as one table; baselines and scripted models tell nothing of items."""
     scores: dict[str, dict[tuple[str, str], list[float]]] = {}
     said: dict[tuple[str, tuple[str, str]], str] = {}
@@ -108,10 +108,10 @@ def _table(runs: Sequence[Run]) -> Table:
     for i, model in enumerate(models):
         for place, values in scores[model].items():
             table[i, at[place]] = sum(values) / len(values)
-    return Table(models, places, table, said, keys)
+    return ItemScores(models, places, table, said, keys)
 
 
-def _of_answers(table: Table) -> dict[str, Any]:
+def _of_answers(table: ItemScores) -> dict[str, Any]:
     accuracy = np.nanmean(table.scores, axis=1)
     order = np.argsort(-accuracy)
     strong = [int(i) for i in order[: max(_STRONG, len(order) // 2)]]
@@ -289,7 +289,7 @@ def _review(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             }
 
 
-def bank_sheet(study: Mapping[str, Any]) -> Sheet:
+def bank_sheet(study: Mapping[str, Any]) -> ReportDocument:
     """Return the study as a sheet; its CSV is the list for review."""
     sections = []
     points = [one for one in study["items"] if one["discrimination"] is not None]
@@ -302,7 +302,7 @@ def bank_sheet(study: Mapping[str, Any]) -> Sheet:
             sections.append(_pairs(title, study[key]))
     if study["keys"]:
         sections.append(_positions(study["keys"]))
-    return Sheet(
+    return ReportDocument(
         name="bank",
         title="What answers and texts say of items",
         reading=reading(study),

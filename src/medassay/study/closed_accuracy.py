@@ -47,7 +47,7 @@ _BY_CHANCE = 0.05  # of 95 % intervals do not hold a true 0
 
 
 @dataclass(frozen=True)
-class Column:
+class AccuracyColumn:
     """The values of models in one column of a table, and what it is: a row of it without its model."""
 
     name: str
@@ -114,14 +114,16 @@ class ClosedAccuracy:
         }
         return weighted_accuracy(values, items)
 
-    def part(self, column: Column) -> str:
+    def part(self, column: AccuracyColumn) -> str:
         """Return the benchmark of the mean that a column is, "" where it is none."""
         name = benchmark_of(column.row.dataset)
         return name if column.row.metric == ACCURACY and name in self.items else ""
 
 
 def against_closed(
-    columns: Sequence[Column], closed: ClosedAccuracy, groups: Mapping[str, Sequence[str]]
+    columns: Sequence[AccuracyColumn],
+    closed: ClosedAccuracy,
+    groups: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
     """Return how columns go with closed accuracy, over all models and over each group of three models or more.
 
@@ -143,7 +145,7 @@ def against_closed(
 
 
 def _of_group(
-    columns: Sequence[Column], closed: ClosedAccuracy, models: Sequence[str]
+    columns: Sequence[AccuracyColumn], closed: ClosedAccuracy, models: Sequence[str]
 ) -> dict[str, Any]:
     parts = [closed.part(column) for column in columns]
     values = np.array(

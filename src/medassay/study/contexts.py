@@ -68,7 +68,7 @@ class Mean:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class ContextMeasure:
     """One measure of one run: means by category and row, and the value of every item for differences."""
 
     measure: Measure
@@ -161,7 +161,7 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _column(run: Run) -> Column:
+def _column(run: Run) -> ContextMeasure:
     """Return what a run measures: its own score, and of texts compared with references a likeness."""
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
@@ -176,7 +176,7 @@ def _column(run: Run) -> Column:
     values, long = _values(run, mode, measure, metric)
     unread = {(row["model"], row["setting"]): unread_share(row["outcomes"]) for row in own}
     scale = task_of_run(run.manifest).scale if measure != "similarity" else UNBOUNDED
-    return Column(
+    return ContextMeasure(
         measure=measure,
         metric=metric,
         run=run,
@@ -235,7 +235,7 @@ def _values(
     return means, {row: (n, of) for row, (n, of) in long.items()}
 
 
-def _refuse_twice(columns: Sequence[Column]) -> None:
+def _refuse_twice(columns: Sequence[ContextMeasure]) -> None:
     """Refuse two runs of one measure: a table has one series of it, and its models are ranked among themselves."""
     owners: dict[str, str] = {}
     for column in columns:
@@ -256,7 +256,7 @@ def order_of(setting: str) -> tuple[int, str]:
     return (SETTINGS.index(kind) if kind in SETTINGS else len(SETTINGS), setting)
 
 
-def _rows(column: Column) -> Iterator[dict[str, Any]]:
+def _rows(column: ContextMeasure) -> Iterator[dict[str, Any]]:
     for category, means in sorted(column.means.items(), key=lambda o: (o[0] != ALL, o[0])):
         for setting in sorted({setting for _, setting in means}, key=order_of):
             own = {m: e for (m, s), e in sorted(means.items()) if s == setting}
@@ -289,7 +289,7 @@ def _rank_keys(rank: Rank | None) -> dict[str, int | None]:
 
 
 def _ranks(
-    column: Column, category: str, setting: str, own: Mapping[str, Mean]
+    column: ContextMeasure, category: str, setting: str, own: Mapping[str, Mean]
 ) -> dict[str, Rank]:
     """Return the rank range of each model of a setting on the items that all have: all its pairs are tested at once.
 
@@ -318,7 +318,7 @@ def _ranks(
     return {models[place]: rank for place, rank in board.ranks.items()}
 
 
-def _gains(column: Column) -> Iterator[dict[str, Any]]:
+def _gains(column: ContextMeasure) -> Iterator[dict[str, Any]]:
     """Yield each setting minus zero-shot, paired over the items that both have."""
     # Likeness has no scale of its own, but means much where it is 1 and nothing at 0.
     factor = (
@@ -351,7 +351,7 @@ def _gains(column: Column) -> Iterator[dict[str, Any]]:
         }
 
 
-def _unread(column: Column, model: str, setting: str, points: float) -> dict[str, Any]:
+def _unread(column: ContextMeasure, model: str, setting: str, points: float) -> dict[str, Any]:
     """Return the unread shares with and without a context, and whether they differ by more than the gain."""
     shares = [column.unread.get((model, name), 0.0) for name in (setting, BARE)]
     return {
@@ -360,7 +360,7 @@ def _unread(column: Column, model: str, setting: str, points: float) -> dict[str
     }
 
 
-def _correlations(columns: Sequence[Column]) -> Iterator[dict[str, Any]]:
+def _correlations(columns: Sequence[ContextMeasure]) -> Iterator[dict[str, Any]]:
     """Yield Spearman's rho of two measures over the models of a setting, with an interval where models suffice."""
     score: dict[tuple[str, str], dict[str, float]] = {}  # measure, setting → model → score
     for column in columns:
@@ -396,7 +396,7 @@ def _sources(run: Run) -> Iterator[dict[str, Any]]:
             yield {**kept, "run": run.id, "measure": _measure(run)[0], **row["own_source"]}
 
 
-def _first_long(columns: Sequence[Column]) -> Mapping[Row, tuple[int, int]]:
+def _first_long(columns: Sequence[ContextMeasure]) -> Mapping[Row, tuple[int, int]]:
     return next((column.long for column in columns if column.long), {})
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
 from medassay.core.records.leaderboard import UNREAD_WARNING
-from medassay.report.document import Grid, Section, Sheet
+from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.forest import forest
 from medassay.report.plot.panels import panels
 from medassay.statistic.interval.bootstrap import SMALL_N
@@ -20,11 +20,11 @@ _COLUMNS = (
 _RANKS = ("rank", "rank_lo", "rank_hi")
 
 
-def contexts_sheet(study: Mapping[str, Any]) -> Sheet:
+def contexts_sheet(study: Mapping[str, Any]) -> ReportDocument:
     """Return the study as a sheet."""
     sections = [_table(study), *_gain_sections(study), _agreement(study), *_retrieval(study)]
     sections.append(_categories(study))
-    return Sheet(
+    return ReportDocument(
         name="contexts",
         title="What contexts add",
         reading=reading(study),

@@ -17,7 +17,7 @@ from medassay.core.records.estimate import Estimate
 from medassay.core.records.item import OPEN_FORMS
 from medassay.core.wording import counted
 from medassay.errors import IncompleteError, InputError
-from medassay.report.document import Grid, Section, Sheet
+from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.bars import stacked
 from medassay.report.plot.figure import Figure
 from medassay.report.plot.forest import forest
@@ -210,10 +210,10 @@ def _difference(
     return {**scaled, "p": found.p, "p_holm": None, "different": found.different}
 
 
-def corrections_sheet(study: Mapping[str, Any]) -> Sheet:
+def corrections_sheet(study: Mapping[str, Any]) -> ReportDocument:
     """Return the study as a sheet: bars before and after, differences, and the histogram of types."""
     columns = list(study["rows"][0]) if study["rows"] else ["model", "setting"]
-    return Sheet(
+    return ReportDocument(
         name="corrections",
         title="What corrections of the bank change",
         reading=_reading(study),

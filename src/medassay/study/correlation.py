@@ -13,7 +13,7 @@ import numpy as np
 
 from medassay.core.wording import counted, listed, some_of
 from medassay.errors import InputError
-from medassay.report.document import Grid, Section, Sheet
+from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.pages.html import signed
 from medassay.report.plot.matrix import heat_map
 from medassay.statistic.draws import Floats, seed_of
@@ -29,8 +29,8 @@ from medassay.statistic.metric.correlation import (
 from medassay.study.closed_accuracy import (
     ACCURACY,
     MEANS,
+    AccuracyColumn,
     ClosedAccuracy,
-    Column,
     against_closed,
     sections,
     without_means,
@@ -44,17 +44,19 @@ _MOST_DRAWN = 30  # columns of a heat map
 
 
 @dataclass(frozen=True)
-class Table:
+class ModelNumbers:
     """Numbers of models: shape (n_models, n_columns), NaN where absent."""
 
     models: tuple[str, ...]
     columns: tuple[str, ...]
     values: Floats
 
-    def of(self, models: Sequence[str]) -> "Table":
+    def of(self, models: Sequence[str]) -> "ModelNumbers":
         """Return the rows of some models."""
         kept = [at for at, name in enumerate(self.models) if name in models]
-        return Table(tuple(self.models[at] for at in kept), self.columns, self.values[kept])
+        return ModelNumbers(
+            tuple(self.models[at] for at in kept), self.columns, self.values[kept]
+        )
 
 
 def correlation_study(
@@ -133,12 +135,12 @@ def correlation_study(
 
 def _described(
     columns: Mapping[str, Mapping[str, float]], rows: Sequence[LongRow]
-) -> list[Column]:
+) -> list[AccuracyColumn]:
     """Return columns with what they are; scores from elsewhere belong to no task."""
     called = _names(rows)
     of = {called(row): row for row in rows}
     return [
-        Column(
+        AccuracyColumn(
             name, values, of.get(name) or LongRow(dataset=name, metric="", model="", value=0.0)
         )
         for name, values in columns.items()
@@ -214,11 +216,11 @@ def _by(rows: Sequence[LongRow]) -> dict[tuple[str, str], list[LongRow]]:
     return made
 
 
-def _table(models: Sequence[str], columns: Mapping[str, Mapping[str, float]]) -> Table:
+def _table(models: Sequence[str], columns: Mapping[str, Mapping[str, float]]) -> ModelNumbers:
     values = np.array(
         [[columns[name].get(model, np.nan) for name in columns] for model in models]
     )
-    return Table(tuple(models), tuple(columns), values)
+    return ModelNumbers(tuple(models), tuple(columns), values)
 
 
 def _groups(models: Sequence[str], sizes: Mapping[str, float]) -> dict[str, list[str]]:
@@ -233,7 +235,7 @@ def _groups(models: Sequence[str], sizes: Mapping[str, float]) -> dict[str, list
     return {name: members for name, members in groups.items() if members}
 
 
-def _matrices(table: Table) -> dict[str, Any]:
+def _matrices(table: ModelNumbers) -> dict[str, Any]:
     r = pearson(table.values)
     lo, hi = pearson_intervals(table.values, seed=seed_of(*table.models, *table.columns))
     joined = tree(r.values)
@@ -254,7 +256,7 @@ def _matrices(table: Table) -> dict[str, Any]:
     }
 
 
-def correlation_sheet(study: Mapping[str, Any]) -> Sheet:
+def correlation_sheet(study: Mapping[str, Any]) -> ReportDocument:
     """Return the study as a sheet."""
     tables = [_view("All columns", study)] if len(study["columns"]) <= _MOST_DRAWN else []
     if study["closed"]:
@@ -283,7 +285,7 @@ def correlation_sheet(study: Mapping[str, Any]) -> Sheet:
         "kendall",
         "n",
     ]
-    return Sheet(
+    return ReportDocument(
         name="correlation",
         title="Correlations of benchmarks and metrics",
         reading=reading(study),

@@ -41,7 +41,7 @@ from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Bools
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.summary.item_matrix import CaseTable
+from medassay.summary.item_matrix import ItemMatrix
 from medassay.summary.pooled import CasePool, pooled_means
 
 COMPOSITE = "composite"
@@ -81,7 +81,7 @@ class Metric:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class ExtractionAnswer:
     """One answer as numbers, and its sections beside the reference's; `values` in the order of the metrics."""
 
     row: Row
@@ -168,7 +168,7 @@ def _metrics(
     ]
 
 
-def _answers(run: Run) -> Iterator[Answered]:
+def _answers(run: Run) -> Iterator[ExtractionAnswer]:
     """Yield every answer to a report with a reference; a failed call tells nothing of the model."""
     items = RunItems(run.path, run.manifest["domains"])
     graphs = {graph["name"]: graph["roots"] for graph in run.manifest.get("graphs", [])}
@@ -185,7 +185,7 @@ def _answered(
     parts: Mapping[str, Any],
     judged: Mapping[str, Mapping[str, Any]],
     item: Item,
-) -> Answered:
+) -> ExtractionAnswer:
     reply = record_value(trial["value"], trial["outcome"])
     wanted: Mapping[str, Any] = item.record or {}
     sections = [
@@ -205,7 +205,7 @@ def _answered(
     said_drugs = section_of(reply, "medications")
     state = medication_state(wanted["medications"], said_drugs)
     details = details_of(item, said_drugs)
-    return Answered(
+    return ExtractionAnswer(
         row=(trial["model"], trial["setting"], trial["mode"]),
         domain=trial["domain"],
         item=trial["item"],
@@ -232,7 +232,9 @@ def _of_drugs(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _embedded(answers: Sequence[Answered], embedder: Embedder) -> list[Answered]:
+def _embedded(
+    answers: Sequence[ExtractionAnswer], embedder: Embedder
+) -> list[ExtractionAnswer]:
     """Return the answers with the mean cosine over the sections that reply or reference fill."""
     filled = [[pair for pair in answer.sections if any(pair)] for answer in answers]
     found = iter(embedder.similarities([pair for pairs in filled for pair in pairs]))
@@ -248,7 +250,7 @@ class _Study:
     """The answers of a run as a table of numbers, and everything that is said of it."""
 
     def __init__(
-        self, run: Run, metrics: Sequence[Metric], answers: Sequence[Answered]
+        self, run: Run, metrics: Sequence[Metric], answers: Sequence[ExtractionAnswer]
     ) -> None:
         self._run = run
         self._metrics = {metric.name: metric for metric in metrics}
@@ -373,7 +375,7 @@ class _Study:
             made[row] = pool.only(self._common) if has_all else pool
         return made
 
-    def _value(self, answer: Answered) -> list[float | None]:
+    def _value(self, answer: ExtractionAnswer) -> list[float | None]:
         """Return every number of one answer in the order of `_numbers`, None where unknown."""
         values = dict(answer.values)
         families = {
@@ -401,7 +403,7 @@ class _Study:
     def _whole(self) -> dict[Row, CasePool]:
         """Return the numbers of each row, item by item, repeats averaged."""
         items = RunItems(self._run.path, self._run.manifest["domains"])
-        table = CaseTable(items, self._run.manifest, self._numbers)
+        table = ItemMatrix(items, self._run.manifest, self._numbers)
         for answer in self._answers:
             model, setting, mode = answer.row
             numbers = zip(self._numbers, self._value(answer), strict=True)

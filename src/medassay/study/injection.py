@@ -17,11 +17,11 @@ from medassay.core.records.item import Item
 from medassay.core.records.trial import Completion, Prompt
 from medassay.core.records.verdict import Case
 from medassay.errors import IncompleteError
-from medassay.judging.sanitize import show, speaker_pattern
-from medassay.kinds.facts.grader import FactJudge
+from medassay.judging.sanitize import sanitize_answer, speaker_pattern
+from medassay.kinds.facts.grader import FactGrader
 from medassay.model.spec import load_models, named
-from medassay.runner.batch_prompts import Ask, Useless, inquire
-from medassay.runner.stages import Watch
+from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
+from medassay.runner.stages import ProgressFactory
 from medassay.statistic.interval.exact import clopper_pearson_upper
 from medassay.storage.remote import using_stores
 
@@ -53,7 +53,7 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
     secrets: Mapping[str, str],
     workspace: Path | str,
     engine: str = "local",
-    watch: Watch | None = None,
+    watch: ProgressFactory | None = None,
     again: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return how many verdicts of a judge each kind of hostile text moved.
@@ -78,7 +78,7 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
         _Tried(attack.id, item, f"{_honest(item)}\n\n{attack.text}") for attack, item in pairs
     ]
     with using_stores(workspace) as folder:
-        findings = inquire(
+        findings = prompt_batch(
             "verdicts",
             _Cases(tuple(cases)),
             spec,
@@ -140,7 +140,7 @@ class _Cases:
 
     def first(self, subject: int) -> Prompt:
         """Return what the judge is asked first."""
-        step = FactJudge().step([self._case(subject)], [])
+        step = FactGrader().step([self._case(subject)], [])
         assert isinstance(step, Prompt)  # nothing was said yet
         return step
 
@@ -150,19 +150,19 @@ class _Cases:
 
     def _case(self, subject: int) -> Case:
         tried = self.cases[subject]
-        return Case(item=tried.item, text=show(tried.answer, speaker_pattern()).text)
+        return Case(item=tried.item, text=sanitize_answer(tried.answer, speaker_pattern()).text)
 
     async def about(self, subject: int, ask: Ask) -> tuple[float, int]:
-        """Return score and number of false claims; raise `Useless` where the judge gives no usable verdict."""
+        """Return score and number of false claims; raise `UnusableReply` where the judge gives no usable verdict."""
         item, case = self.cases[subject].item, self._case(subject)
-        rubric, replies = FactJudge(), list[Completion]()
+        rubric, replies = FactGrader(), list[Completion]()
         step = rubric.step([case], replies)
         while isinstance(step, Prompt):
             replies.append(await ask(step, attempt=len(replies)))
             step = rubric.step([case], replies)
         score = rubric.score(item, step[0])
         if score is None:
-            raise Useless(step[0].reason or "no usable verdict")
+            raise UnusableReply(step[0].reason or "no usable verdict")
         return score, len(step[0].body["claims"])
 
 
@@ -185,7 +185,7 @@ def _summary(
     n, k = tried.total(), moved.total()
     return {
         "judge": judge,
-        "rubric": FactJudge().id,
+        "rubric": FactGrader().id,
         "tried": n,
         "moved": k,
         "moved_share": k / n if n else None,

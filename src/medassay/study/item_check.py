@@ -12,7 +12,7 @@ import numpy as np
 
 from medassay.bank.builder import read_csv
 from medassay.errors import InputError
-from medassay.report.document import Grid, Section, Sheet
+from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.pages.html import signed
 from medassay.report.plot.forest import agreement
 from medassay.report.plot.matrix import heat_map
@@ -26,7 +26,7 @@ from medassay.statistic.metric.correlation import (
     spearman,
     tree,
 )
-from medassay.study.answers import Answered, columns_of, values_of
+from medassay.study.answers import StudyAnswer, columns_of, values_of
 
 SAME = 0.95  # |r| from which on two metrics say the same
 _WEAK = 0.3  # |r| below which a metric is of no use for a label
@@ -37,7 +37,7 @@ _KNOWN = (*_NEEDED, "item", "model")
 
 def read_answers(
     path: Path, columns: Mapping[str, str], people: Sequence[str], labels: Path | None = None
-) -> list[Answered]:
+) -> list[StudyAnswer]:
     """Return the answers in a table, with what people said of each.
 
     Parameters
@@ -73,7 +73,7 @@ def read_answers(
                 f"{where.name}: no column '{name}'; found {', '.join(map(str, told[0]))}"
             )
     return [
-        Answered(
+        StudyAnswer(
             item=row.get(named["item"]) or str(number),
             model=row.get(named["model"]) or "",
             repeat=0,
@@ -104,7 +104,7 @@ def _number(text: str, where: str) -> float | None:
 
 
 def checkup(
-    answers: Sequence[Answered],
+    answers: Sequence[StudyAnswer],
     gauges: Mapping[str, TextMetric],
     workspace: Path,
     *,
@@ -200,7 +200,7 @@ def _weakest_last(one: Mapping[str, Any]) -> float:
     return -abs(float(one["pearson"] or 0.0))
 
 
-def checkup_sheet(study: Mapping[str, Any]) -> Sheet:
+def checkup_sheet(study: Mapping[str, Any]) -> ReportDocument:
     """Return the check-up as a sheet."""
     order = [study["metrics"].index(name) for name in study["order"]]
     drawn = heat_map(
@@ -242,7 +242,7 @@ def checkup_sheet(study: Mapping[str, Any]) -> Sheet:
         for j, b in enumerate(study["metrics"])
         if i < j
     ]
-    return Sheet(
+    return ReportDocument(
         name="metrics",
         title="A check-up of metrics",
         reading=reading(study),

@@ -17,7 +17,7 @@ from medassay.core.records.verdict import FACT_VERDICTS, Verdict
 from medassay.errors import InputError, IntegrityError
 from medassay.judging.agreement import TRIAL_KEY
 from medassay.kinds.catalog import task_of_run
-from medassay.kinds.graders import judges_of
+from medassay.kinds.graders import graders_of
 from medassay.statistic.agreement.people import (
     cohen_kappa,
     kappa_interval,
@@ -202,7 +202,7 @@ def _scored(
         raise InputError(
             f"{name}: labels of facts, but task '{task.name}' is judged as a whole; expected scores"
         )
-    judges = judges_of(task, made)
+    judges = graders_of(task, made)
     items = RunItems(run.path, made["domains"])
     found: dict[Key, dict[str, Any]] = {}
     for key, said in parts.items():

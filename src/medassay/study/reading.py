@@ -45,7 +45,7 @@ RowKey = tuple[str, str, str, str, str]  # run, model, setting, mode, form
 
 
 @dataclass
-class _Row:
+class _ReadingCounts:
     """What was counted of one model in one setting, for one form of item."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -63,7 +63,7 @@ class _Cluster:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ReplyToCheck:
     """One reply as it was read, for a person to check."""
 
     key: tuple[str, ...]
@@ -75,7 +75,7 @@ class Reply:
 
 def reading_study(
     runs: Sequence[Run], *, labels: Path | None = None, sample: int = 100
-) -> tuple[dict[str, Any], list[Reply]]:
+) -> tuple[dict[str, Any], list[ReplyToCheck]]:
     """Return how replies were read, and a sample of public ones for people to check.
 
     Parameters
@@ -127,7 +127,7 @@ class _Sample:
 
     def __init__(self, size: int, seed: int) -> None:
         self._size, self._random, self._seen = size, random.Random(seed), 0
-        self.replies: list[Reply] = []
+        self.replies: list[ReplyToCheck] = []
 
     def offer(self, key: tuple[str, ...], trial: Mapping[str, Any]) -> None:
         """Take a reply, or leave it out."""
@@ -135,7 +135,7 @@ class _Sample:
         at = self._seen - 1 if self._seen <= self._size else self._random.randrange(self._seen)
         if at >= self._size:
             return
-        reply = Reply(
+        reply = ReplyToCheck(
             key, trial["outcome"], trial.get("reason", ""), trial["value"] or "", trial["text"]
         )
         self.replies[at : at + 1] = [reply]
@@ -146,7 +146,7 @@ class _Readings:
 
     def __init__(self, sample: _Sample) -> None:
         self.sample = sample
-        self.rows: dict[RowKey, _Row] = {}
+        self.rows: dict[RowKey, _ReadingCounts] = {}
         self.clusters: dict[tuple[str, str, str], _Cluster] = {}
         self.disagreements: list[dict[str, Any]] = []
 
@@ -154,7 +154,8 @@ class _Readings:
         """Count one reply; nothing of a synthetic item is shown."""
         private = item.kind == "synthetic"
         row = self.rows.setdefault(
-            (run.id, trial["model"], trial["setting"], trial["mode"], item.form), _Row()
+            (run.id, trial["model"], trial["setting"], trial["mode"], item.form),
+            _ReadingCounts(),
         )
         row.outcomes[trial["outcome"]] += 1
         row.rules[_rule(trial)] += 1
@@ -294,7 +295,7 @@ def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[st
     return found
 
 
-def _documents(rows: Mapping[RowKey, _Row]) -> list[dict[str, Any]]:
+def _documents(rows: Mapping[RowKey, _ReadingCounts]) -> list[dict[str, Any]]:
     """Return the rows, each held against the others of its mode and form; p adjusted by Holm over all."""
     made: list[dict[str, Any]] = []
     for key, row in sorted(rows.items()):
@@ -370,7 +371,7 @@ def _error_rate(said: Iterable[bool]) -> dict[str, Any]:
     return {"n": len(said), "wrong": wrong, "error": wrong / len(said), "lo": lo, "hi": hi}
 
 
-def labels_csv(replies: Iterable[Reply]) -> str:
+def labels_csv(replies: Iterable[ReplyToCheck]) -> str:
     """Return a table for people: what each reply was read as, and an empty column for yes or no."""
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from medassay.report.document import Grid, Section, Sheet
+from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.bars import bars
 
 _COLUMNS = (
@@ -24,7 +24,7 @@ _COLUMNS = (
 _FOLDED = 30  # rows from which on a table stands behind a click
 
 
-def reading_sheet(study: Mapping[str, Any]) -> Sheet:
+def reading_sheet(study: Mapping[str, Any]) -> ReportDocument:
     """Return the study as a sheet."""
     sections = [
         _rows(study),
@@ -33,7 +33,7 @@ def reading_sheet(study: Mapping[str, Any]) -> Sheet:
         _disagreements(study),
         *_labels(study),
     ]
-    return Sheet(
+    return ReportDocument(
         name="reading",
         title="How replies were read",
         reading=reading(study),

@@ -12,8 +12,8 @@ from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import IncompleteError
 from medassay.model.spec import load_models, named
 from medassay.prompt.render import load_template, render
-from medassay.runner.batch_prompts import Ask, Useless, inquire
-from medassay.runner.stages import Watch, refuse_leaving
+from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
+from medassay.runner.stages import ProgressFactory, refuse_leaving
 from medassay.storage.run import Run
 
 REPHRASINGS = 6
@@ -43,7 +43,7 @@ class Rephraser:
         secrets: Mapping[str, str],
         workspace: Path,
         engine: str = "local",
-        watch: Watch | None = None,
+        watch: ProgressFactory | None = None,
         again: Collection[str] = (),
     ) -> None:
         spec = named(load_models(models_file), name, "--rephraser:", models_file)
@@ -69,7 +69,7 @@ class Rephraser:
             When the model did not answer, or not always; what it said is kept, the same call goes on.
         """
         wanted = sorted(set(texts))
-        findings = inquire(
+        findings = prompt_batch(
             "rephrasings",
             _Texts(tuple(wanted)),
             self.spec,
@@ -117,9 +117,9 @@ class _Texts:
         return subject % REPHRASINGS
 
     async def about(self, subject: int, ask: Ask) -> str:
-        """Return one rephrasing of a text; raise `Useless` where it is blank."""
+        """Return one rephrasing of a text; raise `UnusableReply` where it is blank."""
         reply = await ask(self.first(subject), repeat=self.repeat(subject))
         said = strip_thoughts(reply.text)[0].strip()
         if not said:
-            raise Useless("the rephrasing is blank")
+            raise UnusableReply("the rephrasing is blank")
         return said

@@ -19,7 +19,7 @@ from medassay.core.ranks import NOT_SHOWN, SHOWN
 from medassay.core.records.plan import Plan
 from medassay.core.records.task import CHAT_SUFFIX
 from medassay.errors import IncompleteError, InputError
-from medassay.report.document import Grid, Section, Sheet
+from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.forest import forest
 from medassay.statistic.draws import number_clusters, seed_of
 from medassay.statistic.test.holm import holm
@@ -60,7 +60,7 @@ _PLAIN = Plan(banks=("",), models=("",))
 
 
 @dataclass(frozen=True)
-class Row:
+class SettingRow:
     """One row of a run, as it was asked; `factors` may differ between rows of a model, `alike` (bank and entry) must not."""
 
     run: str
@@ -107,7 +107,7 @@ def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
     return {"runs": [run.id for run in runs], "effects": effects}
 
 
-def _rows(run: Run) -> Iterator[Row]:
+def _rows(run: Run) -> Iterator[SettingRow]:
     if not run.sealed:
         raise IncompleteError(f"run {run.id}: not finished; run its plan again to resume it")
     plan, task = run.manifest["plan"], run.manifest["task"]
@@ -125,7 +125,7 @@ def _rows(run: Run) -> Iterator[Row]:
             if kind == "few_shot"
             else "none"
         )
-        yield Row(
+        yield SettingRow(
             run=run.id,
             model=model,
             task=task.removesuffix(CHAT_SUFFIX),
@@ -159,7 +159,7 @@ def _clusters(run: Run) -> dict[tuple[str, str], int]:
     }
 
 
-def _pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+def _pairs(rows: Sequence[SettingRow]) -> Iterator[tuple[SettingRow, SettingRow]]:
     """Yield rows of one model and task that differ in one setting: (with, without)."""
     for one, other in combinations(rows, 2):
         if (one.model, one.task, one.alike) != (other.model, other.task, other.alike):
@@ -172,7 +172,7 @@ def _pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
             yield (other, one) if plain else (one, other)
 
 
-def _effect(one: Row, other: Row) -> dict[str, Any] | None:
+def _effect(one: SettingRow, other: SettingRow) -> dict[str, Any] | None:
     shared = sorted(one.scores.keys() & other.scores.keys())
     if len(shared) < _FEWEST:
         return None
@@ -210,7 +210,7 @@ def _said(factor: str, value: str) -> str:
     return f"options {value}" if factor == "option order" else value.partition("@")[0]
 
 
-def settings_sheet(study: Mapping[str, Any]) -> Sheet:
+def settings_sheet(study: Mapping[str, Any]) -> ReportDocument:
     """Return the study as a sheet, a section for each setting."""
     sections = []
     for factor in FACTORS:
@@ -218,7 +218,7 @@ def settings_sheet(study: Mapping[str, Any]) -> Sheet:
             own = [e for e in study["effects"] if (e["factor"], e["unit"]) == (factor, unit)]
             if own:
                 sections.append(_section(factor, unit, own))
-    return Sheet(
+    return ReportDocument(
         name="settings",
         title="What settings do",
         reading=reading(study),

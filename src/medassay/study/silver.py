@@ -20,16 +20,16 @@ from medassay.core.reply.json_value import read_json_reply
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
 from medassay.prompt import load_template, render
-from medassay.runner.batch_prompts import Ask, Useless, inquire
+from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
 from medassay.runner.manifest import bank_entry
-from medassay.runner.stages import Watch, refuse_leaving
+from medassay.runner.stages import ProgressFactory, refuse_leaving
 from medassay.storage.remote import using_stores
 
 ASKED = 3  # times at most, for each report
 
 
 @dataclass(frozen=True, kw_only=True)
-class Commission:
+class SilverOptions:
     """Who shall write the references: an entry of a models file; and the folder of the new bank.
 
     With `accept_failures` a report that gets no usable record stays without one. `again` names reports that are asked about once
@@ -56,12 +56,12 @@ class Silver:
 
 def write_silver(
     bank: Bank,
-    wanted: Commission,
+    wanted: SilverOptions,
     *,
     secrets: Mapping[str, str],
     workspace: Path | str,
     engine: str = "local",
-    watch: Watch | None = None,
+    watch: ProgressFactory | None = None,
 ) -> Silver:
     """Write a new version of a bank in which a model has written the records of reports that had none.
 
@@ -84,7 +84,7 @@ def write_silver(
         )
     refuse_leaving([bank_entry(bank)], [spec])
     with using_stores(workspace) as folder:
-        findings = inquire(
+        findings = prompt_batch(
             "references",
             _References(tuple(reports), spec),
             spec,
@@ -183,7 +183,7 @@ class _References:
                 prompt_sha256=sha256_hex(first.encoded),
             )
             return {"record": record, "origin": origin.to_dict()}
-        raise Useless(problem)
+        raise UnusableReply(problem)
 
 
 def _read(text: str) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from medassay.errors import InputError
-from medassay.report.document import Grid, Section, Sheet
+from medassay.report.document import Grid, ReportDocument, Section
 from medassay.report.plot.points import violin_swarm
 from medassay.runner.engine.stage import Engine
 from medassay.score.metric import TextMetric
 from medassay.statistic.metric.spread import resilience, variation
-from medassay.study.answers import SIGNED, Answered, columns_of, values_of
+from medassay.study.answers import SIGNED, StudyAnswer, columns_of, values_of
 from medassay.study.rephrase import REPHRASINGS, Rephraser
 
 _SWARM = 200  # points drawn over a violin
@@ -26,7 +26,7 @@ _LEAST_DRAWS = 2
 
 
 def resilience_study(
-    answers: Sequence[Answered],
+    answers: Sequence[StudyAnswer],
     rephraser: Rephraser,
     gauges: Mapping[str, TextMetric],
     workspace: Path,
@@ -91,7 +91,7 @@ def _told(found: Any) -> dict[str, Any]:
     }
 
 
-def resilience_sheet(study: Mapping[str, Any]) -> Sheet:
+def resilience_sheet(study: Mapping[str, Any]) -> ReportDocument:
     """Return the study as a sheet."""
     order = sorted(study["metrics"], key=lambda name: study["metrics"][name]["mean_squared"])
     rows = [
@@ -130,7 +130,7 @@ def resilience_sheet(study: Mapping[str, Any]) -> Sheet:
             )
         )
     points = _points({name: study["items"][name] for name in order}, "variance / range²")
-    return Sheet(
+    return ReportDocument(
         name="resilience",
         title="Resilience of metrics to rephrasing",
         reading=resilience_reading(study, order),
@@ -179,7 +179,7 @@ def resilience_reading(study: Mapping[str, Any], order: Sequence[str]) -> str:
     )
 
 
-def consistency_study(answers: Sequence[Answered]) -> dict[str, Any]:
+def consistency_study(answers: Sequence[StudyAnswer]) -> dict[str, Any]:
     """Return how far each metric moves when the same model is asked the same again.
 
     Returns
@@ -193,7 +193,7 @@ def consistency_study(answers: Sequence[Answered]) -> dict[str, Any]:
     InputError
         When no prompt was asked twice.
     """
-    drawn: dict[tuple[str, str], list[Answered]] = {}
+    drawn: dict[tuple[str, str], list[StudyAnswer]] = {}
     for answer in answers:
         drawn.setdefault((answer.item, answer.model), []).append(answer)
     several = {key: found for key, found in drawn.items() if len(found) >= _LEAST_DRAWS}
@@ -237,7 +237,7 @@ def consistency_study(answers: Sequence[Answered]) -> dict[str, Any]:
     }
 
 
-def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> Sheet:
+def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> ReportDocument:
     """Return the study as a sheet; `notes` are what is known of the run."""
     known = [name for name, one in study["metrics"].items() if one["cv"] is not None]
     order = [
@@ -260,7 +260,7 @@ def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> Sh
         {name: study["prompts"][name] for name in known}, "coefficient of variation"
     )
     figure = ("consistency", _violins(points, "coefficient of variation")) if points else None
-    return Sheet(
+    return ReportDocument(
         name="consistency",
         title="Self-consistency of models, metric by metric",
         reading=_consistency_reading(study, known),

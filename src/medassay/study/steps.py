@@ -7,10 +7,15 @@ from pathlib import Path
 from medassay.core.records.trial import Prompt
 from medassay.errors import IncompleteError, InputError
 from medassay.judging.grader_text import LANGUAGES
-from medassay.judging.graders.steps import Steps, prompt_hashes, read_steps, writing_prompt
+from medassay.judging.graders.steps import (
+    EvaluationSteps,
+    prompt_hashes,
+    read_steps,
+    writing_prompt,
+)
 from medassay.model.spec import load_models, named
-from medassay.runner.batch_prompts import Ask, Useless, inquire
-from medassay.runner.stages import Watch
+from medassay.runner.batch_prompts import Ask, UnusableReply, prompt_batch
+from medassay.runner.stages import ProgressFactory
 
 _ASKED = 3  # times at most, for each language
 
@@ -23,9 +28,9 @@ def write_steps(  # noqa: PLR0913 -- each is an option of the study
     with_path: bool,
     secrets: Mapping[str, str],
     workspace: Path,
-    watch: Watch | None = None,
+    watch: ProgressFactory | None = None,
     again: Collection[str] = (),
-) -> Steps:
+) -> EvaluationSteps:
     """Return the steps that a judge writes, reviewed by nobody yet.
 
     Parameters
@@ -47,7 +52,7 @@ def write_steps(  # noqa: PLR0913 -- each is an option of the study
         raise InputError(
             f"--languages: {', '.join(strange) or 'none'}; known are {', '.join(LANGUAGES)}"
         )
-    findings = inquire(
+    findings = prompt_batch(
         "steps",
         _Languages(tuple(languages), with_path),
         spec,
@@ -64,7 +69,7 @@ def write_steps(  # noqa: PLR0913 -- each is an option of the study
                 "asks once more"
             )
         texts[language] = one.value
-    return Steps(
+    return EvaluationSteps(
         judge=judge,
         with_path=with_path,
         prompts=prompt_hashes(texts, with_path=with_path),
@@ -97,11 +102,11 @@ class _Languages:
         return 0
 
     async def about(self, subject: int, ask: Ask) -> str:
-        """Return the steps in a language; asked for at most three times, `Useless` where none are usable."""
+        """Return the steps in a language; asked for at most three times, `UnusableReply` where none are usable."""
         problem = ""
         for attempt in range(_ASKED):
             try:
                 return read_steps((await ask(self.first(subject), attempt=attempt)).text)
             except ValueError as error:
                 problem = str(error)
-        raise Useless(f"{problem}, when asked {_ASKED} times")
+        raise UnusableReply(f"{problem}, when asked {_ASKED} times")

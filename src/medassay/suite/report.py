@@ -7,16 +7,22 @@ from typing import Any
 
 from medassay.core.ranks import NOT_SHOWN, SHOWN, rank_range
 from medassay.core.wording import counted, listed
-from medassay.report.document import Grid, Section, Sheet, markdown_table, markdown_text
+from medassay.report.document import (
+    Grid,
+    ReportDocument,
+    Section,
+    markdown_table,
+    markdown_text,
+)
 from medassay.report.plot.matrix import rank_flow
 from medassay.suite.catalog import BENCHMARKS
 from medassay.suite.results import (
-    Result,
+    SuiteResult,
     language_gaps,
     results_of,
     weighted_means,
 )
-from medassay.suite.run import ANSWERS, Part, SuiteRun
+from medassay.suite.run import ANSWERS, BenchmarkPart, SuiteRun
 
 _COLUMNS = (
     *("group", "benchmark", "title", "metric", "better", "model", "setting", "value", "se", "lo", "hi"),
@@ -53,7 +59,7 @@ def shown(metric: str) -> str:
     return metric[:at].replace("_", " ") + metric[at:]
 
 
-def cell(one: Result | None, *, as_published: bool = False, items: int = 0) -> str:
+def cell(one: SuiteResult | None, *, as_published: bool = False, items: int = 0) -> str:
     """Return a value with its interval, or as published with ± its standard error; with its rank where it has one.
 
     Where fewer than `items` have a value, it says of how many; where all answers were left out, that.
@@ -74,7 +80,7 @@ def cell(one: Result | None, *, as_published: bool = False, items: int = 0) -> s
     return f"{number(one.value)}{band}{part}{place}"
 
 
-def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> Sheet:
+def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocument:
     """Return the report of a suite."""
     results = results_of(suite, as_published=as_published)
     weighted, gaps = weighted_means(suite), language_gaps(suite)
@@ -88,7 +94,7 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> Sheet:
             sections.append(_open(part, own, as_published=as_published))
     sections += [_every_number(results), *_banks(suite)]
     models = sorted({one.model for one in results})
-    return Sheet(
+    return ReportDocument(
         name="suite",
         title=f"Suite {' and '.join(suite.record['suite'])}",
         reading=reading(suite, results),
@@ -110,19 +116,19 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> Sheet:
     )
 
 
-def _line(one: Result) -> dict[str, Any]:
+def _line(one: SuiteResult) -> dict[str, Any]:
     """Return a result as one line of a CSV file."""
     second = {f"second_{key}": value for key, value in (one.second or {}).items()}
     return {**one.to_dict(), **second, "flags": " ".join(one.flags)}
 
 
-def _flags(one: Result) -> str:
+def _flags(one: SuiteResult) -> str:
     return ", ".join(
         flag.replace("_", " ").replace("not ranked:", "not ranked: ") for flag in one.flags
     )
 
 
-def _every_number(results: Sequence[Result]) -> Section:
+def _every_number(results: Sequence[SuiteResult]) -> Section:
     """Return every number that the runs of a suite hold, with its second interval and what is flagged."""
     several = len({one.setting for one in results}) > 1
     rows = [
@@ -175,7 +181,7 @@ def _banks(suite: SuiteRun) -> Iterator[Section]:
         )
 
 
-def reading(suite: SuiteRun, results: Sequence[Result]) -> str:
+def reading(suite: SuiteRun, results: Sequence[SuiteResult]) -> str:
     """Return the suite in one paragraph: what was asked, what is absent, which metrics order models alike and which do not."""
     here = [p for p in suite.parts if ANSWERS in p.runs]
     models = {one.model for one in results}
@@ -226,7 +232,7 @@ def notes(suite: SuiteRun, *, as_published: bool) -> Iterator[str]:
         yield "BLEU without smoothing gives nothing to a right answer of fewer than four tokens; never rank by it."
 
 
-def _warnings(suite: SuiteRun, part: Part) -> Iterator[str]:
+def _warnings(suite: SuiteRun, part: BenchmarkPart) -> Iterator[str]:
     """Yield what a reader must know of one benchmark."""
     title = BENCHMARKS[part.benchmark].title
     if part.instead_of:
@@ -309,7 +315,7 @@ def whole_table(suite: SuiteRun) -> Section:
     )
 
 
-def _closed(results: Sequence[Result], *, as_published: bool) -> Iterator[Section]:
+def _closed(results: Sequence[SuiteResult], *, as_published: bool) -> Iterator[Section]:
     """Yield the accuracies of each published task, all its benchmarks in one table."""
     for group in dict.fromkeys(one.group for one in results):
         own = [one for one in results if one.group == group]
@@ -325,7 +331,7 @@ def _closed(results: Sequence[Result], *, as_published: bool) -> Iterator[Sectio
         yield Section(title=group.capitalize(), grids=[layout(rows, titles, cells, caption)])
 
 
-def _open(part: Part, own: Sequence[Result], *, as_published: bool) -> Section:
+def _open(part: BenchmarkPart, own: Sequence[SuiteResult], *, as_published: bool) -> Section:
     benchmark = BENCHMARKS[part.benchmark]
     metrics = list(dict.fromkeys(one.metric for one in own))
     rows = list(dict.fromkeys((one.model, one.setting) for one in own))
@@ -464,7 +470,7 @@ _TOLD = (
 
 
 def _card(
-    model: str, entry: Mapping[str, Any], own: Iterable[Result], said: Sequence[str]
+    model: str, entry: Mapping[str, Any], own: Iterable[SuiteResult], said: Sequence[str]
 ) -> Iterator[str]:
     yield f"# {markdown_text(model)}"
     yield ""

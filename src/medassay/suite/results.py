@@ -21,7 +21,7 @@ from medassay.statistic.test.paired import paired_difference
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
 from medassay.suite.catalog import BENCHMARKS, LANGUAGES, SUITES, WEIGHTED
-from medassay.suite.run import ANSWERS, JUDGED, PERPLEXITY, RELAXED, Part, SuiteRun
+from medassay.suite.run import ANSWERS, JUDGED, PERPLEXITY, RELAXED, BenchmarkPart, SuiteRun
 
 Row = tuple[str, str]  # model, setting
 Items = dict[tuple[str, str], float]  # (domain, item) → mean over repeats
@@ -34,7 +34,7 @@ _LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class SuiteResult:
     """One number of a suite.
 
     `metric` names model, revision and parameters where the metric has some, as `bertscore:roberta-large@…`. `headline` are the numbers
@@ -70,22 +70,24 @@ class Result:
         return asdict(self)
 
 
-def results_of(suite: SuiteRun, *, as_published: bool = False) -> list[Result]:
+def results_of(suite: SuiteRun, *, as_published: bool = False) -> list[SuiteResult]:
     """Return every number of a suite; `as_published` leaves answers that are too short out of means of texts."""
-    found: list[Result] = []
+    found: list[SuiteResult] = []
     for part in suite.parts:
         for kind, name in part.runs.items():
             found += _of_run(suite.run(name), part, kind, as_published=as_published)
     return _ranked(found)
 
 
-def _of_run(run: Run, part: Part, kind: str, *, as_published: bool) -> Iterator[Result]:
+def _of_run(
+    run: Run, part: BenchmarkPart, kind: str, *, as_published: bool
+) -> Iterator[SuiteResult]:
     benchmark = BENCHMARKS[part.benchmark]
     ids = _ids(run.manifest)
     scored = item_scores(run) if kind in (ANSWERS, JUDGED) else {}
     for row in run.statistics["domains"]["overall"]:
         reasons = [f for f in row["flags"] if f.startswith("not_ranked:")]
-        base = Result(
+        base = SuiteResult(
             group=benchmark.group,
             benchmark=part.benchmark,
             title=benchmark.title,
@@ -133,8 +135,8 @@ def _judge(manifest: Mapping[str, Any]) -> str:
 
 
 def _texts(
-    base: Result, told: Mapping[str, Any], ids: Mapping[str, str], *, as_published: bool
-) -> Iterator[Result]:
+    base: SuiteResult, told: Mapping[str, Any], ids: Mapping[str, str], *, as_published: bool
+) -> Iterator[SuiteResult]:
     for name, whole in told["metrics"].items():
         metric = ids.get(name, name)
         found = told["as_published"][name] if as_published else whole
@@ -145,8 +147,8 @@ def _texts(
 
 
 def _likelihoods(
-    base: Result, row: Mapping[str, Any], statistics: Mapping[str, Any], kind: str
-) -> Iterator[Result]:
+    base: SuiteResult, row: Mapping[str, Any], statistics: Mapping[str, Any], kind: str
+) -> Iterator[SuiteResult]:
     headlines = PERPLEXITIES if kind == PERPLEXITY else (statistics["metric"],)
     for name, found in row.get("likelihood", {}).get("metrics", {}).items():
         yield replace(
@@ -154,7 +156,7 @@ def _likelihoods(
         )
 
 
-def _filled(base: Result, found: Mapping[str, Any]) -> Result:
+def _filled(base: SuiteResult, found: Mapping[str, Any]) -> SuiteResult:
     return replace(
         base,
         value=found["score"],
@@ -166,7 +168,7 @@ def _filled(base: Result, found: Mapping[str, Any]) -> Result:
     )
 
 
-def _scored(base: Result, row: Mapping[str, Any], items: Items) -> Result:
+def _scored(base: SuiteResult, row: Mapping[str, Any], items: Items) -> SuiteResult:
     """Return the mean over items, each counting once whatever its domain, as published tables have it."""
     told = row["micro"] or row
     tested = {}
@@ -205,7 +207,7 @@ def item_scores(run: Run) -> dict[Row, Items]:
     }
 
 
-def _ranked(found: Sequence[Result]) -> list[Result]:
+def _ranked(found: Sequence[SuiteResult]) -> list[SuiteResult]:
     """Return the results with ranks within each benchmark and metric, where two or more rows have it; 1 is best.
 
     Metrics whose pairs of models were tested keep the ranks of their run; others are ranked by whether intervals overlap.
@@ -246,7 +248,7 @@ def _plain(metric: str) -> str:
     return re.split(r"[:\[]", metric, maxsplit=1)[0]
 
 
-def _estimate(one: Result) -> Estimate:
+def _estimate(one: SuiteResult) -> Estimate:
     second = None if one.second is None else Second(**one.second)
     assert one.value is not None
     assert one.lo is not None

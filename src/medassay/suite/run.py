@@ -19,9 +19,9 @@ from medassay.core.records.relaxed import Setting
 from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import find_task
 from medassay.model.spec import load_models, named
-from medassay.runner.again import Sitting, judge_run
+from medassay.runner.again import JudgingOptions, judge_run
 from medassay.runner.measure import gauges_of
-from medassay.runner.stages import Watch
+from medassay.runner.stages import ProgressFactory
 from medassay.storage.run import Run, open_run
 from medassay.suite.banks import SuiteBank, SuiteBanks
 from medassay.suite.catalog import BENCHMARKS
@@ -35,7 +35,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class BenchmarkPart:
     """One benchmark of a suite as it stands: its runs by kind, and why what is not there is not; of a stand-in, for what it stands and why.
 
     `bank` is a `SuiteBank` as plain values, {} where there is none; suites made before it was kept have none.
@@ -61,9 +61,9 @@ class SuiteRun:
     record: Mapping[str, Any]
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[BenchmarkPart]:
         """Return its benchmarks."""
-        return [Part(**part) for part in self.record["parts"]]
+        return [BenchmarkPart(**part) for part in self.record["parts"]]
 
     @property
     def workspace(self) -> Path:
@@ -98,18 +98,18 @@ def is_suite_folder(folder: Path) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
+class SuiteContext:
     """What a suite is run with: where files and runs are, who may know what, who is told."""
 
     data: Path
     workspace: Path
     secrets: Mapping[str, str]
-    watch: Watch | None = None
+    watch: ProgressFactory | None = None
     tell: Tell = lambda line: None
     accept_failures: bool = False
 
 
-def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], means: Means) -> SuiteRun:
+def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], means: SuiteContext) -> SuiteRun:
     """Run every benchmark of a suite whose files are here; the same call goes on where it was cut off.
 
     Parameters
@@ -132,7 +132,9 @@ def run_suite(plan: SuitePlan, specs: Mapping[str, ModelSpec], means: Means) -> 
 class _Work:
     """The running of one suite."""
 
-    def __init__(self, plan: SuitePlan, specs: Mapping[str, ModelSpec], means: Means) -> None:
+    def __init__(
+        self, plan: SuitePlan, specs: Mapping[str, ModelSpec], means: SuiteContext
+    ) -> None:
         self._plan, self._means = plan, means
         self._specs = {
             name: specs[name] for name in (*plan.models, *filter(None, [plan.judge]))
@@ -175,27 +177,27 @@ class _Work:
             )
         return open_suite(self._folder)
 
-    def _begin(self) -> list[Part]:
+    def _begin(self) -> list[BenchmarkPart]:
         """Return the parts as they stand; banks are made from the files that are here."""
         self._folder.mkdir(parents=True, exist_ok=True)
         document = {"schema_version": 1, "models": self._entries}
         (self._folder / "models.json").write_text(
             json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
         )
-        known: dict[str, Part] = {}
+        known: dict[str, BenchmarkPart] = {}
         if is_suite_folder(self._folder):
             known = {part.benchmark: part for part in open_suite(self._folder).parts}
-        parts: dict[str, Part] = {}
+        parts: dict[str, BenchmarkPart] = {}
         for name in self._plan.benchmarks:
             chosen, bank, why = self._available(name)
             if chosen in parts:  # a stand-in that was asked for besides
                 continue
-            part = known.get(chosen, Part(benchmark=chosen))
+            part = known.get(chosen, BenchmarkPart(benchmark=chosen))
             if isinstance(bank, str) and part.runs:
                 self._means.tell(f"{chosen}: {bank}; its stored runs stand")
                 parts[chosen] = part
                 continue
-            parts[chosen] = Part(
+            parts[chosen] = BenchmarkPart(
                 benchmark=chosen,
                 runs={} if isinstance(bank, str) else self._valid(part, bank),
                 absent={ANSWERS: bank} if isinstance(bank, str) else {},  # may be there by now
@@ -206,7 +208,7 @@ class _Work:
         self._write([*parts.values()])
         return [*parts.values()]
 
-    def _valid(self, part: Part, bank: SuiteBank) -> dict[str, str]:
+    def _valid(self, part: BenchmarkPart, bank: SuiteBank) -> dict[str, str]:
         """Return the runs of a part that still hold: of the bank as its files are now, compared by the metrics that are here now."""
         runs = {kind: name for kind, name in part.runs.items() if self._asked(name, bank)}
         if len(runs) < len(part.runs):
@@ -243,7 +245,7 @@ class _Work:
                     return other, made, bank
         return name, bank, ""
 
-    def _kinds(self, part: Part) -> list[str]:
+    def _kinds(self, part: BenchmarkPart) -> list[str]:
         benchmark = BENCHMARKS[part.benchmark]
         if not benchmark.is_open:
             return [ANSWERS]
@@ -254,7 +256,7 @@ class _Work:
             kinds += [PERPLEXITY, *([RELAXED] if benchmark.relaxed else [])]
         return kinds
 
-    def _step(self, part: Part, kind: str) -> None:
+    def _step(self, part: BenchmarkPart, kind: str) -> None:
         """Make one run of a benchmark; what cannot be asked is noted, what is not finished resumes."""
         if kind == JUDGED and ANSWERS not in part.runs:
             return  # they are not whole yet
@@ -283,7 +285,7 @@ class _Work:
             part.absent[kind] = self._banks.without_paths(error)
             self._means.tell(f"refused: {part.benchmark}, {kind}: {error}")
 
-    def _run_plan(self, part: Part, kind: str) -> dict[str, Any]:
+    def _run_plan(self, part: BenchmarkPart, kind: str) -> dict[str, Any]:
         """Return the plan of one run, its paths relative to the folder of the suite."""
         benchmark, plan = BENCHMARKS[part.benchmark], self._plan
         asks = {PERPLEXITY: "alone", RELAXED: "relaxed"}.get(kind)
@@ -327,9 +329,9 @@ class _Work:
         asked = [s for n in self._plan.models if not (s := self._specs[n]).is_baseline]
         return all(spec.cannot_tell("choices", chat_template=chat) for spec in asked)
 
-    def _judged(self, part: Part) -> Run:
+    def _judged(self, part: BenchmarkPart) -> Run:
         answers = self._run(part.runs[ANSWERS])
-        sitting = Sitting(
+        sitting = JudgingOptions(
             judges=(self._plan.judge,),
             models_file=self._folder / "models.json",
             task="prometheus_text",
@@ -344,7 +346,7 @@ class _Work:
             accept_failures=self._means.accept_failures,
         )
 
-    def _write(self, parts: list[Part]) -> None:
+    def _write(self, parts: list[BenchmarkPart]) -> None:
         record = {
             "schema_version": 1,
             "suite": list(self._plan.suite),

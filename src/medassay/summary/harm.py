@@ -9,7 +9,7 @@ from medassay.core.records.task import Task
 from medassay.statistic.interval.exact import clopper_pearson_upper
 
 if TYPE_CHECKING:
-    from medassay.summary.leaderboard import Table
+    from medassay.summary.leaderboard import LeaderboardScores
 
 Cell = tuple[str, str, str, str]
 _WORST_SHARE = 20  # the mean of the worst 1 in 20
@@ -36,7 +36,7 @@ class HarmCounts:
 
 
 def harm_of(
-    table: "Table", domains: list[str], row: tuple[str, str], mode: str, task: Task
+    table: "LeaderboardScores", domains: list[str], row: tuple[str, str], mode: str, task: Task
 ) -> dict[str, Any]:
     """Return the line of the harm ledger of one row.
 

@@ -8,13 +8,13 @@ import numpy as np
 from medassay.bank.run_items import RunItems
 from medassay.statistic.draws import Floats, seed_of
 from medassay.summary.pooled import CasePool, CaseStratum
-from medassay.summary.provenance import drawn_as
+from medassay.summary.provenance import seed_label
 
 Row = tuple[str, str]  # model, setting
 Cell = tuple[str, str, str, str]
 
 
-class CaseTable:
+class ItemMatrix:
     """Sums and counts of some numbers by cell: one row an item, one column a number, repeats averaged."""
 
     def __init__(
@@ -47,7 +47,7 @@ class CaseTable:
 
     def pool(self, domains: Sequence[str], row: Row, mode: str) -> CasePool:
         """Return the items of some domains as one row has them, drawn as the run's rankings draw them."""
-        run, versions = drawn_as(self._manifest), self._manifest["domains"]
+        run, versions = seed_label(self._manifest), self._manifest["domains"]
         strata = []
         for domain in domains:
             clusters, cell = self.clusters[domain], (domain, *row, mode)

@@ -24,7 +24,7 @@ from medassay.statistic.ranking.pool import Options, Stratum
 from medassay.statistic.ranking.shared import Bools
 from medassay.summary.harm import HarmCounts, harm_of
 from medassay.summary.pairs import relations_of
-from medassay.summary.provenance import Kinds, drawn_as
+from medassay.summary.provenance import ProvenanceBreakdown, seed_label
 from medassay.summary.tool_effect import MODES, tools_minus_solo
 
 OVERALL = "overall"
@@ -32,7 +32,7 @@ UNPARSED_MARK = 0.02  # above this share the accuracy carries a mark
 Cell = tuple[str, str, str, str]
 
 
-class Table:
+class LeaderboardScores:
     """Collects scores as a stream; holds one number an item and row, whatever the repeats.
 
     `worst` is the score at which an answer to an item marked `harm` counts as harmful; None where scores cannot tell.
@@ -136,7 +136,7 @@ def _lowest(item: Item) -> float:
 def unranked_rows(
     manifest: Mapping[str, Any],
     rows: Iterable[Row],
-    table: Table | None = None,
+    table: LeaderboardScores | None = None,
     *,
     mode: str | None = None,
     domains: Sequence[str] | None = None,
@@ -172,7 +172,7 @@ def unranked_rows(
 
 
 def leaderboard_document(
-    table: Table,
+    table: LeaderboardScores,
     manifest: Mapping[str, Any],
     task: Task,
     judgements: JudgingSummary | None = None,
@@ -201,7 +201,7 @@ def leaderboard_document(
             if name == names[0]:  # over all domains
                 over_all[mode] = used
             if judgements is not None:
-                seed = seed_of(manifest["methodology"], drawn_as(manifest), name, mode)
+                seed = seed_of(manifest["methodology"], seed_label(manifest), name, mode)
                 _add_judging(document, judgements, members, mode, seed, manifest)
                 relations["panel"] = judgements.panel(members, mode, seed)
             for one in summaries:
@@ -213,7 +213,7 @@ def leaderboard_document(
             domains.setdefault(OVERALL, []).extend(domains[only][-len(rows) :])
             fields[mode][OVERALL] = fields[mode][only]
     plan = manifest["plan"]
-    kinds = Kinds(table, manifest, task)
+    kinds = ProvenanceBreakdown(table, manifest, task)
     apart = {}
     if kinds.both:
         rows = sorted({row for mode in table.modes for row in table.rows(mode)})
@@ -241,7 +241,7 @@ def leaderboard_document(
 
 
 def _ranking(
-    table: Table,
+    table: LeaderboardScores,
     manifest: Mapping[str, Any],
     task: Task,
     mode: str,
@@ -270,9 +270,13 @@ def _ranking(
 
 
 def _strata(
-    table: Table, manifest: Mapping[str, Any], members: list[str], mode: str, rows: list[Row]
+    table: LeaderboardScores,
+    manifest: Mapping[str, Any],
+    members: list[str],
+    mode: str,
+    rows: list[Row],
 ) -> list[Stratum]:
-    versions, run = manifest["domains"], drawn_as(manifest)
+    versions, run = manifest["domains"], seed_label(manifest)
     return [
         Stratum(
             name=domain,
@@ -288,7 +292,7 @@ def _strata(
 def _options(manifest: Mapping[str, Any], task: Task, mode: str) -> Options:
     plan, joined = manifest["plan"], "+".join(sorted(set(manifest["domains"].values())))
     return Options(
-        pool_seed=seed_of(joined, drawn_as(manifest), OVERALL, mode),
+        pool_seed=seed_of(joined, seed_label(manifest), OVERALL, mode),
         scale=task.scale,
         n_resamples=plan["n_resamples"],
         rule=plan["rank_rule"],
@@ -298,7 +302,9 @@ def _options(manifest: Mapping[str, Any], task: Task, mode: str) -> Options:
     )
 
 
-def _both_modes(table: Table, manifest: Mapping[str, Any], task: Task) -> list[dict[str, Any]]:
+def _both_modes(
+    table: LeaderboardScores, manifest: Mapping[str, Any], task: Task
+) -> list[dict[str, Any]]:
     """Return tools minus solo of every row asked both ways, over all domains and in each."""
     if not set(MODES) <= table.modes:
         return []
@@ -330,7 +336,7 @@ def _place(
 def _row(
     standing: Standing,
     field: Field,
-    table: Table,
+    table: LeaderboardScores,
     members: list[str],
     mode: str,
     task: Task,

@@ -13,11 +13,11 @@ from medassay.core.records.task import Task
 from medassay.statistic.draws import seed_of
 from medassay.statistic.interval.bootstrap import percentile
 from medassay.statistic.ranking.field import field_of
-from medassay.statistic.ranking.pool import Means, Options, Stratum, means_of
+from medassay.statistic.ranking.pool import Options, PooledMeans, Stratum, means_of
 from medassay.summary.tool_effect import MODES, tools_minus_solo
 
 if TYPE_CHECKING:
-    from medassay.summary.leaderboard import Table
+    from medassay.summary.leaderboard import LeaderboardScores
 
 PUBLIC, SYNTHETIC = "public", "synthetic"
 KINDS = (PUBLIC, SYNTHETIC)
@@ -25,15 +25,17 @@ Row = tuple[str, str]
 _SHOWN = ("model", "setting", "mode", "metric", "scale")
 
 
-def drawn_as(manifest: Mapping[str, Any]) -> str:
+def seed_label(manifest: Mapping[str, Any]) -> str:
     """Return what stands for the run in every seed: its id, or of joined runs the hash of their roots."""
     return str(manifest.get("drawn_as", manifest["run"]))
 
 
-class Kinds:
+class ProvenanceBreakdown:
     """The items of a run by kind, ready for rankings of each."""
 
-    def __init__(self, table: "Table", manifest: Mapping[str, Any], task: Task) -> None:
+    def __init__(
+        self, table: "LeaderboardScores", manifest: Mapping[str, Any], task: Task
+    ) -> None:
         self._table, self._manifest, self._task = table, manifest, task
         self._masks = {
             domain: {PUBLIC: made == 0, SYNTHETIC: made != 0}
@@ -97,7 +99,7 @@ class Kinds:
 
     @property
     def _drawn_as(self) -> str:
-        return drawn_as(self._manifest)
+        return seed_label(self._manifest)
 
     def _options(self, mode: str, kind: str) -> Options:
         plan = self._manifest["plan"]
@@ -193,14 +195,14 @@ class Kinds:
             yield {"kind": kind, "domain": name, **self._named(row, "tools"), **difference}
 
 
-def _means(strata: list[Stratum], at: int, options: Options) -> Means | None:
+def _means(strata: list[Stratum], at: int, options: Options) -> PooledMeans | None:
     masks = [~np.isnan(s.scores[at]) for s in strata]
     if not any(mask.any() for mask in masks):
         return None
     return means_of(strata, [at], masks, options)
 
 
-def _ends(one: Means, other: Means) -> tuple[float | None, float | None]:
+def _ends(one: PooledMeans, other: PooledMeans) -> tuple[float | None, float | None]:
     if one.draws is None or other.draws is None:
         return None, None
     return _quantiles(one.draws[:, 0] - other.draws[:, 0])

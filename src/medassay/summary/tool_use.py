@@ -13,7 +13,7 @@ from medassay.bank.run_items import RunItems
 from medassay.core.records.context_config import MOST_UNAVAILABLE
 from medassay.core.records.trial import Scale
 from medassay.statistic.ranking.shared import Bools
-from medassay.summary.item_matrix import CaseTable, Row
+from medassay.summary.item_matrix import ItemMatrix, Row
 from medassay.summary.pooled import pooled_means
 
 Cell = tuple[str, str, str, str]
@@ -30,7 +30,7 @@ class Lookups:
         # As many calls as the plan allows: the scale of calls an answer.
         most = manifest.get("tools", {}).get("rules", {}).get("max_calls", 1)
         self._scales = {"own_source": Scale(), "calls": Scale(hi=float(most))}
-        self._table = CaseTable(items, manifest, tuple(self._scales))
+        self._table = ItemMatrix(items, manifest, tuple(self._scales))
         self._used: dict[Cell, Counter[str]] = {}
 
     def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ _SHOWN = 4000  # characters of an unusable reply that its author is shown again
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made(Generic[T]):
+class AuthorReply(Generic[T]):
     """What came of asking: a value, or why there is none; and the calls, the last one last."""
 
     value: T | None
@@ -100,7 +100,7 @@ class Author:
         attempts: int,
         pictures: Sequence[Path] = (),
         times: int = 0,
-    ) -> Made[T]:
+    ) -> AuthorReply[T]:
         """Return what a model makes, asked again with what was wrong while `read` raises ValueError.
 
         Parameters
@@ -128,12 +128,12 @@ class Author:
             try:
                 if reply.completion.finish == "length":
                     raise ValueError("the reply was cut off at max_tokens")
-                return Made(value=read(storable(text)), calls=calls)
+                return AuthorReply(value=read(storable(text)), calls=calls)
             except ValueError as error:
                 problem = " ".join(str(error).split())
                 call["problem"] = problem
             prompt = _again(first, text, problem)
-        return Made(value=None, problem=problem, calls=calls)
+        return AuthorReply(value=None, problem=problem, calls=calls)
 
     async def close(self) -> None:
         """Close what the model looks things up with."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from medassay.core.canonical import sha256_hex
-from medassay.synthesis.headings import Part
-from medassay.synthesis.source import Source, clean_text
+from medassay.synthesis.headings import Chapter
+from medassay.synthesis.source import SourceDocument, clean_text
 
 _LONGEST_NAME = 150  # bytes of a document's name and of its number: names of files have 255
 _LONGEST_SLUG = 60  # bytes
@@ -21,14 +21,14 @@ class _Chapter:
     """Parts that belong together, with the titles that lead there: of the chapter, of the section within."""
 
     titles: tuple[str, ...]
-    parts: Sequence[Part]
+    parts: Sequence[Chapter]
 
     @property
     def text(self) -> str:
         return clean_text("\n\n".join(part.text for part in self.parts))
 
 
-def chapters(source: Source, longest: int) -> list[Source]:
+def chapters(source: SourceDocument, longest: int) -> list[SourceDocument]:
     """Return a document as one source, or, where its text is longer than `longest` characters, each of its chapters as one.
 
     A chapter's name is that of the document with its number and title; pictures are those of its pages. One may still be too long.
@@ -92,6 +92,6 @@ def _cut(chapter: _Chapter, longest: int) -> Iterator[_Chapter]:
     yield from _cut(_Chapter(titles, group), longest)
 
 
-def _pages(parts: Sequence[Part]) -> tuple[int, int] | None:
+def _pages(parts: Sequence[Chapter]) -> tuple[int, int] | None:
     pages = [page for part in parts for page in part.pages or ()]
     return (min(pages), max(pages)) if pages else None

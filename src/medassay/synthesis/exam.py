@@ -13,7 +13,7 @@ from typing import Any
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.item import LETTERS
 from medassay.errors import InputError
-from medassay.judging.sanitize import fence
+from medassay.judging.sanitize import delimit
 from medassay.synthesis.author import Author
 from medassay.synthesis.exam_paper import (
     NEGATIVE,
@@ -27,7 +27,7 @@ from medassay.synthesis.plan import Exam, SynthesisPlan
 from medassay.synthesis.project import BY_PROGRAM, Event, Place, Step, Workshop, basis_of
 from medassay.synthesis.question import checked_text, contains, reply_object
 from medassay.synthesis.source import read_source
-from medassay.synthesis.steps import Job, Stage, decision_on, event_of, value_of
+from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, value_of
 
 _VERSIONS = ("direct", "answer_first")
 _LONGEST = 6000
@@ -54,7 +54,7 @@ class ExamMaker:
         self._authors = authors
         self._questions: dict[str, ExamQuestion] = {}
         self._cited = ""
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, SynthesisStep] = {}
         self.ended: list[Event] = []
 
     def stages(self) -> Iterator[Stage]:
@@ -148,11 +148,11 @@ class ExamMaker:
     def _told(self, question: ExamQuestion) -> str:
         shown = [f"{LETTERS[at]}. {text}" for at, text in enumerate(question.options)]
         lines = [f"Question: {question.question}", *shown, f"Answer: {question.right}"]
-        return fence("\n".join(lines), "item")
+        return delimit("\n".join(lines), "item")
 
-    def _rephrase_job(self, question: ExamQuestion, version: str) -> Job:
+    def _rephrase_job(self, question: ExamQuestion, version: str) -> SynthesisStep:
         return self._keep(
-            Job(
+            SynthesisStep(
                 step="rephrase",
                 subject=f"{question.exam_id}/{version}",
                 author=self._authors[self._plan.generator],
@@ -163,7 +163,7 @@ class ExamMaker:
             )
         )
 
-    def _keep(self, job: Job) -> Job:
+    def _keep(self, job: SynthesisStep) -> SynthesisStep:
         self._jobs[job.handle] = job
         return job
 
@@ -185,16 +185,16 @@ class ExamMaker:
         found = [self._value("rephrase", question, version) for version in _VERSIONS]
         return [one["question"] for one in found if one is not None and one["convertible"]]
 
-    def _choice_job(self, question: ExamQuestion) -> Job:
+    def _choice_job(self, question: ExamQuestion) -> SynthesisStep:
         versions = self._versions(question)
         told = "\n".join(f"{at}. {text}" for at, text in enumerate(versions, 1))
         return self._keep(
-            Job(
+            SynthesisStep(
                 step="choice",
                 subject=question.exam_id,
                 author=self._authors[self._wanted.selector],
                 part="make_choice",
-                holes={"item": self._told(question), "versions": fence(told, "versions")},
+                holes={"item": self._told(question), "versions": delimit(told, "versions")},
                 read=lambda reply: read_choice(reply, len(versions)),
                 sources=[("rephrase", f"{question.exam_id}/{v}") for v in _VERSIONS],
             )
@@ -209,15 +209,15 @@ class ExamMaker:
             else None
         )
 
-    def _only_job(self, question: ExamQuestion) -> Job:
+    def _only_job(self, question: ExamQuestion) -> SynthesisStep:
         told = f"Question: {self._chosen(question)}\nAnswer: {question.right}"
         return self._keep(
-            Job(
+            SynthesisStep(
                 step="only",
                 subject=question.exam_id,
                 author=self._authors[self._wanted.selector],
                 part="make_only_answer",
-                holes={"item": fence(told, "item")},
+                holes={"item": delimit(told, "item")},
                 read=read_only,
                 sources=[("choice", question.exam_id)],
             )

@@ -13,7 +13,7 @@ from typing import Any
 from medassay.bank.builder import read_csv
 from medassay.core.keyed import keyed
 from medassay.errors import InputError
-from medassay.synthesis.source import Source
+from medassay.synthesis.source import SourceDocument
 
 MISPARSED, IMPUGNED, NEGATIVE = "misparsed", "impugned", "asks for what is wrong"
 _WITHDRAWN = re.compile(
@@ -101,7 +101,7 @@ def _table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[dict[str, st
         yield {name: (row.get(columns.get(name, name)) or "").strip() for name in COLUMNS}
 
 
-def read_exam_text(source: Source, keys: Mapping[int, str]) -> Iterator[ExamQuestion]:
+def read_exam_text(source: SourceDocument, keys: Mapping[int, str]) -> Iterator[ExamQuestion]:
     """Yield the questions of an exam's text: a number, the question, then its options by number or letter.
 
     Raises

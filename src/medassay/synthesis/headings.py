@@ -29,7 +29,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Part:
+class Chapter:
     """What stands from one heading to the next; level 0 is what stands before the first. `pages` are first and last, from 1."""
 
     level: int
@@ -42,7 +42,7 @@ Place = tuple[int, int, Heading]  # page and line, from 0, where a heading stand
 Lines = Sequence[str]
 
 
-def parts_of(pages: Sequence[Lines], places: Sequence[Place]) -> list[Part]:
+def parts_of(pages: Sequence[Lines], places: Sequence[Place]) -> list[Chapter]:
     """Return the parts of a text between its headings.
 
     Parameters
@@ -62,14 +62,14 @@ def parts_of(pages: Sequence[Lines], places: Sequence[Place]) -> list[Part]:
             continue
         last = end_page if end_line else end_page - 1  # a part that ends where a page begins
         told = (page + 1, max(page, last) + 1) if numbered else None
-        found.append(Part(heading.level, heading.title, "\n".join(lines), told))
+        found.append(Chapter(heading.level, heading.title, "\n".join(lines), told))
     return _without_contents(found)
 
 
-def _without_contents(parts: Sequence[Part]) -> list[Part]:
+def _without_contents(parts: Sequence[Chapter]) -> list[Chapter]:
     """Return parts without those of a table of contents: a title by itself that comes again further on is no heading."""
     last = {part.title: number for number, part in enumerate(parts)}
-    found: list[Part] = []
+    found: list[Chapter] = []
     for number, part in enumerate(parts):
         alone = plain_words(part.text) in {"", plain_words(part.title)}
         if found and part.level and alone and last[part.title] > number:
@@ -77,7 +77,7 @@ def _without_contents(parts: Sequence[Part]) -> list[Part]:
             pages = before.pages and part.pages and (before.pages[0], part.pages[1])
             found[-1] = replace(before, text=f"{before.text}\n{part.text}", pages=pages)
         elif alone and part.level and last[part.title] > number:
-            found.append(Part(0, "", part.text, part.pages))
+            found.append(Chapter(0, "", part.text, part.pages))
         else:
             found.append(part)
     return found

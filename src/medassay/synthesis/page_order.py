@@ -34,7 +34,7 @@ _ENDS = re.compile(r"[.!?:;。！？][\"'”’)\]]*\s*(?:\d{1,2}|\[\d{1,2}\])?\
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class PageBox:
     """A place on a page, in points from its upper left corner."""
 
     left: float
@@ -58,7 +58,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece(Box):
+class Piece(PageBox):
     """A piece of a line: what stands on it without a wide gap. A table with ruled lines is one piece of several lines."""
 
     text: str
@@ -74,7 +74,7 @@ class Page:
     """What stands on a page: pieces of lines, and the boxes of drawings and pictures."""
 
     pieces: Sequence[Piece]
-    drawings: Sequence[Box] = ()
+    drawings: Sequence[PageBox] = ()
     height: float = 0.0
 
 
@@ -102,7 +102,7 @@ def reading_order(pages: Sequence[Page]) -> list[list[str]]:
     return found
 
 
-def _lines(pieces: list[Piece], drawings: Sequence[Box]) -> Iterator[str]:
+def _lines(pieces: list[Piece], drawings: Sequence[PageBox]) -> Iterator[str]:
     """Yield the lines of a part of a page."""
     gutter = _gutter(pieces, drawings) if len(pieces) >= 2 * _LEAST_LINES else None
     if gutter is None:
@@ -145,7 +145,7 @@ def _height(pieces: Sequence[Piece]) -> float:
 
 
 def _gutter(
-    pieces: Sequence[Piece], drawings: Sequence[Box]
+    pieces: Sequence[Piece], drawings: Sequence[PageBox]
 ) -> tuple[float, float, float] | None:
     """Return the gutter with the most lines beside it: its place across, and where it begins and ends; None without columns."""
     high = _height(pieces)
@@ -177,7 +177,7 @@ def _places(pieces: Sequence[Piece], high: float) -> list[float]:
 
 
 def _free(
-    pieces: Sequence[Piece], drawings: Sequence[Box], at: float, high: float
+    pieces: Sequence[Piece], drawings: Sequence[PageBox], at: float, high: float
 ) -> Iterator[tuple[float, float]]:
     """Yield the ranges from above to below in which nothing crosses a place."""
     crossing = [
@@ -193,7 +193,7 @@ def _free(
     yield start, float("inf")
 
 
-def _spanning_headings(pieces: Sequence[Piece]) -> list[Box]:
+def _spanning_headings(pieces: Sequence[Piece]) -> list[PageBox]:
     """Return the places of headings that are meant for all columns though too short to cross a gutter.
 
     Such a heading is larger than the text, and the column beside it has a gap there, with text above and below. Seen on the whole
@@ -204,7 +204,7 @@ def _spanning_headings(pieces: Sequence[Piece]) -> list[Box]:
     high, page = _height(pieces), _hull(pieces)
     tall = [p for p in pieces if p.height >= _TALL * high and not p.is_table]
     return [
-        Box(page.left, heading.top, page.right, heading.bottom)
+        PageBox(page.left, heading.top, page.right, heading.bottom)
         for heading in tall
         if any(_is_alone(heading, pieces, at) for at in _places(pieces, high))
     ]
@@ -277,9 +277,9 @@ def _overlap(one: Piece, other: Piece) -> float:
     return shared / max(0.1, min(one.bottom - one.top, other.bottom - other.top))
 
 
-def _clusters(drawings: Sequence[Box]) -> list[list[Box]]:
+def _clusters(drawings: Sequence[PageBox]) -> list[list[PageBox]]:
     """Return the drawings in groups that touch."""
-    groups: list[tuple[Box, list[Box]]] = []
+    groups: list[tuple[PageBox, list[PageBox]]] = []
     for box in sorted(drawings, key=lambda b: (b.left, b.top)):
         around, members = box, [box]
         apart = []
@@ -292,14 +292,14 @@ def _clusters(drawings: Sequence[Box]) -> list[list[Box]]:
     return [members for _, members in groups]
 
 
-def _figure(group: Sequence[Box], pieces: Sequence[Piece]) -> Box | None:
+def _figure(group: Sequence[PageBox], pieces: Sequence[Piece]) -> PageBox | None:
     """Return the box of a figure; None for what lies behind text: a shade, a frame."""
     box = _hull(group)
     text = [p for p in _inside(box, pieces) if len(p.text) >= _PROSE]
     return box if len(text) < _LEAST_LINES else None
 
 
-def _with_tables(pieces: list[Piece], groups: Sequence[Sequence[Box]]) -> list[Piece]:
+def _with_tables(pieces: list[Piece], groups: Sequence[Sequence[PageBox]]) -> list[Piece]:
     """Return pieces with each table that has ruled lines as one piece, its text in the order in which it is read."""
     for group in groups:
         box = _hull(group)
@@ -324,7 +324,7 @@ def _with_tables(pieces: list[Piece], groups: Sequence[Sequence[Box]]) -> list[P
     return pieces
 
 
-def _rules(group: Sequence[Box], axis: int, pieces: Sequence[Piece]) -> list[float]:
+def _rules(group: Sequence[PageBox], axis: int, pieces: Sequence[Piece]) -> list[float]:
     """Return the places of ruled lines with text on both sides: 0 lines that run down, 1 lines that run across."""
     thin = [b for b in group if _length(b, axis) < _THIN and _length(b, 1 - axis) > _SHORT_RULE]
     places: list[float] = []
@@ -340,7 +340,7 @@ def _rules(group: Sequence[Box], axis: int, pieces: Sequence[Piece]) -> list[flo
     return places
 
 
-def _length(box: Box, axis: int) -> float:
+def _length(box: PageBox, axis: int) -> float:
     start, end = box.along(axis)
     return end - start
 
@@ -356,7 +356,7 @@ def _parted(
             yield part
 
 
-def _inside(box: Box, pieces: Sequence[Piece]) -> list[Piece]:
+def _inside(box: PageBox, pieces: Sequence[Piece]) -> list[Piece]:
     return [
         p
         for p in pieces
@@ -366,9 +366,9 @@ def _inside(box: Box, pieces: Sequence[Piece]) -> list[Piece]:
     ]
 
 
-def _hull(boxes: Sequence[Box]) -> Box:
+def _hull(boxes: Sequence[PageBox]) -> PageBox:
     """Return the box around some boxes."""
-    return Box(
+    return PageBox(
         min(box.left for box in boxes),
         min(box.top for box in boxes),
         max(box.right for box in boxes),
@@ -376,7 +376,7 @@ def _hull(boxes: Sequence[Box]) -> Box:
     )
 
 
-def _touch(one: Box, other: Box) -> bool:
+def _touch(one: PageBox, other: PageBox) -> bool:
     near = 6.0  # points
     return (
         one.left <= other.right + near

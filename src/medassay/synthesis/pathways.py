@@ -1,6 +1,6 @@
 """Cases for decision pathways: document → text and graph → ways → uniform words → question → quiz and open item.
 
-Source: specification of bank synthesis, 10.1.
+SourceDocument: specification of bank synthesis, 10.1.
 """
 
 import json
@@ -19,7 +19,7 @@ from medassay.core.records.decision_graph import (
 from medassay.core.reply.json_value import read_json_reply
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import InputError
-from medassay.judging.sanitize import fence
+from medassay.judging.sanitize import delimit
 from medassay.report.decision_graph import draw_decision_graph
 from medassay.synthesis.author import Author
 from medassay.synthesis.chapters import chapters
@@ -32,13 +32,13 @@ from medassay.synthesis.question import Question, read_question, read_reply, shu
 from medassay.synthesis.refine import path_of, read_steps, refined
 from medassay.synthesis.source import (
     LEAST_FROM_SOURCE,
-    Source,
+    SourceDocument,
     clean_text,
     read_source,
     share_from,
     source_files,
 )
-from medassay.synthesis.steps import Job, Stage, decision_on, event_of, value_of
+from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, event_of, value_of
 
 _LONGEST_DOCUMENT = 100_000  # characters shown to a model
 _LONGEST_FRONT = 0.2  # of a document: what stands before the first chapter; more is no preface
@@ -74,8 +74,8 @@ class PathwayMaker:
         self._author = authors[plan.generator]
         self._files = source_files(base / wanted.sources)
         self._graphs = self._graph_files(base)
-        self._sources: dict[str, Source] = {}
-        self._jobs: dict[str, Job] = {}
+        self._sources: dict[str, SourceDocument] = {}
+        self._jobs: dict[str, SynthesisStep] = {}
         self._ways: list[_Found] = []
         self.ended: list[Event] = []
 
@@ -131,7 +131,7 @@ class PathwayMaker:
         return self._told(self._wanted.conditions, source) or default[:1].upper() + default[1:]
 
     @staticmethod
-    def _told(table: Mapping[str, str], source: Source) -> str:
+    def _told(table: Mapping[str, str], source: SourceDocument) -> str:
         """Return what the plan says of a document; of a chapter what it says of its document, where it says nothing of itself."""
         return table.get(source.name, table.get(source.document, ""))
 
@@ -156,7 +156,7 @@ class PathwayMaker:
             else:
                 self._take(path, source)
 
-    def _take(self, path: Path, source: Source) -> None:
+    def _take(self, path: Path, source: SourceDocument) -> None:
         if not source.text and not self._author.sees:
             raise InputError(
                 f"{path}: a document without text (a scan?), and '{self._author.spec.id}' sees no pictures; expected text, or "
@@ -201,7 +201,7 @@ class PathwayMaker:
             )
         self.ended.append(event)
 
-    def _end_without_text(self, source: Source) -> None:
+    def _end_without_text(self, source: SourceDocument) -> None:
         """Queue the text of a scan: nothing could be checked against it, so that a person must give it."""
         basis = basis_of(source.sha256)
         event = self._workshop.done("text", source.name, basis) or self._workshop.note(
@@ -215,7 +215,7 @@ class PathwayMaker:
         )
         self.ended.append(event)
 
-    def _text_job(self, source: Source) -> Job:
+    def _text_job(self, source: SourceDocument) -> SynthesisStep:
         def read(reply: str) -> str:
             text = clean_text(strip_thoughts(reply)[0])
             if not text:
@@ -229,7 +229,7 @@ class PathwayMaker:
 
         return self._document_job("text", "make_text", source, read)
 
-    def _graph_job(self, source: Source) -> Job:
+    def _graph_job(self, source: SourceDocument) -> SynthesisStep:
         condition = self.condition(source.name)
 
         def read(reply: str) -> Any:
@@ -249,16 +249,18 @@ class PathwayMaker:
 
         return self._document_job("graph", "make_graph", source, read)
 
-    def _document_job(self, step: Any, part: str, source: Source, read: Any) -> Job:
+    def _document_job(
+        self, step: Any, part: str, source: SourceDocument, read: Any
+    ) -> SynthesisStep:
         pictures = source.pictures if self._author.sees else ()
-        job = Job(
+        job = SynthesisStep(
             step=step,
             subject=source.name,
             author=self._author,
             part=part,
             holes={
                 "condition": self.condition(source.name),
-                "document": fence(source.text, "document"),
+                "document": delimit(source.text, "document"),
                 "pictures": len(pictures),
             },
             read=read,
@@ -268,7 +270,7 @@ class PathwayMaker:
         self._jobs[job.handle] = job
         return job
 
-    def _text(self, source: Source) -> str | None:
+    def _text(self, source: SourceDocument) -> str | None:
         text: str | None
         if source.plain:
             text = source.text
@@ -280,7 +282,7 @@ class PathwayMaker:
             text = None if decided is None else decided.result
         return text
 
-    def _graph(self, source: Source) -> DecisionGraph | None:
+    def _graph(self, source: SourceDocument) -> DecisionGraph | None:
         file = self._graphs.get(source.name)
         if file is not None:
             graph = load_graph(file)
@@ -305,7 +307,7 @@ class PathwayMaker:
         self._draw(source, graph)
         return graph
 
-    def _draw(self, source: Source, graph: DecisionGraph) -> None:
+    def _draw(self, source: SourceDocument, graph: DecisionGraph) -> None:
         folder = self._workshop.folder / "graphs"
         folder.mkdir(exist_ok=True)
         picture = draw_decision_graph(graph, title=self.condition(source.name))
@@ -313,7 +315,7 @@ class PathwayMaker:
         tree = json.dumps(graph.to_json(), ensure_ascii=False, indent=1)
         (folder / f"{source.name}.json").write_text(tree + "\n", encoding="utf-8")
 
-    def _found(self, source: Source) -> Iterator[_Found]:
+    def _found(self, source: SourceDocument) -> Iterator[_Found]:
         graph, text = self._graph(source), self._text(source)
         if graph is None or text is None:
             return
@@ -343,15 +345,15 @@ class PathwayMaker:
             subject = subject_of(source.name, way)
             yield _Found(subject=subject, document=source.name, way=way)
 
-    def _refine_job(self, found: _Found) -> Job:
-        job = Job(
+    def _refine_job(self, found: _Found) -> SynthesisStep:
+        job = SynthesisStep(
             step="refine",
             subject=found.subject,
             author=self._author,
             part="make_path",
             holes={
                 "condition": self.condition(found.document),
-                "path": fence(found.way.full_text, "pathway"),
+                "path": delimit(found.way.full_text, "pathway"),
                 "code": self._plan.language,
             },
             read=lambda reply: list(refined(reply, found.way.steps)),
@@ -373,19 +375,19 @@ class PathwayMaker:
         steps: Sequence[str] | None = value_of(self._workshop, job)
         return steps
 
-    def _question_job(self, found: _Found) -> Job | None:
+    def _question_job(self, found: _Found) -> SynthesisStep | None:
         steps, text = self._steps(found), self._text(self._sources[found.document])
         if steps is None or text is None:
             return None
-        job = Job(
+        job = SynthesisStep(
             step="question",
             subject=found.subject,
             author=self._author,
             part="make_question",
             holes={
                 "condition": self.condition(found.document),
-                "path": fence(path_of(steps), "pathway"),
-                "document": fence(text, "source text"),
+                "path": delimit(path_of(steps), "pathway"),
+                "document": delimit(text, "source text"),
                 "code": self._plan.language,
             },
             read=lambda reply: read_reply(reply, (*steps, *found.way.steps)).to_list(),

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from medassay.core.keyed import keyed
 from medassay.core.plan_file import RecordError, check_types, read_toml, typed
-from medassay.core.records.plan import Budget
+from medassay.core.records.plan import BudgetRules
 from medassay.errors import InputError
 from medassay.synthesis.pathway import MOST_PER_LEAF
 
@@ -139,7 +139,7 @@ class SynthesisPlan:
     seed: int = 0
     attempts: int = 10
     may_leave: bool = True
-    budget: Budget = field(default_factory=Budget)
+    budget: BudgetRules = field(default_factory=BudgetRules)
     pathways: Pathways | None = None
     proposals: Proposals | None = None
     exam: Exam | None = None

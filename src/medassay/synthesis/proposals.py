@@ -18,7 +18,7 @@ from medassay.bank.near_duplicates import NearIndex, compared_text, is_near, pla
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.item import LETTERS, Bank
 from medassay.errors import InputError
-from medassay.judging.sanitize import fence
+from medassay.judging.sanitize import delimit
 from medassay.synthesis.author import Author
 from medassay.synthesis.plan import Proposals, SynthesisPlan
 from medassay.synthesis.project import BY_PROGRAM, Event, Place, Workshop, basis_of
@@ -31,7 +31,7 @@ from medassay.synthesis.question import (
     reply_object,
     shuffled,
 )
-from medassay.synthesis.steps import Job, Stage, decision_on, value_of
+from medassay.synthesis.steps import Stage, SynthesisStep, decision_on, value_of
 
 State = Literal["draft", "reviewed", "approved", "rejected", "needs_revision"]
 CRITERIA = ("correctness", "ambiguity", "answerability", "leakage", "duplicate")
@@ -56,8 +56,8 @@ class ProposalMaker:
         self._reviewer = authors[wanted.reviewer]
         self._topics = {sha256_hex(topic.encode())[:8]: topic for topic in wanted.topics}
         self._known = _KnownItems(base, wanted.against)
-        self._drafts: dict[str, Job] = {}
-        self._verdicts: dict[str, Job] = {}
+        self._drafts: dict[str, SynthesisStep] = {}
+        self._verdicts: dict[str, SynthesisStep] = {}
         self.ended: list[Event] = []
 
     def stages(self) -> Iterator[Stage]:
@@ -75,18 +75,18 @@ class ProposalMaker:
             why = f"needs revision after {self._wanted.rounds} rounds"
             self._end(topic, self._wanted.rounds, why)
 
-    def _draft_job(self, topic: str, number: int) -> Job:
+    def _draft_job(self, topic: str, number: int) -> SynthesisStep:
         before = self._draft(topic, number - 1) if number > 1 else None
         verdict, issues = self._verdict(topic, number - 1) if number > 1 else ("", [])
         holes = {
             "domain": self._wanted.domain,
-            "topic": fence(self._topics[topic], "topic"),
+            "topic": delimit(self._topics[topic], "topic"),
             "code": self._plan.language,
             "form": self._form,
-            "draft": "" if before is None else fence(told_draft(before), "draft"),
-            "issues": fence("\n".join(issues), "issues") if verdict == "revise" else "",
+            "draft": "" if before is None else delimit(told_draft(before), "draft"),
+            "issues": delimit("\n".join(issues), "issues") if verdict == "revise" else "",
         }
-        job = Job(
+        job = SynthesisStep(
             step="draft",
             subject=_round(topic, number),
             author=self._proposer,
@@ -110,18 +110,18 @@ class ProposalMaker:
         )
         return draft
 
-    def _verdict_job(self, topic: str, number: int) -> Job:
+    def _verdict_job(self, topic: str, number: int) -> SynthesisStep:
         draft = self._draft(topic, number)
         assert draft is not None
         similar = self._similar(topic, number, draft)
-        job = Job(
+        job = SynthesisStep(
             step="verdict",
             subject=_round(topic, number),
             author=self._reviewer,
             part="make_verdict",
             holes={
-                "draft": fence(told_draft(draft), "draft"),
-                "similar": fence("\n".join(similar), "similar items") if similar else "",
+                "draft": delimit(told_draft(draft), "draft"),
+                "similar": delimit("\n".join(similar), "similar items") if similar else "",
             },
             read=read_verdict,
             sources=[("draft", _round(topic, number))],
@@ -327,7 +327,7 @@ def _texts(given: Any, what: str, fewest: int, most: int) -> list[str]:
 def _shipped() -> Iterator[Bank]:
     for entry in BANKS.values():
         if entry.checked == "shipped":
-            yield entry.load(Path(demo.__file__).parent / entry.folder)
+            yield entry.load(demo.SHIPPED / entry.folder)
 
 
 def _banks_at(base: Path, patterns: Sequence[str]) -> Iterator[Bank]:

@@ -28,7 +28,7 @@ from medassay.synthesis.card import card_of, plan_of
 from medassay.synthesis.decide import decide
 from medassay.synthesis.items import accepted, not_yet_items, present_items, undecided
 from medassay.synthesis.project import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
-from medassay.synthesis.reviewing import Corrected, corrected, is_correction
+from medassay.synthesis.reviewing import CorrectedItem, corrected, is_correction
 from medassay.synthesis.steps import handle_of
 
 BANK = "bank"  # the folder in a workshop
@@ -306,7 +306,7 @@ def _is_cut_off(folder: Path) -> bool:
     return read_card(folder).get("content_sha256") not in (None, content)
 
 
-def _is_made(records: Records, one: Corrected) -> bool:
+def _is_made(records: Records, one: CorrectedItem) -> bool:
     """Return whether a correction is in the bank by now, so that nothing is left to do.
 
     Raises
@@ -396,7 +396,7 @@ def forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any
     return found
 
 
-def _apply(record: dict[str, Any], one: Corrected) -> dict[str, Any] | None:
+def _apply(record: dict[str, Any], one: CorrectedItem) -> dict[str, Any] | None:
     """Return a record after a correction of it or of another form of its question; None where it is removed."""
     if one.after is None:
         return None

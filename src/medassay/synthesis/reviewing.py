@@ -18,24 +18,24 @@ from medassay.core.records.context_config import ToolRules
 from medassay.core.records.item import Bank
 from medassay.core.records.model import ModelSpec
 from medassay.errors import IncompleteError, InputError
-from medassay.judging.sanitize import fence
+from medassay.judging.sanitize import delimit
 from medassay.model.spec import load_models, named
 from medassay.runner.ask import Asker
 from medassay.runner.providing import provide
 from medassay.runner.spending import spending
-from medassay.runner.stages import Watch, refuse_leaving
+from medassay.runner.stages import ProgressFactory, refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.correction import read_correction, shown, told_item
 from medassay.synthesis.flaws import Flaws
 from medassay.synthesis.project import BY_PROGRAM, Event, Workshop, basis_of, open_workshop
-from medassay.synthesis.steps import Job, decision_on, do_jobs
+from medassay.synthesis.steps import SynthesisStep, decision_on, do_jobs
 
 MAKER = "flaws"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Commission:
+class ReviewerOptions:
     """Who shall review flawed items, an entry of a models file, with which tools; and the bank that they are in."""
 
     reviewer: str
@@ -46,12 +46,12 @@ class Commission:
 
 def review_flaws(
     flaws: Flaws,
-    wanted: Commission,
+    wanted: ReviewerOptions,
     to: Path,
     *,
     secrets: Mapping[str, str],
     workspace: Path,
-    watch: Watch | None = None,
+    watch: ProgressFactory | None = None,
     again: Collection[str] = (),
 ) -> dict[str, Any]:
     """Have a model of another family review flawed items in a workshop; nothing is changed before a person decides.
@@ -101,7 +101,7 @@ def review_flaws(
     }
 
 
-def _reviewer(wanted: Commission) -> ModelSpec:
+def _reviewer(wanted: ReviewerOptions) -> ModelSpec:
     known = load_models(wanted.models_file)
     spec = named(known, wanted.reviewer, "--review:", wanted.models_file)
     if spec.is_baseline:
@@ -133,7 +133,7 @@ def _records(flaws: Flaws, bank: Bank, spec: ModelSpec) -> dict[str, dict[str, A
 
 
 def _note_plan(
-    workshop: Workshop, flaws: Flaws, wanted: Commission, bank: Bank, spec: ModelSpec
+    workshop: Workshop, flaws: Flaws, wanted: ReviewerOptions, bank: Bank, spec: ModelSpec
 ) -> None:
     plan = {"name": bank.name, "bank": str(wanted.bank.resolve()), "maker": MAKER}
     before = workshop.latest("plan", "plan")
@@ -164,13 +164,13 @@ def _looking(
     return ToolLoop(toolbox, asker), tool_schema(rules)
 
 
-def _job(record: Mapping[str, Any], author: Author) -> Job:
-    return Job(
+def _job(record: Mapping[str, Any], author: Author) -> SynthesisStep:
+    return SynthesisStep(
         step="review",
         subject=record["id"],
         author=author,
         part="make_correction",
-        holes={"item": fence(told_item(record), "item"), "searching": author.searches},
+        holes={"item": delimit(told_item(record), "item"), "searching": author.searches},
         read=lambda reply: read_correction(reply, record),
         sources=[("plan", "plan")],
         given=shown(record),
@@ -199,7 +199,7 @@ def is_correction(workshop: Workshop) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corrected:
+class CorrectedItem:
     """A decided correction: what the item was, what it shall be (None: removed), and the decision."""
 
     item: str
@@ -208,7 +208,7 @@ class Corrected:
     decision: Event
 
 
-def corrected(workshop: Workshop) -> Iterator[Corrected]:
+def corrected(workshop: Workshop) -> Iterator[CorrectedItem]:
     """Yield every decided correction that changes or removes an item."""
     for event in workshop.all_latest("review"):
         decided = decision_on(workshop, event)
@@ -216,4 +216,6 @@ def corrected(workshop: Workshop) -> Iterator[Corrected]:
             proposed = (event.result or {}).get("after")
             after = {"accept": proposed, "change": decided.result}.get(decided.status)
             before = event.record["given"]
-            yield Corrected(item=event.place[1], before=before, after=after, decision=decided)
+            yield CorrectedItem(
+                item=event.place[1], before=before, after=after, decision=decided
+            )

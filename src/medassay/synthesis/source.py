@@ -18,8 +18,8 @@ from medassay.core.json import storable
 from medassay.errors import InputError, ToolError, UnavailableError
 from medassay.synthesis.headings import (
     LONGEST_TITLE,
+    Chapter,
     Heading,
-    Part,
     headings_of_pages,
     headings_of_text,
     parts_of,
@@ -36,7 +36,7 @@ _KEPT_IN_CHILD = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")  # no secret goes to w
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class SourceDocument:
     """A document: its text in reading order, the pictures of its pages, and the day it says it was made.
 
     `name` is that of its file without the ending: the condition it is about. `plain` says that it is text as it stands, without
@@ -52,7 +52,7 @@ class Source:
     plain: bool
     pictures: tuple[Path, ...] = ()
     made: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Chapter, ...] = ()
     document: str = ""
     chapter: str = ""
     pages: tuple[int, int] | None = None
@@ -100,7 +100,7 @@ def _is_hidden(path: Path, below: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(below).parts)
 
 
-def read_source(path: Path, pictures: Path) -> Source:
+def read_source(path: Path, pictures: Path) -> SourceDocument:
     """Return a document; the pictures of its pages are written into a folder.
 
     Raises
@@ -135,7 +135,7 @@ def read_source(path: Path, pictures: Path) -> Source:
     cleaned = clean_text(between.join(part.text for part in parts if part.text))
     if not cleaned and not shown:
         raise InputError(f"{path}: holds no text; expected a document")
-    return Source(
+    return SourceDocument(
         name=path.stem,
         file=path.name,
         sha256=sha256_hex(data),
@@ -147,15 +147,15 @@ def read_source(path: Path, pictures: Path) -> Source:
     )
 
 
-def _plain(text: str) -> list[Part]:
+def _plain(text: str) -> list[Chapter]:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return parts_of([lines], headings_of_text(lines))
 
 
-def _pdf(path: Path, pictures: Path) -> tuple[list[Part], tuple[Path, ...], str]:
+def _pdf(path: Path, pictures: Path) -> tuple[list[Chapter], tuple[Path, ...], str]:
     from importlib.util import find_spec
 
-    from medassay.synthesis.page_order import Box, Page, Piece, reading_order
+    from medassay.synthesis.page_order import Page, PageBox, Piece, reading_order
 
     if find_spec("pypdfium2") is None or find_spec("PIL") is None:
         raise UnavailableError("reading PDF needs the extra: pip install 'medassay[pdf]'")
@@ -171,7 +171,7 @@ def _pdf(path: Path, pictures: Path) -> tuple[list[Part], tuple[Path, ...], str]
     pages = [
         Page(
             [Piece(*piece) for piece in row["pieces"]],
-            [Box(*box) for box in row["drawings"]],
+            [PageBox(*box) for box in row["drawings"]],
             row["height"],
         )
         for row in rows
@@ -218,7 +218,7 @@ def _in_child(module: str, path: Path, folder: Path) -> Iterator[dict[str, Any]]
     yield from rows
 
 
-def _html(data: bytes, path: Path) -> list[Part]:
+def _html(data: bytes, path: Path) -> list[Chapter]:
     from medassay.context.tools.fetch import extract_document, need_extractor
 
     need_extractor()
@@ -233,7 +233,7 @@ def _html(data: bytes, path: Path) -> list[Part]:
     return parts_of([lines], places_in_lines(lines, found))
 
 
-def _markdown(text: str) -> list[Part]:
+def _markdown(text: str) -> list[Chapter]:
     """Return the words of Markdown without its marks, each block a paragraph; title, tables and references are left out."""
     from markdown_it import MarkdownIt
 
@@ -263,7 +263,7 @@ def _markdown(text: str) -> list[Part]:
         if token.type == "heading_close":
             heading = 0
     return [
-        Part(at, title, "\n\n".join(paragraphs))
+        Chapter(at, title, "\n\n".join(paragraphs))
         for at, title, paragraphs in begun
         if at or paragraphs
     ]

@@ -12,8 +12,8 @@ from medassay.core.records.model import FREE
 from medassay.errors import IncompleteError, InputError
 from medassay.runner.ask import Asker
 from medassay.runner.budget import estimated_cost, estimated_tokens
-from medassay.runner.concurrency import ask_each
-from medassay.runner.stages import Watch
+from medassay.runner.concurrency import map_concurrently
+from medassay.runner.stages import ProgressFactory
 from medassay.synthesis.author import Author
 from medassay.synthesis.project import Event, Place, Step, Workshop, basis_of, by_model
 
@@ -21,7 +21,7 @@ ATTEMPTS = 3  # of what the specification asks for three times at most
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class SynthesisStep:
     """One thing that a model is asked for.
 
     `read` turns a reply into JSON values or raises ValueError; `salvage` does so for a reply that a person may still accept. `given` is
@@ -67,7 +67,7 @@ def handle_of(place: Place) -> str:
     return subject if step == "item" else f"{step}:{subject}"
 
 
-Stage = tuple[str, Sequence[Job]]  # the plural of what is made, and the jobs
+Stage = tuple[str, Sequence[SynthesisStep]]  # the plural of what is made, and the jobs
 
 
 class Maker(Protocol):
@@ -85,13 +85,13 @@ class Maker(Protocol):
         """Yield each item's record with the steps that it was made from, once all stages are done."""
 
 
-def event_of(workshop: Workshop, job: Job) -> Event | None:
+def event_of(workshop: Workshop, job: SynthesisStep) -> Event | None:
     """Return how a job ended, None where it was not done yet."""
     found = workshop.done(job.step, job.subject, job.basis)
     return found or workshop.done(job.step, job.subject, job.former_basis)
 
 
-def value_of(workshop: Workshop, job: Job | None) -> Any:
+def value_of(workshop: Workshop, job: SynthesisStep | None) -> Any:
     """Return what a job made, or a person put in its place; None where there is nothing."""
     event = None if job is None else event_of(workshop, job)
     if event is None:
@@ -116,10 +116,10 @@ FAILED = "failed"  # stands for all that a model could not make and nobody decid
 
 def do_jobs(
     what: str,
-    jobs: Sequence[Job],
+    jobs: Sequence[SynthesisStep],
     workshop: Workshop,
     asker: Asker,
-    watch: Watch | None,
+    watch: ProgressFactory | None,
     again: Collection[str] = (),
 ) -> dict[str, str]:
     """Do the jobs of a stage that are not done; return those whose asking failed, with the reason.
@@ -143,7 +143,7 @@ def do_jobs(
         async def do(handle: str) -> None:
             await _do(waiting[handle], workshop)
 
-        failed |= ask_each(
+        failed |= map_concurrently(
             what, own, do, asker=asker, spec=author.spec, watch=watch, close=author.close
         )
         if asker.tally.over_budget:
@@ -153,9 +153,11 @@ def do_jobs(
     return failed
 
 
-def _chosen(jobs: Sequence[Job], workshop: Workshop, again: Collection[str]) -> dict[str, Job]:
+def _chosen(
+    jobs: Sequence[SynthesisStep], workshop: Workshop, again: Collection[str]
+) -> dict[str, SynthesisStep]:
     """Return the finished jobs that are done once more, by handle."""
-    found: dict[str, Job] = {}
+    found: dict[str, SynthesisStep] = {}
     for job in jobs if again else ():
         event = event_of(workshop, job)
         if event is None or (job.handle not in again and FAILED not in again):
@@ -170,7 +172,7 @@ def _chosen(jobs: Sequence[Job], workshop: Workshop, again: Collection[str]) -> 
     return found
 
 
-def _is_short(job: Job, event: Event) -> bool:
+def _is_short(job: SynthesisStep, event: Event) -> bool:
     """Return whether a job ended in the queue under a smaller token limit than the entry has now."""
     limit = event.record.get("max_tokens")
     return (
@@ -178,9 +180,9 @@ def _is_short(job: Job, event: Event) -> bool:
     )
 
 
-def pending(jobs: Sequence[Job], workshop: Workshop) -> dict[str, Job]:
+def pending(jobs: Sequence[SynthesisStep], workshop: Workshop) -> dict[str, SynthesisStep]:
     """Return the jobs that are not done, by handle; with them those that failed under a smaller token limit, undecided."""
-    found: dict[str, Job] = {}
+    found: dict[str, SynthesisStep] = {}
     for job in jobs:
         event = event_of(workshop, job)
         if event is None or (_is_short(job, event) and decision_on(workshop, event) is None):
@@ -188,7 +190,7 @@ def pending(jobs: Sequence[Job], workshop: Workshop) -> dict[str, Job]:
     return found
 
 
-async def _do(job: Job, workshop: Workshop) -> None:
+async def _do(job: SynthesisStep, workshop: Workshop) -> None:
     made = await job.author.make(
         job.part,
         job.subject,

@@ -14,10 +14,10 @@ from medassay.core.records.model import FREE, ModelSpec
 from medassay.errors import IncompleteError, InputError
 from medassay.model.spec import load_models, named
 from medassay.runner.ask import Asker
-from medassay.runner.budget import Purse
+from medassay.runner.budget import Budget
 from medassay.runner.providing import provide
 from medassay.runner.spending import spending
-from medassay.runner.stages import Watch, refuse_leaving
+from medassay.runner.stages import ProgressFactory, refuse_leaving
 from medassay.storage.response import ResponseStore
 from medassay.synthesis.author import Author
 from medassay.synthesis.exam import ExamMaker
@@ -26,7 +26,15 @@ from medassay.synthesis.pathways import PathwayMaker
 from medassay.synthesis.plan import SynthesisPlan, load_synthesis_plan
 from medassay.synthesis.project import BY_PROGRAM, JOURNAL, Workshop, basis_of, open_workshop
 from medassay.synthesis.proposals import ProposalMaker
-from medassay.synthesis.steps import FAILED, Job, Maker, do_jobs, event_of, priced, sums
+from medassay.synthesis.steps import (
+    FAILED,
+    Maker,
+    SynthesisStep,
+    do_jobs,
+    event_of,
+    priced,
+    sums,
+)
 from medassay.synthesis.translation import TranslationMaker
 
 Authors = Mapping[str, Author]
@@ -39,7 +47,7 @@ MAKERS: dict[str, Callable[[SynthesisPlan, Path, Workshop, Authors], Maker]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class SynthesisResult:
     """What a workshop holds after a pass: items, what waits in the queue, what was left out and why, letters of the keys."""
 
     items: int
@@ -64,7 +72,7 @@ class Made:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Wanted:
+class _PlannedModels:
     """A plan with the models that it names."""
 
     plan: SynthesisPlan
@@ -77,7 +85,7 @@ class _Wanted:
         return MAKERS[self.plan.maker](self.plan, self.base, workshop, authors)
 
 
-def _wanted(path: Path) -> _Wanted:
+def _wanted(path: Path) -> _PlannedModels:
     plan = load_synthesis_plan(path)
     names = [plan.generator]
     if plan.proposals is not None:
@@ -95,7 +103,7 @@ def _wanted(path: Path) -> _Wanted:
                 f"{path}: '{names[0]}' and '{other}' are of one family, {specs[other].family}; who reviews must be of another"
             )
     refuse_leaving([{"name": plan.name, "may_leave": plan.may_leave}], specs.values())
-    return _Wanted(plan=plan, base=path.parent, specs=specs)
+    return _PlannedModels(plan=plan, base=path.parent, specs=specs)
 
 
 def synthesize(
@@ -104,9 +112,9 @@ def synthesize(
     *,
     secrets: Mapping[str, str],
     workspace: Path,
-    watch: Watch | None = None,
+    watch: ProgressFactory | None = None,
     again: Collection[str] = (),
-) -> Made:
+) -> SynthesisResult:
     """Make the items of a plan in the workshop `to`; what is made stays made, the same call resumes.
 
     Parameters
@@ -130,7 +138,7 @@ def synthesize(
         chats = {name: provide(spec, secrets) for name, spec in wanted.specs.items()}
         asker = Asker(wanted.specs, chats, store, purse, seed=wanted.plan.seed)
         failed: dict[str, str] = {}
-        maker, done = wanted.maker(workshop, asker), list[Job]()
+        maker, done = wanted.maker(workshop, asker), list[SynthesisStep]()
         for what, jobs in maker.stages():
             failed |= do_jobs(what, jobs, workshop, asker, watch, again)
             done += jobs
@@ -148,7 +156,7 @@ def synthesize(
     return made
 
 
-def _refuse_strange(again: Collection[str], jobs: Sequence[Job]) -> None:
+def _refuse_strange(again: Collection[str], jobs: Sequence[SynthesisStep]) -> None:
     known = {job.handle for job in jobs} | {FAILED}
     if strange := sorted(set(again) - known):
         raise InputError(
@@ -156,7 +164,7 @@ def _refuse_strange(again: Collection[str], jobs: Sequence[Job]) -> None:
         )
 
 
-def _note_plan(workshop: Workshop, wanted: _Wanted) -> None:
+def _note_plan(workshop: Workshop, wanted: _PlannedModels) -> None:
     models = {
         name: {"family": s.family, "provider": s.provider, "scripted": s.is_scripted}
         for name, s in wanted.specs.items()
@@ -168,7 +176,7 @@ def _note_plan(workshop: Workshop, wanted: _Wanted) -> None:
         workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=told)
 
 
-def _refuse_other(workshop: Workshop, wanted: _Wanted) -> None:
+def _refuse_other(workshop: Workshop, wanted: _PlannedModels) -> None:
     """Refuse a workshop in which something else was made."""
     before = workshop.latest("plan", "plan")
     if before is not None and before.result["plan"].get("maker") != wanted.plan.maker:
@@ -181,13 +189,13 @@ def _refuse_other(workshop: Workshop, wanted: _Wanted) -> None:
         )
 
 
-def _summary(workshop: Workshop, asker: Asker, failed: Mapping[str, str]) -> Made:
+def _summary(workshop: Workshop, asker: Asker, failed: Mapping[str, str]) -> SynthesisResult:
     """Return what a workshop holds after a pass."""
     items = present_items(workshop)
     letters = Counter(
         e.result["expected"] for e in items if len(e.result.get("options", ())) > 1
     )
-    return Made(
+    return SynthesisResult(
         items=len(items),
         queue=[
             {"step": e.place[0], "subject": e.place[1], "why": e.note}
@@ -215,7 +223,7 @@ def preview(path: Path, to: Path) -> dict[str, Any]:
         with open_workshop(copy) as workshop, ResponseStore(Path(made) / "responses") as store:
             _refuse_other(workshop, wanted)
             asker = Asker(
-                wanted.specs, {}, store, Purse(wanted.plan.budget), seed=wanted.plan.seed
+                wanted.specs, {}, store, Budget(wanted.plan.budget), seed=wanted.plan.seed
             )
             rows = priced(wanted.maker(workshop, asker).stages(), workshop)
     return {"plan": wanted.plan.name, "maker": wanted.plan.maker, "stages": rows, **sums(rows)}

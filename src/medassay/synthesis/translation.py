@@ -12,13 +12,13 @@ from typing import Any
 from medassay.bank.folder import bank_records, load_bank
 from medassay.core.canonical import canonical
 from medassay.errors import InputError
-from medassay.judging.sanitize import fence
+from medassay.judging.sanitize import delimit
 from medassay.runner.stages import refuse_leaving
 from medassay.synthesis.author import Author
 from medassay.synthesis.plan import SynthesisPlan, Translation
 from medassay.synthesis.project import BY_PROGRAM, Event, Place, Workshop, basis_of
 from medassay.synthesis.question import checked_text, reply_object
-from medassay.synthesis.steps import Job, Stage, value_of
+from medassay.synthesis.steps import Stage, SynthesisStep, value_of
 
 _TEXTS = ("context", "question", "reference", "rationale", "path")
 _LISTS = ("options", "nice_to_have", "diagnoses")
@@ -49,7 +49,7 @@ class TranslationMaker:
         private = any(r.get("kind") == "synthetic" for r in self._records_by_id.values())
         leaves = self._bank.may_leave and not private
         refuse_leaving([{"name": self._bank.name, "may_leave": leaves}], [self._author.spec])
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, SynthesisStep] = {}
         self.ended: list[Event] = []
 
     def stages(self) -> Iterator[Stage]:
@@ -73,15 +73,15 @@ class TranslationMaker:
         }
         yield "translations", [*self._jobs.values()]
 
-    def _job(self, name: str, record: Mapping[str, Any]) -> Job:
+    def _job(self, name: str, record: Mapping[str, Any]) -> SynthesisStep:
         given = texts_of(record)
-        return Job(
+        return SynthesisStep(
             step="translate",
             subject=name,
             author=self._author,
             part="make_translation",
             holes={
-                "item": fence(canonical(given).decode(), "item"),
+                "item": delimit(canonical(given).decode(), "item"),
                 "source": record.get("language", "en"),
                 "code": self._wanted.to,
             },

@@ -10,7 +10,7 @@ from medassay.review.store.accounts import AGREEMENT
 from medassay.review.store.database import now
 from medassay.review.store.schema import Study
 from medassay.web.pages import results
-from medassay.web.request_context import Forbidden, Here, Number, Visit
+from medassay.web.request_context import Forbidden, Here, Number, RequestContext
 
 _Text = Annotated[str, Field(max_length=100_000)]
 _Version = Annotated[int, Field(ge=0, le=10**12)]
@@ -95,7 +95,7 @@ class AspectRow(BaseModel):
     text: str
 
 
-class Item(BaseModel):
+class ReviewItem(BaseModel):
     """One's own item: what is seen, what is asked, what is filled in."""
 
     number: int
@@ -159,12 +159,12 @@ def my_studies(visit: Here) -> list[StudyRow]:
     return rows
 
 
-def item(visit: Here, n: Number) -> Item:
+def item(visit: Here, n: Number) -> ReviewItem:
     """Return one of one's own items with what is filled in."""
     with visit.database.read() as db:
         work = reviews.work_at(db, visit.study, visit.who.id, n)
         _refuse_untrained(visit, work, reviews.queue_of(db, visit.study.id, visit.who.id))
-    return Item(
+    return ReviewItem(
         number=n,
         content=dict(work.content),
         aspects=[
@@ -184,7 +184,7 @@ def item(visit: Here, n: Number) -> Item:
     )
 
 
-def _refuse_untrained(visit: Visit, work: reviews.Work, queue: reviews.Queue) -> None:
+def _refuse_untrained(visit: RequestContext, work: reviews.Work, queue: reviews.Queue) -> None:
     """Refuse items of others than training before the agreement and the training."""
     if visit.who.agreement != AGREEMENT:
         raise Forbidden("Nobody can review without the agreement.")

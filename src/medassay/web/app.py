@@ -28,13 +28,13 @@ from medassay.web.pages.sign_in import sent_again, show_sign_in
 from medassay.web.request_context import (
     Expired,
     Forbidden,
+    RequestContext,
     SignInNeeded,
-    Visit,
     mark_refused,
     read_visit,
 )
 from medassay.web.routes import ROUTES
-from medassay.web.settings import TITLE, Settings
+from medassay.web.settings import TITLE, AppSettings
 
 _STATUS: dict[type[MedassayError], int] = {
     Expired: 403,
@@ -59,15 +59,15 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def guarded_app(database: Database, settings: Settings) -> Guard:
+def guarded_app(database: Database, settings: AppSettings) -> Guard:
     """Return the review app behind its guard: what is served."""
     app = build_app(database, settings)
     return Guard(app, settings.origin, settings.root_path)
 
 
-def build_app(database: Database, settings: Settings | None = None) -> FastAPI:
+def build_app(database: Database, settings: AppSettings | None = None) -> FastAPI:
     """Return the review app on a database, without the guard that stands in front of it."""
-    chosen = settings or Settings()
+    chosen = settings or AppSettings()
     app = FastAPI(
         title=TITLE,
         version="1",
@@ -142,7 +142,7 @@ def _told(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": document}, status_code=status)
 
 
-def _to_sign_in(request: Request, visit: Visit) -> Response:
+def _to_sign_in(request: Request, visit: RequestContext) -> Response:
     if _is_json(request):
         says = "The session has ended: sign in again."
         return JSONResponse({"error": {"message": says}}, status_code=401)

@@ -1,4 +1,4 @@
-"""`Visit`: one request by somebody, after it was found out who that is, what they may do, and that the page was ours.
+"""`RequestContext`: one request by somebody, after it was found out who that is, what they may do, and that the page was ours.
 
 `enter` is the only way in: it reads the session, checks the token of the page and the table of routes, and logs who opened what.
 """
@@ -24,7 +24,7 @@ from medassay.review.form import Form
 from medassay.review.store import accounts, sessions, trail
 from medassay.review.store.database import Database
 from medassay.review.store.schema import Account, Study
-from medassay.web.settings import TITLE, Settings
+from medassay.web.settings import TITLE, AppSettings
 from medassay.web.texts import LANGUAGES, said, spoken
 
 SESSION = "__Host-medassay"  # who is signed in
@@ -51,7 +51,7 @@ class Forbidden(MedassayError):
 class SignInNeeded(MedassayError):
     """Nobody is signed in; what was posted is in the visit, so that it is not lost."""
 
-    def __init__(self, visit: "Visit") -> None:
+    def __init__(self, visit: "RequestContext") -> None:
         super().__init__("The session has ended: sign in again.")
         self.visit = visit
 
@@ -59,14 +59,14 @@ class SignInNeeded(MedassayError):
 class Expired(MedassayError):
     """The page's token is not of this session: the request may not be the person's own. What was posted is in the visit."""
 
-    def __init__(self, visit: "Visit") -> None:
+    def __init__(self, visit: "RequestContext") -> None:
         super().__init__(
             "This page had expired, so nothing was done. What you wrote is below: send it again."
         )
         self.visit = visit
 
 
-class Shown(Protocol):
+class EntryView(Protocol):
     """An entry as a page shows it: under which form, with which content."""
 
     @property
@@ -87,12 +87,12 @@ class ShownEntry:
 
 
 @dataclass(kw_only=True)
-class Visit:
+class RequestContext:
     """One request: who, in which study, with which roles, and what was filled in."""
 
     request: Request
     database: Database
-    settings: Settings
+    settings: AppSettings
     language: str
     cookie: str  # of the session, or of the visitor where nobody is signed in
     account: Account | None = None
@@ -144,12 +144,12 @@ class Visit:
         """Send the browser to another page of this server, by GET."""
         return RedirectResponse(self.url(path), status_code=303)
 
-    def label_of(self, shown: Shown, name: str) -> str:
+    def label_of(self, shown: EntryView, name: str) -> str:
         """Return what an aspect is called beside its value: its fact or criterion, else its name."""
         aspect = shown.form.aspect(shown.content, name)
         return self.say(name) if aspect is None or not aspect.text else aspect.text
 
-    def words_of(self, shown: Shown, name: str, value: Any) -> str:
+    def words_of(self, shown: EntryView, name: str, value: Any) -> str:
         """Return a value of an aspect in words; scores as their numbers."""
         aspect = shown.form.aspect(shown.content, name)
         if value is None:
@@ -234,7 +234,7 @@ def _text(value: str) -> str:
     return value.replace("\x00", "").encode("utf-8", "ignore").decode()
 
 
-def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> Visit:
+def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> RequestContext:
     """Return the visit that a request is, or refuse it; what is opened or refused in a study is logged.
 
     Raises
@@ -273,7 +273,7 @@ def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> 
     return visit
 
 
-def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> Visit:
+def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> RequestContext:
     """Return who makes a request, in which study and in which roles."""
     cookie = request.cookies.get(SESSION, "")
     name = request.path_params.get("study", "")
@@ -292,7 +292,7 @@ def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> Visi
     else:
         cookie = request.cookies.get(VISITOR) or secrets.token_urlsafe(24)
     wanted = request.cookies.get(LANGUAGE, "") or (account.language if account else "")
-    return Visit(
+    return RequestContext(
         request=request,
         database=request.app.state.database,
         settings=request.app.state.settings,
@@ -306,7 +306,7 @@ def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> Visi
     )
 
 
-def _log(visit: Visit, db: Session, *, allowed: bool) -> int:
+def _log(visit: RequestContext, db: Session, *, allowed: bool) -> int:
     """Note that somebody came, and return the number of the line: what is refused later is marked there (`mark_refused`)."""
     path = visit.request.scope["path"][:300]
     seen = {
@@ -327,5 +327,5 @@ def mark_refused(request: Request) -> None:
             trail.mark_refused(db, line)
 
 
-Here = Annotated[Visit, Depends(enter)]
+Here = Annotated[RequestContext, Depends(enter)]
 Number = Annotated[int, Path(ge=1, le=1_000_000)]

@@ -13,7 +13,7 @@ from medassay.errors import InputError, UnavailableError
 from medassay.review.store import accounts, links
 from medassay.review.store.database import Database
 from medassay.web.guard import is_loopback
-from medassay.web.settings import Settings
+from medassay.web.settings import AppSettings
 
 Say = Callable[[str], None]
 
@@ -30,7 +30,7 @@ class Listening:
 
 
 def serve_app(
-    database: Database, settings: Settings, where: Listening, *, say: Say, result: Say
+    database: Database, settings: AppSettings, where: Listening, *, say: Say, result: Say
 ) -> None:
     """Serve until stopped; the address goes to `result`, the rest to `say`.
 
@@ -76,7 +76,7 @@ def serve_app(
         listener.close()
 
 
-def _check(where: Listening, settings: Settings) -> None:
+def _check(where: Listening, settings: AppSettings) -> None:
     if (where.certificate is None) != (where.key is None):
         raise InputError("--certificate and --key come together")
     for path in (where.certificate, where.key):

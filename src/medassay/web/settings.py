@@ -1,4 +1,4 @@
-"""`Settings`: how the review app is reached, and what it may open."""
+"""`AppSettings`: how the review app is reached, and what it may open."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ TITLE = "medassay review"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class AppSettings:
     """How the review app is reached.
 
     `origin` is the public address without a path (`https://review.example.org`), empty for the one that each request names; `root_path` is

@@ -9,7 +9,7 @@ from medassay.core.records.item import Fact, Item
 from medassay.core.records.trial import Completion, Prompt
 from medassay.core.records.verdict import Case, Verdict
 from medassay.judging.graders import graph as dag
-from medassay.judging.graders.graph.grader import GraphJudge, context_of
+from medassay.judging.graders.graph.grader import GraphGrader, context_of
 from medassay.judging.graders.graph.graph import graph_from, recalled
 
 QUALITY = dag.published("medical_extraction_quality")
@@ -58,7 +58,7 @@ def judged(judge, case, answer=reply):
 
 
 def test_step_by_step_it_is_the_graph_asked_directly():
-    judge = GraphJudge(graphs=(QUALITY, CORRECTNESS))
+    judge = GraphGrader(graphs=(QUALITY, CORRECTNESS))
     verdict, replies = judged(judge, CASE)
     for graph, told in zip((QUALITY, CORRECTNESS), verdict.body["graphs"], strict=True):
         direct = dag.run(graph, context_of(CASE), reply)
@@ -78,12 +78,12 @@ def test_step_by_step_it_is_the_graph_asked_directly():
 
 
 def test_the_first_graph_scores():
-    verdict, _ = judged(GraphJudge(graphs=(CORRECTNESS, QUALITY)), CASE)
-    assert GraphJudge(graphs=(CORRECTNESS,)).score(ITEM, verdict) == 0.4
+    verdict, _ = judged(GraphGrader(graphs=(CORRECTNESS, QUALITY)), CASE)
+    assert GraphGrader(graphs=(CORRECTNESS,)).score(ITEM, verdict) == 0.4
 
 
 def test_the_condition_without_thinking_needs_the_record_alone():
-    judge = GraphJudge(graphs=(QUALITY,))
+    judge = GraphGrader(graphs=(QUALITY,))
     for template, needed in (
         ("health_record@00", "(internal_monologue and structured_health_record)"),
         ("health_record_direct@00", "(structured_health_record)"),
@@ -96,7 +96,7 @@ def test_three_unusable_replies_are_no_verdict_and_say_where():
     def babble(prompt):
         return reply(prompt) if not prompt.schema else Completion(text="Hm.")
 
-    judge = GraphJudge(graphs=(QUALITY,))
+    judge = GraphGrader(graphs=(QUALITY,))
     verdict, _ = judged(judge, CASE, babble)
     assert not verdict.valid
     assert "node 'is_valid_json'" in verdict.reason
@@ -109,7 +109,7 @@ def test_a_second_graph_that_fails_leaves_the_score_of_the_first():
     def babble(prompt):
         return Completion(text="Hm.") if b"partly_correct" in prompt.schema else reply(prompt)
 
-    judge = GraphJudge(graphs=(QUALITY, CORRECTNESS))
+    judge = GraphGrader(graphs=(QUALITY, CORRECTNESS))
     verdict, _ = judged(judge, CASE, babble)
     assert verdict.valid
     assert verdict.body["graphs"][1]["score"] is None
@@ -132,7 +132,7 @@ def test_open_answers_are_shown_with_their_facts():
 
 
 def test_a_preview_rehearses_every_first_question():
-    judge = GraphJudge(graphs=(QUALITY, CORRECTNESS))
+    judge = GraphGrader(graphs=(QUALITY, CORRECTNESS))
     assert len(judge.opening([CASE])) == len(judged(judge, CASE)[1]) == 10
 
 
@@ -143,13 +143,13 @@ def test_a_run_recalls_its_graphs_with_the_order_of_options(name):
     graph = dag.published(name)
     back = recalled(json.loads(json.dumps(graph.remembered(), sort_keys=True)))
     assert back.id == graph.id
-    assert GraphJudge(graphs=(back,)).id == GraphJudge(graphs=(graph,)).id
+    assert GraphGrader(graphs=(back,)).id == GraphGrader(graphs=(graph,)).id
 
 
 def test_an_imported_verdict_must_speak_of_the_same_graphs():
-    verdict, _ = judged(GraphJudge(graphs=(QUALITY,)), CASE)
-    assert GraphJudge(graphs=(QUALITY,)).fits(CASE, verdict)
-    assert not GraphJudge(graphs=(CORRECTNESS,)).fits(
+    verdict, _ = judged(GraphGrader(graphs=(QUALITY,)), CASE)
+    assert GraphGrader(graphs=(QUALITY,)).fits(CASE, verdict)
+    assert not GraphGrader(graphs=(CORRECTNESS,)).fits(
         CASE, Verdict(valid=True, body=verdict.body)
     )
 
@@ -176,6 +176,6 @@ def wide(n):
 
 def test_a_large_graph_is_judged_in_time_that_grows_as_its_questions_do():
     """Each reply is a step of its own; quadratic growth gives about 64, a walk anew for each reply 512."""
-    ask = lambda nodes: judged(GraphJudge(graphs=(wide(len(nodes)),)), CASE)  # noqa: E731 -- a call
+    ask = lambda nodes: judged(GraphGrader(graphs=(wide(len(nodes)),)), CASE)  # noqa: E731 -- a call
     ask([0] * 8)
     assert growth(ask, [0], 16) < 200

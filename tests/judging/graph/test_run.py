@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from medassay.core.records.trial import Completion
 from medassay.errors import InputError, Permanent
 from medassay.judging.graders.graph import published, run, run_async
-from medassay.judging.graders.graph.graph import Node, graph_from
+from medassay.judging.graders.graph.graph import GraphNode, graph_from
 from medassay.judging.graders.graph.walk import RETRIES, Walk, read_verdict
 
 CONTEXT = {"actual_output": '{"a": 1}', "expected_output": "{}", "input": "Bericht"}
@@ -58,7 +58,7 @@ def roots(scores, **policy):
 def test_golden_replies(golden):
     for case in golden("dag_graphs")["replies"]:
         options = case["options"] or ["true", "false"]
-        node = Node(id="n", type=case["node_type"], branches={o: "v" for o in options})
+        node = GraphNode(id="n", type=case["node_type"], branches={o: "v" for o in options})
         value, problem = read_verdict(node, case["reply"])
         expected = (
             str(case["expect"]).lower() if isinstance(case["expect"], bool) else case["expect"]
@@ -500,7 +500,7 @@ def test_hostile_replies_and_texts_are_data():
 
 
 def test_replies_with_two_verdicts_are_asked_again():
-    node = Node(id="n", type="binary", branches={"true": "a", "false": "b"})
+    node = GraphNode(id="n", type="binary", branches={"true": "a", "false": "b"})
     assert read_verdict(node, '{"verdict": true} {"verdict": false}') == (
         None,
         "it held two verdicts",

@@ -7,9 +7,9 @@ import os
 import pickle
 
 from medassay.runner.engine.coordinator import Coordinator, LostError
-from medassay.runner.engine.lease import Lookout
+from medassay.runner.engine.lease import LeaseWatcher
 from medassay.runner.engine.local import waiting_units
-from medassay.runner.engine.worker import Job, Worker
+from medassay.runner.engine.worker import Worker, WorkerJob
 from medassay.runner.event_loop import run_async
 
 _names = itertools.count()
@@ -27,7 +27,7 @@ class InProcess:
 
     def work(self, todo):
         self.todo = todo
-        job = Job.of(todo, self.responses)
+        job = WorkerJob.of(todo, self.responses)
         self.job = pickle.dumps(job)
         coordinator = Coordinator(
             todo.stage,
@@ -40,7 +40,7 @@ class InProcess:
                 n: sum(1 for _ in waiting_units(todo.stage, todo.journal, n))
                 for n in todo.stage.specs
             },
-            leases=Lookout(todo.run),
+            leases=LeaseWatcher(todo.run),
             fetch=job.fetch,
             shard=self.rules.shard,
         )

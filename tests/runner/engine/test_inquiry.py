@@ -22,7 +22,7 @@ from medassay.model.spec import load_models
 from medassay.pipeline import find_bank
 from medassay.prompt.render import load_template, render
 from medassay.runner import stages
-from medassay.runner.batch_prompts import inquire
+from medassay.runner.batch_prompts import prompt_batch
 from medassay.runner.engine.worker import Worker
 from medassay.runner.progress import Stop
 from medassay.storage import remote
@@ -30,7 +30,7 @@ from medassay.storage.mirror import Mirror
 from medassay.study import silver as silver_module
 from medassay.study.injection import injection_study
 from medassay.study.rephrase import REPHRASINGS, Rephraser
-from medassay.study.silver import Commission, write_silver
+from medassay.study.silver import SilverOptions, write_silver
 
 
 def judged(folder, engine, **judge):
@@ -117,7 +117,9 @@ def test_of_lost_workers_no_stored_reply_is_asked_for_again(
     monkeypatch.setattr(Worker, "start", slow)
     crew(workers=2, lose=lose)
     spec = load_models(tmp_path / "models.json")["m"]
-    ask = partial(inquire, "interviews", Interview(40), spec, secrets={}, workspace=tmp_path)
+    ask = partial(
+        prompt_batch, "interviews", Interview(40), spec, secrets={}, workspace=tmp_path
+    )
     found = ask(engine="crew")
     assert lost
     assert asked(log).total() - before - 40 * 6 <= calls  # those under way at the loss
@@ -143,7 +145,9 @@ def test_failures_of_asking_are_no_findings(tmp_path, crew, monkeypatch):
         return await complete(self, prompt, sampling, repeat=repeat)
 
     monkeypatch.setattr(Fake, "complete", odd)
-    ask = partial(inquire, "interviews", Interview(5), spec, secrets={}, workspace=tmp_path)
+    ask = partial(
+        prompt_batch, "interviews", Interview(5), spec, secrets={}, workspace=tmp_path
+    )
     for engine in ("local", "crew"):
         first, failed, *others = ask(engine=engine)
         assert first.value == ["Said."] * 6
@@ -161,7 +165,7 @@ def test_a_model_that_never_answers_is_given_up_soon(tmp_path, crew):
             ModelError,
             match=r"model 'm' is given up for this start: \d+ requests in a row failed",
         ):
-            inquire(
+            prompt_batch(
                 "interviews",
                 Interview(2000),
                 spec,
@@ -179,7 +183,7 @@ def silver(folder, engine, *, accept_failures=False):
     bank = letters(folder, n=12)
     script = {"reply": GOOD, "replies": {"l-2": "no"}, "fail_items": ["l-5"]}
     makers.write_models(folder, {**makers.fake("strong", **script), "family": "acme"})
-    wanted = Commission(
+    wanted = SilverOptions(
         maker="strong",
         models_file=folder / "models.json",
         to=folder / "silver",
@@ -302,7 +306,7 @@ def test_a_store_that_refuses_at_the_end_loses_no_reply_and_no_bank_is_half_told
     bank = letters(tmp_path, n=4)
 
     def write():
-        wanted = Commission(
+        wanted = SilverOptions(
             maker="m", models_file=tmp_path / "models.json", to=tmp_path / "silver"
         )
         return write_silver(bank, wanted, secrets={}, workspace=address)
@@ -334,4 +338,4 @@ def judged_at(address, folder, judge):
 def test_nobody_is_asked_about_nothing(tmp_path):
     makers.write_models(tmp_path, makers.fake("m", reply="Said."))
     spec = load_models(tmp_path / "models.json")["m"]
-    assert inquire("things", (), spec, secrets={}, workspace=tmp_path) == []
+    assert prompt_batch("things", (), spec, secrets={}, workspace=tmp_path) == []

@@ -12,7 +12,7 @@ from medassay.bank.folder import load_bank
 from medassay.cli.main import call
 from medassay.errors import IncompleteError, InputError
 from medassay.model.fake import Fake
-from medassay.study.silver import Commission, write_silver
+from medassay.study.silver import SilverOptions, write_silver
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def write(folder, *again, engine="local", accept=False, max_tokens=256, **script
         letters(folder)
     entry = makers.fake("strong", **script) | {"max_tokens": max_tokens}
     makers.write_models(folder, entry)
-    wanted = Commission(
+    wanted = SilverOptions(
         maker="strong",
         models_file=folder / "models.json",
         to=folder / f"silver-{len(list(folder.glob('silver-*')))}",
@@ -144,7 +144,7 @@ def test_a_bound_of_the_workspace_ends_a_study_with_its_reason(tmp_path, crew, e
     letters(tmp_path)
     priced = makers.fake("strong", reply=GOOD) | {"price": {"input": 1.0, "output": 1.0}}
     makers.write_models(tmp_path, priced)
-    wanted = Commission(
+    wanted = SilverOptions(
         maker="strong", models_file=tmp_path / "models.json", to=tmp_path / "silver"
     )
     bank = load_bank(tmp_path / "bank", lock=None)

@@ -3,10 +3,10 @@ from hypothesis import strategies as st
 
 from medassay.core.amount import Amount
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.plan import Budget
+from medassay.core.records.plan import BudgetRules
 from medassay.runner.budget import is_within
-from medassay.runner.engine.shares import Limits, Till
-from medassay.runner.gate import Heard
+from medassay.runner.engine.shares import BudgetShare, Limits
+from medassay.runner.gate import EndpointStats
 
 steps = st.lists(
     st.tuples(st.integers(0, 3), st.integers(1, 400), st.booleans(), st.booleans()),
@@ -19,7 +19,7 @@ steps = st.lists(
 def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(
     tokens, calls, steps
 ):
-    till = Till(Budget(calls=calls, tokens=tokens, money=tokens / 1e6))
+    till = BudgetShare(BudgetRules(calls=calls, tokens=tokens, money=tokens / 1e6))
     booked = {}
     dead = set()
     for number, size, settles, dies in steps:
@@ -29,7 +29,9 @@ def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(
         have = booked.get(worker, Amount())
         need = Amount(1, size, size / 1e6)
         cap = till.cap(worker, need, 4)
-        if is_within(have + need, Budget(calls=cap.calls, tokens=cap.tokens, money=cap.money)):
+        if is_within(
+            have + need, BudgetRules(calls=cap.calls, tokens=cap.tokens, money=cap.money)
+        ):
             have += need
             if settles:  # the call used less than was booked
                 have = Amount(have.calls, have.tokens - size // 2, have.money - size / 2e6)
@@ -40,12 +42,12 @@ def test_workers_together_never_pass_a_budget_whatever_they_ask_and_who_dies(
         else:
             till.heard(worker, cap, have)
         whole = sum(booked.values(), Amount())
-        assert is_within(whole, Budget(calls=calls, tokens=tokens, money=tokens / 1e6))
+        assert is_within(whole, BudgetRules(calls=calls, tokens=tokens, money=tokens / 1e6))
 
 
 @given(st.integers(1, 50), st.integers(1, 6))
 def test_a_budget_is_spent_to_the_last_call(calls, workers):
-    till = Till(Budget(calls=calls))
+    till = BudgetShare(BudgetRules(calls=calls))
     booked = dict.fromkeys((f"w{n}" for n in range(workers)), Amount())
     need = Amount(1, 10, 0.0)
     for _ in range(200 * workers):
@@ -59,7 +61,7 @@ def test_a_budget_is_spent_to_the_last_call(calls, workers):
 
 
 def test_nothing_is_parted_where_nothing_is_bounded():
-    till = Till(Budget())
+    till = BudgetShare(BudgetRules())
     assert till.cap("w", Amount(1, 1, 1.0), 3) is None
     assert not till.is_spent(Amount(1, 1, 1.0))
 
@@ -78,7 +80,7 @@ def test_shares_of_an_endpoint_add_up_to_its_limit_and_follow_overloads(
     alone = float(most)
     for times in overloads:
         now[0] += 2.0
-        limits.hear({"http://x": Heard(5, times, 0.0)})
+        limits.hear({"http://x": EndpointStats(5, times, 0.0)})
         alone = max(1.0, alone / 2) if times else min(most, alone + 5 / alone)
         shares = [limits.shares(w, working)["http://x"] for w in working]
         assert sum(share.most for share in shares) == int(alone)
@@ -90,7 +92,7 @@ def test_shares_of_an_endpoint_add_up_to_its_limit_and_follow_overloads(
 def test_a_pause_that_one_worker_heard_of_holds_back_all():
     now = [0.0]
     limits = Limits({"m": spec("m"), "n": spec("n")}, clock=lambda: now[0])
-    limits.hear({"http://x": Heard(0, 1, 7.0)})
+    limits.hear({"http://x": EndpointStats(0, 1, 7.0)})
     now[0] = 2.0
     shares = limits.shares("other", {"one": {"m"}, "other": {"n"}})
     assert shares["http://x"].pause == 5.0

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, need_columns, read_csv
+from medassay.bank.builder import BankBuilder, need_columns, read_csv
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
@@ -11,7 +11,7 @@ _COLUMNS = {"dataset", "encounter_id", "dialogue", "note"}
 
 def load(root: Path) -> Bank:
     """Return the three test sets; train and validation become the dev split. From a file, that file as test."""
-    draft = Draft(
+    draft = BankBuilder(
         "aci_bench",
         licence="CC-BY-4.0",
         source="ACI-Bench (Yim et al. 2023)",

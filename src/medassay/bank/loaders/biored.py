@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file
+from medassay.bank.builder import BankBuilder, find_file
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
@@ -36,7 +36,7 @@ class _Document:
 def load(root: Path) -> Bank:
     """Return an item for each related pair; pairs of one abstract share a cluster."""
     path = find_file(root, "Test.PubTator", "*.PubTator", "*.pubtator")
-    draft = Draft(
+    draft = BankBuilder(
         "biored",
         licence="unstated (NCBI, US government)",
         source="BioRED test split (Luo et al. 2022)",

@@ -2,7 +2,13 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_records, whole_number
+from medassay.bank.builder import (
+    BankBuilder,
+    find_file,
+    need_columns,
+    read_records,
+    whole_number,
+)
 from medassay.core.records.item import Bank
 
 _COLUMNS = {"question", "op1", "op2", "op3", "op4", "cop"}
@@ -19,7 +25,7 @@ def load_es(root: Path) -> Bank:
 
 
 def _load(root: Path, language: str) -> Bank:
-    draft = Draft(
+    draft = BankBuilder(
         f"careqa_{language}",
         licence="Apache-2.0",
         source="CareQA, Spanish specialised health training exams 2020–2024",

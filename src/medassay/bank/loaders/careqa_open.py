@@ -2,13 +2,19 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_records, whole_number
+from medassay.bank.builder import (
+    BankBuilder,
+    find_file,
+    need_columns,
+    read_records,
+    whole_number,
+)
 from medassay.core.records.item import Bank
 
 
 def load(root: Path) -> Bank:
     """Return the open set; the answer of the exam is the reference."""
-    draft = Draft(
+    draft = BankBuilder(
         "careqa_open",
         licence="Apache-2.0",
         source="CareQA-Open, Spanish specialised health training exams 2020–2024, rephrased",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, read_json, whole_number
+from medassay.bank.builder import BankBuilder, find_file, read_json, whole_number
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
@@ -18,7 +18,7 @@ def load_es(root: Path) -> Bank:
 
 
 def _load(root: Path, language: str, *names: str) -> Bank:
-    draft = Draft(
+    draft = BankBuilder(
         f"headqa_{language}",
         licence="MIT",
         source="HEAD-QA, exams of the Spanish Ministry of Health",

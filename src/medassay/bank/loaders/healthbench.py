@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_records
+from medassay.bank.builder import BankBuilder, find_file, need_columns, read_records
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
@@ -20,7 +20,7 @@ _SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System"}
 
 def load(root: Path) -> Bank:
     """Return HealthBench, in its original form or with judged answers beside it."""
-    draft = Draft(
+    draft = BankBuilder(
         "healthbench",
         licence="MIT",
         source="HealthBench, Arora et al. (2025), arXiv:2505.08775",

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, letter_index, need_columns, read_csv
+from medassay.bank.builder import BankBuilder, find_file, letter_index, need_columns, read_csv
 from medassay.core.records.item import Bank
 
 _COLUMNS = {"question", "options", "correct_option", "condition"}
@@ -13,7 +13,7 @@ _BETWEEN = re.compile(r"""['"]\s*,\s*['"]""")
 
 def load(root: Path) -> Bank:
     """Return the quiz items; conditions are clusters, since their questions share a decision graph."""
-    draft = Draft(
+    draft = BankBuilder(
         "healthbranches",
         licence="CC-BY-NC-SA-4.0",
         source="HealthBranches",
@@ -43,7 +43,7 @@ def load(root: Path) -> Bank:
 
 def load_open(root: Path) -> Bank:
     """Return the open questions: the same questions without options, the right answer as reference."""
-    draft = Draft(
+    draft = BankBuilder(
         "healthbranches_open",
         licence="CC-BY-NC-SA-4.0",
         source="HealthBranches",

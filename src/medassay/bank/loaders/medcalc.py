@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_csv
+from medassay.bank.builder import BankBuilder, find_file, need_columns, read_csv
 from medassay.core.records.item import Bank
 
 _COLUMNS = {
@@ -17,7 +17,7 @@ _COLUMNS = {
 
 def load(root: Path) -> Bank:
     """Return the items whose answer is a number; dates and durations are counted as dropped."""
-    draft = Draft(
+    draft = BankBuilder(
         "medcalc",
         licence="CC-BY-SA-4.0",
         source="MedCalc-Bench; notes from published case reports",

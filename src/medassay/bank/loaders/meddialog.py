@@ -5,7 +5,7 @@ Replies are of unknown doctors in public forums: what they advised was checked b
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_records
+from medassay.bank.builder import BankBuilder, find_file, need_columns, read_records
 from medassay.core.records.item import Bank
 
 _TRAIN = "Tests are of the published train split: a model may have learned them."
@@ -13,7 +13,7 @@ _TRAIN = "Tests are of the published train split: a model may have learned them.
 
 def load_raw(root: Path) -> Bank:
     """Return descriptions with the second utterance of each dialogue, the doctor's, as reference."""
-    draft = Draft(
+    draft = BankBuilder(
         "meddialog_raw",
         licence="unstated",
         source="MedDialog, English (Zeng et al. 2020)",
@@ -34,7 +34,7 @@ def load_raw(root: Path) -> Bank:
 
 def load_qsumm(root: Path) -> Bank:
     """Return the questions of icliniq with their one-line summaries."""
-    draft = Draft(
+    draft = BankBuilder(
         "meddialog_qsumm",
         licence="unstated",
         source="MedDialog, icliniq (Zeng et al. 2020)",

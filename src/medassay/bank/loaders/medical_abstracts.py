@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_csv, whole_number
+from medassay.bank.builder import BankBuilder, find_file, need_columns, read_csv, whole_number
 from medassay.core.canonical import sha256_hex
 from medassay.core.records.item import Bank
 
@@ -24,7 +24,7 @@ def load(root: Path) -> Bank:
     path = find_file(root, "*test*.csv", "*train*.csv", "*.csv")
     train = "train" in path.stem.lower()
     rows = list(read_csv(path))
-    draft = Draft(
+    draft = BankBuilder(
         "medical_abstracts",
         licence="CC-BY-SA-3.0",
         source="Medical Abstracts text classification corpus (Schopf et al. 2022)",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from medassay.bank.builder import Draft, find_file, whole_number
+from medassay.bank.builder import BankBuilder, find_file, whole_number
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
@@ -35,7 +35,7 @@ def _load(root: Path, name: str, *, by: int, who: str) -> Bank:
         if answers
     ]
     wrong = sum(answer[2] < _LEAST_GOOD for _, _, answer in chosen)
-    draft = Draft(
+    draft = BankBuilder(
         name,
         licence="unstated",
         source="MEDIQA 2019 task 3, question answering (Ben Abacha et al. 2019)",

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from medassay.bank.builder import (
-    Draft,
+    BankBuilder,
     find_file,
     letter_index,
     need_columns,
@@ -18,7 +18,7 @@ _HUB = {"sent1", "ending0", "ending1", "ending2", "ending3", "label"}
 
 def load(root: Path) -> Bank:
     """Return MedQA from JSON Lines in the original layout or the hub's `sent1`/`ending*` layout."""
-    draft = Draft(
+    draft = BankBuilder(
         "medqa", licence="MIT", source="MedQA, USMLE, four options", title="MedQA (USMLE)"
     )
     path = find_file(root, "test.jsonl", "*test*.jsonl", "*.jsonl", "*.json")

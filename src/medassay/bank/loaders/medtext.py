@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_records
+from medassay.bank.builder import BankBuilder, find_file, need_columns, read_records
 from medassay.core.records.item import Bank
 
 
 def load(root: Path) -> Bank:
     """Return the cases; the text that follows each is the reference."""
-    draft = Draft(
+    draft = BankBuilder(
         "medtext",
         licence="CC-BY-4.0",
         source="MedText, BI55/MedText",

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, need_columns
+from medassay.bank.builder import BankBuilder, find_file, need_columns
 from medassay.bank.table import read_rows
 from medassay.core.records.item import Bank
 
 
 def load(root: Path) -> Bank:
     """Return the questions, each with its summary as reference."""
-    draft = Draft(
+    draft = BankBuilder(
         "meqsum",
         licence="CC-BY-4.0",
         source="MeQSum (Ben Abacha and Demner-Fushman 2019)",

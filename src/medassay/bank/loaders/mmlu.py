@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from medassay.bank.builder import (
-    Draft,
+    BankBuilder,
     letter_index,
     need_columns,
     read_csv,
@@ -32,7 +32,7 @@ def load(root: Path) -> Bank:
     The original CSV has no header and letters A–D, the hub's has a header and 0–3; the first row
     tells them apart. 78 questions stand in two subjects: both stay, since each subject is scored.
     """
-    draft = Draft(
+    draft = BankBuilder(
         "mmlu_medical", licence="MIT", source="MMLU, test set", title="MMLU, medical subjects"
     )
     if root.is_file():
@@ -60,7 +60,7 @@ def load(root: Path) -> Bank:
     return draft.bank()
 
 
-def _subject(draft: Draft, path: Path, subject: str, split: str) -> None:
+def _subject(draft: BankBuilder, path: Path, subject: str, split: str) -> None:
     with path.open(encoding="utf-8-sig") as file:
         headed = file.readline().startswith("question,choice0")
     for number, row in enumerate(read_csv(path, None if headed else _HEADLESS)):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_csv
+from medassay.bank.builder import BankBuilder, find_file, need_columns, read_csv
 from medassay.core.records.item import Bank
 
 LEAST = 5  # characters of a reference, and of an answer
@@ -10,7 +10,7 @@ LEAST = 5  # characters of a reference, and of an answer
 
 def load(root: Path) -> Bank:
     """Return the train split, which the published suite evaluates on; from a file, that file."""
-    draft = Draft(
+    draft = BankBuilder(
         "mts_dialog",
         licence="CC-BY-4.0",
         source="MTS-Dialog (Ben Abacha et al. 2023)",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_csv
+from medassay.bank.builder import BankBuilder, find_file, need_columns, read_csv
 from medassay.core.records.item import Bank
 
 SPECIALTIES = (
@@ -52,7 +52,7 @@ _QUESTION = f"Which medical specialty is this text about? One of: {'; '.join(SPE
 
 def load(root: Path) -> Bank:
     """Return the reports that have a text and a known specialty."""
-    draft = Draft(
+    draft = BankBuilder(
         "mtsamples",
         licence="unstated",
         source="MTSamples, transcribed sample reports",

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.builder import Draft, need_columns, read_records
+from medassay.bank.builder import BankBuilder, need_columns, read_records
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
@@ -16,7 +16,7 @@ def load(root: Path) -> Bank:
 
     Statements that an answer must have become target facts; both kinds are targets of Relaxed Perplexity.
     """
-    draft = Draft(
+    draft = BankBuilder(
         "olaph",
         licence="unstated",
         source="MedLFQA, OLAPH (Jeong et al. 2024)",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_records
+from medassay.bank.builder import BankBuilder, find_file, need_columns, read_records
 from medassay.core.records.item import Bank
 
 FREQUENCIES = (
@@ -47,7 +47,7 @@ def load_hard(root: Path) -> Bank:
 
 
 def _load(root: Path, name: str, *, hard: bool) -> Bank:
-    draft = Draft(
+    draft = BankBuilder(
         name,
         licence="unstated",
         source="prescription-full (devlocalhost)",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, read_json, whole_number
+from medassay.bank.builder import BankBuilder, find_file, read_json, whole_number
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
@@ -11,7 +11,7 @@ _ANSWERS = ["yes", "no", "maybe"]
 
 def load(root: Path) -> Bank:
     """Return PubMedQA (PQA-L); with `test_ground_truth.json` beside it, only its items are tests."""
-    draft = Draft("pubmedqa", licence="MIT", source="PubMedQA, PQA-L", title="PubMedQA")
+    draft = BankBuilder("pubmedqa", licence="MIT", source="PubMedQA, PQA-L", title="PubMedQA")
     path = find_file(root, "ori_pqal.json", "*pqal*.json")
     articles = read_json(path)
     if not isinstance(articles, dict):

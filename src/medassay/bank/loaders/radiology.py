@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from medassay.bank.builder import Draft, find_file, need_columns, read_records
+from medassay.bank.builder import BankBuilder, find_file, need_columns, read_records
 from medassay.core.records.item import Bank
 from medassay.errors import InputError
 
@@ -18,7 +18,7 @@ MIMIC_IS_CREDENTIALED = (
 
 def load_openi(root: Path) -> Bank:
     """Return the test reports of Open-i: findings, and the impression as reference."""
-    draft = Draft(
+    draft = BankBuilder(
         "openi",
         licence="CC-BY-NC-ND-4.0 (as commonly given; not stated by the source)",
         source="Open-i, Indiana University chest X-rays",
@@ -40,7 +40,7 @@ def load_mimic(root: Path) -> Bank:
     InputError
         Where the file is not there: it says how those who may can get it.
     """
-    draft = Draft(
+    draft = BankBuilder(
         "mimic_repsum",
         licence="PhysioNet Credentialed Health Data License 1.5.0",
         source="MIMIC-III, radiology notes",

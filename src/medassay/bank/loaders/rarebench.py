@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from medassay.bank.builder import Draft, find_file, read_json, read_records
+from medassay.bank.builder import BankBuilder, find_file, read_json, read_records
 from medassay.bank.disease_names import DiseaseNames, load_disease_names
 from medassay.core.records.diagnosis import RARE, Golden, golden_told, plain_name
 from medassay.core.records.item import Bank
@@ -30,7 +30,7 @@ def load(root: Path, name: str, golden: Golden = "one") -> Bank:
     )
     phenotypes, diseases = _mappings(path)
     slug = name.lower().replace("_", "-")
-    draft = Draft(
+    draft = BankBuilder(
         f"rarebench_{name.lower()}",
         licence="Apache-2.0",
         source=f"RareBench {name}",

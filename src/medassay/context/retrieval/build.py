@@ -16,7 +16,7 @@ import numpy as np
 
 from medassay.context.retrieval.chunk import OVERLAP, SIZE, Merging, split
 from medassay.context.retrieval.corpus import Readers, corpus_hash, read_corpus
-from medassay.context.retrieval.embed import Embedder
+from medassay.context.retrieval.embed import PassageEmbedder
 from medassay.context.retrieval.index import FORMAT, Method, describe_index, is_index
 from medassay.context.retrieval.words import count_words
 from medassay.core.canonical import canonical, short_hash
@@ -44,7 +44,7 @@ async def build_index(
     corpus: Path,
     out: Path,
     parameters: Parameters,
-    embedder: Embedder | None,
+    embedder: PassageEmbedder | None,
     progress: Progress = lambda done, total: None,
     readers: Readers = MappingProxyType({}),
 ) -> bool:
@@ -99,7 +99,7 @@ async def build_index(
 
 
 def _identity(
-    corpus: Path, parameters: Parameters, embedder: Embedder | None, readers: Readers
+    corpus: Path, parameters: Parameters, embedder: PassageEmbedder | None, readers: Readers
 ) -> dict[str, Any]:
     """Return all that an index depends on."""
     return {
@@ -207,7 +207,7 @@ def _write(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
-async def _embed(part: Path, n: int, embedder: Embedder, progress: Progress) -> int:
+async def _embed(part: Path, n: int, embedder: PassageEmbedder, progress: Progress) -> int:
     """Append the vectors that are missing; return their width."""
     path, width = part / "vectors.f32", 0
     with path.open("ab") as file:
@@ -229,7 +229,9 @@ async def _embed(part: Path, n: int, embedder: Embedder, progress: Progress) -> 
     return width
 
 
-async def _append(file: IO[bytes], embedder: Embedder, texts: list[str], width: int) -> None:
+async def _append(
+    file: IO[bytes], embedder: PassageEmbedder, texts: list[str], width: int
+) -> None:
     made = np.asarray(await embedder.embed(texts), dtype="<f4")
     if made.shape != (len(texts), width) or not np.isfinite(made).all():
         raise InputError(

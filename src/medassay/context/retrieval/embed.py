@@ -20,7 +20,7 @@ _WIDTH = 256  # of the fake's vectors
 _WORD = re.compile(r"\w+")
 
 
-class Embedder(Protocol):
+class PassageEmbedder(Protocol):
     """Makes vectors; `id` names the model with what its vectors depend on."""
 
     id: str
@@ -34,7 +34,7 @@ class Embedder(Protocol):
 
 def find_embedder(
     place: str, models_file: Path | None, secrets: Mapping[str, str], books: Books | None = None
-) -> Embedder:
+) -> PassageEmbedder:
     """Return an embedder.
 
     Parameters
@@ -74,7 +74,7 @@ class _OfEndpoint:
         self.id = endpoint.id
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return what the endpoint says; see `Embedder.embed`."""
+        """Return what the endpoint says; see `PassageEmbedder.embed`."""
         return _unit(np.array(await self._endpoint.embed(texts), dtype=np.float64))
 
     async def close(self) -> None:
@@ -97,7 +97,7 @@ class FolderEmbedder:
         self.id: str = self._model.id
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return the model's vectors; see `Embedder.embed`."""
+        """Return the model's vectors; see `PassageEmbedder.embed`."""
         made = await asyncio.to_thread(self._model.encode, list(texts))
         return np.asarray(made, dtype=np.float32)
 
@@ -112,7 +112,7 @@ class FakeEmbedder:
     id = f"fake-words-{_WIDTH}"
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return hashed counts of words; see `Embedder.embed`."""
+        """Return hashed counts of words; see `PassageEmbedder.embed`."""
         made = np.zeros((len(texts), _WIDTH))
         for row, text in zip(made, texts, strict=True):
             for word in _WORD.findall(text.casefold()):

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from medassay.context.retrieval.corpus import Document, same_name
-from medassay.context.retrieval.embed import Embedder, find_embedder
+from medassay.context.retrieval.embed import PassageEmbedder, find_embedder
 from medassay.context.retrieval.search import VectorFile, fused, nearest
 from medassay.context.retrieval.words import WordCounts
 from medassay.core.json import parse_json
@@ -28,7 +28,7 @@ _DEPTH = 50  # of the rankings that a hybrid search joins
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class RetrievedChunk:
     """A chunk that a search found; `score` is a distance where `measure` is "l2", else the higher the nearer."""
 
     rank: int
@@ -127,7 +127,7 @@ class Index:
         self.method: Method = self.described["method"]
         if self.described["format"] != FORMAT or self.method not in METHODS:
             raise InputError(f"{folder}: an index of another version; build it again")
-        self.embedder: Embedder | None = None
+        self.embedder: PassageEmbedder | None = None
         keys = {"document", "start", "text"}
         self._chunks = _Lines(folder / "chunks.jsonl", self.n, keys)
         n = self.described["documents"]
@@ -176,7 +176,7 @@ class Index:
         """Return document, start and text of a chunk."""
         return self._chunks[number]
 
-    async def search(self, texts: Sequence[str], k: int) -> list[list[Found]]:
+    async def search(self, texts: Sequence[str], k: int) -> list[list[RetrievedChunk]]:
         """Return the k best chunks for each text, the best first, the lower number first among equals.
 
         Methods of words give fewer where fewer chunks share a word with the text.
@@ -214,9 +214,11 @@ class Index:
 
     def _found(
         self, ranked: Sequence[tuple[int, float]], measure: Literal["l2", "bm25", "rrf"]
-    ) -> list[Found]:
+    ) -> list[RetrievedChunk]:
         return [
-            Found(rank=rank, chunk=one, score=score, measure=measure, **self.chunk(one))
+            RetrievedChunk(
+                rank=rank, chunk=one, score=score, measure=measure, **self.chunk(one)
+            )
             for rank, (one, score) in enumerate(ranked, 1)
         ]
 

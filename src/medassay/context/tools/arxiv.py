@@ -3,7 +3,14 @@
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from medassay.context.tools.service import Asking, Request, Service, is_host, read_xml, short
+from medassay.context.tools.service import (
+    Asking,
+    Service,
+    ServiceRequest,
+    is_host,
+    read_xml,
+    short,
+)
 from medassay.errors import ToolError
 
 _NAME = "arxiv_search"
@@ -25,7 +32,7 @@ async def search(asked: Asking, url: str, query: str, k: int) -> list[dict[str, 
         "max_results": str(k),
         "sortBy": "relevance",
     }
-    feed = read_xml(await asked.ask(Request(url=url, params=wanted)), _NAME)
+    feed = read_xml(await asked.ask(ServiceRequest(url=url, params=wanted)), _NAME)
     if feed.tag != f"{_ATOM}feed":
         raise ToolError(f"{_NAME}: its reply is no Atom feed")
     return [

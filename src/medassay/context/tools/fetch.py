@@ -76,7 +76,7 @@ _NO_NETWORK = frozenset({100, 101, 113})  # ENETDOWN, ENETUNREACH, EHOSTUNREACH
 _KEPT_IN_CHILD = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "VIRTUAL_ENV")
 
 
-class Gate(Protocol):
+class AddressGate(Protocol):
     """Says whether an address and port may be connected to."""
 
     def __call__(self, address: str, port: int) -> bool:
@@ -88,10 +88,10 @@ def public_only(address: str, port: int) -> bool:
     return is_public(address)
 
 
-class _Resolver(AbstractResolver):
+class _PublicResolver(AbstractResolver):
     """Resolves a name, and refuses it when any of its addresses may not be reached."""
 
-    def __init__(self, gate: Gate, inner: AbstractResolver) -> None:
+    def __init__(self, gate: AddressGate, inner: AbstractResolver) -> None:
         self._gate = gate
         self._inner = inner
         self.resolved = False
@@ -130,7 +130,7 @@ class Fetcher:
         *,
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
-        gate: Gate = public_only,
+        gate: AddressGate = public_only,
         resolver: AbstractResolver | None = None,
     ) -> None:
         self._allow, self._deny = allow, deny
@@ -155,7 +155,7 @@ class Fetcher:
             raise ToolError(f"url_fetch: no whole page within {TIMEOUT:g} s") from None
 
     async def _text(self, url: str) -> str:
-        resolver = _Resolver(self._gate, self._resolver or aiohttp.ThreadedResolver())
+        resolver = _PublicResolver(self._gate, self._resolver or aiohttp.ThreadedResolver())
         connector = aiohttp.TCPConnector(
             resolver=resolver,
             use_dns_cache=False,

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from medassay.context.tools.toolbox import Result, Toolbox, counted
+from medassay.context.tools.toolbox import Toolbox, ToolResult, counted
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.records.context_config import DEAF_TURNS, ToolRules
 from medassay.core.records.model import ModelSpec
@@ -47,7 +47,7 @@ class AsksModels(Protocol):
         """Return the stored result of a tool call; make the call where there is none."""
 
 
-Look = Callable[[Prompt, int, ToolCall], Awaitable[Result]]
+Look = Callable[[Prompt, int, ToolCall], Awaitable[ToolResult]]
 
 
 @dataclass(kw_only=True)
@@ -100,7 +100,7 @@ class ToolLoop:
         async def ask(asked: Prompt) -> Reply | None:
             return await self._asker.ask(spec, asked, columns, repeat=repeat, attempt=attempt)
 
-        async def look(asked: Prompt, place: int, call: ToolCall) -> Result:
+        async def look(asked: Prompt, place: int, call: ToolCall) -> ToolResult:
             return await self._look(spec, asked, place, call, columns, repeat)
 
         talk = await converse(prompt, ask, look, self.rules)
@@ -114,7 +114,7 @@ class ToolLoop:
         call: ToolCall,
         columns: Mapping[str, Any],
         repeat: int,
-    ) -> Result:
+    ) -> ToolResult:
         """Return what a call gave when it was first made at this point of this conversation."""
         # As the key of the reply that it follows, with the call; the item, since two items may ask the same.
         call_ = canonical([columns["item"], place, call.name, call.arguments])
@@ -135,7 +135,7 @@ class ToolLoop:
                 key, make, {"model": spec.id, "tool": call.name, **columns}
             )
         )
-        return Result(text=stored["text"], status=stored["status"], key=key)
+        return ToolResult(text=stored["text"], status=stored["status"], key=key)
 
     async def close(self) -> None:
         """Close the connections of the tools."""
@@ -186,7 +186,7 @@ async def converse(
         told = canonical(
             {"error": f"no calls are left (the limit is {rules.max_calls}); answer now"}
         ).decode()
-        results += [Result(text=told, status="failed") for _ in calls[left:]]
+        results += [ToolResult(text=told, status="failed") for _ in calls[left:]]
         for place, (call, result) in enumerate(zip(calls, results, strict=True)):
             status = result.status if place < left else _LIMIT
             talk.trace.append(_traced(len(talk.replies), call, result, status))
@@ -195,10 +195,10 @@ async def converse(
 
 async def _side_by_side(
     prompt: Prompt, calls: list[ToolCall], look: Look, at_once: int
-) -> list[Result]:
+) -> list[ToolResult]:
     free = asyncio.Semaphore(at_once)
 
-    async def one(place: int, call: ToolCall) -> Result:
+    async def one(place: int, call: ToolCall) -> ToolResult:
         async with free:
             return await look(prompt, place, call)
 
@@ -212,7 +212,7 @@ def _with_ids(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
     return [replace(call, id=f"call_{place}") for place, call in enumerate(calls)]
 
 
-def _traced(turn: int, call: ToolCall, result: Result, status: str) -> dict[str, Any]:
+def _traced(turn: int, call: ToolCall, result: ToolResult, status: str) -> dict[str, Any]:
     """Return a call as a trial keeps it: what came back stays in the response store, since it is others' text."""
     return {
         "turn": turn,
@@ -226,7 +226,7 @@ def _traced(turn: int, call: ToolCall, result: Result, status: str) -> dict[str,
 
 
 def _going_on(
-    prompt: Prompt, said: Completion, calls: list[ToolCall], results: list[Result]
+    prompt: Prompt, said: Completion, calls: list[ToolCall], results: list[ToolResult]
 ) -> Prompt:
     """Return the prompt with the turn added: what the model said, and what its calls gave."""
     turn: list[dict[str, Any]] = [

@@ -3,7 +3,14 @@
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from medassay.context.tools.service import Asking, Request, Service, is_host, read_xml, short
+from medassay.context.tools.service import (
+    Asking,
+    Service,
+    ServiceRequest,
+    is_host,
+    read_xml,
+    short,
+)
 from medassay.errors import ToolError
 
 _NAME = "pubmed_search"
@@ -23,7 +30,8 @@ async def search(asked: Asking, url: str, key: str, query: str, k: int) -> list[
     common |= {"api_key": key} if key else {}
     wanted = {**common, "term": query, "retmax": str(k), "sort": "relevance"}
     found = read_xml(
-        await asked.ask(Request(url=f"{url.rstrip('/')}/esearch.fcgi", params=wanted)), _NAME
+        await asked.ask(ServiceRequest(url=f"{url.rstrip('/')}/esearch.fcgi", params=wanted)),
+        _NAME,
     )
     if found.tag != "eSearchResult":
         raise ToolError(f"{_NAME}: its reply is no eSearchResult")
@@ -33,7 +41,7 @@ async def search(asked: Asking, url: str, key: str, query: str, k: int) -> list[
         return []
     fetched = read_xml(
         await asked.ask(
-            Request(
+            ServiceRequest(
                 url=f"{url.rstrip('/')}/efetch.fcgi",
                 params={**common, "id": ",".join(ids), "rettype": "abstract"},
             )

@@ -23,7 +23,7 @@ _AT_ONCE = 8  # calls of one service
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ServiceRequest:
     """What is asked of a service; `body` is sent as JSON, by POST."""
 
     url: str
@@ -45,7 +45,7 @@ class Service:
         """Return the service for one call, which may take so long in all, waiting for one's own turn left aside."""
         return Asking(self, seconds)
 
-    async def ask(self, request: Request, clock: "Asking") -> bytes:
+    async def ask(self, request: ServiceRequest, clock: "Asking") -> bytes:
         """Return the body of a reply.
 
         Raises
@@ -75,7 +75,7 @@ class Service:
             wait = min(_LONGEST_WAIT, max(retry_after, 0.25 * 2**attempt))
         raise ToolError(f"{self._name}: unavailable: {told}", unavailable=True)
 
-    async def _once(self, request: Request) -> tuple[int, bytes, float]:
+    async def _once(self, request: ServiceRequest) -> tuple[int, bytes, float]:
         """Return status, body, and the seconds asked to wait; status 0 and a reason where there was no reply."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
@@ -119,7 +119,7 @@ class Asking:
         self._left = seconds
         self._running: tuple[float, asyncio.Timeout] | None = None
 
-    async def ask(self, request: Request) -> bytes:
+    async def ask(self, request: ServiceRequest) -> bytes:
         """Return the body of a reply; see `Service.ask`."""
         return await self._service.ask(request, self)
 

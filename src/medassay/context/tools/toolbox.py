@@ -29,7 +29,7 @@ _LONGEST_QUERY = 1000  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class ToolResult:
     """What a call gave: a text for the model, whether it went well, and the key under which it is stored."""
 
     text: str
@@ -132,7 +132,7 @@ class Toolbox:
                 raise Permanent(f"[tools]: {error}", endpoint_wide=True) from None
             self._ready = True
 
-    async def call(self, call: ToolCall) -> Result:
+    async def call(self, call: ToolCall) -> ToolResult:
         """Return what a call gives; whatever goes wrong is a text too.
 
         A model's mistake, or an address that may not be reached, is `failed`; a service that does not answer in time, or at all,
@@ -150,7 +150,7 @@ class Toolbox:
             return _error(f"{call.name}: {error}", "unavailable")
         except MedassayError as error:
             return _error(f"{call.name}: {error}", "failed")
-        return Result(text=_shown(found), status="ok")
+        return ToolResult(text=_shown(found), status="ok")
 
     async def _run(self, call: ToolCall) -> Any:
         tool = next((one for one in self.rules.use if one == call.name), None)
@@ -216,9 +216,9 @@ def _text(given: Mapping[str, Any], name: str, most: int) -> str:
     return storable(value).strip()
 
 
-def _error(told: str, status: Status) -> Result:
+def _error(told: str, status: Status) -> ToolResult:
     shown = storable(" ".join(told.split())[:500])
-    return Result(text=canonical({"error": f"{status}: {shown}"}).decode(), status=status)
+    return ToolResult(text=canonical({"error": f"{status}: {shown}"}).decode(), status=status)
 
 
 def counted(statuses: Sequence[str]) -> dict[str, int]:

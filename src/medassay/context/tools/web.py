@@ -3,33 +3,33 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from medassay.context.tools.service import Asking, Request, Service, read_json, short
+from medassay.context.tools.service import Asking, Service, ServiceRequest, read_json, short
 from medassay.core.records.context_config import ToolRules
 from medassay.errors import ToolError
 
 _NAME = "web_search"
 _TITLE, _URL, _SNIPPET = 300, 500, 1000  # characters
-Ask = Callable[[ToolRules, str, str, int], Request]
+Ask = Callable[[ToolRules, str, str, int], ServiceRequest]
 
 
-def _searxng(rules: ToolRules, key: str, query: str, k: int) -> Request:
-    return Request(
+def _searxng(rules: ToolRules, key: str, query: str, k: int) -> ServiceRequest:
+    return ServiceRequest(
         url=f"{rules.search_url.rstrip('/')}/search",
         params={"q": query, "format": "json"},
         headers={"Authorization": f"Bearer {key}"} if key else {},
     )
 
 
-def _brave(rules: ToolRules, key: str, query: str, k: int) -> Request:
-    return Request(
+def _brave(rules: ToolRules, key: str, query: str, k: int) -> ServiceRequest:
+    return ServiceRequest(
         url=rules.search_url or "https://api.search.brave.com/res/v1/web/search",
         params={"q": query, "count": str(k)},
         headers={"X-Subscription-Token": key, "Accept": "application/json"},
     )
 
 
-def _tavily(rules: ToolRules, key: str, query: str, k: int) -> Request:
-    return Request(
+def _tavily(rules: ToolRules, key: str, query: str, k: int) -> ServiceRequest:
+    return ServiceRequest(
         url=rules.search_url or "https://api.tavily.com/search",
         headers={"Authorization": f"Bearer {key}"},
         body={"query": query, "max_results": k},

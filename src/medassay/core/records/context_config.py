@@ -151,7 +151,7 @@ def _is_address(url: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class PromptContext:
     """What a prompt shows besides the question.
 
     `retrieved` are the places of the passages (document, start); `own_source` says whether one is of the item's own source,

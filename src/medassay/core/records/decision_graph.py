@@ -17,7 +17,7 @@ _KEYS = frozenset(("node", "content", "children"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Node:
+class DecisionNode:
     """One box: its name, what it says besides, and the places of the boxes that follow it."""
 
     name: str
@@ -29,7 +29,7 @@ class Node:
 class DecisionGraph:
     """Boxes without a cycle; the first is the root. A box may follow several others."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[DecisionNode, ...]
 
     @property
     def condition(self) -> str:
@@ -154,11 +154,11 @@ def _from_tree(value: Any) -> DecisionGraph:
         return known
 
     place_of(value, "its root")
-    nodes: list[Node] = []
+    nodes: list[DecisionNode] = []
     for at, (name, content) in enumerate(names):  # grows while it is read
         where = f"a child of '{name}'"
         children = dict.fromkeys(place_of(child, where) for child in below[at])
-        nodes.append(Node(name=name, content=content, children=tuple(children)))
+        nodes.append(DecisionNode(name=name, content=content, children=tuple(children)))
     graph = DecisionGraph(tuple(nodes))
     graph.upwards()
     return graph
@@ -273,7 +273,9 @@ def _graph_of(
     for one in order:
         name, content = known.get(one, (one, ""))
         children = tuple(map(places.__getitem__, below.get(one, ())))
-        nodes.append(Node(name=_one_line(name), content=_one_line(content), children=children))
+        nodes.append(
+            DecisionNode(name=_one_line(name), content=_one_line(content), children=children)
+        )
     graph = DecisionGraph(tuple(nodes))
     graph.upwards()
     return graph

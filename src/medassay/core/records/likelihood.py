@@ -61,7 +61,7 @@ def likelihoods_of(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class LikelihoodRequest:
     """What is asked of a model instead of a reply: how likely some texts are after the prompt.
 
     Without messages the texts stand alone. `chat_template` puts the messages into the model's own form of a

@@ -21,7 +21,7 @@ Separation = Literal["both", "percentile", "overlap"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class BudgetRules:
     """Upper bounds on what a run may spend, however often it is started; None is no bound.
 
     `unknown_prices` says whether money may be bounded although an entry has no price, which then counts as nothing.
@@ -208,7 +208,7 @@ class Plan:
     max_cut_off: float = 0.1
     n_resamples: int = 1000
     preset: Literal["", "published"] = ""
-    budget: Budget = Budget()
+    budget: BudgetRules = BudgetRules()
     judges: tuple[str, ...] = ()
     substitute: str = ""
     allow_own: bool = False

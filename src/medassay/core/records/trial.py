@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from medassay.core.canonical import canonical
-from medassay.core.records.likelihood import LogLikelihood, Wanted, likelihoods_of
+from medassay.core.records.likelihood import LikelihoodRequest, LogLikelihood, likelihoods_of
 
 Outcome = Literal["answered", "unparsed", "refused", "truncated", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated", "failed")
@@ -15,7 +15,7 @@ OUTCOMES: tuple[Outcome, ...] = ("answered", "unparsed", "refused", "truncated",
 Finish = Literal["stop", "length", "refusal", "moderation", "tool_calls", "other"]
 Setting = Literal["zero_shot", "few_shot", "rag", "topline_path", "topline_text", "topline_all"]
 Mode = Literal["solo", "tools"]
-Likely = tuple[str, float]  # a token and its log-probability
+TokenLogprob = tuple[str, float]  # a token and its log-probability
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +41,7 @@ class Prompt:
     order: tuple[int, ...] | None = None
     schema: bytes = b""
     alternatives: int = 0
-    likely: Wanted | None = None
+    likely: LikelihoodRequest | None = None
     tools: bytes = b""
     retrieved: tuple[tuple[str, int], ...] = ()
     own_source: bool | None = None
@@ -137,8 +137,8 @@ class Completion:
     finish: Finish = "stop"
     usage: Usage = Usage()
     seconds: float = 0.0
-    logprobs: tuple[Likely, ...] | None = None
-    alternatives: tuple[tuple[Likely, ...], ...] | None = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    alternatives: tuple[tuple[TokenLogprob, ...], ...] | None = None
     likelihoods: tuple[dict[str, Any], ...] | None = None
     drawn: dict[str, Any] | None = None
     calls: tuple[ToolCall, ...] = ()

@@ -36,7 +36,7 @@ class Verdict:
     unsupported_quotes: int = 0
 
 
-class Judge(Protocol):
+class Grader(Protocol):
     """Rubric + prompt + reader. Pure: what is asked next follows from the replies so far."""
 
     @property
@@ -72,7 +72,7 @@ class Judge(Protocol):
         """Return how many candidates of each token the judging model must name; 0 for none."""
 
     @property
-    def audit(self) -> "Judge | None":
+    def audit(self) -> "Grader | None":
         """Return the judge that repeats a sample of the answers one by one; None if nothing differs."""
 
     def step(
@@ -93,7 +93,7 @@ class Judge(Protocol):
         """Return whether a verdict that came with an import speaks of this case."""
 
 
-class OneQuestion(ABC):
+class SingleQuestionGrader(ABC):
     """A judge that asks one question of its cases, and whose score has no parts."""
 
     @abstractmethod

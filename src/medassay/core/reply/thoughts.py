@@ -133,14 +133,14 @@ _decode = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class JsonObject:
     """One JSON object read from a reply; `repaired` says that it was not valid as written."""
 
     value: dict[str, Any]
     repaired: bool = False
 
 
-def find_objects(text: str, *keys: str) -> list[Found]:
+def find_objects(text: str, *keys: str) -> list[JsonObject]:
     r"""Return the distinct JSON objects of a reply that have one of the keys, in the order of their text.
 
     Of equal objects the last place counts. Thoughts are left out; fences and prose around an object do
@@ -150,12 +150,12 @@ def find_objects(text: str, *keys: str) -> list[Found]:
     Examples
     --------
     >>> find_objects('Sure:\n```json\n{"facts": []}\n```', "facts")
-    [Found(value={'facts': []}, repaired=False)]
+    [JsonObject(value={'facts': []}, repaired=False)]
     >>> find_objects("{'facts': [],", "facts")
-    [Found(value={'facts': []}, repaired=True)]
+    [JsonObject(value={'facts': []}, repaired=True)]
     """
     text = strip_thoughts(text)[0]
-    found: dict[str, Found] = {}
+    found: dict[str, JsonObject] = {}
     position, tries = text.find("{"), 0
     while position >= 0 and tries < _MOST_TRIES and len(found) < _MOST_OBJECTS:
         try:
@@ -168,7 +168,7 @@ def find_objects(text: str, *keys: str) -> list[Found]:
             position = after
             if wanted is not None:
                 found.pop(same, None)
-                found[same] = Found(wanted)
+                found[same] = JsonObject(wanted)
         position = text.find("{", position)
     return list(found.values()) or _repaired(text, keys)
 
@@ -181,7 +181,7 @@ def _with_key(value: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any] | 
     return next(inner, None)
 
 
-def _repaired(text: str, keys: tuple[str, ...]) -> list[Found]:
+def _repaired(text: str, keys: tuple[str, ...]) -> list[JsonObject]:
     at = text.find("{")
     brackets = text.count("{") + text.count("[")
     if at < 0 or len(text) > _LONGEST_REPAIR or brackets > _MOST_BRACKETS:
@@ -194,7 +194,7 @@ def _repaired(text: str, keys: tuple[str, ...]) -> list[Found]:
         return []
     several = value if isinstance(value, list) else [value]
     return [
-        Found(v, repaired=True)
+        JsonObject(v, repaired=True)
         for v in several
         if isinstance(v, dict) and any(key in v for key in keys)
     ][:1]

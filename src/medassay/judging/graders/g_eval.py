@@ -16,18 +16,18 @@ from typing import Any, ClassVar
 from medassay.core.canonical import canonical
 from medassay.core.records.item import Item
 from medassay.core.records.trial import Completion, Prompt, Scale
-from medassay.core.records.verdict import Case, OneQuestion, Verdict
+from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
 from medassay.core.revision import revision_id
-from medassay.judging.grader_text import LANGUAGES, JudgeText
+from medassay.judging.grader_text import LANGUAGES, GraderText
 from medassay.judging.graders.csv_scores import BEST, read_scores
 from medassay.judging.graders.weighted import weigh
-from medassay.judging.sanitize import fence
+from medassay.judging.sanitize import delimit
 
 RETRIES = 2
 CANDIDATES = 20  # of each token: the most that endpoints name
-CRITERIA = JudgeText("g_eval_criteria")
-_STEPS = JudgeText("g_eval_steps")
-_PROMPT = JudgeText("g_eval")
+CRITERIA = GraderText("g_eval_criteria")
+_STEPS = GraderText("g_eval_steps")
+_PROMPT = GraderText("g_eval")
 
 
 def rescaled(score: float, lo: float, hi: float) -> int:
@@ -42,7 +42,7 @@ def rescaled(score: float, lo: float, hi: float) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GEval(OneQuestion):
+class GEval(SingleQuestionGrader):
     """Judges a batch of answers in one prompt; ids that came without a valid score are asked again.
 
     `with_path` says whether the reasoning path is an input, `weighted` whether scores are weighted by
@@ -169,6 +169,6 @@ class GEval(OneQuestion):
             alternatives=self.alternatives,
             criteria=CRITERIA.render(language, with_path=with_path).strip(),
             steps=self._steps(language, with_path=with_path).strip(),
-            table=fence(table.getvalue(), "samples"),
+            table=delimit(table.getvalue(), "samples"),
             ids=", ".join(left),
         )

@@ -11,14 +11,14 @@ from typing import ClassVar
 
 from medassay.core.records.item import Item
 from medassay.core.records.trial import Completion, Prompt, Scale
-from medassay.core.records.verdict import Case, OneQuestion, Verdict
+from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.core.revision import revision_id
-from medassay.judging.grader_text import JudgeText
-from medassay.judging.sanitize import fence
+from medassay.judging.grader_text import GraderText
+from medassay.judging.sanitize import delimit
 
 RETRIES = 2
-_PROMPT = JudgeText("prometheus")
+_PROMPT = GraderText("prometheus")
 _RESULT = re.compile(r"\[RESULT\]\s*\(?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
 
 
@@ -38,7 +38,7 @@ def read_result(reply: str) -> int | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prometheus(OneQuestion):
+class Prometheus(SingleQuestionGrader):
     """Judges one answer at a time; asks again, at most twice."""
 
     name: ClassVar[str] = "prometheus"
@@ -79,7 +79,7 @@ class Prometheus(OneQuestion):
             item.id,
             item.language,
             question=question,
-            answer=fence(case.text, "response"),
+            answer=delimit(case.text, "response"),
             reference=item.reference or item.target,
         )
 

@@ -18,17 +18,17 @@ from medassay.core.canonical import sha256_hex
 from medassay.core.records.trial import Prompt
 from medassay.core.reply.thoughts import strip_thoughts
 from medassay.errors import InputError
-from medassay.judging.grader_text import LANGUAGES, JudgeText
+from medassay.judging.grader_text import LANGUAGES, GraderText
 from medassay.judging.graders.g_eval import CRITERIA
 
-_WRITING = JudgeText("g_eval_writing")
+_WRITING = GraderText("g_eval_writing")
 _LINE = re.compile(r"^\s*\d{1,2}[.)]\s+\S")
 _LONGEST = 6_000  # characters; nobody reads longer steps
 _FEWEST = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steps:
+class EvaluationSteps:
     """Evaluation steps by language, who wrote and who read them."""
 
     judge: str
@@ -105,7 +105,7 @@ def prompt_hashes(texts: Mapping[str, str], *, with_path: bool) -> dict[str, str
     }
 
 
-def load_steps(path: Path) -> Steps:
+def load_steps(path: Path) -> EvaluationSteps:
     """Return the reviewed steps in a file.
 
     Raises
@@ -137,7 +137,7 @@ def load_steps(path: Path) -> Steps:
             raise InputError(
                 f"{path}: [steps] {language}: {len(text)} characters; at most {_LONGEST}"
             )
-    return Steps(
+    return EvaluationSteps(
         judge=data["judge"],
         with_path=data["with_path"],
         prompts=data["prompts"],

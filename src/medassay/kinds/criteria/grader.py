@@ -14,19 +14,19 @@ from typing import Any, ClassVar
 from medassay.core.criteria_points import rubric_points
 from medassay.core.records.item import Criterion, Item
 from medassay.core.records.trial import Completion, Prompt, Scale
-from medassay.core.records.verdict import Case, OneQuestion, Verdict
+from medassay.core.records.verdict import Case, SingleQuestionGrader, Verdict
 from medassay.core.reply.thoughts import find_objects
 from medassay.core.revision import revision_id
-from medassay.judging.grader_text import JudgeText
-from medassay.judging.sanitize import fence
+from medassay.judging.grader_text import GraderText
+from medassay.judging.sanitize import delimit
 
 RETRIES = 2
-_PROMPT = JudgeText("criteria")
+_PROMPT = GraderText("criteria")
 _LONGEST_REASON = 500  # characters that are kept of a reason
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriteriaJudge(OneQuestion):
+class CriteriaGrader(SingleQuestionGrader):
     """Judges one answer at a time; asks again, at most twice, for what could not be read."""
 
     name: ClassVar[str] = "criteria"
@@ -90,7 +90,7 @@ class CriteriaJudge(OneQuestion):
             criteria=left,
             ids=", ".join(c.id for c in left),
             again=again,
-            answer=fence(case.text, "answer"),
+            answer=delimit(case.text, "answer"),
         )
 
 

@@ -57,7 +57,7 @@ class Weighting:
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _RatioEstimate:
     """One estimate to make: its name, what is summed above and below the line, its scale, what is added."""
 
     key: tuple[str, str]
@@ -92,14 +92,16 @@ def case_estimates(
     return made
 
 
-def _wanted(known: CasePool, number: str, weighting: Weighting) -> list[_Wanted]:
+def _wanted(known: CasePool, number: str, weighting: Weighting) -> list[_RatioEstimate]:
     values = known.column(number)
     ones = np.ones(len(values))
     if number not in SCORES:
-        return [_Wanted((number, "mean"), values, ones, _SCALES.get(number, Scale()), {})]
+        return [
+            _RatioEstimate((number, "mean"), values, ones, _SCALES.get(number, Scale()), {})
+        ]
     scale, shown = weighting.scale(number), weighting.rescaled(number, values)
     weighted = [
-        _Wanted(
+        _RatioEstimate(
             (number, preset),
             *weighting.weighed(number, values, preset),
             scale,
@@ -108,8 +110,8 @@ def _wanted(known: CasePool, number: str, weighting: Weighting) -> list[_Wanted]
         for preset, (k, x0) in weighting.presets.items()
     ]
     return [
-        _Wanted((number, "raw"), values, ones, Scale(hi=BEST), {}),
-        _Wanted((number, "mean"), shown, ones, scale, {}),
+        _RatioEstimate((number, "raw"), values, ones, Scale(hi=BEST), {}),
+        _RatioEstimate((number, "mean"), shown, ones, scale, {}),
         *weighted,
     ]
 

@@ -22,15 +22,15 @@ from medassay.core.records.trial import Completion, Prompt, Scale
 from medassay.core.records.verdict import Case, Verdict
 from medassay.core.reply.thoughts import find_objects
 from medassay.core.revision import revision_id
-from medassay.judging.grader_text import JudgeText
-from medassay.judging.sanitize import fence
+from medassay.judging.grader_text import GraderText
+from medassay.judging.sanitize import delimit
 from medassay.kinds.diagnoses.names import Matching
 from medassay.kinds.diagnoses.scorer import BEST, score_labels
 
 RETRIES = 2
 MOST = 20  # entries of one call; longer lists are split
-_SEVERITY = JudgeText("ddx_severity", ("en",))
-_RELATION = JudgeText("ddx_relation", ("en",))
+_SEVERITY = GraderText("ddx_severity", ("en",))
+_RELATION = GraderText("ddx_relation", ("en",))
 _ALIASES = {
     "exact group of diseases": "exact disease group",
     "broad group of diseases": "broad disease group",
@@ -43,7 +43,7 @@ Labels = dict[int, str]
 class _Question:
     """One list to be labelled: severities, or relations to a golden name; entries by id."""
 
-    text: JudgeText
+    text: GraderText
     key: str
     labels: Mapping[str, int | None]  # known label → its code, None where labels have none
     entries: Mapping[int, str]
@@ -60,7 +60,7 @@ class _Heard:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DdxJudge:
+class DiagnosesGrader:
     """Judges one list at a time; with `asks` false names are compared and nobody is asked.
 
     `synonyms` are those of the plan's mappings, golden diagnosis → names; `files` the hashes of these.
@@ -260,9 +260,9 @@ def _ask(question: _Question, replies: Iterator[Completion], item: Item) -> Prom
 
 def _prompt(question: _Question, left: Mapping[int, str], item: Item, *, again: bool) -> Prompt:
     listed = "\n".join(f"{at}. {name}" for at, name in left.items())
-    given: dict[str, Any] = {"list": fence(listed, "list"), "ids": list(left), "again": again}
+    given: dict[str, Any] = {"list": delimit(listed, "list"), "ids": list(left), "again": again}
     if question.golden:
-        given["golden"] = fence(question.golden, "reference")
+        given["golden"] = delimit(question.golden, "reference")
     else:
         given |= {"levels": list(question.labels), "separate": "rare mild" in question.labels}
     return question.text.prompt(item.id, "en", schema=_schema(question, list(left)), **given)

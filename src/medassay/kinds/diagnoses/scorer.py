@@ -17,7 +17,7 @@ Unjudged = Literal["d_max", "exclude_rank"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
+class CalculationStep:
     """One row of the calculation; a distance is None where the rank is left out of that score."""
 
     rank: int
@@ -43,7 +43,7 @@ class DdxScore:
     hit: int | None
     unjudged: int
     severity_shift: float | None
-    steps: tuple[Step, ...]
+    steps: tuple[CalculationStep, ...]
     all_places: float | None = None
 
     def top(self, k: int) -> bool:
@@ -110,7 +110,7 @@ def score_case(
     semantic: list[tuple[int, int]] = []
     severity: list[tuple[int, int]] = []
     shifts: list[tuple[int, int]] = []
-    steps: list[Step] = []
+    steps: list[CalculationStep] = []
     missing, hit, considered = 0, None, 0
     for rank, relation, level in sorted(zip(placed, relations, severities, strict=True)):
         if relation == EXACT and hit is None:
@@ -131,7 +131,7 @@ def score_case(
         if alike is not None:
             severity.append((weight, alike))
         steps.append(
-            Step(
+            CalculationStep(
                 rank=rank,
                 weight=weight / rank_limit,
                 semantic_distance=near,

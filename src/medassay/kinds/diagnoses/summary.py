@@ -27,7 +27,7 @@ from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.holm import holm
 from medassay.statistic.test.paired import Difference, difference_from_draws
-from medassay.summary.item_matrix import CaseTable, Cell, Row
+from medassay.summary.item_matrix import Cell, ItemMatrix, Row
 from medassay.summary.pooled import CasePool
 
 CASE_KEYS = (
@@ -83,7 +83,7 @@ class DdxCases:
         # What a missing list gets for severity: the worst, unless nobody was asked for any.
         self.judged = manifest["task"] != NAMES_ALONE
         self._none_at_all = 0.0 if self.judged else None
-        self._table = CaseTable(items, manifest, NUMBERS)
+        self._table = ItemMatrix(items, manifest, NUMBERS)
         self._labelled: dict[Cell, _Labelled] = {}
 
     @property

@@ -22,7 +22,7 @@ from medassay.kinds.diagnoses.scorer import BEST
 from medassay.kinds.diagnoses.summary import CASE_KEYS, NAMES_ALONE, DdxCases
 from medassay.storage.jsonl import read_jsonl
 from medassay.storage.run import Run
-from medassay.summary.leaderboard import Table, leaderboard_document
+from medassay.summary.leaderboard import LeaderboardScores, leaderboard_document
 
 DDX = Task(
     name="ddx",
@@ -97,7 +97,7 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
     manifest = {**run.manifest, "ddx": ddx}
     items = RunItems(run.path, run.manifest["domains"])
     task = {DDX.name: DDX, DDX_NAMES.name: DDX_NAMES}[run.manifest["task"]]
-    cases, table = DdxCases(items, manifest), Table(items, task.scale.lo)
+    cases, table = DdxCases(items, manifest), LeaderboardScores(items, task.scale.lo)
     trials = read_jsonl(run.path / "trials.jsonl")
     for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
         table.add(trial, score["score"])

@@ -9,11 +9,17 @@ from typing import Any, ClassVar
 
 from medassay.core.records.item import Fact, Item
 from medassay.core.records.trial import Completion, Prompt, Scale
-from medassay.core.records.verdict import CLAIM_KINDS, FACT_VERDICTS, Case, OneQuestion, Verdict
+from medassay.core.records.verdict import (
+    CLAIM_KINDS,
+    FACT_VERDICTS,
+    Case,
+    SingleQuestionGrader,
+    Verdict,
+)
 from medassay.core.reply.thoughts import find_objects, plain
 from medassay.core.revision import revision_id
-from medassay.judging.grader_text import JudgeText
-from medassay.judging.sanitize import fence
+from medassay.judging.grader_text import GraderText
+from medassay.judging.sanitize import delimit
 
 RETRIES = 2
 _QUOTES = " .…\"'“”„«»"  # judges put quotes into quotation marks, and end them with dots
@@ -43,7 +49,7 @@ def fact_score(
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _FactReply:
     """What one reply gave: verdicts by fact, claims (None if they could not be read)."""
 
     facts: dict[str, dict[str, str]]
@@ -53,7 +59,7 @@ class _Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FactJudge(OneQuestion):
+class FactGrader(SingleQuestionGrader):
     """Judges one answer at a time; asks again, at most twice, for what could not be read."""
 
     name: ClassVar[str] = "facts"
@@ -63,7 +69,7 @@ class FactJudge(OneQuestion):
     alternatives: int = 0
     audit: None = None
     scale: Scale = Scale()
-    text: JudgeText = field(default_factory=lambda: JudgeText("facts"))
+    text: GraderText = field(default_factory=lambda: GraderText("facts"))
 
     @property
     def id(self) -> str:
@@ -126,7 +132,7 @@ class FactJudge(OneQuestion):
             ids=", ".join(f.id for f in facts),
             claims=claims,
             again=again,
-            answer=fence(case.text, "answer"),
+            answer=delimit(case.text, "answer"),
         )
 
 
@@ -157,7 +163,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_reply(reply: str, wanted: Iterable[Fact], shown: str, *, claims: bool) -> _Part:
+def read_reply(reply: str, wanted: Iterable[Fact], shown: str, *, claims: bool) -> _FactReply:
     """Return what can be used of a reply; whatever is doubtful is left out and asked again.
 
     Two different objects in one reply are doubtful as a whole: one may be quoted from the answer.
@@ -165,14 +171,14 @@ def read_reply(reply: str, wanted: Iterable[Fact], shown: str, *, claims: bool) 
     """
     found = find_objects(reply, "facts") or find_objects(reply, "extra_false_claims")
     if len(found) != 1:
-        return _Part({}, None)
+        return _FactReply({}, None)
     value, shown = found[0].value, plain(shown)
     facts, unsupported = _facts(value.get("facts"), {fact.id for fact in wanted}, shown)
     listed: list[dict[str, str]] | None = None
     if claims:
         listed, dropped = _claims(value.get("extra_false_claims"), shown)
         unsupported += dropped
-    return _Part(facts, listed, found[0].repaired, unsupported)
+    return _FactReply(facts, listed, found[0].repaired, unsupported)
 
 
 def _facts(given: Any, wanted: set[str], shown: str) -> tuple[dict[str, dict[str, str]], int]:

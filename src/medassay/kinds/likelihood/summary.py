@@ -20,7 +20,7 @@ from medassay.kinds.likelihood.perplexity import finite_exp
 from medassay.kinds.likelihood.relaxed_perplexity import ROLES
 from medassay.statistic.interval.ratio import ratio_estimate
 from medassay.statistic.ranking.shared import Bools
-from medassay.summary.item_matrix import CaseTable, Cell, Row
+from medassay.summary.item_matrix import Cell, ItemMatrix, Row
 from medassay.summary.pooled import CasePool, pooled_means
 
 _ANY = Scale(lo=-math.inf, hi=math.inf)
@@ -52,7 +52,7 @@ class LikelihoodScores:
         self._positions = range(0, last + 1, step) if self._asks == "relaxed" else range(0)
         self._numbers = {one.name: one for one in self._wanted()}
         sums = _SIZES if self._asks in ("alone", "conditional") else tuple(self._numbers)
-        self._table = CaseTable(items, manifest, sums)
+        self._table = ItemMatrix(items, manifest, sums)
         self._sizes: dict[tuple[str, int], tuple[int, int]] = {}  # item → words and bytes
         self._unlike: set[Cell] = set()  # cells whose texts are not those of the others
         self._impossible: dict[Cell, int] = {}

@@ -84,7 +84,7 @@ DETAILS = ("dose", "unit", "route", "schedule")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drug:
+class DrugEntry:
     """One entry of a list of drugs, as written; `key` is its name without dose, salt, case and punctuation."""
 
     place: str
@@ -210,7 +210,7 @@ def medication_details(
     )
 
 
-def _entries(medications: Any, synonyms: Synonyms | None) -> Iterator[Drug]:
+def _entries(medications: Any, synonyms: Synonyms | None) -> Iterator[DrugEntry]:
     for place in LISTS if isinstance(medications, Mapping) else ():
         drugs = medications.get(place)
         for drug in drugs if isinstance(drugs, list) else ():
@@ -222,14 +222,14 @@ def _entries(medications: Any, synonyms: Synonyms | None) -> Iterator[Drug]:
                     for part in ("dose", "schedule")
                 )
                 # A dose within the name counts where there is none beside it.
-                yield Drug(
+                yield DrugEntry(
                     place=place, key=key, name=name, dose=dose or name, schedule=schedule
                 )
 
 
 def _pairs(
-    wanted: Sequence[Drug], found: Sequence[Drug], language: str
-) -> Iterator[tuple[Drug, Drug]]:
+    wanted: Sequence[DrugEntry], found: Sequence[DrugEntry], language: str
+) -> Iterator[tuple[DrugEntry, DrugEntry]]:
     """Yield each expected entry with the entry of the reply that it is compared with; one that is lost has none."""
     free = list(found)
     for drug in wanted:
@@ -248,7 +248,7 @@ def _pairs(
         yield drug, best
 
 
-def _agreement(drug: Drug, other: Drug, language: str) -> Iterator[tuple[str, bool]]:
+def _agreement(drug: DrugEntry, other: DrugEntry, language: str) -> Iterator[tuple[str, bool]]:
     """Yield whether each detail that the expected entry tells is the same in the other one."""
     if amounts := read_amounts(drug.dose, language):
         said = read_amounts(other.dose, language)
@@ -265,8 +265,8 @@ def _agreement(drug: Drug, other: Drug, language: str) -> Iterator[tuple[str, bo
 
 
 def _changed(
-    wanted: Sequence[Drug], language: str
-) -> Iterator[tuple[Drug, tuple[Amount, ...]]]:
+    wanted: Sequence[DrugEntry], language: str
+) -> Iterator[tuple[DrugEntry, tuple[Amount, ...]]]:
     """Yield the stopped entries, with their doses, of drugs that go on in another dose."""
     for old in (drug for drug in wanted if drug.place == "discontinued"):
         new = [drug for drug in wanted if drug.key == old.key and drug.place != "discontinued"]

@@ -65,7 +65,7 @@ _ROUTE = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule:
+class DosingSchedule:
     """How often a drug is taken: `slots` are morning, noon, evening and night where they are told, `daily` how many times a day."""
 
     slots: tuple[float, ...] | None = None
@@ -73,7 +73,7 @@ class Schedule:
     as_needed: bool = False
 
 
-def read_schedule(text: str) -> Schedule | None:
+def read_schedule(text: str) -> DosingSchedule | None:
     """Return how often a drug is taken; None where that cannot be read.
 
     Examples
@@ -87,7 +87,7 @@ def read_schedule(text: str) -> Schedule | None:
     daily = sum(slots) if slots is not None else _daily(plain)
     if daily is None and not as_needed:
         return None
-    return Schedule(slots=slots, daily=daily, as_needed=as_needed)
+    return DosingSchedule(slots=slots, daily=daily, as_needed=as_needed)
 
 
 def schedules_agree(expected: str, found: str) -> bool:

@@ -32,7 +32,7 @@ from medassay.core.records.trial import Scale
 from medassay.statistic.interval.ratio import ratio_p
 from medassay.statistic.ranking.shared import Bools
 from medassay.statistic.test.paired import difference_from_draws
-from medassay.summary.item_matrix import CaseTable, Cell, Row
+from medassay.summary.item_matrix import Cell, ItemMatrix, Row
 from medassay.summary.pooled import CasePool, pooled_means
 
 COUNTED = (
@@ -79,7 +79,7 @@ class RecordScores:
                 for name in (graph_number(graph), *(_branch(graph, root) for root in roots))
             ),
         )
-        self._table = CaseTable(items, manifest, self._numbers)
+        self._table = ItemMatrix(items, manifest, self._numbers)
         self._counted: dict[Cell, Counter[str]] = {}
         # Cell → place → what the score says of its reference: items may be withheld or deleted by now.
         self._references: dict[Cell, dict[int, Mapping[str, Any]]] = {}

@@ -16,7 +16,7 @@ from medassay.core.records.task import Task
 from medassay.core.records.trial import Scale
 from medassay.score.text import LEXICAL
 from medassay.statistic.ranking.shared import Bools
-from medassay.summary.item_matrix import CaseTable, Row
+from medassay.summary.item_matrix import ItemMatrix, Row
 from medassay.summary.pooled import CasePool, pooled_means
 
 _PUBLISHED = " as published"
@@ -39,7 +39,7 @@ class TextScores:
             }
         self._scales = columns
         both = (*columns, *(name + _PUBLISHED for name in columns))
-        self._table = CaseTable(items, manifest, both)
+        self._table = ItemMatrix(items, manifest, both)
         self._left_out: dict[tuple[str, str, str, str], int] = {}
 
     def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:

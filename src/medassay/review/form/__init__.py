@@ -7,8 +7,8 @@ from medassay.review.form.form import (
     SEVERITIES,
     Aspect,
     Form,
+    FormReading,
     Problem,
-    Reading,
     clean,
     read_review,
 )
@@ -20,8 +20,8 @@ __all__ = [
     "SEVERITIES",
     "Aspect",
     "Form",
+    "FormReading",
     "Problem",
-    "Reading",
     "clean",
     "read_review",
 ]

@@ -65,7 +65,7 @@ class Problem:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class FormReading:
     """What a filled-in form says: a review, or the problems that keep it from being one."""
 
     review: dict[str, Any]
@@ -115,7 +115,7 @@ class Form:
 
 def read_review(
     form: Form, content: Content, fields: Mapping[str, str], *, second: bool = False
-) -> Reading:
+) -> FormReading:
     """Return a filled-in form as a review, with what is missing or wrong in it.
 
     Parameters
@@ -140,7 +140,7 @@ def read_review(
         )
         for name in too_long
     ]
-    return Reading(review=review, problems=tuple(problems))
+    return FormReading(review=review, problems=tuple(problems))
 
 
 def clean(text: str) -> str:

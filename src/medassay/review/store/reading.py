@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from medassay.review.agreement import Given
+from medassay.review.agreement import LastReview
 from medassay.review.store.schema import (
     Account,
     Assignment,
@@ -23,7 +23,7 @@ from medassay.review.store.schema import (
 from medassay.review.store.tickets import State
 
 
-def given_of(db: Session, study: str) -> list[Given]:
+def given_of(db: Session, study: str) -> list[LastReview]:
     """Return the last complete reviews of a study, of training and withdrawn entries none; reviewers by their numbers there.
 
     Of a closed study people are what they were when it was closed.
@@ -56,7 +56,7 @@ def given_of(db: Session, study: str) -> list[Given]:
         .order_by(Entry.number, Right.alias)
     )
     return [
-        Given(
+        LastReview(
             entry=entry,
             reviewer=alias,
             qualification=frozen.get(pseudonym, qualification),
@@ -99,7 +99,7 @@ def entries_of(db: Session, study: str) -> list[Entry]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class ReviewerProgress:
     """How far one reviewer is; `last` is when the last review came."""
 
     alias: int
@@ -114,7 +114,7 @@ class Progress:
     last: str
 
 
-def progress_of(db: Session, study: str) -> list[Progress]:
+def progress_of(db: Session, study: str) -> list[ReviewerProgress]:
     """Return how far every reviewer of a study is, by number."""
     done = func.sum(case((Assignment.revision > 0, 1), else_=0))
     counts = (
@@ -140,7 +140,7 @@ def progress_of(db: Session, study: str) -> list[Progress]:
         .order_by(Right.alias)
     )
     return [
-        Progress(
+        ReviewerProgress(
             alias=right.alias,
             pseudonym=right.pseudonym,
             name=account.name,

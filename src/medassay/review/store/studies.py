@@ -23,7 +23,7 @@ MOST_OVERLAP = 99
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class StudySettings:
     """What a coordinator may choose of a study.
 
     `flagged_below` is of a mean score: 3, which is a total of 9 in three aspects. `least_all` is the share of entries that all
@@ -58,7 +58,7 @@ def create_study(  # noqa: PLR0913 -- each is a property of the study
     title: str = "",
     seed: str = "0",
     overlap: int = 3,
-    settings: Settings | None = None,
+    settings: StudySettings | None = None,
 ) -> Study:
     """Return a new study without entries.
 
@@ -77,7 +77,7 @@ def create_study(  # noqa: PLR0913 -- each is a property of the study
         raise InputError(f"form '{form[:40]}': expected {', '.join(sorted(FORMS))}")
     if not 1 <= overlap <= MOST_OVERLAP:
         raise InputError(f"{overlap} reviewers an entry; expected 1 to {MOST_OVERLAP}")
-    chosen = settings or Settings()
+    chosen = settings or StudySettings()
     study = Study(
         id=name,
         title=one_line(title)[:200] or name,

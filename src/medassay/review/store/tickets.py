@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from medassay.errors import GateError, InputError
-from medassay.review.agreement import Given, differing
+from medassay.review.agreement import LastReview, differing
 from medassay.review.form import FORMS, clean, read_review
 from medassay.review.store.database import now
 from medassay.review.store.schema import (
@@ -55,7 +55,7 @@ def open_ticket(db: Session, study: Study, entry: Entry, review: Review) -> None
         _step(db, ticket, None, "feedback", {"review": review.id, "why": why})
 
 
-def latest_of(db: Session, entry: Entry) -> list[Given]:
+def latest_of(db: Session, entry: Entry) -> list[LastReview]:
     """Return the last complete reviews of an entry, in the order of reviewers' numbers."""
     db.flush()
     wanted = (
@@ -66,7 +66,7 @@ def latest_of(db: Session, entry: Entry) -> list[Given]:
         .order_by(Assignment.account_id)
     )
     return [
-        Given(
+        LastReview(
             entry=entry.id,
             reviewer=account,
             qualification=qualification,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from medassay.core.records.plan import EngineRules
 from medassay.errors import InputError
-from medassay.runner.engine.local import Local
+from medassay.runner.engine.local import LocalEngine
 from medassay.runner.engine.stage import Engine
 
 
@@ -16,7 +16,7 @@ def _ray(rules: EngineRules, responses: Path, secrets: Mapping[str, str]) -> Eng
 
 
 ENGINES: dict[str, Callable[[EngineRules, Path, Mapping[str, str]], Engine]] = {
-    "local": lambda rules, responses, secrets: Local(),
+    "local": lambda rules, responses, secrets: LocalEngine(),
     "ray": _ray,
 }
 

@@ -19,10 +19,10 @@ from medassay.core.log import log
 from medassay.errors import IncompleteError
 from medassay.runner.ask import Asker
 from medassay.runner.budget import SPENT
-from medassay.runner.engine.lease import DEAD_AFTER, Lookout
+from medassay.runner.engine.lease import DEAD_AFTER, LeaseWatcher
 from medassay.runner.engine.local import waiting_units
-from medassay.runner.engine.orders import Orders, Report, Shard
-from medassay.runner.engine.shares import Limits, Till
+from medassay.runner.engine.orders import Shard, WorkMessage, WorkReport
+from medassay.runner.engine.shares import BudgetShare, Limits
 from medassay.runner.engine.stage import Stage
 from medassay.runner.progress import Progress, Stop
 from medassay.storage.journal import Journal, NumberOf
@@ -38,7 +38,7 @@ class LostError(Exception):
     """Say that a worker is no longer there."""
 
 
-class Hand(Protocol):
+class WorkerHandle(Protocol):
     """A worker as its coordinator sees it."""
 
     name: str
@@ -47,23 +47,23 @@ class Hand(Protocol):
     def ready(self) -> Awaitable[None]:
         """Return when the worker has opened everything."""
 
-    def beat(self, orders: Orders) -> Awaitable[Report]:
-        """Hand over orders, return the report; raise `LostError` if the worker is gone."""
+    def beat(self, orders: WorkMessage) -> Awaitable[WorkReport]:
+        """WorkerHandle over orders, return the report; raise `LostError` if the worker is gone."""
 
-    def leave(self) -> Awaitable[Report]:
+    def leave(self) -> Awaitable[WorkReport]:
         """Let the worker finish what is under way, and end it."""
 
     def end(self) -> None:
         """End the worker's process without a word."""
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """Where workers come from."""
 
-    def start(self) -> Sequence[Hand]:
+    def start(self) -> Sequence[WorkerHandle]:
         """Return the workers, which may not be ready yet."""
 
-    def replace(self, hand: Hand) -> Hand:
+    def replace(self, hand: WorkerHandle) -> WorkerHandle:
         """Return a new worker in the place of one that is lost."""
 
 
@@ -98,7 +98,7 @@ class Coordinator:
         *,
         number_of: NumberOf,
         units: Mapping[str, int],
-        leases: Lookout,
+        leases: LeaseWatcher,
         shard: int,
         fetch: Callable[[str], None] = lambda worker: None,
     ) -> None:
@@ -107,7 +107,7 @@ class Coordinator:
         self._leases, self._shard = leases, shard
         # What other machines journalled, and what a lost worker heard, to this one.
         self._fetch = fetch
-        self._till = Till(asker.purse.budget, asker.purse.booked)
+        self._till = BudgetShare(asker.purse.budget, asker.purse.booked)
         self._limits = Limits(stage.specs)
         self._waiting = {n: waiting_units(stage, journal, n) for n in stage.specs}
         self._unfinished = dict(units)
@@ -120,7 +120,7 @@ class Coordinator:
         self._gone: list[str] = []  # workers that were lost
         self._fruitful: set[str] = set()  # workers of which something was journalled
 
-    async def run(self, crew: Crew) -> None:
+    async def run(self, crew: WorkerPool) -> None:
         """Lease until every unit is done, failed or out of budget, or until a stop is asked for."""
         while True:
             self._over.clear()
@@ -171,7 +171,7 @@ class Coordinator:
                     "`ray status` shows what the cluster has; the same command resumes"
                 )
 
-    async def _lead(self, hand: Hand, crew: Crew) -> None:
+    async def _lead(self, hand: WorkerHandle, crew: WorkerPool) -> None:
         """Lead one worker, and whoever takes its place, to the end."""
         deaths = 0  # in a row, of workers that did nothing
         while True:
@@ -215,7 +215,7 @@ class Coordinator:
             over.cancel()
             task.cancel()
 
-    async def _beats(self, hand: Hand) -> None:
+    async def _beats(self, hand: WorkerHandle) -> None:
         while not self._over.is_set() and not self._is_needless(hand):
             orders = self._orders(hand)
             try:
@@ -228,7 +228,7 @@ class Coordinator:
             if self._is_over():
                 self._over.set()
 
-    async def _farewell(self, hand: Hand) -> Report:
+    async def _farewell(self, hand: WorkerHandle) -> WorkReport:
         """Return the last report of a worker, however long it carries replies over: meanwhile it keeps its lease."""
         leaving = asyncio.ensure_future(hand.leave())
         gone = asyncio.create_task(self._leases.gone(hand.name))
@@ -243,14 +243,14 @@ class Coordinator:
             leaving.cancel()
             await asyncio.gather(gone, leaving, return_exceptions=True)
 
-    def _is_needless(self, hand: Hand) -> bool:
+    def _is_needless(self, hand: WorkerHandle) -> bool:
         """Return whether no unit of a worker's models is left, so that others may have its processor or device."""
         held = {
             shard.model for state in self._states.values() for shard in state.shards.values()
         }
         return not any(model in held or self._peek(model) for model in hand.models)
 
-    def _orders(self, hand: Hand) -> Orders:
+    def _orders(self, hand: WorkerHandle) -> WorkMessage:
         state = self._states[hand.name]
         stop = self._stop.soon or self._is_spent()
         shards = () if stop else tuple(self._leased(hand, state))
@@ -261,7 +261,7 @@ class Coordinator:
         }
         need = state.need
         under_way = sum(one.under_way for one in self._states.values())
-        return Orders(
+        return WorkMessage(
             shards=shards,
             stop=stop,
             cap=self._till.cap(hand.name, need, len(self._states)),
@@ -272,7 +272,7 @@ class Coordinator:
             lost=tuple(self._gone),
         )
 
-    def _leased(self, hand: Hand, state: _State) -> Iterator[Shard]:
+    def _leased(self, hand: WorkerHandle, state: _State) -> Iterator[Shard]:
         """Yield further shards for a worker, so that it has enough for some beats and no more.
 
         Shards get smaller towards the end, so that workers end together.
@@ -303,7 +303,7 @@ class Coordinator:
         units.extend(islice(self._waiting[model], size - len(units)))
         return units
 
-    def _hear(self, hand: Hand, report: Report) -> None:
+    def _hear(self, hand: WorkerHandle, report: WorkReport) -> None:
         if report.broken is not None:  # everyone finishes what is under way, then it is raised
             self._broken = self._broken or report.broken
             self._over.set()
@@ -351,7 +351,7 @@ class Coordinator:
             self._again[model].extend(islice(self._waiting[model], 1))
         return bool(self._again[model])
 
-    async def _lost(self, hand: Hand) -> None:
+    async def _lost(self, hand: WorkerHandle) -> None:
         """Take back what a lost worker held, once it can no longer be at work on it."""
         self._till.lost(hand.name)
         await self._leases.gone(hand.name)

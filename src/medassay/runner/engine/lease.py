@@ -74,7 +74,7 @@ class Lease:
                 self._mirror.remove(self._mirror.name(self._path))
 
 
-class Lookout:
+class LeaseWatcher:
     """Watches the leases of a run."""
 
     def __init__(self, run: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -134,7 +134,7 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
     InputError
         When somebody still does after that: the run is at work elsewhere.
     """
-    lookout = Lookout(run)
+    lookout = LeaseWatcher(run)
     if not (found := lookout.alive()):
         return
     tell(
@@ -168,7 +168,7 @@ def held(run: Path) -> Iterator[Callable[[], bool]]:
     lease, ended = Lease(run, name), threading.Event()
     lease.renew()
     if others := [
-        one for one in Lookout(run).alive() if one.startswith("driver-") and one != name
+        one for one in LeaseWatcher(run).alive() if one.startswith("driver-") and one != name
     ]:
         lease.give_up()
         raise InputError(

@@ -9,7 +9,7 @@ from typing import Any
 
 from medassay.core.records.model import ModelSpec
 from medassay.runner.ask import Asker, until_sure
-from medassay.runner.engine.stage import Pass, R, Stage, T
+from medassay.runner.engine.stage import R, Stage, StageJob, T
 from medassay.runner.event_loop import run_async
 from medassay.storage.journal import Journal, Writing
 
@@ -17,12 +17,12 @@ _SYNC_EVERY = 1.0  # seconds
 _LOOK_EVERY = 0.1  # seconds
 
 
-class Local:
+class LocalEngine:
     """Does the units of a stage in this process."""
 
     elsewhere = False
 
-    def work(self, todo: Pass) -> None:
+    def work(self, todo: StageJob) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
         todo.asker.sure = lambda: until_sure(todo.in_doubt, lambda: todo.stop.soon)
         todo.asker.stopping = lambda: todo.stop.soon
@@ -33,7 +33,7 @@ class Local:
         return map(task, parts)
 
 
-async def _work(todo: Pass) -> None:
+async def _work(todo: StageJob) -> None:
     stage, journal = todo.stage, todo.journal
     try:
         async with asking(todo.asker, journal) as group:
@@ -45,7 +45,7 @@ async def _work(todo: Pass) -> None:
         await stage.close()
 
 
-async def _ask(todo: Pass, spec: ModelSpec, units: Iterator[int]) -> None:
+async def _ask(todo: StageJob, spec: ModelSpec, units: Iterator[int]) -> None:
     stop, asker = todo.stop, todo.asker
     for done, unit in enumerate(units, 1):
         while todo.in_doubt() and not stop.soon:
@@ -64,7 +64,7 @@ def waiting_units(stage: Stage, journal: Journal, model: str) -> Iterator[int]:
             yield unit
 
 
-class Group:
+class TaskGroup:
     """Tasks that ask; once a stop is asked for, each ends with its request, at the latest when the time of grace is over."""
 
     def __init__(self, asker: Asker, group: asyncio.TaskGroup) -> None:
@@ -93,14 +93,14 @@ async def out_of_grace(asker: Asker) -> None:
 
 
 @asynccontextmanager
-async def asking(asker: Asker, *journals: Writing) -> AsyncIterator[Group]:
+async def asking(asker: Asker, *journals: Writing) -> AsyncIterator[TaskGroup]:
     """Yield a group for the tasks of a stage; journals reach the disk every second and at the end."""
     syncing = asyncio.create_task(_sync(journals))
     gc.freeze()  # what is loaded by now stays; the collector need not look at it again
     ending: asyncio.Task[None] | None = None
     try:
         async with asyncio.TaskGroup() as tasks:
-            group = Group(asker, tasks)
+            group = TaskGroup(asker, tasks)
             ending = asyncio.create_task(group.end_on_stop())
             yield group
     except BaseExceptionGroup as many:  # every asker meets the same full disk

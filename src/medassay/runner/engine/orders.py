@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from medassay.core.amount import Amount
 from medassay.runner.ask import Tally
-from medassay.runner.breaker import Row
-from medassay.runner.gate import Heard, Share
+from medassay.runner.breaker import RecentEnds
+from medassay.runner.gate import EndpointStats, Share
 from medassay.storage.journal import Noted
 
 
@@ -22,7 +22,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class WorkMessage:
     """What a worker shall do until the next beat.
 
     `cap` is what it may book in all since it began, None where nothing is bounded; `spent` says that no more will come.
@@ -40,7 +40,7 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WorkReport:
     """What a worker did since the last beat.
 
     `noted` are the records that are safe where the run is kept; `finished` the shards of which every unit was done or
@@ -57,7 +57,7 @@ class Report:
     booked: Amount
     under_way: int
     need: Amount | None
-    heard: Mapping[str, Heard]
-    rows: Mapping[str, Row]
+    heard: Mapping[str, EndpointStats]
+    rows: Mapping[str, RecentEnds]
     cpu: float
     broken: Exception | None = None

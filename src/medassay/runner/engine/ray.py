@@ -32,12 +32,12 @@ from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import EngineRules
 from medassay.core.secret import secrets as known
 from medassay.errors import IncompleteError, InputError, UnavailableError
-from medassay.runner.engine.coordinator import Coordinator, Hand, LostError
-from medassay.runner.engine.lease import Lookout
+from medassay.runner.engine.coordinator import Coordinator, LostError, WorkerHandle
+from medassay.runner.engine.lease import LeaseWatcher
 from medassay.runner.engine.local import waiting_units
-from medassay.runner.engine.orders import Orders, Report
-from medassay.runner.engine.stage import Pass, R, T
-from medassay.runner.engine.worker import Job, Worker
+from medassay.runner.engine.orders import WorkMessage, WorkReport
+from medassay.runner.engine.stage import R, StageJob, T
+from medassay.runner.engine.worker import Worker, WorkerJob
 from medassay.runner.event_loop import run_async
 from medassay.runner.providing import all_named_secrets
 
@@ -50,7 +50,7 @@ class Ray:
     def __init__(self, rules: EngineRules, responses: Path, secrets: Mapping[str, str]) -> None:
         self._rules, self._responses, self._secrets = rules, responses, secrets
 
-    def work(self, todo: Pass) -> None:
+    def work(self, todo: StageJob) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
         named = all_named_secrets(
             todo.stage.specs.values(), self._secrets, todo.portable.secret_names
@@ -72,12 +72,12 @@ class Ray:
         while under_way:
             yield _made(ray, under_way.popleft())
 
-    async def _lead(self, ray: Any, todo: Pass, named: Mapping[str, str]) -> None:
+    async def _lead(self, ray: Any, todo: StageJob, named: Mapping[str, str]) -> None:
         asker, stage = todo.asker, todo.stage
         units = {n: sum(1 for _ in waiting_units(stage, todo.journal, n)) for n in stage.specs}
         if not any(units.values()):
             return
-        job = Job.of(todo, self._responses)
+        job = WorkerJob.of(todo, self._responses)
         pools = parted(stage.specs, units, self._rules, ray.cluster_resources())
         crew = RayCrew(ray, job, pools, named)
         coordinator = Coordinator(
@@ -88,7 +88,7 @@ class Ray:
             todo.stop,
             number_of=todo.number_of,
             units=units,
-            leases=Lookout(todo.run),
+            leases=LeaseWatcher(todo.run),
             fetch=job.fetch,
             shard=self._rules.shard,
         )
@@ -243,7 +243,7 @@ class RayCrew:
     """Workers as actors of a Ray cluster."""
 
     def __init__(
-        self, ray: Any, job: Job, pools: Sequence[Pool], secrets: Mapping[str, str]
+        self, ray: Any, job: WorkerJob, pools: Sequence[Pool], secrets: Mapping[str, str]
     ) -> None:
         self._ray, self._pools, self._secrets = ray, pools, secrets
         self._job = ray.put(job)
@@ -254,7 +254,7 @@ class RayCrew:
         """Ask Ray for all workers."""
         return [self._hand(pool) for pool in self._pools for _ in range(pool.workers)]
 
-    def replace(self, hand: Hand) -> "RayHand":
+    def replace(self, hand: WorkerHandle) -> "RayHand":
         """Ask Ray for another worker like a lost one."""
         assert isinstance(hand, RayHand)  # as all of this crew
         self._hands.remove(hand)
@@ -287,14 +287,14 @@ class RayHand:
         """Return when the worker has opened everything."""
         await self._heard(self._opened)
 
-    async def beat(self, orders: Orders) -> Report:
-        """Hand over orders, return the report."""
-        report: Report = await self._heard(self._actor.beat.remote(orders))
+    async def beat(self, orders: WorkMessage) -> WorkReport:
+        """WorkerHandle over orders, return the report."""
+        report: WorkReport = await self._heard(self._actor.beat.remote(orders))
         return report
 
-    async def leave(self) -> Report:
+    async def leave(self) -> WorkReport:
         """Let the worker finish what is under way, and end it."""
-        report: Report = await self._heard(self._actor.leave.remote())
+        report: WorkReport = await self._heard(self._actor.leave.remote())
         self.end()
         return report
 
@@ -319,7 +319,7 @@ class _Actor:
         self._worker: Worker | None = None
 
     async def open(
-        self, name: str, job: Job, secrets: Mapping[str, str], models: Sequence[str]
+        self, name: str, job: WorkerJob, secrets: Mapping[str, str], models: Sequence[str]
     ) -> None:
         """Make the worker; what it asks was chosen by the pool that it belongs to."""
         self._worker = Worker(name, job, models)
@@ -331,10 +331,10 @@ class _Actor:
         assert self._worker is not None  # Ray keeps the order of calls
         return self._worker
 
-    async def beat(self, orders: Orders) -> Report:
-        """Pass a beat on."""
+    async def beat(self, orders: WorkMessage) -> WorkReport:
+        """StageJob a beat on."""
         return await self._opened.beat(orders)
 
-    async def leave(self) -> Report:
-        """Pass on that the pass is over."""
+    async def leave(self) -> WorkReport:
+        """StageJob on that the pass is over."""
         return await self._opened.leave()

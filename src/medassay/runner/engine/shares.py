@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping
 from medassay.core.amount import Amount
 from medassay.core.log import log
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.plan import Budget
+from medassay.core.records.plan import BudgetRules
 from medassay.runner.ask import endpoint_of
 from medassay.runner.budget import bounded
-from medassay.runner.gate import Heard, Share
+from medassay.runner.gate import EndpointStats, Share
 
 _ENDLESS = 2**62
 
 
-class Till:
+class BudgetShare:
     """Parts a budget among workers so that together they never pass it; `before` was spent by then.
 
     A worker may book up to its cap without asking. What it may still book is its reserve; reserves
     shrink as the budget runs out and go to whoever needs more. A worker that is lost has spent its cap.
     """
 
-    def __init__(self, budget: Budget, before: Amount = Amount()) -> None:  # noqa: B008 -- frozen
+    def __init__(self, budget: BudgetRules, before: Amount = Amount()) -> None:  # noqa: B008 -- frozen
         self._before = before
         self._bounded = bounded(budget)
         self._whole = Amount(
@@ -124,7 +124,7 @@ class Limits:
         self._halved_at = dict.fromkeys(self._most, -1e9)
         self._open_at = dict.fromkeys(self._most, -1e9)
 
-    def hear(self, heard: Mapping[str, Heard]) -> None:
+    def hear(self, heard: Mapping[str, EndpointStats]) -> None:
         """Take note of what one worker's gates heard."""
         now = self._clock()
         for endpoint, one in heard.items():

@@ -37,7 +37,7 @@ class Stage(Protocol):
         """Free what the stage opened."""
 
 
-class Portable(Protocol):
+class StageSpec(Protocol):
     """A stage that can be sent to another process, where it is opened beside the files of the run.
 
     `majority` is what the baseline of that name answers, by the letters of an item.
@@ -67,7 +67,7 @@ class Portable(Protocol):
 
 
 @dataclass(frozen=True)
-class Pass:
+class StageJob:
     """One pass over a stage: the stage here, the same to be sent away, and what it fills and obeys.
 
     Parameters
@@ -78,7 +78,7 @@ class Pass:
     """
 
     stage: Stage
-    portable: Portable
+    portable: StageSpec
     journal: Journal
     asker: Asker
     progress: Progress
@@ -93,7 +93,7 @@ class Engine(Protocol):
 
     elsewhere: bool  # whether it works in other processes, which read the files of the run
 
-    def work(self, todo: Pass) -> None:
+    def work(self, todo: StageJob) -> None:
         """Ask until every unit is done, failed or out of budget, or until a stop is asked for."""
 
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:

@@ -13,27 +13,27 @@ from typing import Any
 from medassay.core.amount import Amount
 from medassay.core.private import access, make_folder
 from medassay.core.records.model import ModelSpec
-from medassay.core.records.plan import Budget
+from medassay.core.records.plan import BudgetRules
 from medassay.errors import InputError, MedassayError
 from medassay.runner.ask import Asker, Tally, until_sure
 from medassay.runner.breaker import Relay
-from medassay.runner.budget import SPENT, Purse
+from medassay.runner.budget import SPENT, Budget
 from medassay.runner.engine.lease import DEAD_AFTER, Lease
 from medassay.runner.engine.local import out_of_grace
-from medassay.runner.engine.orders import Orders, Report, Shard
-from medassay.runner.engine.stage import Pass, Portable, Stage
+from medassay.runner.engine.orders import Shard, WorkMessage, WorkReport
+from medassay.runner.engine.stage import Stage, StageJob, StageSpec
 from medassay.runner.providing import make_chats
 from medassay.storage.journal import Noted, Segment
 from medassay.storage.mirror import Mirror, mirror_of
 from medassay.storage.response import ResponseStore, growing_name, index_of, this_host
 from medassay.storage.run import JOURNALS
-from medassay.storage.spend import SPEND, Bounds, SpendJournal, bounds_of
+from medassay.storage.spend import SPEND, SpendingLimits, SpendJournal, bounds_of
 
 BEAT = 0.5  # seconds that a beat waits for something to report
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class WorkerJob:
     """What a worker is told once: the stage, where the run and the replies are, and what all requests share.
 
     `run` and `responses` are folders that every machine sees, or names below an `address` in an object store. `host` is the
@@ -41,7 +41,7 @@ class Job:
     network folder may break.
     """
 
-    portable: Portable
+    portable: StageSpec
     run: Path
     journal: str
     responses: Path
@@ -50,12 +50,12 @@ class Job:
     fresh: bool
     grace: float
     account: str
-    bounds: Bounds
+    bounds: SpendingLimits
     shared: bool
     host: str
 
     @classmethod
-    def of(cls, todo: Pass, responses: Path) -> "Job":
+    def of(cls, todo: StageJob, responses: Path) -> "WorkerJob":
         """Return what workers are told of a pass; `responses` is the folder of replies on this machine."""
         mirror = mirror_of(todo.run)
         run, replies = todo.run.resolve(), responses.resolve()
@@ -94,11 +94,11 @@ class Job:
         mirror.pull(str(self.responses), wanted=lambda name: name.startswith(own))
 
 
-class Allotment(Purse):
+class Allotment(Budget):
     """A worker's part of a budget: a call that would pass its cap waits until the next beat raises it."""
 
     def __init__(self, journal: SpendJournal) -> None:
-        super().__init__(Budget(), journal)
+        super().__init__(BudgetRules(), journal)
         self._spent = False
         self.need: Amount | None = None
 
@@ -107,7 +107,7 @@ class Allotment(Purse):
         self._spent = spent
         if cap is not None:
             self._bounded = True
-            self.budget = Budget(calls=cap.calls, tokens=cap.tokens, money=cap.money)
+            self.budget = BudgetRules(calls=cap.calls, tokens=cap.tokens, money=cap.money)
         self.need = None
         self._wake()
 
@@ -246,7 +246,7 @@ class Feed:
 class Worker:
     """One process's part of a pass."""
 
-    def __init__(self, name: str, job: Job, models: Sequence[str]) -> None:
+    def __init__(self, name: str, job: WorkerJob, models: Sequence[str]) -> None:
         self._name, self._job = name, job
         self._specs = {model: job.portable.specs[model] for model in models}
         self._counting = Counting()
@@ -345,7 +345,7 @@ class Worker:
             self._stop = True
             self._turn.set()
 
-    async def beat(self, orders: Orders) -> Report:
+    async def beat(self, orders: WorkMessage) -> WorkReport:
         """Take orders, and report when something is worth it, at the latest after `BEAT` seconds."""
         self._heard_at = time.monotonic()
         self._purse.allow(orders.cap, spent=orders.spent)
@@ -445,11 +445,11 @@ class Worker:
             self._mirror.flush()
             self._safe = self._mirror.carried(self._pages.path)
 
-    def _report(self) -> Report:
+    def _report(self) -> WorkReport:
         tally, self._asker.tally = self._asker.tally, Tally(given_up=self._asker.tally.given_up)
         self._asker.tally.over_budget = tally.over_budget
         self._asker.tally.unpaid = set(tally.unpaid)
-        return Report(
+        return WorkReport(
             noted=self._pages.new(self._safe),
             advanced=self._counting.new(),
             finished=tuple(self._finished_by(self._safe)),
@@ -471,7 +471,7 @@ class Worker:
         self._finished = [one for one in self._finished if one[1] not in found]
         return found
 
-    async def leave(self) -> Report:
+    async def leave(self) -> WorkReport:
         """Finish what is under way, bring everything to the disk, free everything, and report once more."""
         self._leaving = True
         self._halt()

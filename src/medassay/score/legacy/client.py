@@ -36,7 +36,7 @@ def legacy_folder() -> Path:
     return platformdirs.user_data_path("medassay") / "legacy-metrics"
 
 
-class Worker:
+class LegacyWorker:
     """One worker process; the next request starts another where it died."""
 
     def __init__(self, command: Sequence[str], *, timeout: float = TIMEOUT) -> None:
@@ -154,7 +154,7 @@ class LegacyMetric:
         self._metric, self._model = metric, model
         self.id = f"{metric}:{name}"
         self.columns = {metric: scale}
-        self._worker = Worker(command or (str(_python(metric)), str(_PROGRAM)))
+        self._worker = LegacyWorker(command or (str(_python(metric)), str(_PROGRAM)))
 
     def prepare(self, references: Iterable[str]) -> None:
         """Take nothing: values depend on the pair alone."""

@@ -22,7 +22,7 @@ LEAST_LABELLED = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corrected:
+class CorrectedMean:
     """A prediction-powered mean with its interval; `lam` is the weight given to the judge, in [0, 1]."""
 
     value: float
@@ -43,7 +43,7 @@ def prediction_powered_mean(
     clip: tuple[float, float] | None = (0.0, 1.0),
     least: int = LEAST_LABELLED,
     clusters: tuple[ArrayLike, ArrayLike] | None = None,
-) -> Corrected | None:
+) -> CorrectedMean | None:
     """Return the mean of people's scores as estimated with a judge's help; None below `least` labels.
 
     Parameters
@@ -102,14 +102,16 @@ def _tuned(people: Floats, labelled: Floats, others: Floats) -> float:
 
 def _made(
     value: float, se: float, lam: float, n: int, rest: int, clip: tuple[float, float] | None
-) -> Corrected:
+) -> CorrectedMean:
     from scipy.special import ndtri
 
     half = float(ndtri(0.975)) * se
     lo, hi = value - half, value + half
     if clip is not None:
         lo, hi = max(clip[0], lo), min(clip[1], hi)
-    return Corrected(value=value, lo=lo, hi=hi, se=se, lam=lam, n_labelled=n, n_unlabelled=rest)
+    return CorrectedMean(
+        value=value, lo=lo, hi=hi, se=se, lam=lam, n_labelled=n, n_unlabelled=rest
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

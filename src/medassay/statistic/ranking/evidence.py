@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from medassay.statistic.draws import Floats, number_clusters
 from medassay.statistic.ranking.pool import Stratum
 from medassay.statistic.ranking.shared import Bools
-from medassay.statistic.test.margin import Bounds, difference_bounds
+from medassay.statistic.test.margin import DifferenceInterval, difference_bounds
 from medassay.statistic.test.mcnemar import mcnemar
 
 
@@ -70,7 +70,7 @@ class Evidence:
         return None if self.discordant is None else mcnemar(*self.discordant)
 
     @property
-    def bounds(self) -> Bounds | None:
+    def bounds(self) -> DifferenceInterval | None:
         """Return the 90 % interval that a margin is held against; None where clusters span domains."""
         if self.spans:
             return None

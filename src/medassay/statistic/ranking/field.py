@@ -33,7 +33,13 @@ from medassay.statistic.ranking.pairs import (
     pairs_of,
     pairs_of_board,
 )
-from medassay.statistic.ranking.pool import Means, Options, Stratum, means_of, stratified_t
+from medassay.statistic.ranking.pool import (
+    Options,
+    PooledMeans,
+    Stratum,
+    means_of,
+    stratified_t,
+)
 from medassay.statistic.ranking.relation import Relation
 from medassay.statistic.ranking.shared import Bools, Rank, separated, shared_ranks
 
@@ -318,7 +324,7 @@ def _printed(
     strata: Sequence[Stratum],
     members: Sequence[int],
     masks: list[Bools],
-    means: Means,
+    means: PooledMeans,
     options: Options,
 ) -> Iterator[tuple[Estimate | None, Estimate | None]]:
     """Yield macro and micro mean of some rows with the score interval; the percentile interval is the second one."""

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from medassay.statistic.draws import Floats, cluster_sums, number_clusters
 from medassay.statistic.interval.bootstrap import SMALL_N, TIE
-from medassay.statistic.ranking.pool import Means, Options, Stratum, means_of, stratified_spread
+from medassay.statistic.ranking.pool import (
+    Options,
+    PooledMeans,
+    Stratum,
+    means_of,
+    stratified_spread,
+)
 from medassay.statistic.ranking.relation import Relation, range_ranks, relation_of, shown_better
 from medassay.statistic.ranking.shared import Bools, Rank, rank_sets
 from medassay.statistic.ranking.simultaneous import (
@@ -82,7 +88,7 @@ class Pair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Board:
+class RankedPairs:
     """What holds among the ranked rows of a board: the relation, the rank of each by its place, and from what these were made.
 
     `binary` says whether all scores are right or wrong, `n` counts the common items.
@@ -90,12 +96,12 @@ class Board:
 
     relation: Relation | None
     ranks: dict[int, Rank]
-    means: Means | None
+    means: PooledMeans | None
     binary: bool
     n: int
 
 
-def board_of(field: Compared, *, step_down: bool) -> Board:
+def board_of(field: Compared, *, step_down: bool) -> RankedPairs:
     """Return relation and ranks of the ranked rows on the items that all of them have.
 
     Parameters
@@ -105,7 +111,7 @@ def board_of(field: Compared, *, step_down: bool) -> Board:
     common = field.common or []
     n = sum(int(mask.sum()) for mask in common)
     if not field.ranked or not n:
-        return Board(relation=None, ranks={}, means=None, binary=False, n=n)
+        return RankedPairs(relation=None, ranks={}, means=None, binary=False, n=n)
     means = means_of(field.strata, field.ranked, common, field.options)
     better = field.options.scale.better
     values = np.asarray(means.values)
@@ -128,7 +134,7 @@ def board_of(field: Compared, *, step_down: bool) -> Board:
         relation = Relation(better=shown, se=se, kappa=kappa, steps=(), c=c)
     names = [f"{field.rows[i][0]}\x1f{field.rows[i][1]}" for i in field.ranked]
     ranks, _ = range_ranks(names, values, relation.better, better=better)
-    return Board(
+    return RankedPairs(
         relation=relation,
         ranks=dict(zip(field.ranked, ranks, strict=True)),
         means=means,
@@ -137,7 +143,9 @@ def board_of(field: Compared, *, step_down: bool) -> Board:
     )
 
 
-def pairs_of_board(field: Compared, board: Board, told: Sequence[int] | None = None) -> Pairs:
+def pairs_of_board(
+    field: Compared, board: RankedPairs, told: Sequence[int] | None = None
+) -> Pairs:
     """Return every pair of ranked rows with what the board's relation says of it.
 
     Parameters
@@ -210,7 +218,7 @@ def pairs_of(field: Compared, above: Bools) -> Pairs:
 
 
 def _order(
-    field: Compared, shared: Means | None
+    field: Compared, shared: PooledMeans | None
 ) -> tuple[SimultaneousOrder | None, Floats | None]:
     """Return P and its SE; None where it is not computed (7.2) or orders nothing (too few items)."""
     if shared is None or shared.draws is None or field.common is None:
@@ -235,7 +243,7 @@ def _norms(field: Compared, common: list[Bools]) -> Floats:
 
 
 def _difference(
-    field: Compared, shared: Means | None, a: int, b: int
+    field: Compared, shared: PooledMeans | None, a: int, b: int
 ) -> tuple[Difference, int] | None:
     """Return the difference of two ranked rows and its n, None without a common item or an interval."""
     first, second = field.ranked[a], field.ranked[b]

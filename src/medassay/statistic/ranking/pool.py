@@ -1,4 +1,4 @@
-"""Means and draws of some models over one domain, or pooled over several.
+"""PooledMeans and draws of some models over one domain, or pooled over several.
 
 Source: specification of statistics, 7.2; what it leaves open (the second interval of a pool) is
 decided in `docs/decisions/0002-pooled-intervals.md`.
@@ -64,8 +64,8 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Means:
-    """Means and draws of some rows over the same items of every stratum."""
+class PooledMeans:
+    """PooledMeans and draws of some rows over the same items of every stratum."""
 
     values: Floats  # (k,)
     draws: Floats | None  # (n_resamples, k); None when a domain has one item
@@ -77,7 +77,7 @@ class Means:
 
 def means_of(
     strata: Sequence[Stratum], members: list[int], masks: list[Bools], options: Options
-) -> Means:
+) -> PooledMeans:
     """Return means and shared draws of some rows over the items that `masks` keep."""
     scores, numbers, seeds, labels = [], [], [], []
     for stratum, mask in zip(strata, masks, strict=True):
@@ -93,15 +93,15 @@ def means_of(
     n, n_clusters = int(sizes.sum()), len(np.unique(np.concatenate(labels)))
     if len(scores) == 1:
         draws = draw_means(scores[0], numbers[0], options.n_resamples, seeds[0])
-        return Means(values, draws, micro, draws, n, n_clusters)
+        return PooledMeans(values, draws, micro, draws, n, n_clusters)
     if n_clusters < sum(
         groups
     ):  # a cluster spans domains: resample clusters over the whole bank
         draws, micro_draws = _unstratified(scores, labels, options)
-        return Means(values, draws, micro, micro_draws, n, n_clusters)
+        return PooledMeans(values, draws, micro, micro_draws, n, n_clusters)
     # By the earlier rules a domain of one item leaves no interval; else it stays as it is in every draw.
     if min(groups) < 2 and not options.simultaneous:
-        return Means(values, None, micro, None, n, n_clusters)
+        return PooledMeans(values, None, micro, None, n, n_clusters)
     draws = np.zeros((options.n_resamples, len(members)))
     micro_draws = np.zeros_like(draws)
     for h, (part, number, seed) in enumerate(zip(scores, numbers, seeds, strict=True)):
@@ -109,7 +109,7 @@ def means_of(
         stretched = drawn if groups[h] < 2 else stretch(drawn, domain_means[h], groups[h])
         draws += stretched / len(scores)
         micro_draws += stretched * (sizes[h] / sizes.sum())
-    return Means(values, draws, micro, micro_draws, n, n_clusters)
+    return PooledMeans(values, draws, micro, micro_draws, n, n_clusters)
 
 
 def stretch(draws: Floats, means: Floats, groups: int) -> Floats:

@@ -21,7 +21,7 @@ LEVEL = 0.90  # two one-sided 5 % tests
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class DifferenceInterval:
     """The 90 % interval of a difference, first minus second, and the method that gave it."""
 
     lo: float
@@ -50,7 +50,7 @@ def difference_bounds(
     first: Sequence[Floats],
     second: Sequence[Floats],
     clusters: Sequence[NDArray[np.int64] | None],
-) -> Bounds | None:
+) -> DifferenceInterval | None:
     """Return the 90 % interval of mean(first) − mean(second), None where none can be claimed.
 
     Parameters
@@ -60,7 +60,7 @@ def difference_bounds(
 
     Returns
     -------
-    Bounds or None
+    DifferenceInterval or None
         Tango's score interval for right and wrong; paired t for graded scores (over cluster sums
         where items are clustered); the stratified t over domains. None below 10 items or clusters,
         and where graded scores do not vary: no spread is no proof.
@@ -82,14 +82,14 @@ def difference_bounds(
     if plain and all(np.isin(scores, (0.0, 1.0)).all() for scores in (*first, *second)):
         [one] = differences
         lo, hi = tango_interval(int((one > 0).sum()), int((one < 0).sum()), len(one))
-        return Bounds(lo=lo, hi=hi, method="tango")
+        return DifferenceInterval(lo=lo, hi=hi, method="tango")
     spread = stratified_spread(differences, clusters)
     if spread is None or spread[1] == 0:
         return None
     mean, variance, freedom = spread  # of one domain: the paired t, or that of cluster sums
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * sqrt(variance)
     method = "paired_t" if plain else "cluster_t" if len(differences) == 1 else "stratified_t"
-    return Bounds(lo=mean - half, hi=mean + half, method=method)
+    return DifferenceInterval(lo=mean - half, hi=mean + half, method=method)
 
 
 def tango_interval(

@@ -10,7 +10,7 @@ from medassay.review.form import FORMS
 from medassay.review.sampling import drawn
 from medassay.review.store import reading, studies, tickets
 from medassay.review.store.schema import Entry, Study
-from medassay.web.request_context import Forbidden, Here, Number, ShownEntry, Visit
+from medassay.web.request_context import Forbidden, Here, Number, RequestContext, ShownEntry
 
 _CHECKS = ("confirm", "return")  # what a second person may do
 
@@ -26,7 +26,7 @@ def tickets_page(visit: Here) -> Response:
     return visit.page("tickets.html", rows=ranked, entries=entries)
 
 
-def _refuse_early_maintainer(visit: Visit) -> None:
+def _refuse_early_maintainer(visit: RequestContext) -> None:
     """Refuse maintainers while a study is open: they read no reviews before."""
     if "adjudicator" not in visit.roles and visit.study.closed_at is None:
         raise Forbidden("The study is open: maintainers read its reviews after closing.")
@@ -38,7 +38,7 @@ def ticket_page(visit: Here, n: Number) -> Response:
     return _show(visit, n)
 
 
-def _show(visit: Visit, n: int, status: int = 200, *, says: str = "") -> Response:
+def _show(visit: RequestContext, n: int, status: int = 200, *, says: str = "") -> Response:
     with visit.database.read() as db:
         study = db.get_one(Study, visit.study.id)
         entry = studies.entry_at(db, study.id, n)
@@ -101,7 +101,7 @@ def settle(visit: Here, n: Number) -> Response:
     return visit.to(f"/s/{visit.study.id}/adjudicate/{n}")
 
 
-def _act(visit: Visit, db: Any, study: Study, entry: Entry) -> None:
+def _act(visit: RequestContext, db: Any, study: Study, entry: Entry) -> None:
     posted, by = visit.posted, visit.who
     do = posted.get("do", "")
     if do in _CHECKS:

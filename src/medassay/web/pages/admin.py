@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from medassay.errors import InputError
 from medassay.review.store import accounts, links
 from medassay.review.store.schema import ROLES, Account
-from medassay.web.request_context import Here, Visit
+from medassay.web.request_context import Here, RequestContext
 
 _ASKED_TWICE = ("revoke", "disable")  # what takes something from somebody
 
@@ -16,7 +16,9 @@ def users_page(visit: Here) -> Response:
     return _show(visit)
 
 
-def _show(visit: Visit, status: int = 200, *, says: str = "", link: str = "") -> Response:
+def _show(
+    visit: RequestContext, status: int = 200, *, says: str = "", link: str = ""
+) -> Response:
     with visit.database.read() as db:
         people, names = accounts.everybody(db), accounts.study_names(db)
     return visit.page(
@@ -61,7 +63,7 @@ def act(visit: Here) -> Response:
     return _show(visit, says=visit.say(says), link=link)
 
 
-def _change(visit: Visit, db: Session, account: Account, do: str) -> str:
+def _change(visit: RequestContext, db: Session, account: Account, do: str) -> str:
     who, study = visit.who.name, visit.posted.get("study", "")
     if do == "revoke":
         accounts.revoke(db, account, study, visit.posted.get("role", ""), who=who)

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from medassay.errors import InputError, IntegrityError, MedassayError
 from medassay.review.store import accounts, trail
-from medassay.web.request_context import Here, Visit
+from medassay.web.request_context import Here, RequestContext
 
 _MOST = 500
 
@@ -39,14 +39,14 @@ def window_page(visit: Here) -> Response:
     return _window(visit)
 
 
-def _source(visit: Visit) -> dict[str, Any]:
+def _source(visit: RequestContext) -> dict[str, Any]:
     source = visit.study.settings.get("source", {})
     if not source.get("private_run"):
         raise InputError("this study is not of a run with private items")
     return dict(source)
 
 
-def _window(visit: Visit, status: int = 200, **more: Any) -> Response:
+def _window(visit: RequestContext, status: int = 200, **more: Any) -> Response:
     from medassay.storage.jsonl import read_jsonl
 
     source = visit.study.settings.get("source", {})

@@ -15,7 +15,7 @@ from medassay.review.store.trail import accesses, line_record, trail_of
 from medassay.review.training import training_entries
 from medassay.statistic.agreement.votes import margin_of_error
 from medassay.web.pages.results import MOST_SHOWN, given_of_study
-from medassay.web.request_context import Here, Visit
+from medassay.web.request_context import Here, RequestContext
 from medassay.web.uploaded import read_upload
 
 
@@ -55,7 +55,7 @@ def make_study(visit: Here) -> Response:
                 title=posted.get("title", ""),
                 seed=posted.get("seed", "")[:40] or "0",
                 overlap=_whole(posted.get("overlap", ""), "reviewers an item"),
-                settings=studies.Settings(
+                settings=studies.StudySettings(
                     due=studies.checked_day(posted.get("due", "")),
                     protocol=posted.get("protocol", "")[:20_000],
                 ),
@@ -81,7 +81,9 @@ def progress_page(visit: Here) -> Response:
     return _progress(visit)
 
 
-def _progress(visit: Visit, status: int = 200, *, says: str = "", link: str = "") -> Response:
+def _progress(
+    visit: RequestContext, status: int = 200, *, says: str = "", link: str = ""
+) -> Response:
     with visit.database.read() as db:
         rows = reading.progress_of(db, visit.study.id)
         entries = reading.entries_of(db, visit.study.id)
@@ -128,7 +130,7 @@ def act(visit: Here) -> Response:
     return _progress(visit, says=visit.say(says), link=return_link)
 
 
-def _invite(visit: Visit, db: Any, study: str) -> tuple[str, str]:
+def _invite(visit: RequestContext, db: Any, study: str) -> tuple[str, str]:
     """Return the link for somebody who has no account yet, and what to do; who has one is given the role at once."""
     email, who = accounts.checked_email(visit.posted.get("email", "")), visit.who.name
     known = accounts.account_of(db, email)
@@ -168,7 +170,7 @@ def close_page(visit: Here) -> Response:
     return _closing(visit)
 
 
-def _closing(visit: Visit, status: int = 200) -> Response:
+def _closing(visit: RequestContext, status: int = 200) -> Response:
     with visit.database.read() as db:
         rows = reading.progress_of(db, visit.study.id)
         counts = reading.ticket_counts(db, visit.study)

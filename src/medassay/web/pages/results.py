@@ -8,25 +8,25 @@ from fastapi.responses import Response
 from medassay.core.canonical import canonical
 from medassay.errors import InputError
 from medassay.review import summary
-from medassay.review.agreement import Given, agreements, votes_of
+from medassay.review.agreement import LastReview, agreements, votes_of
 from medassay.review.form import FORMS
 from medassay.review.store import frozen, reading, studies, tickets
 from medassay.review.store.schema import Study
 from medassay.statistic.draws import seed_of
 from medassay.web.pages.reviewer import table
-from medassay.web.request_context import Forbidden, Here, Number, ShownEntry, Visit
+from medassay.web.request_context import Forbidden, Here, Number, RequestContext, ShownEntry
 
 # Before closing coordinators see counts and agreement: no mean that is one person's score.
 _LEAST_TOGETHER = 2
 MOST_SHOWN = 500  # rows of one table; what is cut off is said
 
 
-def _state(visit: Visit) -> tuple[object, ...]:
+def _state(visit: RequestContext) -> tuple[object, ...]:
     with visit.database.read() as db:
         return reading.state_of(db, visit.study.id)
 
 
-def given_of_study(visit: Visit) -> tuple[Any, ...]:
+def given_of_study(visit: RequestContext) -> tuple[Any, ...]:
     """Return the last reviews of the study; outside of any transaction, since it opens one if need be."""
     return _kept_given(visit.database, visit.study.id, _state(visit))
 
@@ -54,7 +54,7 @@ def _kept_agreement(
     return agreements(form, contents, given, seed=seed), votes_of(form, places, given, overlap)
 
 
-def kept_agreement(visit: Visit) -> list[Any]:
+def kept_agreement(visit: RequestContext) -> list[Any]:
     """Return the agreement on each aspect of a study."""
     return _kept_agreement(visit.database, visit.study.id, _state(visit))[0]
 
@@ -118,7 +118,7 @@ def items_page(visit: Here) -> Response:
     )
 
 
-def _may_read(visit: Visit) -> bool:
+def _may_read(visit: RequestContext) -> bool:
     """Return whether somebody may read others' reviews: auditors always, coordinators and maintainers once the study is closed."""
     if "auditor" in visit.roles:
         return True
@@ -166,7 +166,9 @@ def trends_page(visit: Here) -> Response:
     )
 
 
-def _trend(visit: Visit) -> tuple[list[summary.Point], summary.By, str, list[str]]:
+def _trend(
+    visit: RequestContext,
+) -> tuple[list[summary.TrendPoint], summary.By, str, list[str]]:
     """Return the points that the address asks for, by what, of which aspect, and all aspects."""
     asked = visit.request.query_params
     state = _state(visit)
@@ -183,7 +185,7 @@ def _trend(visit: Visit) -> tuple[list[summary.Point], summary.By, str, list[str
 @lru_cache(maxsize=64)
 def _kept_trend(
     database: Any, study: str, state: tuple[object, ...], by: summary.By, aspect: str
-) -> list[summary.Point]:
+) -> list[summary.TrendPoint]:
     given = _kept_given(database, study, state)
     return summary.trend(given, aspect, by, seed=seed_of(study, "trends", "time", "review"))
 
@@ -251,7 +253,7 @@ def export_csv(visit: Here) -> Response:
         ]
         for one in frozen_part["reviews"]
         if one["latest"] and not entries[one["entry"]]["training"]
-        for given in [Given(entry=0, reviewer=0, qualification="", content=one["review"])]
+        for given in [LastReview(entry=0, reviewer=0, qualification="", content=one["review"])]
         for aspect, score in given.scores.items()
     ]
     header = [
@@ -261,7 +263,7 @@ def export_csv(visit: Here) -> Response:
     return table(visit, "reviews.csv", header, rows)
 
 
-def exported(visit: Visit) -> dict[str, Any]:
+def exported(visit: RequestContext) -> dict[str, Any]:
     """Return a closed study as it is exported; refuse an open one."""
     if visit.study.closed_at is None:
         raise Forbidden("The study is open: its reviews are exported after closing.")

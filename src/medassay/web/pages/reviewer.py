@@ -14,7 +14,7 @@ from medassay.errors import GateError, InputError
 from medassay.review.form import MARKS, SEVERITIES, Problem
 from medassay.review.store import accounts, reading, reviews, studies
 from medassay.review.store.schema import Study
-from medassay.web.request_context import Here, Number, Visit
+from medassay.web.request_context import Here, Number, RequestContext
 
 _NOT_FIELDS = ("csrf", "version", "do", "owner")
 
@@ -46,7 +46,9 @@ def item_page(visit: Here, n: Number) -> Response:
     return _first_duty(visit, work, queue) or _show(visit, work, work.fields, queue)
 
 
-def _first_duty(visit: Visit, work: reviews.Work, queue: reviews.Queue) -> Response | None:
+def _first_duty(
+    visit: RequestContext, work: reviews.Work, queue: reviews.Queue
+) -> Response | None:
     """Return where somebody has to go before this item: to the agreement, or to the training."""
     if not visit.who.qualification or visit.who.agreement != accounts.AGREEMENT:
         return visit.to(f"/me?next=/s/{visit.study.id}/i/{work.assignment.number}")
@@ -56,7 +58,7 @@ def _first_duty(visit: Visit, work: reviews.Work, queue: reviews.Queue) -> Respo
 
 
 def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
-    visit: Visit,
+    visit: RequestContext,
     work: reviews.Work,
     fields: Mapping[str, str],
     queue: reviews.Queue,
@@ -135,7 +137,7 @@ def send_item(visit: Here, n: Number) -> Response:
 
 
 def _done(
-    visit: Visit, db: Session, study: Study, work: reviews.Work, queue: reviews.Queue
+    visit: RequestContext, db: Session, study: Study, work: reviews.Work, queue: reviews.Queue
 ) -> Response:
     """Do what the form asks for, and go on: to the same item, the next one, or the end."""
     n, do = work.assignment.number, visit.posted.get("do", "submit")
@@ -161,7 +163,7 @@ def _done(
     )
 
 
-def _fields(visit: Visit) -> dict[str, str]:
+def _fields(visit: RequestContext) -> dict[str, str]:
     return {k: v for k, v in visit.posted.items() if k not in _NOT_FIELDS}
 
 
@@ -170,7 +172,7 @@ def _whole(text: str) -> int:
 
 
 def _again(
-    visit: Visit,
+    visit: RequestContext,
     n: int,
     fields: Mapping[str, str],
     status: int,
@@ -263,7 +265,7 @@ def own_csv(visit: Here) -> Response:
 
 
 def table(
-    visit: Visit, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+    visit: RequestContext, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> Response:
     """Return a CSV in which no cell is taken for a formula by a program that opens it."""
     text = io.StringIO()
@@ -290,5 +292,5 @@ def plain_cell(value: Any) -> Any:
     return value
 
 
-def _as_file(visit: Visit, name: str) -> dict[str, str]:
+def _as_file(visit: RequestContext, name: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="{visit.study.id}-{name}"'}

@@ -18,7 +18,7 @@ from medassay.web.request_context import (
     SESSION,
     VISITOR,
     Here,
-    Visit,
+    RequestContext,
     address_of,
     drop,
     keep,
@@ -37,7 +37,7 @@ def sign_in_page(visit: Here) -> Response:
 
 
 def show_sign_in(
-    visit: Visit,
+    visit: RequestContext,
     status: int = 200,
     *,
     says: str = "",
@@ -105,7 +105,7 @@ def sign_in(visit: Here) -> Response:
 
 
 def _send_again(
-    visit: Visit, account: Account, token: str, path: str, kept: Mapping[str, str]
+    visit: RequestContext, account: Account, token: str, path: str, kept: Mapping[str, str]
 ) -> Response:
     """Return a page with what somebody had written when their session ended: as a draft of an item, else to be sent again."""
     mine = replace(visit, account=account, cookie=token)
@@ -118,7 +118,7 @@ def _send_again(
     return mine.page("resend.html", says=says, sent=sent_again(kept), target=visit.url(path))
 
 
-def _signed_in(visit: Visit, token: str, path: str) -> Response:
+def _signed_in(visit: RequestContext, token: str, path: str) -> Response:
     return _with_session(visit.to(path), token)
 
 
@@ -140,7 +140,7 @@ def _kept(text: str) -> dict[str, str]:
 
 
 def _keep_draft(
-    account: Account, visit: Visit, place: re.Match[str], kept: Mapping[str, str]
+    account: Account, visit: RequestContext, place: re.Match[str], kept: Mapping[str, str]
 ) -> bool:
     """Save what somebody had filled in as the draft of that item; whether that could be done."""
     version = kept.get("version", "")
@@ -182,7 +182,7 @@ def invitation_page(visit: Here, token: Token) -> Response:
 
 
 def _show_invitation(
-    visit: Visit,
+    visit: RequestContext,
     found: Invitation,
     *,
     known: Account | None,
@@ -223,7 +223,7 @@ def accept_invitation(visit: Here, token: Token) -> Response:
     return _signed_in(visit, cookie, "/" if found.study is None else f"/s/{found.study}/")
 
 
-def _profile(visit: Visit) -> accounts.Profile:
+def _profile(visit: RequestContext) -> accounts.Profile:
     posted = visit.posted
     return accounts.Profile(
         name=posted.get("name", ""),
@@ -258,7 +258,7 @@ def settings_page(visit: Here) -> Response:
 
 
 def _show_settings(
-    visit: Visit, *, wrong: accounts.ProfileError | None = None, status: int = 200
+    visit: RequestContext, *, wrong: accounts.ProfileError | None = None, status: int = 200
 ) -> Response:
     with visit.database.read() as db:
         seen = accesses(db, account=visit.who.id, most=50)

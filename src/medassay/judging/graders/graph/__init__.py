@@ -7,7 +7,16 @@ Source: specification of the judge DAG.
 """
 
 from medassay.judging.graders.graph.ask import run, run_async
-from medassay.judging.graders.graph.graph import Graph, Node, load, published
-from medassay.judging.graders.graph.walk import DagResult, Step
+from medassay.judging.graders.graph.graph import Graph, GraphNode, load, published
+from medassay.judging.graders.graph.walk import DagResult, WalkStep
 
-__all__ = ["DagResult", "Graph", "Node", "Step", "load", "published", "run", "run_async"]
+__all__ = [
+    "DagResult",
+    "Graph",
+    "GraphNode",
+    "WalkStep",
+    "load",
+    "published",
+    "run",
+    "run_async",
+]

@@ -14,7 +14,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.trial import Completion, Prompt, Scale
 from medassay.core.records.verdict import Case, Verdict
 from medassay.core.revision import revision_id
-from medassay.judging.graders.graph.graph import Graph, Node
+from medassay.judging.graders.graph.graph import Graph, GraphNode
 from medassay.judging.graders.graph.walk import TEXT, DagResult, Walk
 
 REQUIRED_KEYS = (
@@ -23,7 +23,7 @@ REQUIRED_KEYS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphJudge:
+class GraphGrader:
     """Judges one answer at a time, each graph after the other."""
 
     name: ClassVar[str] = "graph"
@@ -167,7 +167,7 @@ def _rehearsed(graph: Graph, case: Case) -> Iterator[Prompt]:
         )
 
 
-def _stand_in(node: Node, case: Case) -> str:
+def _stand_in(node: GraphNode, case: Case) -> str:
     if node.type == "task":
         return case.text.strip() or "–"
     return json.dumps({"verdict": next(iter(node.branches)), "reason": ""})

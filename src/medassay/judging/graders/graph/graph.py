@@ -22,7 +22,7 @@ _MOST_TOLD = 50  # faults in one message
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class GraphNode:
     """One question, or a verdict.
 
     `text` are the instructions of a task or the criteria of a question; `branches` say which node follows which reply
@@ -53,7 +53,7 @@ class Graph:
     name: str
     version: int
     roots: tuple[str, ...]
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, GraphNode]
     on_error: OnError = "fail"
     short_circuit: ShortCircuit = "score"
     deterministic_format: bool = False
@@ -91,7 +91,7 @@ class Graph:
             "parameters": dict(self.parameters),
         }
 
-    def text(self, node: Node) -> str:
+    def text(self, node: GraphNode) -> str:
         """Return a node's text with the parameters filled in."""
         text = node.text
         for name, value in self.parameters.items():
@@ -202,9 +202,9 @@ def graph_from(document: Any, where: str) -> Graph:
     )
 
 
-def _node(name: str, given: Mapping[str, Any]) -> Node:
+def _node(name: str, given: Mapping[str, Any]) -> GraphNode:
     binary = {key: given[key] for key in ("true", "false") if key in given}
-    return Node(
+    return GraphNode(
         id=name,
         type=given["type"],
         text=given.get("instructions") or given.get("criteria", ""),
@@ -217,7 +217,7 @@ def _node(name: str, given: Mapping[str, Any]) -> Node:
     )
 
 
-def _document(node: Node) -> dict[str, Any]:
+def _document(node: GraphNode) -> dict[str, Any]:
     """Return a node as it stands in a file."""
     if node.type == "verdict":
         return {"type": node.type, "score": node.score}

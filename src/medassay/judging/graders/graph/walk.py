@@ -16,13 +16,13 @@ from medassay.core.canonical import sha256_hex
 from medassay.core.records.trial import Completion, Prompt
 from medassay.core.reply.json_value import is_json_alone
 from medassay.core.reply.thoughts import find_objects, strip_thoughts
-from medassay.judging.grader_text import JudgeText
+from medassay.judging.grader_text import GraderText
 from medassay.judging.graders.graph.fault import option_key
-from medassay.judging.graders.graph.graph import Graph, Node
-from medassay.judging.sanitize import fence
+from medassay.judging.graders.graph.graph import Graph, GraphNode
+from medassay.judging.sanitize import delimit
 
 RETRIES = 2
-TEXT = JudgeText("dag", ("en",))
+TEXT = GraderText("dag", ("en",))
 _WORDS = {"true": "true", "yes": "true", "false": "false", "no": "false"}
 Status = Literal["ok", "invalid", "error", "cancelled"]
 Path = tuple[
@@ -31,7 +31,7 @@ Path = tuple[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class WalkStep:
     """One node as it was passed: what was asked, what came back, and what was read in it.
 
     `branch` counts the children of the nearest fan-out above. `verdict` is `true`, `false`, the option chosen, or a task's
@@ -65,7 +65,7 @@ class DagResult:
     """
 
     score: float | None
-    trace: tuple[Step, ...]
+    trace: tuple[WalkStep, ...]
     short_circuited: bool
     branches: tuple[tuple[str, float | None], ...]
     skipped: int = 0
@@ -77,7 +77,7 @@ class DagResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class NodeQuestion:
     """What can be asked now: at which path, and how."""
 
     path: Path
@@ -85,7 +85,7 @@ class Question:
 
 
 @dataclass
-class _Asked:
+class _StepRequest:
     """What was told for one step."""
 
     prompt: Prompt | None = None  # that waits for its reply
@@ -101,7 +101,7 @@ class _Asked:
         """Return whether a reply is still wanted."""
         return self.value is None and not self.failed and len(self.replies) <= RETRIES
 
-    def hear(self, node: Node, reply: Completion, at: int | None = None) -> None:
+    def hear(self, node: GraphNode, reply: Completion, at: int | None = None) -> None:
         """Take a reply; `at` is its place among those given at the beginning."""
         self.replies.append(reply)
         self.at += [] if at is None else [at]
@@ -155,17 +155,17 @@ class Walk:
         self._hashing = hashing
         self._context = {name: _unicode(text) for name, text in context.items()}
         self._model = model
-        self._asked: dict[Path, _Asked] = {}
+        self._asked: dict[Path, _StepRequest] = {}
         self._is_json = graph.deterministic_format and is_json_alone(
             self._context["actual_output"]
         )
         self._evaluate()
 
-    def ready(self) -> list[Question]:
+    def ready(self) -> list[NodeQuestion]:
         """Return the questions that wait for a reply, in the declared order; none when the result stands."""
         return [self._question(*opened) for opened in self._opened]
 
-    def first(self) -> Question | None:
+    def first(self) -> NodeQuestion | None:
         """Return the first of the questions that wait for a reply, or None."""
         return self._question(*self._opened[0]) if self._opened else None
 
@@ -200,8 +200,8 @@ class Walk:
         return None if self._opened else self._result
 
     def _evaluate(self) -> None:
-        self._opened: list[tuple[_Place, Node, _Asked]] = []
-        self._trace: list[Step] = []
+        self._opened: list[tuple[_Place, GraphNode, _StepRequest]] = []
+        self._trace: list[WalkStep] = []
         self._zero = False
         self._skipped = 0
         self._paths: list[Path] = []
@@ -264,7 +264,7 @@ class Walk:
             value = "true" if self._is_json else "false"
             self._note(place, node, verdict=value, model="parser")
             return self._visit(place.below(node.branches[value]))
-        asked = self._asked.setdefault(place.path, _Asked())
+        asked = self._asked.setdefault(place.path, _StepRequest())
         while self._waiting and asked.is_open:
             at, reply = self._waiting.popleft()
             asked.hear(node, reply, at)
@@ -277,7 +277,7 @@ class Walk:
             return self._combined([outcome for _, outcome in outcomes])
         return self._visit(place.below(node.branches[asked.value]))
 
-    def _open(self, place: _Place, node: Node, asked: _Asked) -> _Outcome:
+    def _open(self, place: _Place, node: GraphNode, asked: _StepRequest) -> _Outcome:
         """Ask, or ask again; after the last retry the branch has no score."""
         if not asked.is_open:
             status: Status = "error" if asked.failed else "invalid"
@@ -287,14 +287,14 @@ class Walk:
         self._opened.append((place, node, asked))
         return _Outcome(None, pending=True)
 
-    def _question(self, place: _Place, node: Node, asked: _Asked) -> Question:
+    def _question(self, place: _Place, node: GraphNode, asked: _StepRequest) -> NodeQuestion:
         """Return an open question with its prompt, which is made once."""
         if asked.prompt is None:
             asked.prompt = self._prompt(place, node, asked.problem)
             asked.first = asked.first or sha256_hex(asked.prompt.asked)
-        return Question(path=place.path, prompt=asked.prompt)
+        return NodeQuestion(path=place.path, prompt=asked.prompt)
 
-    def _told(self, place: _Place, node: Node, asked: _Asked, **more: Any) -> None:
+    def _told(self, place: _Place, node: GraphNode, asked: _StepRequest, **more: Any) -> None:
         if self._hashing and not asked.first:
             asked.first = sha256_hex(self._prompt(place, node, "").asked)
         self._note(
@@ -309,18 +309,20 @@ class Walk:
             **more,
         )
 
-    def _note(self, place: _Place, node: Node, **told: Any) -> None:
+    def _note(self, place: _Place, node: GraphNode, **told: Any) -> None:
         parent = place.path[-2] if len(place.path) > 1 else None
-        step = Step(node=node.id, type=node.type, parent=parent, branch=place.branch, **told)
+        step = WalkStep(
+            node=node.id, type=node.type, parent=parent, branch=place.branch, **told
+        )
         self._trace.append(step)
         self._paths.append(place.path)
 
-    def _prompt(self, place: _Place, node: Node, problem: str) -> Prompt:
+    def _prompt(self, place: _Place, node: GraphNode, problem: str) -> Prompt:
         documents = [
-            (name, fence(self._context.get(name, ""), name.replace("_", " ")))
+            (name, delimit(self._context.get(name, ""), name.replace("_", " ")))
             for name in node.inputs
         ]
-        reports = [(label, fence(text, label)) for label, text in place.stored.items()]
+        reports = [(label, delimit(text, label)) for label, text in place.stored.items()]
         return TEXT.prompt(
             "/".join(place.path),
             "en",
@@ -339,12 +341,12 @@ def _unicode(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def read_verdict(node: Node, text: str) -> tuple[str | None, str]:
+def read_verdict(node: GraphNode, text: str) -> tuple[str | None, str]:
     """Return what a reply says to a node's question, or None and what is wrong with it.
 
     Examples
     --------
-    >>> node = Node(id="a", type="binary", branches={"true": "b", "false": "c"})
+    >>> node = GraphNode(id="a", type="binary", branches={"true": "b", "false": "c"})
     >>> read_verdict(node, '{"verdict": "Yes", "reason": "it is"}')
     ('true', '')
     """
@@ -379,7 +381,7 @@ def _option(kind: str, options: Sequence[str], value: Any) -> str | None:
     return next((o for o in options if option_key(o) == option_key(value)), None)
 
 
-def _schema(node: Node) -> dict[str, Any]:
+def _schema(node: GraphNode) -> dict[str, Any]:
     binary = node.type == "binary"
     verdict = {"type": "boolean"} if binary else {"type": "string", "enum": list(node.branches)}
     properties = {"reason": {"type": "string"}, "verdict": verdict}

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from medassay.core.records.diagnosis import plain_name
 from medassay.core.reply.refusal import declined_at, turns_to_answer
-from medassay.kinds.diagnoses.ranked_list.candidate import Candidate
+from medassay.kinds.diagnoses.ranked_list.candidate import CandidateList
 from medassay.kinds.diagnoses.ranked_list.choose import choose
-from medassay.kinds.diagnoses.ranked_list.entry import Entry
+from medassay.kinds.diagnoses.ranked_list.entry import ListEntry
 from medassay.kinds.diagnoses.ranked_list.json_lists import json_candidates
 from medassay.kinds.diagnoses.ranked_list.subject import Subject, subject_of
 from medassay.kinds.diagnoses.ranked_list.text_lists import text_candidates
 
-__all__ = ["Entry", "RankedList", "read_ranked_list"]
+__all__ = ["ListEntry", "RankedList", "read_ranked_list"]
 MOST = 40  # entries that are kept: ranks beyond 5 are told, and weigh nothing
 LONGEST = 200_000  # characters of a reply that are read
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？\n]")
@@ -29,7 +29,7 @@ class RankedList:
     would have replaced.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ListEntry, ...]
     form: str
     cut_off: bool = False
     provisional: bool = False
@@ -57,7 +57,7 @@ def read_ranked_list(text: str, *, cut: bool = False) -> RankedList | None:
     )
 
 
-def _follows_refusal(text: str, chosen: Candidate) -> bool:
+def _follows_refusal(text: str, chosen: CandidateList) -> bool:
     """Return whether a reply declines before a list, and nothing between them turns to an answer or speaks of diagnoses.
 
     What it lists then is advice.
@@ -73,11 +73,11 @@ def _follows_refusal(text: str, chosen: Candidate) -> bool:
     return not (named or turns_to_answer(between))
 
 
-def _ranked(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+def _ranked(entries: tuple[ListEntry, ...]) -> tuple[ListEntry, ...]:
     """Return the entries with a rank each; a repeated name counts once, and those behind it move up."""
     given = [entry.rank for entry in entries]
     own = all(rank is not None for rank in given) and len(set(given)) == len(given)
-    ranked: list[Entry] = []
+    ranked: list[ListEntry] = []
     seen: set[str] = set()
     repeated = 0
     for place, entry in enumerate(entries, 1):
@@ -87,5 +87,5 @@ def _ranked(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
             continue
         seen.add(same)
         rank = (entry.rank if own and entry.rank is not None else place) - repeated
-        ranked.append(Entry(name=entry.name, rank=rank, codes=entry.codes))
+        ranked.append(ListEntry(name=entry.name, rank=rank, codes=entry.codes))
     return tuple(sorted(ranked, key=lambda entry: entry.rank or 0))

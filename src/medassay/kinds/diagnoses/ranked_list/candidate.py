@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from medassay.kinds.diagnoses.ranked_list.entry import Entry
+from medassay.kinds.diagnoses.ranked_list.entry import ListEntry
 from medassay.kinds.diagnoses.ranked_list.subject import Subject
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Candidate:
+class CandidateList:
     """Entries in their order, what is said of them, and the form and place in which they stand.
 
     Parameters
@@ -18,7 +18,7 @@ class Candidate:
     single : whether it is one name behind a label ("Most likely diagnosis: X"), no list
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ListEntry, ...]
     subject: Subject
     form: str
     start: int

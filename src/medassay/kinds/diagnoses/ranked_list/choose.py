@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from medassay.kinds.diagnoses.ranked_list.candidate import Candidate
-from medassay.kinds.diagnoses.ranked_list.entry import Entry
+from medassay.kinds.diagnoses.ranked_list.candidate import CandidateList
+from medassay.kinds.diagnoses.ranked_list.entry import ListEntry
 from medassay.kinds.diagnoses.ranked_list.subject import Subject
 
 _SAID = (Subject.DIAGNOSES, Subject.INITIAL, Subject.FURTHER)
@@ -21,7 +21,7 @@ _JSON = 9  # strength of JSON that names diagnoses
 _PLUS = 6  # of lines marked "+1.", as some prompts ask for
 
 
-def choose(candidates: Iterable[Candidate]) -> Candidate | None:
+def choose(candidates: Iterable[CandidateList]) -> CandidateList | None:
     """Return the list that a reply means by its diagnoses, None where it holds none."""
     usable = [
         one
@@ -44,19 +44,19 @@ def choose(candidates: Iterable[Candidate]) -> Candidate | None:
     return max(usable, key=lambda one: (one.strength, -one.start))
 
 
-def _with_first(chosen: Candidate, singles: Sequence[Candidate]) -> Candidate:
+def _with_first(chosen: CandidateList, singles: Sequence[CandidateList]) -> CandidateList:
     """Return a list with the one diagnosis that a label before it names at its head."""
     before = [one for one in singles if one.start < chosen.start and one.entries]
     if not before or chosen.strength == _JSON:
         return chosen
-    unranked = tuple(Entry(name=entry.name, codes=entry.codes) for entry in chosen.entries)
+    unranked = tuple(ListEntry(name=entry.name, codes=entry.codes) for entry in chosen.entries)
     return replace(chosen, entries=(*before[0].entries, *unranked))
 
 
-def _last_said(candidates: Sequence[Candidate]) -> Candidate:
+def _last_said(candidates: Sequence[CandidateList]) -> CandidateList:
     """Return the last list of diagnoses, with the one before it where it only goes on from there."""
     ordered = sorted(candidates, key=lambda one: (one.start, one.strength))
-    strongest: dict[int, Candidate] = {one.start: one for one in ordered}
+    strongest: dict[int, CandidateList] = {one.start: one for one in ordered}
     listed = [one for one in strongest.values() if one.entries] or list(strongest.values())
     chosen = _whole_lists(listed)
     last = chosen[-1]
@@ -67,9 +67,9 @@ def _last_said(candidates: Sequence[Candidate]) -> Candidate:
     return last
 
 
-def _whole_lists(listed: Sequence[Candidate]) -> list[Candidate]:
+def _whole_lists(listed: Sequence[CandidateList]) -> list[CandidateList]:
     """Return the lists with those that go on from the one before joined to it."""
-    joined: list[Candidate] = []
+    joined: list[CandidateList] = []
     for one in listed:
         before = joined[-1] if joined else None
         if (
@@ -83,7 +83,7 @@ def _whole_lists(listed: Sequence[Candidate]) -> list[Candidate]:
     return joined
 
 
-def _goes_on(before: Candidate, one: Candidate) -> bool:
+def _goes_on(before: CandidateList, one: CandidateList) -> bool:
     if one.strength == _JSON or not before.entries or not one.entries:
         return False
     first, last = one.entries[0].rank, before.entries[-1].rank
@@ -92,11 +92,11 @@ def _goes_on(before: Candidate, one: Candidate) -> bool:
     return one.subject is Subject.FURTHER
 
 
-def _together(before: Candidate, one: Candidate) -> Candidate:
+def _together(before: CandidateList, one: CandidateList) -> CandidateList:
     """Return two lists as one; ranks stay only where they go on rising."""
     entries = (*before.entries, *one.entries)
     ranks = [entry.rank for entry in entries if entry.rank is not None]
     rising = len(ranks) == len(entries) and all(a < b for a, b in pairwise(ranks))
     if not rising:
-        entries = tuple(Entry(name=entry.name, codes=entry.codes) for entry in entries)
+        entries = tuple(ListEntry(name=entry.name, codes=entry.codes) for entry in entries)
     return replace(before, entries=entries, cut_off=one.cut_off)

@@ -14,7 +14,7 @@ _EDGE = " \t\r\n.,:;*_+'\"`|–—-…。，、；：→"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class ListEntry:
     """One name of a list with its codes; `rank` is None where only its place says it.
 
     `whole` is false where the reply may have ended inside the name.
@@ -133,7 +133,7 @@ _TAIL_AMOUNT = re.compile(
 )
 
 
-def split_entry(text: str) -> Entry | None:
+def split_entry(text: str) -> ListEntry | None:
     """Return the name at the beginning of an entry's text, None where none begins there.
 
     `whole` says that the name was ended by something: a colon, a dash, a reason, the end of bold print.
@@ -141,9 +141,9 @@ def split_entry(text: str) -> Entry | None:
     Examples
     --------
     >>> split_entry("**Name**: Marfan syndrome [ORPHA:558]: fits the age")
-    Entry(name='Marfan syndrome', rank=None, codes=('ORPHA:558',), whole=True)
+    ListEntry(name='Marfan syndrome', rank=None, codes=('ORPHA:558',), whole=True)
     >>> split_entry("Lupus (SLE), 20 %")
-    Entry(name='Lupus (SLE)', rank=None, codes=(), whole=False)
+    ListEntry(name='Lupus (SLE)', rank=None, codes=(), whole=False)
     """
     rest = text.strip()
     if number := _NUMBER_BEFORE.match(rest):
@@ -158,7 +158,7 @@ def split_entry(text: str) -> Entry | None:
         if name := clean_name(name):
             tail = _BRACKETED.match(rest, bold.end())
             more = codes_in(tail["body"]) if tail else ()
-            return Entry(name=name, codes=(*codes, *(c for c in more if c not in codes)))
+            return ListEntry(name=name, codes=(*codes, *(c for c in more if c not in codes)))
     head, ended = _up_to_end(rest.strip(" \t*_+'\"`"))
     name, codes = without_codes(head)
     if len(name) > LONGEST_NAME:  # no mark: the name is what stands before the sentence ends
@@ -167,7 +167,7 @@ def split_entry(text: str) -> Entry | None:
     name = clean_name(
         _OPENING_WORDS.sub("", name, count=1) if _OPENING_WORDS.match(name) else name
     )
-    return Entry(name=name, codes=codes, whole=ended) if name else None
+    return ListEntry(name=name, codes=codes, whole=ended) if name else None
 
 
 def _without_label(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from medassay.kinds.diagnoses.ranked_list.entry import (
-    Entry,
+    ListEntry,
     clean_name,
     codes_in,
     entry_of,
@@ -122,20 +122,20 @@ def is_of_disease(value: Mapping[str, Any]) -> bool:
     )
 
 
-def entries_of(listed: list[Any]) -> tuple[Entry, ...]:
+def entries_of(listed: list[Any]) -> tuple[ListEntry, ...]:
     """Return the entries of an array: ranks as given where all are distinct whole numbers from 1, else places."""
     found = [entry for part in listed if (entry := entry_in(part)) is not None]
     given = [entry.rank for entry in found]
     if all(rank is not None for rank in given) and len(set(given)) == len(given):
         return tuple(sorted(found, key=lambda entry: entry.rank or 0))
-    return tuple(Entry(name=entry.name, codes=entry.codes) for entry in found)
+    return tuple(ListEntry(name=entry.name, codes=entry.codes) for entry in found)
 
 
-def entry_in(part: Any) -> Entry | None:
+def entry_in(part: Any) -> ListEntry | None:
     """Return the entry in one element of an array: a text, a pair of name and score, or an object with a key that names it."""
     if isinstance(part, str):
         name, codes = entry_of(part)
-        return Entry(name=name, codes=codes) if name else None
+        return ListEntry(name=name, codes=codes) if name else None
     if isinstance(part, list):
         pair = (
             1 < len(part) <= _PAIR and isinstance(part[0], str) and not isinstance(part[1], str)
@@ -152,7 +152,7 @@ def entry_in(part: Any) -> Entry | None:
     if not name:
         return None
     codes = tuple(dict.fromkeys((*codes, *_codes_in_object(keys))))
-    return Entry(name=name, rank=_rank_in_object(keys), codes=codes)
+    return ListEntry(name=name, rank=_rank_in_object(keys), codes=codes)
 
 
 def _name_text(keys: Mapping[str, Any]) -> str | None:

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from medassay.core.reply.lenient_json import LenientValue, read_lenient
-from medassay.kinds.diagnoses.ranked_list.candidate import Candidate
+from medassay.kinds.diagnoses.ranked_list.candidate import CandidateList
 from medassay.kinds.diagnoses.ranked_list.choose import choose
-from medassay.kinds.diagnoses.ranked_list.entry import Entry, entry_of
+from medassay.kinds.diagnoses.ranked_list.entry import ListEntry, entry_of
 from medassay.kinds.diagnoses.ranked_list.json_entries import (
     NAMES,
     NOT_A_NAME,
@@ -41,7 +41,7 @@ _NUMBER_KEY = re.compile(
 _ORDINAL_KEYS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
 
 
-def json_candidates(text: str, *, cut: bool) -> Iterator[Candidate]:
+def json_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
     """Yield the lists in the JSON of a reply, thoughts already left out; `cut` says that the reply was cut off."""
     text = text[:LONGEST]
     values = list(_values(text))
@@ -56,7 +56,7 @@ def json_candidates(text: str, *, cut: bool) -> Iterator[Candidate]:
             if entry is not None and (entry.rank is not None or is_of_disease(read.value)):
                 objects.append((start, read.value, read))
             for entries, subject in found:
-                yield Candidate(
+                yield CandidateList(
                     entries=entries,
                     subject=subject,
                     form=form,
@@ -72,7 +72,7 @@ def json_candidates(text: str, *, cut: bool) -> Iterator[Candidate]:
         )
         lost = objects[-1][2].cut_off
         faults = any(read.faults for _, _, read in objects)
-        yield Candidate(
+        yield CandidateList(
             entries=entries,
             subject=Subject.DIAGNOSES,
             form="json, cut off" if lost else "json, repaired" if faults else "json lines",
@@ -115,7 +115,7 @@ def _words_before(text: str, start: int) -> str:
     return re.sub("[<>_]", " ", line)
 
 
-Found = tuple[tuple[Entry, ...], Subject]
+Found = tuple[tuple[ListEntry, ...], Subject]
 
 
 def _lists_in(value: Mapping[str, Any], above: Subject, level: int) -> list[Found]:
@@ -168,27 +168,29 @@ def _of_object(part: Mapping[str, Any], subject: Subject, level: int) -> list[Fo
     return [(entries, subject if of is Subject.DIAGNOSES else of) for entries, of in inner]
 
 
-def _behind(first: Entry, found: list[Found]) -> list[Found]:
+def _behind(first: ListEntry, found: list[Found]) -> list[Found]:
     """Return lists with the one diagnosis that stands beside them at the head of the first that goes on from it."""
     for at, (entries, subject) in enumerate(found):
         if entries and subject in (Subject.FURTHER, Subject.DIAGNOSES):
-            rest = (Entry(name=one.name, codes=one.codes) for one in entries)
+            rest = (ListEntry(name=one.name, codes=one.codes) for one in entries)
             return [*found[:at], *found[at + 1 :], ((first, *rest), Subject.DIAGNOSES)]
     return found
 
 
-def _in_text(text: str) -> tuple[Entry, ...]:
+def _in_text(text: str) -> tuple[ListEntry, ...]:
     """Return the names in a JSON text: a list in its lines, or one name."""
     chosen = choose(text_candidates(text, cut=False))
     if chosen is not None:
         return chosen.entries
     name, codes = entry_of(text)
     return (
-        (Entry(name=name, codes=codes),) if name and len(name.split()) <= _LONGEST_NAME else ()
+        (ListEntry(name=name, codes=codes),)
+        if name and len(name.split()) <= _LONGEST_NAME
+        else ()
     )
 
 
-def _first_name(value: Mapping[str, Any]) -> Entry | None:
+def _first_name(value: Mapping[str, Any]) -> ListEntry | None:
     """Return the one diagnosis that an object names beside its lists: `diagnosis`, `most_likely_diagnosis`."""
     for name, part in value.items():
         key = plain_key(name)
@@ -198,14 +200,14 @@ def _first_name(value: Mapping[str, Any]) -> Entry | None:
             if isinstance(part, dict):
                 entry = entry_in(part)
                 if entry is not None:
-                    return Entry(name=entry.name, codes=entry.codes)
+                    return ListEntry(name=entry.name, codes=entry.codes)
             elif isinstance(part, str) and part.strip():
                 found, codes = entry_of(part)
-                return Entry(name=found, codes=codes) if found else None
+                return ListEntry(name=found, codes=codes) if found else None
     return None
 
 
-def _by_number(value: Mapping[str, Any]) -> tuple[Entry, ...]:
+def _by_number(value: Mapping[str, Any]) -> tuple[ListEntry, ...]:
     """Return the entries of an object whose keys are numbers, in their order; none where any key is no number."""
     numbers: list[tuple[int, Any]] = []
     for name, part in value.items():
@@ -223,12 +225,12 @@ def _by_number(value: Mapping[str, Any]) -> tuple[Entry, ...]:
         entry = entry_in(part)
         if entry is not None:
             entries.append(
-                Entry(name=entry.name, rank=number if number else None, codes=entry.codes)
+                ListEntry(name=entry.name, rank=number if number else None, codes=entry.codes)
             )
     return tuple(entries)
 
 
-def _names_as_keys(value: Mapping[str, Any]) -> tuple[Entry, ...]:
+def _names_as_keys(value: Mapping[str, Any]) -> tuple[ListEntry, ...]:
     """Return the keys of an object whose values only say something of each: {"Gout": 0.5}."""
     plain = all(isinstance(part, int | float | str) or part is None for part in value.values())
     told = all(isinstance(part, dict) and not is_of_disease(part) for part in value.values())
@@ -239,19 +241,19 @@ def _names_as_keys(value: Mapping[str, Any]) -> tuple[Entry, ...]:
     ):
         return ()
     found = (entry_of(name) for name in value)
-    return tuple(Entry(name=name, codes=codes) for name, codes in found if name)
+    return tuple(ListEntry(name=name, codes=codes) for name, codes in found if name)
 
 
 def _bare_array(
     value: list[Any], above: str, form: str, start: int, lost: bool
-) -> Iterator[Candidate]:
+) -> Iterator[CandidateList]:
     """Yield the lists in an array that stands alone; what is said above it counts."""
     subject = subject_of(above)
     if not value:
         if subject.says_diagnoses:
-            yield Candidate(entries=(), subject=subject, form=form, start=start, strength=9)
+            yield CandidateList(entries=(), subject=subject, form=form, start=start, strength=9)
         return
-    whole = partial(Candidate, start=start, cut_off=lost)
+    whole = partial(CandidateList, start=start, cut_off=lost)
     listed = form if form != "json" else "json list"
     objects = [one for one in value if isinstance(one, dict)]
     if objects and (entries := entries_of(objects)):

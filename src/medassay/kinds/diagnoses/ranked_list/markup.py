@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from medassay.kinds.diagnoses.ranked_list.candidate import Candidate
+from medassay.kinds.diagnoses.ranked_list.candidate import CandidateList
 from medassay.kinds.diagnoses.ranked_list.entry import split_entry
 from medassay.kinds.diagnoses.ranked_list.subject import Subject, subject_of
 
@@ -56,7 +56,7 @@ def plain_lines(text: str) -> str:
     return text
 
 
-def html_lists(text: str, *, cut: bool) -> Iterator[Candidate]:
+def html_lists(text: str, *, cut: bool) -> Iterator[CandidateList]:
     """Yield the lists of HTML, each with the heading above it."""
     for part in _HTML_LIST.finditer(text):
         items = list(_LIST_ITEM.finditer(part["body"]))
@@ -66,7 +66,7 @@ def html_lists(text: str, *, cut: bool) -> Iterator[Candidate]:
         if cut_off:
             entries.pop()
         if entries:
-            yield Candidate(
+            yield CandidateList(
                 entries=tuple(entries),
                 subject=subject_of(_ANY_TAG.sub(" ", part["head"]).strip(" >\n")),
                 form="html",
@@ -85,7 +85,7 @@ def _html_name(item: str) -> str:
     return _ANY_TAG.sub(" ", re.split(r"<br\s*/?>|<[ou]l", item, maxsplit=1)[0])
 
 
-def tagged_names(text: str) -> Iterator[Candidate]:
+def tagged_names(text: str) -> Iterator[CandidateList]:
     """Yield the names that stand in tags of their own."""
     found = [
         (tag.start(), split_entry(tag["body"].strip())) for tag in _NAME_TAG.finditer(text)
@@ -93,7 +93,7 @@ def tagged_names(text: str) -> Iterator[Candidate]:
     named = [(at, entry) for at, entry in found if entry is not None]
     if len(named) > 1:
         start = text.count("\n", 0, named[0][0])
-        yield Candidate(
+        yield CandidateList(
             entries=tuple(entry for _, entry in named),
             subject=Subject.DIAGNOSES,
             form="tags",

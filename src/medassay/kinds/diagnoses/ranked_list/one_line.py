@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from medassay.kinds.diagnoses.ranked_list.candidate import Candidate
+from medassay.kinds.diagnoses.ranked_list.candidate import CandidateList
 from medassay.kinds.diagnoses.ranked_list.entry import split_entry
-from medassay.kinds.diagnoses.ranked_list.outline import Line, subject_before
+from medassay.kinds.diagnoses.ranked_list.outline import OutlineLine, subject_before
 from medassay.kinds.diagnoses.ranked_list.subject import Subject, subject_of
 
 _INLINE_MARK = re.compile(
@@ -17,7 +17,9 @@ LABELLED = re.compile(
 LONGEST_PLAIN = 12  # words of a plain line that may be a name
 
 
-def on_one_line(lines: Sequence[Line], in_list: set[int], last: int) -> Iterator[Candidate]:
+def on_one_line(
+    lines: Sequence[OutlineLine], in_list: set[int], last: int
+) -> Iterator[CandidateList]:
     """Yield lists whose marks stand within one line, or whose names semicolons part behind a label."""
     for line in lines:
         broken_json = line.text.lstrip()[:1] in ("{", "[", '"')
@@ -53,7 +55,7 @@ def on_one_line(lines: Sequence[Line], in_list: set[int], last: int) -> Iterator
             entries.pop()
         subject = subject_of(head) if head.strip() else subject_before(lines, line.number)
         single = len(texts) == 1
-        yield Candidate(
+        yield CandidateList(
             entries=tuple(entries),
             subject=subject,
             form="one line",

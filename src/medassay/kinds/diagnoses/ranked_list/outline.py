@@ -25,7 +25,7 @@ _SECTION_WORDS = 9  # of an entry that may be the heading of a section
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutlineLine:
     """A line with its place; `heading` is 0 for none, else its level: 1 to 6 for #, 7 bold, 8 a tag, 9 a line that ends in a colon."""
 
     number: int
@@ -42,10 +42,10 @@ class Line:
 
 
 @dataclass
-class Point:
+class OutlinePoint:
     """One entry of a list: its line, its text without the mark, and the lists below it."""
 
-    line: Line
+    line: OutlineLine
     text: str
     value: int
     below: "list[MarkedList]" = field(default_factory=list)
@@ -59,9 +59,9 @@ class MarkedList:
     family: str
     indent: int
     style: str
-    points: list[Point]
+    points: list[OutlinePoint]
     subject: Subject = Subject.UNKNOWN
-    parent: Point | None = None
+    parent: OutlinePoint | None = None
     parted: bool = False  # whether a heading stands behind its last entry
 
     @property
@@ -99,13 +99,13 @@ class MarkedList:
         )
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[OutlineLine]:
     """Return the lines of a reply, at most 5,000, each with its mark or as a heading."""
-    listed: list[Line] = []
+    listed: list[OutlineLine] = []
     for number, raw in enumerate(text.lstrip(" \t").split("\n", MOST_LINES)[:MOST_LINES]):
         line = raw[:LONGEST_LINE].rstrip()
         if not line.strip():
-            listed.append(Line(number, "", 0, None, 0))
+            listed.append(OutlineLine(number, "", 0, None, 0))
             continue
         pictured = False
         if not line.isascii():
@@ -122,7 +122,7 @@ def lines_of(text: str) -> list[Line]:
                 style="picture",
             )
         indent = mark.indent if mark else len(line) - len(line.lstrip())
-        listed.append(Line(number, line, indent, mark, 0 if mark else _heading(line)))
+        listed.append(OutlineLine(number, line, indent, mark, 0 if mark else _heading(line)))
     return [_as_title(listed, line) for line in listed]
 
 
@@ -130,7 +130,7 @@ def _without_pictures(line: str) -> str:
     return "".join(c for c in line if (not is_picture(c) and c != "\ufe0f") or c == "\u20e3")
 
 
-def _as_title(lines: Sequence[Line], line: Line) -> Line:
+def _as_title(lines: Sequence[OutlineLine], line: OutlineLine) -> OutlineLine:
     """Return a short line above a list that says what the list is of as the heading that it is."""
     if (
         not line.text
@@ -166,11 +166,11 @@ def _heading(line: str) -> int:
     return 0
 
 
-def marked_lists(lines: Sequence[Line]) -> list[MarkedList]:
+def marked_lists(lines: Sequence[OutlineLine]) -> list[MarkedList]:
     """Return all lists of marked lines in the order in which they begin, those below entries among them."""
     found: list[MarkedList] = []
     open_lists: list[MarkedList] = []
-    above: Line | None = None  # the last heading or paragraph that stands directly above
+    above: OutlineLine | None = None  # the last heading or paragraph that stands directly above
     for line in lines:
         if not line.text:
             continue
@@ -199,7 +199,7 @@ def marked_lists(lines: Sequence[Line]) -> list[MarkedList]:
     return kept
 
 
-def _adopt(lines: Sequence[Line], lists: Sequence[MarkedList]) -> None:
+def _adopt(lines: Sequence[OutlineLine], lists: Sequence[MarkedList]) -> None:
     """Put a list below the entry of another one that goes on behind it, or that has had such a list under the same heading before."""
     for at, inner in enumerate(lists):
         if inner.parent is not None:
@@ -217,7 +217,7 @@ def _adopt(lines: Sequence[Line], lists: Sequence[MarkedList]) -> None:
                 break
 
 
-def _heading_above(lines: Sequence[Line], one: MarkedList) -> str:
+def _heading_above(lines: Sequence[OutlineLine], one: MarkedList) -> str:
     """Return the words directly above a list."""
     above = next(
         (line for line in reversed(lines[max(0, one.first - 4) : one.first]) if line.text), None
@@ -225,7 +225,7 @@ def _heading_above(lines: Sequence[Line], one: MarkedList) -> str:
     return "" if above is None or above.mark is not None else above.bare.casefold()
 
 
-def _after_heading(open_lists: list[MarkedList], line: Line) -> list[MarkedList]:
+def _after_heading(open_lists: list[MarkedList], line: OutlineLine) -> list[MarkedList]:
     """Return the lists that a heading leaves open: numbers may go on below it, bullets end unless it is indented under them."""
     for one in open_lists:
         one.parted = one.parted or line.indent < one.indent + _DEEPER
@@ -233,7 +233,7 @@ def _after_heading(open_lists: list[MarkedList], line: Line) -> list[MarkedList]
 
 
 def _continued(
-    open_lists: list[MarkedList], mark: Mark, subject: Subject, above: Line | None
+    open_lists: list[MarkedList], mark: Mark, subject: Subject, above: OutlineLine | None
 ) -> int | None:
     """Return the open list that a mark continues, the innermost first."""
     for at in range(len(open_lists) - 1, -1, -1):
@@ -289,7 +289,9 @@ def _holds(outer: MarkedList, mark: Mark) -> bool:
     )
 
 
-def _point(lines: Sequence[Line], line: Line, mark: Mark, *, roman: bool) -> Point:
+def _point(
+    lines: Sequence[OutlineLine], line: OutlineLine, mark: Mark, *, roman: bool
+) -> OutlinePoint:
     rest = line.text[mark.end :]
     value = mark.roman if roman and mark.roman else mark.value
     name_line = line.number
@@ -299,12 +301,12 @@ def _point(lines: Sequence[Line], line: Line, mark: Mark, *, roman: bool) -> Poi
                 if below.mark is None or below.mark.family == "bare plus":
                     rest, name_line = below.text.strip().lstrip("+ "), below.number
                 break
-    return Point(line=line, text=rest, value=value, name_line=name_line)
+    return OutlinePoint(line=line, text=rest, value=value, name_line=name_line)
 
 
-def _subject_above(lines: Sequence[Line], one: MarkedList) -> Subject:
+def _subject_above(lines: Sequence[OutlineLine], one: MarkedList) -> Subject:
     """Return what is said of a list: by the line above it, else by the heading above that line, else by the entry it stands below."""
-    nearest: Line | None = None
+    nearest: OutlineLine | None = None
     for line in reversed(lines[max(0, one.first - 40) : one.first]):
         if not line.text:
             continue
@@ -328,7 +330,7 @@ def _subject_above(lines: Sequence[Line], one: MarkedList) -> Subject:
     return Subject.UNKNOWN
 
 
-def is_section(point: Point) -> bool:
+def is_section(point: OutlinePoint) -> bool:
     """Return whether an entry is no entry but the heading of a section: "2. Differential diagnosis:".
 
     A group of diseases ("Autoimmune disorders") is an entry, whatever stands below it.
@@ -361,9 +363,9 @@ _TITLE = re.compile(
 )
 
 
-def headings_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
+def headings_of(lines: Sequence[OutlineLine]) -> Iterator[list[OutlineLine]]:
     """Yield runs of headings at one level, each of which may name a disease; what is said of sections ends a run."""
-    runs: dict[int, list[Line]] = {}
+    runs: dict[int, list[OutlineLine]] = {}
     for line in lines:
         if not line.heading or line.heading >= 8:
             continue
@@ -379,7 +381,7 @@ def headings_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
     yield from runs.values()
 
 
-def subject_before(lines: Sequence[Line], number: int) -> Subject:
+def subject_before(lines: Sequence[OutlineLine], number: int) -> Subject:
     """Return what the nearest line of text above a line says."""
     for line in reversed(lines[max(0, number - 6) : number]):
         if line.text:

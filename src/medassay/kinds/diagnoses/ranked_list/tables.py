@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from medassay.kinds.diagnoses.ranked_list.candidate import Candidate
-from medassay.kinds.diagnoses.ranked_list.entry import Entry, codes_in, split_entry
-from medassay.kinds.diagnoses.ranked_list.outline import Line, subject_before
+from medassay.kinds.diagnoses.ranked_list.candidate import CandidateList
+from medassay.kinds.diagnoses.ranked_list.entry import ListEntry, codes_in, split_entry
+from medassay.kinds.diagnoses.ranked_list.outline import OutlineLine, subject_before
 from medassay.kinds.diagnoses.ranked_list.subject import Subject
 
 _CELL = re.compile(r"(?<!\\)\|")
@@ -33,12 +33,12 @@ _NAME_HEAD = re.compile(
 _CODE_COLUMN = re.compile(r"icd|cie|cim|orpha|omim|code", re.IGNORECASE)
 
 
-def tables(lines: Sequence[Line], last: int) -> Iterator[Candidate]:
+def tables(lines: Sequence[OutlineLine], last: int) -> Iterator[CandidateList]:
     """Yield the tables in which a column names diseases."""
     at = 0
     while at < len(lines):
         separator = _separator(lines[at].text)
-        rows: list[Line] = []
+        rows: list[OutlineLine] = []
         while at < len(lines) and separator and _separator(lines[at].text) == separator:
             rows.append(lines[at])
             at += 1
@@ -47,7 +47,7 @@ def tables(lines: Sequence[Line], last: int) -> Iterator[Candidate]:
         at += 0 if rows else 1
 
 
-def comma_tables(lines: Sequence[Line], last: int) -> Iterator[Candidate]:
+def comma_tables(lines: Sequence[OutlineLine], last: int) -> Iterator[CandidateList]:
     """Yield tables in which commas or semicolons part the cells, below a head that names diseases."""
     for at, line in enumerate(lines):
         if len(line.text) > 120:
@@ -69,8 +69,8 @@ def comma_tables(lines: Sequence[Line], last: int) -> Iterator[Candidate]:
 
 
 def _table(
-    lines: Sequence[Line], rows: Sequence[Line], separator: str, last: int
-) -> Candidate | None:
+    lines: Sequence[OutlineLine], rows: Sequence[OutlineLine], separator: str, last: int
+) -> CandidateList | None:
     """Return the list in a table, None where no column names diseases."""
     split = _pipe_cells if separator == "|" else partial(_csv_cells, separator=separator)
     heads = [cell.strip("*_ ") for cell in split(rows[0].text)]
@@ -83,7 +83,7 @@ def _table(
         above is Subject.OTHER and not named
     ):
         subject = above
-    entries: list[Entry] = []
+    entries: list[ListEntry] = []
     cut_off = False
     for line in rows[1:]:
         if _DIVIDER.match(line.text):
@@ -97,7 +97,7 @@ def _table(
             entries.append(_with_columns(entry, heads, cells, column))
     if not entries:
         return None
-    return Candidate(
+    return CandidateList(
         entries=tuple(entries),
         subject=subject,
         form="table",
@@ -109,7 +109,7 @@ def _table(
 
 def _name_column(
     heads: Sequence[str],
-    rows: Sequence[Line],
+    rows: Sequence[OutlineLine],
     split: Callable[[str], list[str]],
     *,
     piped: bool,
@@ -135,8 +135,8 @@ def _name_column(
 
 
 def _with_columns(
-    entry: Entry, heads: Sequence[str], cells: Sequence[str], column: int
-) -> Entry:
+    entry: ListEntry, heads: Sequence[str], cells: Sequence[str], column: int
+) -> ListEntry:
     """Return an entry with the rank and the codes that other columns give."""
     rank: int | None = None
     codes = list(entry.codes)
@@ -145,10 +145,12 @@ def _with_columns(
             rank = _whole(cell)
         elif _CODE_COLUMN.search(head) and at != column:
             codes += codes_in(cell) or codes_in(f"{head}: {cell}")
-    return Entry(name=entry.name, rank=rank, codes=tuple(dict.fromkeys(codes)))
+    return ListEntry(name=entry.name, rank=rank, codes=tuple(dict.fromkeys(codes)))
 
 
-def _has_words(rows: Sequence[Line], split: Callable[[str], list[str]], column: int) -> bool:
+def _has_words(
+    rows: Sequence[OutlineLine], split: Callable[[str], list[str]], column: int
+) -> bool:
     """Return whether the cells of a column hold words, and no numbers alone."""
     cells = [cells[column] for row in rows[1:] if column < len(cells := split(row.text))]
     return any(re.search(r"[^\W\d_]{3}|[\u4e00-\u9fff]", cell) for cell in cells)

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from medassay.kinds.diagnoses.ranked_list.candidate import Candidate
-from medassay.kinds.diagnoses.ranked_list.entry import Entry, split_entry
+from medassay.kinds.diagnoses.ranked_list.candidate import CandidateList
+from medassay.kinds.diagnoses.ranked_list.entry import ListEntry, split_entry
 from medassay.kinds.diagnoses.ranked_list.markup import html_lists, plain_lines, tagged_names
 from medassay.kinds.diagnoses.ranked_list.one_line import LABELLED, inline_marks, on_one_line
 from medassay.kinds.diagnoses.ranked_list.outline import (
-    Line,
     MarkedList,
-    Point,
+    OutlineLine,
+    OutlinePoint,
     headings_of,
     is_section,
     lines_of,
@@ -52,7 +52,7 @@ _BRACKET_OF_WORDS = re.compile(
 )
 
 
-def text_candidates(text: str, *, cut: bool) -> Iterator[Candidate]:
+def text_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
     """Yield the lists that the lines of a reply hold; `cut` says that it was cut off at its end."""
     if "<li" in text.lower():
         yield from html_lists(text, cut=cut)
@@ -79,7 +79,7 @@ def text_candidates(text: str, *, cut: bool) -> Iterator[Candidate]:
         yield from plain_lists(lines, in_list, last)
 
 
-def _plus_alone(lines: Sequence[Line]) -> list[Line]:
+def _plus_alone(lines: Sequence[OutlineLine]) -> list[OutlineLine]:
     """Return the lines with no marks but "+1." and its like, as some prompts ask for; nothing where there are none."""
     if not any(line.mark is not None and line.mark.family == "plus" for line in lines):
         return []
@@ -89,7 +89,9 @@ def _plus_alone(lines: Sequence[Line]) -> list[Line]:
     ]
 
 
-def _marked(lines: Sequence[Line], one: MarkedList, last: int) -> Iterator[Candidate]:
+def _marked(
+    lines: Sequence[OutlineLine], one: MarkedList, last: int
+) -> Iterator[CandidateList]:
     """Yield a marked list, unless its entries are sections or points below a diagnosis."""
     if one.parent is not None and not is_section(one.parent):
         return
@@ -111,7 +113,7 @@ def _marked(lines: Sequence[Line], one: MarkedList, last: int) -> Iterator[Candi
     entries, cut_off = _entries(lines, one, points, last)
     if not entries or _is_advice(points):
         return
-    yield Candidate(
+    yield CandidateList(
         entries=tuple(entries),
         subject=one.subject,
         form="lines",
@@ -121,7 +123,7 @@ def _marked(lines: Sequence[Line], one: MarkedList, last: int) -> Iterator[Candi
     )
 
 
-def _is_advice(points: Sequence[Point]) -> bool:
+def _is_advice(points: Sequence[OutlinePoint]) -> bool:
     """Return whether most entries tell somebody what to do, or ask."""
     texts = [point.text.strip(" *_\"'-:：") for point in points]
     told = sum(text.endswith(("?", "？")) or bool(_ADVICE.match(text)) for text in texts)
@@ -129,15 +131,15 @@ def _is_advice(points: Sequence[Point]) -> bool:
 
 
 def _entries(
-    lines: Sequence[Line], one: MarkedList, points: Sequence[Point], last: int
-) -> tuple[list[Entry], bool]:
+    lines: Sequence[OutlineLine], one: MarkedList, points: Sequence[OutlinePoint], last: int
+) -> tuple[list[ListEntry], bool]:
     """Return the names of a list with the ranks that rising numbers give; the last is left out where it was cut off."""
     values = [point.value for point in points]
     rising = one.family in ("number", "plus", "word") and all(
         a < b for a, b in pairwise(values)
     )
     first = 1 if rising and values[0] == 0 else 0  # some count from 0
-    entries: list[Entry] = []
+    entries: list[ListEntry] = []
     cut_off = False
     for point in points:
         entry = _named(lines, point)
@@ -147,17 +149,17 @@ def _entries(
             cut_off = True
             continue
         rank = point.value + first if rising else None
-        entries.append(Entry(name=entry.name, rank=rank, codes=entry.codes))
+        entries.append(ListEntry(name=entry.name, rank=rank, codes=entry.codes))
     return _without_reasons(entries), cut_off
 
 
-def _without_reasons(entries: list[Entry]) -> list[Entry]:
+def _without_reasons(entries: list[ListEntry]) -> list[ListEntry]:
     """Return a list without the brackets behind its names, where all of three or more hold several words: they give reasons.
 
     One bracket may be part of a name ("Diabetes (maturity onset of the young)"), and what stands behind an abbreviation is its
     meaning.
     """
-    bare: list[Entry] = []
+    bare: list[ListEntry] = []
     for entry in entries:
         split = _BRACKET_OF_WORDS.fullmatch(entry.name) if entry.name.endswith(")") else None
         if split is None:
@@ -166,7 +168,7 @@ def _without_reasons(entries: list[Entry]) -> list[Entry]:
     return bare if len(bare) > 2 else entries
 
 
-def _named(lines: Sequence[Line], point: Point) -> Entry | None:
+def _named(lines: Sequence[OutlineLine], point: OutlinePoint) -> ListEntry | None:
     """Return the name of an entry; "- rank: 1" has it on a line below, behind a label of its own."""
     entry = split_entry(point.text)
     if entry is not None:

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from medassay.kinds.diagnoses.ranked_list.candidate import Candidate
-from medassay.kinds.diagnoses.ranked_list.entry import Entry, name_label, split_entry
+from medassay.kinds.diagnoses.ranked_list.candidate import CandidateList
+from medassay.kinds.diagnoses.ranked_list.entry import ListEntry, name_label, split_entry
 from medassay.kinds.diagnoses.ranked_list.one_line import LONGEST_PLAIN
-from medassay.kinds.diagnoses.ranked_list.outline import Line
+from medassay.kinds.diagnoses.ranked_list.outline import OutlineLine
 from medassay.kinds.diagnoses.ranked_list.subject import Subject, subject_of
 
 _SENTENCE = re.compile(
@@ -15,7 +15,9 @@ _SENTENCE = re.compile(
 )
 
 
-def heading_lists(lines: Sequence[Line], run: Sequence[Line], last: int) -> Iterator[Candidate]:
+def heading_lists(
+    lines: Sequence[OutlineLine], run: Sequence[OutlineLine], last: int
+) -> Iterator[CandidateList]:
     """Yield headings that name one disease each."""
     if len(run) < 2:
         return
@@ -34,8 +36,8 @@ def heading_lists(lines: Sequence[Line], run: Sequence[Line], last: int) -> Iter
             subject = subject_of(line.bare)
             if line.heading or subject is not Subject.UNKNOWN:
                 break
-    yield Candidate(
-        entries=tuple(Entry(name=entry.name, codes=entry.codes) for entry in entries),
+    yield CandidateList(
+        entries=tuple(ListEntry(name=entry.name, codes=entry.codes) for entry in entries),
         subject=subject,
         form="headings",
         start=run[0].number,
@@ -44,9 +46,9 @@ def heading_lists(lines: Sequence[Line], run: Sequence[Line], last: int) -> Iter
     )
 
 
-def labelled_names(lines: Sequence[Line], last: int) -> Iterator[Candidate]:
+def labelled_names(lines: Sequence[OutlineLine], last: int) -> Iterator[CandidateList]:
     """Yield names behind one label that stands again and again: "Disease: X" with its reason, "Disease: Y"."""
-    by_label: dict[str, list[Line]] = {}
+    by_label: dict[str, list[OutlineLine]] = {}
     for line in lines:
         if line.text and line.mark is None and (label := name_label(line.text)):
             by_label.setdefault(label, []).append(line)
@@ -58,8 +60,10 @@ def labelled_names(lines: Sequence[Line], last: int) -> Iterator[Candidate]:
             entry for line, entry in found if entry and (entry.whole or line.number != last)
         ]
         if entries:
-            yield Candidate(
-                entries=tuple(Entry(name=entry.name, codes=entry.codes) for entry in entries),
+            yield CandidateList(
+                entries=tuple(
+                    ListEntry(name=entry.name, codes=entry.codes) for entry in entries
+                ),
                 subject=subject_of(label)
                 if subject_of(label).says_diagnoses
                 else Subject.DIAGNOSES,
@@ -70,12 +74,14 @@ def labelled_names(lines: Sequence[Line], last: int) -> Iterator[Candidate]:
             )
 
 
-def plain_lists(lines: Sequence[Line], in_list: set[int], last: int) -> Iterator[Candidate]:
+def plain_lists(
+    lines: Sequence[OutlineLine], in_list: set[int], last: int
+) -> Iterator[CandidateList]:
     """Yield lines without marks that each hold a name: below a heading that speaks of diagnoses, or the whole reply."""
-    block: list[Line] = []
-    heading: Line | None = None
-    blocks: list[tuple[Line | None, list[Line]]] = []
-    for line in (*lines, Line(len(lines), "", 0, None, 1)):
+    block: list[OutlineLine] = []
+    heading: OutlineLine | None = None
+    blocks: list[tuple[OutlineLine | None, list[OutlineLine]]] = []
+    for line in (*lines, OutlineLine(len(lines), "", 0, None, 1)):
         if line.heading:
             if block:
                 blocks.append((heading, block))
@@ -95,7 +101,7 @@ def plain_lists(lines: Sequence[Line], in_list: set[int], last: int) -> Iterator
         if cut_off:
             names.pop()
         if names:
-            yield Candidate(
+            yield CandidateList(
                 entries=tuple(names),
                 subject=subject,
                 form="plain lines",
@@ -105,7 +111,7 @@ def plain_lists(lines: Sequence[Line], in_list: set[int], last: int) -> Iterator
             )
 
 
-def _plain_name(line: Line) -> Entry | None:
+def _plain_name(line: OutlineLine) -> ListEntry | None:
     """Return the name that a line without a mark holds, None where it is a sentence."""
     if line.mark is not None or len(line.text) > 200 or set(line.text) & set("<{}[]"):
         return None
