@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from medassay.bank.catalog import BANKS
 from medassay.bank.folder import load_bank
+from medassay.bank.loaders.demo import SHIPPED
 from medassay.bank.lock import register
 from medassay.bank.run_items import RunItems
 from medassay.context.tools.schema import tool_schema
@@ -88,7 +89,7 @@ def find_bank(name: str, base: Path, lock: Path) -> Bank:
     if (folder / "bank.toml").is_file():
         return load_bank(folder, lock=lock)
     if name in BANKS and BANKS[name].checked == "shipped":
-        return BANKS[name].load(Path(__file__).parent / "bank" / BANKS[name].folder)
+        return BANKS[name].load(SHIPPED / BANKS[name].folder)
     raise InputError(
         f"bank '{name}': no folder {folder} with a bank.toml, and not shipped; "
         "`medassay bank list` shows the catalogue, `medassay bank import` makes a folder"

@@ -15,12 +15,9 @@ from medassay.core.records.item import Item
 from medassay.core.records.likelihood import likelihoods_of
 from medassay.core.records.trial import Answer, Completion, Prompt, Scale
 from medassay.core.records.verdict import Case
-from medassay.core.reply import json_value as json_reply
-from medassay.core.reply import refusal
-from medassay.core.reply import thoughts as reading
+from medassay.core.reply import json_value, refusal, thoughts
 from medassay.errors import MedassayError
-from medassay.judging import panel
-from medassay.judging import sanitize as shown
+from medassay.judging import panel, sanitize
 from medassay.kinds.graders import GRADERS
 from medassay.kinds.likelihood import choice_scorer as likeliest
 from medassay.kinds.likelihood import perplexity, relaxed_perplexity
@@ -148,11 +145,13 @@ def _completion(reply: str | Line) -> Completion:
 
 
 def _masked(line: Line) -> Any:
-    return shown.sanitize_answer(line["text"], shown.speaker_pattern(line.get("names", ())))
+    return sanitize.sanitize_answer(
+        line["text"], sanitize.speaker_pattern(line.get("names", ()))
+    )
 
 
 def _thoughts(line: Line) -> Any:
-    return reading.strip_thoughts(line["text"])
+    return thoughts.strip_thoughts(line["text"])
 
 
 def _refusal(line: Line) -> Any:
@@ -165,7 +164,7 @@ def _refusal(line: Line) -> Any:
 
 
 def _objects(line: Line) -> Any:
-    return reading.find_objects(line["text"], *line["keys"])
+    return thoughts.find_objects(line["text"], *line["keys"])
 
 
 def _record_reply(line: Line) -> Any:
@@ -376,7 +375,7 @@ MEASURES: dict[str, Callable[[Line], Any]] = {
     "text": lambda line: text.text_likeness(line["prediction"], line["reference"]),
 }
 READERS: dict[str, Callable[[Line], Any]] = {
-    "json_reply": lambda line: json_reply.read_json_reply(line["text"]),
+    "json_reply": lambda line: json_value.read_json_reply(line["text"]),
     "objects": _objects,
     "outcome": lambda line: _parse(line, PARSERS["choice"]),
     "record_reply": _record_reply,
@@ -384,16 +383,16 @@ READERS: dict[str, Callable[[Line], Any]] = {
     "thoughts": _thoughts,
 }
 SANITIZERS: dict[str, Callable[[Line], Any]] = {
-    "fence": lambda line: shown.delimit(line["text"], line.get("what", "answer")),
+    "fence": lambda line: sanitize.delimit(line["text"], line.get("what", "answer")),
     "mask": _masked,
 }
-GRADERS = ("criteria", "ddx", "ddx_names", "facts", "g_eval", "graph", "prometheus")
+_GRADER_NAMES = ("criteria", "ddx", "ddx_names", "facts", "g_eval", "graph", "prometheus")
 
 
 def _grader_revisions() -> dict[str, int]:
     from tests.behaviour.inputs import RULES
 
-    judges = [GRADERS[name](RULES.get(name, {"steps": {}})) for name in GRADERS]
+    judges = [GRADERS[name](RULES.get(name, {"steps": {}})) for name in _GRADER_NAMES]
     return {judge.name: judge.revision for judge in judges}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from medassay.cli import location as place
+from medassay.cli import location
 from medassay.cli.options import listed
 from medassay.cli.output import out, table_width, visible
 from medassay.core.ranks import p_text
@@ -20,7 +20,7 @@ _RULES = ("noninferior", "equivalent")
 def command(
     places: list[Path] = typer.Argument(
         ...,
-        parser=place.read,
+        parser=location.read,
         metavar="places",
         help="Sealed runs, publications, or logs of other harnesses (see import).",
     ),

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import typer
 
-from medassay.cli import location as place
+from medassay.cli import location
 from medassay.cli.output import out
 
 
 def command(
     run: Path = typer.Argument(
         ...,
-        parser=place.read,
+        parser=location.read,
         metavar="run",
         help="A sealed run, a publication, or another harness's log.",
     ),

@@ -4,7 +4,7 @@ import datetime as dt
 
 import typer
 
-from medassay.cli import location as place
+from medassay.cli import location
 from medassay.cli.output import out
 
 
@@ -25,7 +25,7 @@ def command(
             err=True,
         )
     at = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    with place.changing(workspace) as folder:
+    with location.changing(workspace) as folder:
         found = forget(item, folder, domain=domain, reason=reason, at=at)
     if out.json:
         out.document({"item": item, "replies": found.replies, "runs": found.runs})

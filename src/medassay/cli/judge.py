@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from medassay.cli import location as place
+from medassay.cli import location
 from medassay.cli.options import ENGINE, listed
 from medassay.cli.output import out
 from medassay.errors import UsageError
@@ -14,7 +14,7 @@ from medassay.errors import UsageError
 
 def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     run: Path = typer.Argument(
-        ..., parser=place.read, metavar="run", help="The folder or address of a sealed run."
+        ..., parser=location.read, metavar="run", help="The folder or address of a sealed run."
     ),
     panel: str = typer.Option(
         "",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from medassay.cli import location as place
+from medassay.cli import location
 from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
 from medassay.core.wording import counted, listed
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command line
     runs: list[Path] = typer.Argument(
         ...,
-        parser=place.read,
+        parser=location.read,
         metavar="runs",
         help="Sealed runs; several of the same banks and methodology are joined.",
     ),
@@ -63,14 +63,14 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     about = About(
         reason=reason, validation=validation, compact=compact, require_api=require_api
     )
-    with place.changing(to, last=LEDGER) as folder:
+    with location.changing(to, last=LEDGER) as folder:
         page = publish(found, folder, publication=called, signer=signer, about=about)
     if not asks:
         out.say(f"now public: {_what_is_public(found)}")
     if out.json:
-        out.document({"path": place.shown(page.parent), "page": place.shown(page)})
+        out.document({"path": location.shown(page.parent), "page": location.shown(page)})
     else:
-        out.result(f"board {place.shown(page)}")
+        out.result(f"board {location.shown(page)}")
 
 
 def _what_is_public(runs: "Sequence[Run]") -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from medassay.cli import location as place
+from medassay.cli import location
 from medassay.cli.likelihood import print_likelihoods
 from medassay.cli.output import out, table_width, visible
 from medassay.cli.records import print_records
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     runs: list[Path] = typer.Argument(
         ...,
-        parser=place.read,
+        parser=location.read,
         metavar="run",
         help="The folder or address of a run, or the folder of a suite; several runs for --study.",
     ),
@@ -181,14 +181,14 @@ def tell_run(run: "Run") -> None:
 
     board = pipeline.leaderboard(run)
     if out.json:
-        out.document({"run": run.id, "path": place.shown(run.path), "domains": board.domains})
+        out.document({"run": run.id, "path": location.shown(run.path), "domains": board.domains})
         return
     print_leaderboard(board, run, "overall")
     if deleted := run.manifest.get("deleted_items"):
         out.result(
             f"{counted(len(deleted), 'item')} of the run before {'was' if len(deleted) == 1 else 'were'} deleted by law: not scored, not counted"
         )
-    out.result(f"run {place.shown(run.path)}")
+    out.result(f"run {location.shown(run.path)}")
 
 
 def print_leaderboard(board: "Leaderboard", run: "Run", domain: str) -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import typer
 
-from medassay.cli import location as place
+from medassay.cli import location
 from medassay.cli.options import ENGINE
 
 
 def command(
     run: Path = typer.Argument(
-        ..., parser=place.read, metavar="run", help="The folder or address of a sealed run."
+        ..., parser=location.read, metavar="run", help="The folder or address of a sealed run."
     ),
     contradiction_penalty: float | None = typer.Option(
         None, help="λ of target facts, 0 to 1; default: as the banks say."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from medassay.cli import location as place
+from medassay.cli import location
 from medassay.cli.output import out
 from medassay.errors import IncompleteError, InputError, UsageError
 
@@ -20,7 +20,7 @@ def command(
     ),
     run: Path | None = typer.Option(
         None,
-        parser=place.read,
+        parser=location.read,
         metavar="PATH",
         help="The run's folder; default: the newest in runs/ that has it.",
     ),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from medassay.cli import location as place
+from medassay.cli import location
 from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
 
@@ -26,7 +26,7 @@ def command(
     from medassay.storage.signature import Signer
 
     signer = None if key is None else Signer(key)
-    with place.changing(site, last=LEDGER) as folder:
+    with location.changing(site, last=LEDGER) as folder:
         set_status(
             folder, publication, state, reason=reason, following=following, signer=signer
         )

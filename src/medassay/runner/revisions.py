@@ -12,12 +12,9 @@ from typing import Any
 from medassay.core.canonical import short_hash
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
-from medassay.core.reply import json_value as json_reply
-from medassay.core.reply import refusal
-from medassay.core.reply import thoughts as reading
+from medassay.core.reply import json_value, refusal, thoughts
 from medassay.core.revision import revision_id
-from medassay.judging import panel
-from medassay.judging import sanitize as shown
+from medassay.judging import panel, sanitize
 from medassay.judging.grader_text import before_revisions
 from medassay.kinds import read_answer
 from medassay.kinds.likelihood import choice_scorer as likeliest
@@ -37,14 +34,14 @@ from medassay.statistic.test import holm, margin, mcnemar, paired
 Revisions = Mapping[str, Mapping[str, int]]  # kind of part → name → revision
 
 READERS = {
-    "json_reply": json_reply.REVISION,
-    "objects": reading.OBJECTS_REVISION,
+    "json_reply": json_value.REVISION,
+    "objects": thoughts.OBJECTS_REVISION,
     "outcome": read_answer.REVISION,
     "record_reply": record_reply.REVISION,
     "refusal": refusal.REVISION,
-    "thoughts": reading.THOUGHTS_REVISION,
+    "thoughts": thoughts.THOUGHTS_REVISION,
 }
-SANITIZERS = {"fence": shown.FENCE_REVISION, "mask": shown.MASK_REVISION}
+SANITIZERS = {"fence": sanitize.FENCE_REVISION, "mask": sanitize.MASK_REVISION}
 MEASURES = {
     "likeliest": likeliest.REVISION,
     "perplexity": perplexity.REVISION,

@@ -6,11 +6,7 @@ from typing import Any
 
 from medassay.review.store.accounts import ADMIN, CREATOR
 from medassay.web import api
-from medassay.web.pages import adjudicate as settle
-from medassay.web.pages import admin, audit, results
-from medassay.web.pages import coordinator as coordinate
-from medassay.web.pages import reviewer as work
-from medassay.web.pages import sign_in as door
+from medassay.web.pages import adjudicate, admin, audit, coordinator, results, reviewer, sign_in
 from medassay.web.request_context import ACCOUNT, ANYONE
 
 R, A, C, M, U = "reviewer", "adjudicator", "coordinator", "maintainer", "auditor"
@@ -44,53 +40,53 @@ def _route(method: str, path: str, answer: Callable[..., Any], *may: str, **more
 
 ROUTES: tuple[Route, ...] = (
     # Everybody.
-    _route("GET", "/login", door.sign_in_page, ANYONE),
-    _route("POST", "/login", door.sign_in, ANYONE, keeps_input=True),
-    _route("GET", "/invite/{token}", door.invitation_page, ANYONE),
-    _route("POST", "/invite/{token}", door.accept_invitation, ANYONE, keeps_input=True),
-    _route("GET", "/language/{language}", door.speak, ANYONE),
-    _route("GET", "/help/keys", door.keys_page, ANYONE),
+    _route("GET", "/login", sign_in.sign_in_page, ANYONE),
+    _route("POST", "/login", sign_in.sign_in, ANYONE, keeps_input=True),
+    _route("GET", "/invite/{token}", sign_in.invitation_page, ANYONE),
+    _route("POST", "/invite/{token}", sign_in.accept_invitation, ANYONE, keeps_input=True),
+    _route("GET", "/language/{language}", sign_in.speak, ANYONE),
+    _route("GET", "/help/keys", sign_in.keys_page, ANYONE),
     _route("GET", "/healthz", api.healthz, ANYONE),
     # Whoever is signed in.
-    _route("GET", "/", door.home, ACCOUNT),
-    _route("POST", "/logout", door.sign_out, ACCOUNT),
-    _route("GET", "/me", door.settings_page, ACCOUNT),
-    _route("POST", "/me", door.save_settings, ACCOUNT),
+    _route("GET", "/", sign_in.home, ACCOUNT),
+    _route("POST", "/logout", sign_in.sign_out, ACCOUNT),
+    _route("GET", "/me", sign_in.settings_page, ACCOUNT),
+    _route("POST", "/me", sign_in.save_settings, ACCOUNT),
     _route("GET", "/api/studies", api.my_studies, ACCOUNT),
     # Reviewers: their own assignments, and nothing of others.
-    _route("GET", _S, work.to_study, R, A, C, M, U),
-    _route("GET", f"{_S}/", work.study_page, R, A, C, M, U),
-    _route("GET", f"{_S}/i/{{n}}", work.item_page, R),
-    _route("POST", f"{_S}/i/{{n}}", work.send_item, R, keeps_input=True),
-    _route("GET", f"{_S}/i/{{n}}/graph.svg", work.graph_picture, R),
-    _route("GET", f"{_S}/done", work.done_page, R),
-    _route("GET", f"{_S}/feedback", work.feedback_page, R),
-    _route("GET", f"{_S}/mine.json", work.own_json, R),
-    _route("GET", f"{_S}/mine.csv", work.own_csv, R),
+    _route("GET", _S, reviewer.to_study, R, A, C, M, U),
+    _route("GET", f"{_S}/", reviewer.study_page, R, A, C, M, U),
+    _route("GET", f"{_S}/i/{{n}}", reviewer.item_page, R),
+    _route("POST", f"{_S}/i/{{n}}", reviewer.send_item, R, keeps_input=True),
+    _route("GET", f"{_S}/i/{{n}}/graph.svg", reviewer.graph_picture, R),
+    _route("GET", f"{_S}/done", reviewer.done_page, R),
+    _route("GET", f"{_S}/feedback", reviewer.feedback_page, R),
+    _route("GET", f"{_S}/mine.json", reviewer.own_json, R),
+    _route("GET", f"{_S}/mine.csv", reviewer.own_csv, R),
     _route("GET", f"{_API}/i/{{n}}", api.item, R),
     _route("PUT", f"{_API}/i/{{n}}/draft", api.save_draft, R),
     _route("POST", f"{_API}/i/{{n}}/review", api.submit, R, status=201),
     # Adjudicators decide, without names; maintainers check after closing.
-    _route("GET", f"{_S}/adjudicate/", settle.tickets_page, A, M),
-    _route("GET", f"{_S}/adjudicate/{{n}}", settle.ticket_page, A, M),
-    _route("POST", f"{_S}/adjudicate/{{n}}", settle.settle, A, M),
-    _route("GET", f"{_S}/entries/{{n}}/graph.svg", settle.entry_picture, A, C, M, U),
+    _route("GET", f"{_S}/adjudicate/", adjudicate.tickets_page, A, M),
+    _route("GET", f"{_S}/adjudicate/{{n}}", adjudicate.ticket_page, A, M),
+    _route("POST", f"{_S}/adjudicate/{{n}}", adjudicate.settle, A, M),
+    _route("GET", f"{_S}/entries/{{n}}/graph.svg", adjudicate.entry_picture, A, C, M, U),
     # Coordinators: counts and agreement, no reviews before closing.
-    _route("GET", "/studies/new", coordinate.new_study_page, CREATOR),
-    _route("POST", "/studies/new", coordinate.make_study, CREATOR),
-    _route("GET", f"{_S}/progress", coordinate.progress_page, C, M, U),
-    _route("POST", f"{_S}/progress", coordinate.act, C),
-    _route("POST", f"{_S}/import", coordinate.bring_in, C, M),
+    _route("GET", "/studies/new", coordinator.new_study_page, CREATOR),
+    _route("POST", "/studies/new", coordinator.make_study, CREATOR),
+    _route("GET", f"{_S}/progress", coordinator.progress_page, C, M, U),
+    _route("POST", f"{_S}/progress", coordinator.act, C),
+    _route("POST", f"{_S}/import", coordinator.bring_in, C, M),
     _route("GET", f"{_S}/agreement", results.agreement_page, C, U),
     _route("GET", f"{_S}/items", results.items_page, C, U),
     _route("GET", f"{_S}/items/{{n}}", results.reviews_page, C, M, U),
     _route("GET", f"{_S}/trends", results.trends_page, C, U),
     _route("GET", f"{_S}/trends.svg", results.trend_picture, C, U),
-    _route("GET", f"{_S}/close", coordinate.close_page, C),
-    _route("POST", f"{_S}/close", coordinate.close_study, C),
+    _route("GET", f"{_S}/close", coordinator.close_page, C),
+    _route("POST", f"{_S}/close", coordinator.close_study, C),
     _route("GET", f"{_S}/export.json", results.export_json, C, M, U),
     _route("GET", f"{_S}/export.csv", results.export_csv, C, M, U),
-    _route("GET", f"{_S}/log", coordinate.log_page, C, U),
+    _route("GET", f"{_S}/log", coordinator.log_page, C, U),
     _route("GET", f"{_API}/progress", api.progress, C, U),
     _route("GET", f"{_API}/agreement", api.agreement, C, U),
     _route("GET", f"{_API}/export", api.export, C, M, U),
