@@ -70,14 +70,14 @@ class BankBuilder:
 
         `least` is how many characters a reference must have.
         """
-        asked, answer = (str(text or "").strip() for text in (question, reference))
-        if not asked:
+        question_text, answer = (str(text or "").strip() for text in (question, reference))
+        if not question_text:
             self.drop("empty question")
         elif len(answer) < least:
             short = f"reference of fewer than {least} characters"
             self.drop(short if least > 1 else "no reference")
         else:
-            record = {"answer_type": "open", "question": asked, "reference": answer}
+            record = {"answer_type": "open", "question": question_text, "reference": answer}
             self.add({"id": name, "domain": self.name, **record, **more})
 
     def add(self, record: dict[str, Any]) -> None:
@@ -138,9 +138,9 @@ def find_file(root: Path, *names: str) -> Path:
     if not root.is_dir():
         raise InputError(f"{root}: no such file or folder")
     for name in names:
-        found = sorted(root.glob(name))
-        if found:
-            return found[0]
+        paths = sorted(root.glob(name))
+        if paths:
+            return paths[0]
     raise InputError(f"{root}: holds none of {', '.join(names)}")
 
 
@@ -221,7 +221,7 @@ def need_columns(path: Path, record: dict[str, Any], *layouts: set[str]) -> int:
     for number, layout in enumerate(layouts):
         if layout <= record.keys():
             return number
-    wanted = " or ".join("{" + ", ".join(sorted(layout)) + "}" for layout in layouts)
+    expected = " or ".join("{" + ", ".join(sorted(layout)) + "}" for layout in layouts)
     raise InputError(
-        f"{path.name}: columns {sorted(record)[:12]} fit no known layout; expected {wanted}"
+        f"{path.name}: columns {sorted(record)[:12]} fit no known layout; expected {expected}"
     )

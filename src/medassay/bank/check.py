@@ -133,13 +133,13 @@ def _check_targets(record: Mapping[str, Any], form: Form, refuse: "_Refuse") -> 
         _check_health_record(record, refuse)
 
 
-def _check_drug_names(given: Any, form: Form, refuse: "_Refuse") -> None:
+def _check_drug_names(names: Any, form: Form, refuse: "_Refuse") -> None:
     """Refuse synonyms that are no table of names, or that stand where no drug is read."""
     if form not in ("record", "report", "withheld"):
         raise refuse("drug_names", f"on an item of form {form}; only health records have them")
-    texts = isinstance(given, dict) and all(
+    texts = isinstance(names, dict) and all(
         isinstance(others, list) and all(isinstance(o, str) and o.strip() for o in others)
-        for others in given.values()
+        for others in names.values()
     )
     if not texts:
         raise refuse("drug_names", 'expected a table of lists, such as {"ASS": ["Aspirin"]}')
@@ -152,8 +152,8 @@ def build_item(record: Mapping[str, Any]) -> Item:
     if "options" in record:
         copied["options"] = tuple(record["options"])
     if "range" in record:
-        given = record["range"]
-        copied["range"] = Range(lo=float(given["lo"]), hi=float(given["hi"]))
+        bounds = record["range"]
+        copied["range"] = Range(lo=float(bounds["lo"]), hi=float(bounds["hi"]))
     if "facts" in record:
         copied["facts"] = tuple(
             _fact(fact if isinstance(fact, dict) else {"text": fact}, number)
@@ -180,21 +180,21 @@ def build_item(record: Mapping[str, Any]) -> Item:
     return Item(form=form_of(record), **copied)
 
 
-def _criterion(given: Mapping[str, Any], number: int) -> Criterion:
+def _criterion(entry: Mapping[str, Any], number: int) -> Criterion:
     return Criterion(
-        id=str(given.get("id", f"c{number}")),
-        text=given["text"],
-        points=float(given["points"]),
-        tags=tuple(given.get("tags", ())),
-        harm=given.get("harm", False),
+        id=str(entry.get("id", f"c{number}")),
+        text=entry["text"],
+        points=float(entry["points"]),
+        tags=tuple(entry.get("tags", ())),
+        harm=entry.get("harm", False),
     )
 
 
-def _fact(given: Mapping[str, Any], number: int) -> Fact:
+def _fact(entry: Mapping[str, Any], number: int) -> Fact:
     return Fact(
-        id=str(given.get("id", f"f{number}")),
-        text=given["text"],
-        weight=float(given.get("weight", 1)),
+        id=str(entry.get("id", f"f{number}")),
+        text=entry["text"],
+        weight=float(entry.get("weight", 1)),
     )
 
 
@@ -206,8 +206,8 @@ def form_of(record: Mapping[str, Any]) -> Form:
         return next((form for key, form in _CLOSED_FORMS.items() if key in record), "given")
     if record.get("record", 0) is None:
         return "report"
-    if found := [form for key, form in _OPEN_FORMS.items() if key in record]:
-        return found[0]
+    if forms := [form for key, form in _OPEN_FORMS.items() if key in record]:
+        return forms[0]
     return "text" if "reference" in record and "facts" not in record else "open"
 
 
@@ -249,9 +249,9 @@ def _form(record: Mapping[str, Any], refuse: _Refuse, *, imported: bool) -> Form
     if imported and not forms:
         return form_of(record)
     if len(forms) != 1:
-        found = " and ".join(forms) or "none"
+        expected = " and ".join(forms) or "none"
         raise refuse(
-            "options", f"a closed item has one of options, regex, range; found {found}"
+            "options", f"a closed item has one of options, regex, range; found {expected}"
         )
     if forms == ["options"]:
         _check_choice(record, refuse)
@@ -291,14 +291,14 @@ def _check_choice(record: Mapping[str, Any], refuse: _Refuse) -> None:
 
 
 def _check_range(record: Mapping[str, Any], refuse: _Refuse) -> None:
-    given = record["range"]
-    if not isinstance(given, dict) or set(given) != {"lo", "hi"}:
-        raise refuse("range", f'{given!r}; expected {{"lo": number, "hi": number}}')
-    for end in given.values():
+    bounds = record["range"]
+    if not isinstance(bounds, dict) or set(bounds) != {"lo", "hi"}:
+        raise refuse("range", f'{bounds!r}; expected {{"lo": number, "hi": number}}')
+    for end in bounds.values():
         if not _finite(end):
             raise refuse("range", f"{end!r:.40} is not a number")
-    if given["lo"] > given["hi"]:
-        raise refuse("range", f"lo {given['lo']} > hi {given['hi']}; expected lo <= hi")
+    if bounds["lo"] > bounds["hi"]:
+        raise refuse("range", f"lo {bounds['lo']} > hi {bounds['hi']}; expected lo <= hi")
     if record.get("locale", "en") not in ("en", "de"):
         raise refuse("locale", f"'{record['locale']}'; expected en or de")
     if "extract" in record:
@@ -308,29 +308,33 @@ def _check_range(record: Mapping[str, Any], refuse: _Refuse) -> None:
 
 
 def _check_diagnoses(record: Mapping[str, Any], refuse: _Refuse) -> None:
-    given = record.get("diagnoses")
-    if not isinstance(given, list) or not given:
+    names = record.get("diagnoses")
+    if not isinstance(names, list) or not names:
         raise refuse(
             "diagnoses", "absent or empty; expected the golden diagnosis and its names"
         )
-    for name in given:
+    for name in names:
         if not isinstance(name, str) or not name.strip():
             raise refuse("diagnoses", f"{name!r:.40}; expected texts that are not empty")
-    known = sorted({label for one in SEVERITY_MAPS.values() for label in one.levels})
-    if "severity" in record and record["severity"] not in known:
-        problem = f"{record['severity']!r:.40}; expected one of {', '.join(known)}, or nothing"
+    known_labels = sorted(
+        {label for severity_map in SEVERITY_MAPS.values() for label in severity_map.levels}
+    )
+    if "severity" in record and record["severity"] not in known_labels:
+        problem = (
+            f"{record['severity']!r:.40}; expected one of {', '.join(known_labels)}, or nothing"
+        )
         raise refuse("severity", problem)
 
 
 def _check_health_record(record: Mapping[str, Any], refuse: _Refuse) -> None:
     """Check a reference record and where it comes from; a report without one has neither."""
-    given = record.get("record")
-    if given is None:
+    document = record.get("record")
+    if document is None:
         if "origin" in record:
             raise refuse("origin", "of no record; expected both or none")
         return
     try:
-        record_from(given)
+        record_from(document)
     except ValueError as error:
         raise refuse("record", str(error)) from None
     try:
@@ -348,48 +352,50 @@ def _finite(value: Any) -> bool:
 
 
 def _check_facts(record: Mapping[str, Any], refuse: _Refuse) -> None:
-    given = record.get("facts")
-    if not isinstance(given, list) or not given:
+    entries = record.get("facts")
+    if not isinstance(entries, list) or not entries:
         raise refuse(
             "facts", "absent or empty; an open item needs target facts, a reference or criteria"
         )
     names = []
-    for number, fact in enumerate(given, 1):
+    for number, fact in enumerate(entries, 1):
         # A fact given as text is {id: "f1", text, weight: 1}.
-        whole = {"text": fact} if isinstance(fact, str) else fact
+        entry = {"text": fact} if isinstance(fact, str) else fact
         if (
-            not isinstance(whole, dict)
-            or not isinstance(whole.get("text"), str)
-            or not whole["text"]
+            not isinstance(entry, dict)
+            or not isinstance(entry.get("text"), str)
+            or not entry["text"]
         ):
             raise refuse("facts", f"fact {number}: expected text or an object with a text")
-        weight = whole.get("weight", 1)
+        weight = entry.get("weight", 1)
         if not _finite(weight) or not weight > 0:
             problem = f"weight {weight!r:.40}; expected a number above 0"
             raise refuse("facts", f"fact {number}: {problem}")
-        names.append(str(whole.get("id", f"f{number}")))
+        names.append(str(entry.get("id", f"f{number}")))
     if len(set(names)) != len(names):
         raise refuse("facts", "two facts share an id")
 
 
-def _check_statements(given: Any, form: Form, refuse: _Refuse) -> None:
+def _check_statements(statements: Any, form: Form, refuse: _Refuse) -> None:
     if form not in ("open", "text", "withheld"):
         raise refuse(
             "nice_to_have", "of an item without target facts or a reference; expected it beside"
         )
-    whole = isinstance(given, list) and given
-    if not whole or not all(isinstance(one, str) and one.strip() for one in given):
-        raise refuse("nice_to_have", f"{given!r:.40}; expected a list of non-empty texts")
+    is_list = isinstance(statements, list) and statements
+    if not is_list or not all(
+        isinstance(statement, str) and statement.strip() for statement in statements
+    ):
+        raise refuse("nice_to_have", f"{statements!r:.40}; expected a list of non-empty texts")
 
 
 def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:
-    given = record["criteria"]
-    if not isinstance(given, list) or not given:
+    entries = record["criteria"]
+    if not isinstance(entries, list) or not entries:
         raise refuse(
-            "criteria", f"{given!r:.40}; expected a list of objects with text and points"
+            "criteria", f"{entries!r:.40}; expected a list of objects with text and points"
         )
     names = []
-    for number, criterion in enumerate(given, 1):
+    for number, criterion in enumerate(entries, 1):
         if not isinstance(criterion, dict) or not str(criterion.get("text") or "").strip():
             raise refuse("criteria", f"criterion {number}: expected an object with a text")
         if not isinstance(criterion["text"], str):
@@ -412,7 +418,7 @@ def _check_criteria(record: Mapping[str, Any], refuse: _Refuse) -> None:
         names.append(str(criterion.get("id", f"c{number}")))
     if len(set(names)) != len(names):
         raise refuse("criteria", "two criteria share an id")
-    if not any(criterion["points"] > 0 for criterion in given):
+    if not any(criterion["points"] > 0 for criterion in entries):
         raise refuse("criteria", "none has points above 0; nothing could be reached")
 
 
@@ -430,9 +436,9 @@ def check_pattern(pattern: str, refuse: Callable[[str], InputError]) -> re.Patte
     except (re.error, regex.error) as error:
         raise refuse(f"'{pattern}' is not a Python regular expression: {error}") from None
     # A repeated run of each character that the pattern knows is what makes nested repeats explode.
-    known = sorted({c for c in pattern if c.isalnum()} | set("a1 -.,"))[:40]
+    characters = sorted({c for c in pattern if c.isalnum()} | set("a1 -.,"))[:40]
     try:
-        for character in known:
+        for character in characters:
             timed.search(character * 3000 + "!", timeout=_MATCH_LIMIT)
     except TimeoutError:
         raise refuse(

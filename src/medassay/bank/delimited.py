@@ -45,8 +45,8 @@ USUAL = TableForm()
 
 def encoding_name(encoding: str) -> str:
     """Return what people call an encoding."""
-    known = {"utf-8-sig": "UTF-8", "cp1252": "Windows-1252 (it is no UTF-8)"}
-    return known.get(encoding, encoding.upper())
+    names = {"utf-8-sig": "UTF-8", "cp1252": "Windows-1252 (it is no UTF-8)"}
+    return names.get(encoding, encoding.upper())
 
 
 def encoding_of(path: Path) -> str:
@@ -108,9 +108,9 @@ def form_of(path: Path, encoding: str = "") -> TableForm:
             raise InputError(
                 f"--encoding: '{encoding}' is unknown; expected a name as utf-8, cp1252 or latin-1"
             ) from None
-    found = encoding or encoding_of(path)
+    codec = encoding or encoding_of(path)
     return TableForm(
-        encoding=found, separator=max(SEPARATORS, key=lambda sign: _columns(path, found, sign))
+        encoding=codec, separator=max(SEPARATORS, key=lambda sign: _columns(path, codec, sign))
     )
 
 

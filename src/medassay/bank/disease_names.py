@@ -66,8 +66,10 @@ def load_disease_names(path: Path) -> DiseaseNames:
     document = parse_json(data, path.name)
     for form, read in FORMS.items():
         names = {
-            str(code): tuple(n for n in dict.fromkeys(found) if len(plain_name(n)) >= _SHORTEST)
-            for code, found in read(document)
+            str(code): tuple(
+                n for n in dict.fromkeys(disease_names) if len(plain_name(n)) >= _SHORTEST
+            )
+            for code, disease_names in read(document)
         }
         if names:
             return DiseaseNames(file=path.name, sha256=sha256_hex(data), form=form, names=names)
@@ -117,21 +119,21 @@ def _rarebench(document: Any) -> Iterator[tuple[str, list[str]]]:
         return
     for code, value in document.items():
         listed = [value] if isinstance(value, str) else value
-        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
             return
-        yield code, [name for one in listed for name in split_names(one)]
+        yield code, [name for synonyms in listed for name in split_names(synonyms)]
 
 
 def _orphanet(document: Any) -> Iterator[tuple[str, list[str]]]:
     """Read Orphadata's nomenclature as JSON: JDBOR → DisorderList → Disorder, names in `label`."""
     for disorder in _each(document, "JDBOR", "DisorderList", "Disorder"):
         names = [
-            found["label"]
-            for found in (
+            name["label"]
+            for name in (
                 *_each(disorder, "Name"),
                 *_each(disorder, "SynonymList", "Synonym"),
             )
-            if isinstance(found.get("label"), str)
+            if isinstance(name.get("label"), str)
         ]
         yield f"ORPHA:{disorder.get('OrphaCode', disorder.get('OrphaNumber', ''))}", names
 
@@ -145,9 +147,9 @@ def _mondo(document: Any) -> Iterator[tuple[str, list[str]]]:
         ):
             continue
         exact = [
-            one["val"]
-            for one in _each(meta, "synonyms")
-            if one.get("pred") == "hasExactSynonym" and isinstance(one.get("val"), str)
+            synonym["val"]
+            for synonym in _each(meta, "synonyms")
+            if synonym.get("pred") == "hasExactSynonym" and isinstance(synonym.get("val"), str)
         ]
         yield str(node.get("id", "")).rsplit("/", 1)[-1], [node["lbl"], *exact]
 

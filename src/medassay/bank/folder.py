@@ -100,7 +100,7 @@ class StoredItems(Sequence[Item]):
 
     def scan(self) -> Iterator[dict[str, Any]]:
         """Yield the file object of every item while building the index; call once, first."""
-        seen: set[tuple[str, str]] | None = None  # made when ids are not in order
+        seen_ids: set[tuple[str, str]] | None = None  # made when ids are not in order
         last = ("", "")
         heads: dict[Head, Head] = {}
         offset = 0
@@ -113,12 +113,14 @@ class StoredItems(Sequence[Item]):
                     name, domain = record["id"], record["domain"]
                     # Ids are unique in a bank; a run may join banks, whose domains differ.
                     key = (domain if self._imported else "", name)
-                    if seen is None and key <= last:
-                        seen = {(self._key_domain(i), self.ids[i]) for i in range(len(self))}
-                    if seen is not None:
-                        if key in seen:
+                    if seen_ids is None and key <= last:
+                        seen_ids = {
+                            (self._key_domain(i), self.ids[i]) for i in range(len(self))
+                        }
+                    if seen_ids is not None:
+                        if key in seen_ids:
                             raise InputError(f"{where}: field 'id': '{name}' occurs twice")
-                        seen.add(key)
+                        seen_ids.add(key)
                     last = key
                     head = (domain, record.get("split", "test"), form)
                     self.heads.append(heads.setdefault(head, head))
@@ -187,16 +189,16 @@ def load_bank(
         raise InputError(
             f"{folder.name}/items.jsonl: no items; expected one JSON object a line"
         )
-    found = digest.hexdigest() if in_order else content_hash(_records(items))
+    content_sha256 = digest.hexdigest() if in_order else content_hash(_records(items))
     if check:
-        _check_registered(folder, card, found, lock)
+        _check_registered(folder, card, content_sha256, lock)
     return Bank(
         name=card["name"],
         version=card["question_bank_version"],
         domains=tuple(card["domains"]),
         licence=card["licence"],
         items=items,
-        content_hash=found,
+        content_hash=content_sha256,
         title=card.get("title", ""),
         limits=card.get("limits", ""),
         created=card.get("created", ""),
@@ -257,16 +259,16 @@ def _existing(path: Path) -> Path:
 
 
 def _check_registered(
-    folder: Path, card: dict[str, Any], found: str, lock: Path | None
+    folder: Path, card: dict[str, Any], content_sha256: str, lock: Path | None
 ) -> None:
     version = card["question_bank_version"]
     claims = {"bank.toml": card.get("content_sha256")}
     if lock is not None:
         claims[lock.name] = registered_hash(lock, version)
     for source, claimed in claims.items():
-        if claimed is not None and claimed != found:
+        if claimed is not None and claimed != content_sha256:
             raise InputError(
-                f"bank '{card['name']}': items hash to {found[:16]}… but {source} registers "
+                f"bank '{card['name']}': items hash to {content_sha256[:16]}… but {source} registers "
                 f"{claimed[:16]}… for {version}; items of a released version never change: "
                 f"`medassay bank release {folder} --reason …` makes a new version"
             )
@@ -343,12 +345,12 @@ def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, A
             for record in ordered:
                 file.write(canonical(record) + b"\n")
         (draft / "bank.toml").write_text(card_text(card), encoding="utf-8")
-        found = load_bank(draft, lock=None, check=False).content_hash
+        content_hash = load_bank(draft, lock=None, check=False).content_hash
         (draft / "bank.toml").write_text(
-            card_text({**card, "content_sha256": found}), encoding="utf-8"
+            card_text({**card, "content_sha256": content_hash}), encoding="utf-8"
         )
         (draft / "CHANGES.md").write_text(
-            f"# Changes\n\n## {card['question_bank_version']}\n\nFirst version; content {found}.\n",
+            f"# Changes\n\n## {card['question_bank_version']}\n\nFirst version; content {content_hash}.\n",
             encoding="utf-8",
         )
         write_released(draft, ordered)
@@ -358,7 +360,7 @@ def write_bank(folder: Path, card: dict[str, Any], records: Iterable[dict[str, A
             for leftover in draft.iterdir():
                 leftover.unlink()
             draft.rmdir()
-    return found
+    return content_hash
 
 
 def card_text(card: dict[str, Any]) -> str:

@@ -13,12 +13,12 @@ def _read(lock: Path) -> dict[str, str]:
     if not lock.is_file():
         return {}
     document = parse_json(lock.read_bytes(), lock.name)
-    known = document.get("banks") if isinstance(document, dict) else None
-    if not isinstance(known, dict) or not all(isinstance(v, str) for v in known.values()):
+    entries = document.get("banks") if isinstance(document, dict) else None
+    if not isinstance(entries, dict) or not all(isinstance(v, str) for v in entries.values()):
         raise InputError(
             f"{lock.name}: expected bank versions with their hashes; restore the file"
         )
-    return known
+    return entries
 
 
 def registered_hash(lock: Path, version: str) -> str | None:
@@ -31,12 +31,12 @@ def register(lock: Path, version: str, content: str) -> None:
     place = os.open(lock.absolute().parent, os.O_RDONLY)
     try:
         fcntl.flock(place, fcntl.LOCK_EX)  # two releases at once would lose one of them
-        known = _read(lock)
-        if known.setdefault(version, content) != content:
+        versions = _read(lock)
+        if versions.setdefault(version, content) != content:
             raise InputError(
                 f"{lock.name}: {version} is already registered with another content hash"
             )
-        document = {"schema_version": 1, "banks": dict(sorted(known.items()))}
+        document = {"schema_version": 1, "banks": dict(sorted(versions.items()))}
         part = lock.with_name(lock.name + ".part")
         part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
         part.replace(lock)

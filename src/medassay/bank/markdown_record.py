@@ -75,16 +75,16 @@ def _fields(text: str) -> dict[str, str]:
     """Return the content of each field, the last numbered list of the text, without marks."""
     starts = [m for m in _FIELD.finditer(text)]
     first = max((at for at, m in enumerate(starts) if m["n"] == "1"), default=0)
-    found = {}
+    fields = {}
     for match, following in zip(starts[first:], [*starts[first + 1 :], None], strict=True):
         end = len(text) if following is None else following.start()
         content = text[match.end() : end].split("\n---", maxsplit=1)[0]
         label = match["label"].casefold()
         for name, part in _LABELS.items():
-            if part in label and name not in found:
-                found[name] = _MARKS.sub("", content).strip()
+            if part in label and name not in fields:
+                fields[name] = _MARKS.sub("", content).strip()
                 break
-    return found
+    return fields
 
 
 def _split(text: str, mark: str) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _medications(text: str) -> Medications:
             if stopped is not None:
                 lists["discontinued"].append(_drug(stopped["drug"].strip()))
             elif place:
-                lists[place] += [_drug(one) for one in _split(part, ",")]
+                lists[place] += [_drug(drug) for drug in _split(part, ",")]
     return Medications(**{name: tuple(drugs) for name, drugs in lists.items()})
 
 

@@ -41,10 +41,10 @@ class Near:
 
 def compared_text(item: Item) -> str:
     """Return what is compared of an item: vignette and question, with the options where the question is short."""
-    asked = " ".join(filter(None, (item.context, item.question)))
-    if len(_WORD.findall(asked)) < _FEW_WORDS:
-        asked = " ".join((asked, *sorted(item.options)))
-    return plain(asked)
+    text = " ".join(filter(None, (item.context, item.question)))
+    if len(_WORD.findall(text)) < _FEW_WORDS:
+        text = " ".join((text, *sorted(item.options)))
+    return plain(text)
 
 
 def plain(text: str) -> str:
@@ -68,10 +68,10 @@ def is_near(first: str, second: str) -> bool:
     """
     from rapidfuzz.distance import Levenshtein
 
-    one, other = plain(first), plain(second)
-    if set(one.split()) == set(other.split()):
+    first_words, other = plain(first), plain(second)
+    if set(first_words.split()) == set(other.split()):
         return True
-    return bool(Levenshtein.normalized_similarity(one, other) >= LEAST)
+    return bool(Levenshtein.normalized_similarity(first_words, other) >= LEAST)
 
 
 class NearIndex:
@@ -104,14 +104,14 @@ class NearIndex:
         all are found, not all pairs of them.
         """
         yield from self._again
-        told: set[tuple[int, int]] = set()
+        seen_pairs: set[tuple[int, int]] = set()
         for places in self._words.values():
             for other in places[1:]:
-                told.add((places[0], other))
+                seen_pairs.add((places[0], other))
                 yield Near(places[0], other, self._measure(places[0], other), "words")
         for block in self._candidates():
             for near in self._measured(block):
-                if (near.first, near.second) not in told:
+                if (near.first, near.second) not in seen_pairs:
                     yield near
 
     def near(self, text: str) -> list[Near]:
@@ -122,15 +122,15 @@ class NearIndex:
         hits = np.flatnonzero((self._bands == keys[0]).any(axis=1))
         from rapidfuzz.distance import Levenshtein
 
-        found: dict[int, Near] = {}
+        nearest: dict[int, Near] = {}
         for at in self._unique[hits]:
             similarity = Levenshtein.normalized_similarity(self._texts[at], text)
             if similarity >= LEAST:
-                found[int(at)] = Near(int(at), -1, similarity, "levenshtein")
+                nearest[int(at)] = Near(int(at), -1, similarity, "levenshtein")
         for at in self._words.get(frozenset(text.split()), ()):
             similarity = Levenshtein.normalized_similarity(self._texts[at], text)
-            found.setdefault(at, Near(at, -1, similarity, "words"))
-        return sorted(found.values(), key=lambda one: -one.similarity)
+            nearest.setdefault(at, Near(at, -1, similarity, "words"))
+        return sorted(nearest.values(), key=lambda near: -near.similarity)
 
     def _measure(self, first: int, second: int) -> float:
         from rapidfuzz.distance import Levenshtein
@@ -154,12 +154,12 @@ class NearIndex:
             ends = np.flatnonzero(np.r_[keys[1:] != keys[:-1], True]) + 1
             starts = np.r_[0, ends[:-1]]
             several = ends - starts > 1
-            found: list[NDArray[np.int64]] = []
+            pairs: list[NDArray[np.int64]] = []
             for start, end in zip(starts[several], ends[several], strict=True):
                 first, second = self._compared(order[start:end])
-                found.append(first * size + second)
-            if found:
-                yield np.unique(np.concatenate(found))
+                pairs.append(first * size + second)
+            if pairs:
+                yield np.unique(np.concatenate(pairs))
 
     def _compared(
         self, group: NDArray[np.int64]
@@ -170,8 +170,8 @@ class NearIndex:
             first, second = np.triu_indices(len(group), 1)
             return group[first], group[second]
         by_text = sorted(group, key=lambda at: self._texts[int(self._unique[at])])
-        one, other = np.array(by_text[:-1]), np.array(by_text[1:])
-        return np.minimum(one, other), np.maximum(one, other)
+        first_texts, other = np.array(by_text[:-1]), np.array(by_text[1:])
+        return np.minimum(first_texts, other), np.maximum(first_texts, other)
 
     def _measured(self, block: NDArray[np.int64]) -> Iterator[Near]:
         from rapidfuzz.distance import Levenshtein
@@ -185,7 +185,7 @@ class NearIndex:
             dtype=np.float64,
         )
         for at in np.flatnonzero(similarities >= LEAST):
-            first, second = sorted(int(one) for one in block[at])
+            first, second = sorted(int(position) for position in block[at])
             yield Near(first, second, float(similarities[at]), "levenshtein")
 
 

@@ -68,13 +68,13 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
         raise InputError("release: a reason is needed; it is written into CHANGES.md")
     card = read_card(folder)
     bank = load_bank(folder, lock=lock, check=False)
-    known = card.get("content_sha256") or registered_hash(lock, bank.version)
-    if known == bank.content_hash:
+    previous_hash = card.get("content_sha256") or registered_hash(lock, bank.version)
+    if previous_hash == bank.content_hash:
         raise GateError(
             f"bank '{bank.name}': items equal those of {bank.version}; nothing to release"
         )
-    changes, bank = _revised(folder, bank, known=known is not None)
-    version = bank.version if known is None else next_version(bank.version, today.year)
+    changes, bank = _revised(folder, bank, is_known=previous_hash is not None)
+    version = bank.version if previous_hash is None else next_version(bank.version, today.year)
     while registered_hash(lock, version) not in (None, bank.content_hash):
         version = next_version(version, today.year)  # taken by a release that was cut off
     register(lock, version, bank.content_hash)
@@ -89,12 +89,12 @@ def release(folder: Path, *, reason: str, lock: Path, today: dt.date) -> tuple[s
     return version, bank.content_hash
 
 
-def _revised(folder: Path, bank: Bank, *, known: bool) -> tuple[str, Bank]:
+def _revised(folder: Path, bank: Bank, *, is_known: bool) -> tuple[str, Bank]:
     """Raise the revisions of changed items; return what CHANGES.md says of them, and the bank as it is then."""
     released = read_released(folder)
     if released is None:
         unknown = f"Which items changed since {bank.version} is not known: that version has no {FILE}."
-        return (unknown if known else ""), bank
+        return (unknown if is_known else ""), bank
     changes = raise_revisions(folder, released)
     return changes.text, load_bank(folder, lock=None, check=False)
 
@@ -125,18 +125,18 @@ def approve(
             raise InputError(f"approve: no item '{name}' in {folder}; nothing was changed")
         if reasons[name]:
             raise InputError(f"approve: item '{name}' {reasons[name]}; nothing was changed")
-    wanted = frozenset(names) or {name for name, why in reasons.items() if not why}
-    if not wanted:
+    ids = frozenset(names) or {name for name, why in reasons.items() if not why}
+    if not ids:
         raise InputError(f"approve: {folder} holds nothing that could still be approved")
     approval = {"who": who.strip(), "when": today.isoformat()}
     before = (folder / "items.jsonl").read_bytes()
     part = folder / "items.jsonl.part"
     with part.open("wb") as file:
         for record in records:
-            noted = record | {"approval": approval} if record["id"] in wanted else record
+            noted = record | {"approval": approval} if record["id"] in ids else record
             file.write(canonical(noted) + b"\n")
     part.replace(folder / "items.jsonl")
-    listed = f"{len(wanted)} items" if len(wanted) > 3 else ", ".join(sorted(wanted))
+    listed = f"{len(ids)} items" if len(ids) > 3 else ", ".join(sorted(ids))
     try:
         return release(
             folder, reason=f"Approved by {who.strip()}: {listed}.", lock=lock, today=today
@@ -149,8 +149,6 @@ def approve(
 def _unapprovable(record: Mapping[str, Any]) -> str:
     """Return why an item cannot be approved, empty if it can."""
     if "approval" in record:
-        said = record["approval"]
-        return (
-            f"was approved by {said.get('who', 'somebody')} on {said.get('when', 'some day')}"
-        )
+        approval = record["approval"]
+        return f"was approved by {approval.get('who', 'somebody')} on {approval.get('when', 'some day')}"
     return "has no record to approve" if form_of(record) == "report" else ""

@@ -48,8 +48,10 @@ class Changes:
 
 def content_of(record: Mapping[str, Any]) -> str:
     """Return the SHA-256 of what an item says, whatever its revision and whoever approved it."""
-    said = {key: value for key, value in record.items() if key not in ("revision", "approval")}
-    return hashlib.sha256(canonical(said)).hexdigest()
+    content = {
+        key: value for key, value in record.items() if key not in ("revision", "approval")
+    }
+    return hashlib.sha256(canonical(content)).hexdigest()
 
 
 def read_released(folder: Path) -> Released | None:

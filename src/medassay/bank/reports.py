@@ -44,10 +44,10 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
         limits=WITHOUT,
         may_leave=may_leave,
     )
-    for found, files in _add_all(draft, path, domain, language, encoding).items():
-        if found not in ("utf-8-sig", encoding):
+    for language_found, files in _add_all(draft, path, domain, language, encoding).items():
+        if language_found not in ("utf-8-sig", encoding):
             more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-            tell(f"read as {encoding_name(found)}: {', '.join(files[:3])}{more}")
+            tell(f"read as {encoding_name(language_found)}: {', '.join(files[:3])}{more}")
     return draft.bank()
 
 
@@ -80,8 +80,8 @@ def load_example(path: Path) -> Bank:
         limits="One synthetic report; its record is converted from the published Markdown form.",
     )
     origin = {"standing": "gold", "maker": "authors of the study", "converted": True}
-    made = _report("example", report, "slm_extraction", "de")
-    draft.add({**made, "record": record.to_dict(), "origin": origin})
+    report_item = _report("example", report, "slm_extraction", "de")
+    draft.add({**report_item, "record": record.to_dict(), "origin": origin})
     return draft.bank()
 
 
@@ -113,9 +113,9 @@ def _add_all(
             raise InputError(
                 f"{folder}: {other} and {file.name} would both be report '{file.stem}'; rename one of them"
             )
-        found = encoding or encoding_of(file)
-        read_as.setdefault(found, []).append(file.name)
-        text = _read(file, found)
+        codec = encoding or encoding_of(file)
+        read_as.setdefault(codec, []).append(file.name)
+        text = _read(file, codec)
         if text.strip():
             draft.add(_report(file.stem, text, domain, language))
         else:

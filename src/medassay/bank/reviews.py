@@ -61,26 +61,28 @@ def read_reviews(folder: Path) -> tuple[ReviewedBank, ...]:
     path = folder / REVIEWS
     if not path.exists():
         return ()
-    found = parse_json(path.read_bytes(), f"{folder.name}/{REVIEWS}")
+    document = parse_json(path.read_bytes(), f"{folder.name}/{REVIEWS}")
     try:
-        made = _ENTRIES.validate_python(found["reviews"] if isinstance(found, dict) else found)
+        entries = _ENTRIES.validate_python(
+            document["reviews"] if isinstance(document, dict) else document
+        )
     except (ValidationError, KeyError, TypeError):
         raise InputError(
             f"{folder.name}/{REVIEWS}: expected what `medassay review export --bank` writes"
         ) from None
-    return tuple(made)
+    return tuple(entries)
 
 
-def note_reviews(folder: Path, found: ReviewedBank) -> None:
+def note_reviews(folder: Path, reviewed_bank: ReviewedBank) -> None:
     """Note what a study found, whole or not at all; the same study again takes the place of what it said."""
-    kept = [one for one in read_reviews(folder) if one.study != found.study]
-    _write(folder / REVIEWS, [*kept, found])
+    others = [entry for entry in read_reviews(folder) if entry.study != reviewed_bank.study]
+    _write(folder / REVIEWS, [*others, reviewed_bank])
 
 
-def as_records(found: Sequence[ReviewedBank]) -> list[dict[str, Any]]:
+def as_records(entries: Sequence[ReviewedBank]) -> list[dict[str, Any]]:
     """Return entries as plain JSON values."""
-    made: list[dict[str, Any]] = _ENTRIES.dump_python(list(found), mode="json")
-    return made
+    records: list[dict[str, Any]] = _ENTRIES.dump_python(list(entries), mode="json")
+    return records
 
 
 def _write(path: Path, entries: Sequence[ReviewedBank]) -> None:

@@ -47,8 +47,8 @@ class RunItems:
                 number = numbers.setdefault((domains[domain], cluster), len(numbers))
             self.clusters.setdefault(domain, array("q")).append(number)
             self.harm.setdefault(domain, array("b")).append(record.get("harm", False))
-            made = record.get("kind") == "synthetic"
-            self.synthetic.setdefault(domain, array("b")).append(made)
+            is_synthetic = record.get("kind") == "synthetic"
+            self.synthetic.setdefault(domain, array("b")).append(is_synthetic)
 
     @property
     def domains(self) -> list[str]:
@@ -102,7 +102,7 @@ class RunItems:
     @property
     def withholding(self) -> bool:
         """Return whether any item is synthetic, so that its text must stay private."""
-        return any(any(made) for made in self.synthetic.values())
+        return any(any(flags) for flags in self.synthetic.values())
 
     @property
     def forms(self) -> set[Form]:
@@ -118,11 +118,11 @@ class RunItems:
         return self._lately(self._read, self._items.__getitem__, domain, name)
 
     def _lately(
-        self, kept: dict[int, T], read: Callable[[int], T], domain: str, name: str
+        self, cache: dict[int, T], read: Callable[[int], T], domain: str, name: str
     ) -> T:
         at = self.position(domain, name)
-        if (found := kept.get(at)) is None:
-            if len(kept) >= _REMEMBERED:
-                kept.clear()
-            found = kept[at] = read(at)
-        return found
+        if (cached := cache.get(at)) is None:
+            if len(cache) >= _REMEMBERED:
+                cache.clear()
+            cached = cache[at] = read(at)
+        return cached

@@ -129,13 +129,13 @@ def path_counts(items: Sequence[Item]) -> dict[str, dict[str, Any]]:
             ways.setdefault(category, set()).add((condition, item.path))
     return {
         category: {
-            "questions": len(asked),
+            "questions": len(questions_of),
             "conditions": len(conditions[category]),
             "leaves": len(leaves[category]),
             "paths": len(ways[category]),
-            **path_bound(len(asked), len(leaves[category])),
+            **path_bound(len(questions_of), len(leaves[category])),
         }
-        for category, asked in sorted(questions.items())
+        for category, questions_of in sorted(questions.items())
     }
 
 

@@ -99,11 +99,11 @@ def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> dict[st
     record: dict[str, Any] = {k: v for k, v in cells.items() if k in _TAKEN and v}
     for key in _LISTS:
         if cells.get(key):
-            given = cells[key].strip()
+            value = cells[key].strip()
             record[key] = (
-                parse_json(given.encode(), f"{where}: field '{key}'")
-                if given.startswith("[")
-                else [p.strip() for p in given.split("|")]
+                parse_json(value.encode(), f"{where}: field '{key}'")
+                if value.startswith("[")
+                else [p.strip() for p in value.split("|")]
             )
     if letters:
         record["options"] = [cells[letter] for letter in letters if cells[letter]]
@@ -133,15 +133,15 @@ def _record(cells: Mapping[str, str], where: str, letters: list[str]) -> dict[st
     return record
 
 
-def _key(given: str, options: list[str], where: str) -> str:
+def _key(key: str, options: list[str], where: str) -> str:
     """Return the key's letter; a table may give the letter or the option's text."""
-    at = letter_index(given)
+    at = letter_index(key)
     if at is not None and at < len(options):
         return LETTERS[at]
-    if given in options:
-        return LETTERS[options.index(given)]
+    if key in options:
+        return LETTERS[options.index(key)]
     raise InputError(
-        f"{where}: field 'expected': '{given}' is neither a letter of its {len(options)} options nor one of them"
+        f"{where}: field 'expected': '{key}' is neither a letter of its {len(options)} options nor one of them"
     )
 
 

@@ -30,15 +30,15 @@ def open_(
     from medassay.publishing.opening import open_item
     from medassay.storage.run import open_run
 
-    found = open_item(open_run(run), item, model=model, publication=publication)
+    opened_items = open_item(open_run(run), item, model=model, publication=publication)
     if out.json:
-        out.document({"item": item, "opened": [one.to_dict() for one in found]})
+        out.document({"item": item, "opened": [opened.to_dict() for opened in opened_items]})
         return
-    for one in found:
-        out.result(one.what)
-        out.result(json.dumps(one.record, ensure_ascii=False, indent=1))
-        out.result(f"salt {one.salt}")
-        matches = "" if one.public is None else ", as published"
-        out.result(f"sha256(salt, canonical record) = {one.commitment}{matches}")
+    for opened_item in opened_items:
+        out.result(opened_item.what)
+        out.result(json.dumps(opened_item.record, ensure_ascii=False, indent=1))
+        out.result(f"salt {opened_item.salt}")
+        matches = "" if opened_item.public is None else ", as published"
+        out.result(f"sha256(salt, canonical record) = {opened_item.commitment}{matches}")
     if publication is None:
         out.say("no --publication given: nothing was compared with what is public")

@@ -51,20 +51,20 @@ def load(bank: str, *, check: bool = True) -> "Bank":
 @app.command()
 def validate(bank: str = _BANK) -> None:
     """Check every row of a bank; exit 3 names the first that is wrong."""
-    found = load(bank)
+    bank_read = load(bank)
     if out.json:
         out.document(
             {
                 "ok": True,
-                "bank": found.name,
-                "version": found.version,
-                "content_sha256": found.content_hash,
-                "items": len(found.items),
+                "bank": bank_read.name,
+                "version": bank_read.version,
+                "content_sha256": bank_read.content_hash,
+                "items": len(bank_read.items),
             }
         )
     else:
         out.result(
-            f"ok: {found.version}, {counted(len(found.items), 'item')}, content {found.content_hash}"
+            f"ok: {bank_read.version}, {counted(len(bank_read.items), 'item')}, content {bank_read.content_hash}"
         )
 
 
@@ -76,26 +76,26 @@ def show(
     """Print a bank's card, or one item."""
     from medassay.bank.folder import bank_records
 
-    found = load(bank)
+    loaded = load(bank)
     if not item:
         card = {
-            "bank": found.name,
-            "title": found.title,
-            "version": found.version,
-            "licence": found.licence,
-            "domains": list(found.domains),
-            "items": len(found.items),
-            "limits": found.limits,
-            "created": found.created,
-            "may_leave": found.may_leave,
-            "content_sha256": found.content_hash,
+            "bank": loaded.name,
+            "title": loaded.title,
+            "version": loaded.version,
+            "licence": loaded.licence,
+            "domains": list(loaded.domains),
+            "items": len(loaded.items),
+            "limits": loaded.limits,
+            "created": loaded.created,
+            "may_leave": loaded.may_leave,
+            "content_sha256": loaded.content_hash,
         }
         if out.json:
             out.document(card)
         for key, value in {} if out.json else card.items():
             out.result(f"{key}: {', '.join(value) if isinstance(value, list) else value}")
         return
-    for candidate, record in bank_records(found):
+    for candidate, record in bank_records(loaded):
         if candidate.id == item:
             if out.json:
                 out.document({"item": record})
@@ -104,7 +104,7 @@ def show(
                 out.result(f"{key}: {value}")
             return
     raise InputError(
-        f"bank '{found.name}': no item '{item}'; `medassay bank stats` describes what there is"
+        f"bank '{loaded.name}': no item '{item}'; `medassay bank stats` describes what there is"
     )
 
 
@@ -113,16 +113,22 @@ def diff(old: str = _BANK, new: str = _BANK) -> None:
     """Print which items were added, removed or changed; exit 1 if any."""
     from medassay.bank.release import diff_banks
 
-    found = diff_banks(load(old, check=False), load(new, check=False))
+    differences = diff_banks(load(old, check=False), load(new, check=False))
     if out.json:
-        out.document({"added": found.added, "removed": found.removed, "changed": found.changed})
+        out.document(
+            {
+                "added": differences.added,
+                "removed": differences.removed,
+                "changed": differences.changed,
+            }
+        )
     else:
-        for sign, names in (("+", found.added), ("-", found.removed)):
+        for sign, names in (("+", differences.added), ("-", differences.removed)):
             for name in names:
                 out.result(f"{sign} {name}")
-        for name, fields in found.changed.items():
+        for name, fields in differences.changed.items():
             out.result(f"~ {name}: {', '.join(fields)}")
-    if not found.empty:
+    if not differences.empty:
         raise typer.Exit(1)
 
 
@@ -138,11 +144,11 @@ def release(
     from medassay.synthesis.project import JOURNAL
 
     if (bank / JOURNAL).is_file():
-        found = synthesis.release_workshop(bank, reason)
+        released = synthesis.release_workshop(bank, reason)
         if out.json:
-            out.document(found)
+            out.document(released)
         else:
-            out.result(f"{found['version']} {found['content_sha256']} {found['bank']}")
+            out.result(f"{released['version']} {released['content_sha256']} {released['bank']}")
         return
     today = dt.datetime.now(dt.UTC).date()
     version, content = make(bank, reason=reason, lock=Path("banks.lock"), today=today)
@@ -191,25 +197,25 @@ def silver(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.cli.run import watch
     from medassay.study.silver import SilverOptions, write_silver
 
-    wanted = SilverOptions(
+    options = SilverOptions(
         maker=maker, models_file=models, to=to, accept_failures=accept_failures, again=again
     )
-    made = write_silver(
+    report = write_silver(
         load(bank),
-        wanted,
+        options,
         secrets=os.environ,
         workspace=workspace,
         engine=engine,
         watch=watch,
     )
     if out.json:
-        document = {"path": str(to), "version": made.version, "written": made.written}
-        out.document({**document, "kept": made.kept, "failed": dict(made.failed)})
+        document = {"path": str(to), "version": report.version, "written": report.written}
+        out.document({**document, "kept": report.kept, "failed": dict(report.failed)})
         return
     out.result(
-        f"{to}: {made.version}, {made.written} silver references by {maker}, {made.kept} items as they were"
+        f"{to}: {report.version}, {report.written} silver references by {maker}, {report.kept} items as they were"
     )
-    for name, why in made.failed.items():
+    for name, why in report.failed.items():
         out.result(f"  without a reference: {name}: {why}")
 
 
@@ -236,29 +242,35 @@ def stats(bank: str = _BANK) -> None:
     """Print what a bank holds: counts, lengths, vocabulary, keys, paths."""
     from medassay.bank.stats import bank_stats
 
-    found = bank_stats(load(bank))
+    statistics = bank_stats(load(bank))
     if out.json:
-        out.document(found)
+        out.document(statistics)
         return
-    out.result(f"{found['version']}: {found['items']} items, licence {found['licence']}")
-    for name, counts in found["by"].items():
+    out.result(
+        f"{statistics['version']}: {statistics['items']} items, licence {statistics['licence']}"
+    )
+    for name, counts in statistics["by"].items():
         out.result(
             f"  by {name}: " + ", ".join(f"{value} {count}" for value, count in counts.items())
         )
-    tokens = found["tokens"]
+    tokens = statistics["tokens"]
     for name in ("question", "answer"):
         out.result(
             f"  {name}: longest {tokens[name]['longest']}, mean {tokens[name]['mean']} tokens"
         )
     out.result(f"  vocabulary {tokens['vocabulary']} (tokenizer: {tokens['tokenizer']})")
-    out.result("  keys: " + ", ".join(f"{key} {count}" for key, count in found["keys"].items()))
-    if found["clusters"]:
-        out.result(f"  {found['clustered_items']} items in {found['clusters']} clusters")
-    if found["paths"]:
+    out.result(
+        "  keys: " + ", ".join(f"{key} {count}" for key, count in statistics["keys"].items())
+    )
+    if statistics["clusters"]:
         out.result(
-            f"  {found['conditions']} conditions, {found['leaves']} leaves, {found['paths']} paths"
+            f"  {statistics['clustered_items']} items in {statistics['clusters']} clusters"
         )
-    for category, row in found.get("categories", {}).items():
+    if statistics["paths"]:
+        out.result(
+            f"  {statistics['conditions']} conditions, {statistics['leaves']} leaves, {statistics['paths']} paths"
+        )
+    for category, row in statistics.get("categories", {}).items():
         more = ", more than two paths a leaf allow" if row["exceeds_bound"] else ""
         out.result(
             f"  {category}: {row['questions']} questions, {row['conditions']} conditions, {row['leaves']} leaves, "
@@ -314,14 +326,14 @@ def import_bank(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.bank.table import load_table
 
     _check_name(called)
-    for option, given, names in (
+    for option, value, names in (
         ("--columns", columns, ("csv", "xlsx")),
         ("--language", language, ("csv", "xlsx", "reports")),
         ("--encoding", encoding, ("csv", "reports")),
         ("--may-leave", may_leave, ("reports",)),
         ("--golden", golden, tuple(n for n, entry in BANKS.items() if entry.golden)),
     ):
-        if given and name not in names:
+        if value and name not in names:
             raise UsageError(f"{option} is for {listed(names)}, not for '{name}'")
     if golden not in ("", "one", "any"):
         raise UsageError(f"--golden: '{golden}'; expected one or any")

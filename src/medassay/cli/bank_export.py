@@ -20,10 +20,12 @@ def export(
     from medassay.cli.bank import load
     from medassay.exchange.bank_export import export_bank
 
-    found = load(bank)
-    made = export_bank(found, form, to or Path(f"{found.version}-{form}"))
-    files = sorted(str(path.relative_to(made)) for path in made.rglob("*") if path.is_file())
+    loaded = load(bank)
+    exported = export_bank(loaded, form, to or Path(f"{loaded.version}-{form}"))
+    files = sorted(
+        str(path.relative_to(exported)) for path in exported.rglob("*") if path.is_file()
+    )
     if out.json:
-        out.document({"path": str(made), "files": files})
+        out.document({"path": str(exported), "files": files})
     else:
-        out.result(f"{made}: {', '.join(files)}")
+        out.result(f"{exported}: {', '.join(files)}")

@@ -37,31 +37,42 @@ def command(
         raise InputError(
             f"{workspace}: no workspace; expected a folder with runs/ or responses/"
         )
-    found = [one for one in leftovers(workspace, site) if only is None or one.kind == only]
-    size = sum(one.size for one in found)
+    chosen = [
+        leftover
+        for leftover in leftovers(workspace, site)
+        if only is None or leftover.kind == only
+    ]
+    size = sum(leftover.size for leftover in chosen)
     if out.json and not yes:
         rows = [
-            {"path": str(one.path), "kind": one.kind, "why": one.why, "bytes": one.size}
-            for one in found
+            {
+                "path": str(leftover.path),
+                "kind": leftover.kind,
+                "why": leftover.why,
+                "bytes": leftover.size,
+            }
+            for leftover in chosen
         ]
         out.document({"leftovers": rows, "bytes": size})
         return
     tell = out.say if out.json else out.result
-    for one in found:
-        tell(f"{one.kind}: {one.path.relative_to(workspace)}: {one.why}, {_told(one.size)}")
-    if not found:
+    for leftover in chosen:
+        tell(
+            f"{leftover.kind}: {leftover.path.relative_to(workspace)}: {leftover.why}, {_told(leftover.size)}"
+        )
+    if not chosen:
         tell("nothing to remove")
-    if found and not yes:
+    if chosen and not yes:
         if not sys.stdin.isatty():
             raise UsageError("--yes is needed to remove these where nobody can be asked")
         typer.confirm(
-            f"Remove these {len(found)} for good ({_told(size)})?", abort=True, err=True
+            f"Remove these {len(chosen)} for good ({_told(size)})?", abort=True, err=True
         )
-    freed = remove(found)
+    freed = remove(chosen)
     if out.json:
-        out.document({"removed": [str(one.path) for one in found], "bytes": freed})
-    elif found:
-        out.result(f"{len(found)} removed, {_told(freed)} freed")
+        out.document({"removed": [str(leftover.path) for leftover in chosen], "bytes": freed})
+    elif chosen:
+        out.result(f"{len(chosen)} removed, {_told(freed)} freed")
 
 
 def _told(size: int) -> str:

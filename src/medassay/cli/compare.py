@@ -52,7 +52,7 @@ def command(
         raise UsageError(f"--family: '{family}'; expected board or pair")
     names = listed(",".join(only))
     with open_places(places) as runs:
-        found = compare(
+        comparison = compare(
             runs,
             margin=held,
             only=names,
@@ -60,14 +60,14 @@ def command(
             family="pair" if family == "pair" else "board",
         )
         scale = [runs[0].statistics["scale"][end] for end in ("lo", "hi")]
-    passed, pair = found.gate(rule) if rule else (True, {})
+    passed, pair = comparison.gate(rule) if rule else (True, {})
     if out.json:
-        sys.stdout.write(json.dumps(found.pairs, indent=1) + "\n")
+        sys.stdout.write(json.dumps(comparison.pairs, indent=1) + "\n")
         if not passed:
             raise typer.Exit(GateError.exit_code)
         return
-    _print(found.pairs, scale)
-    for note in found.notes:
+    _print(comparison.pairs, scale)
+    for note in comparison.notes:
         out.say(f"note: {note}")
     if rule:
         lo, hi = (_units(end, scale) for end in pair["bounds_90"] or (None, None))
@@ -107,23 +107,25 @@ def _print(pairs: list[dict[str, Any]], scale: list[float | None]) -> None:
     unit = "points of 100" if scale == [0, 1] else f"scale {scale_text(scale)}"
     widest = max(max(map(abs, _ends(pair))) for pair in pairs) or 1.0
     for domain, mode in dict.fromkeys((pair["domain"], pair["mode"]) for pair in pairs):
-        some = [pair for pair in pairs if (pair["domain"], pair["mode"]) == (domain, mode)]
-        family = some[0]["family"]
-        told = (
+        pairs_of_mode = [
+            pair for pair in pairs if (pair["domain"], pair["mode"]) == (domain, mode)
+        ]
+        family = pairs_of_mode[0]["family"]
+        title = (
             "this pair alone is tested"
             if family == 1
             else f"{family:,} pairs tested at once, as are their 95 % intervals"
         )
         table = Table(
-            title=f"{escape(visible(domain))}, {escape(visible(mode))}: first minus second, {unit}; {told}",
+            title=f"{escape(visible(domain))}, {escape(visible(mode))}: first minus second, {unit}; {title}",
             title_justify="left",
         )
-        columns = _columns(some, scale, widest)
-        whole = ["difference", "", "n", "p (Holm)"]
+        columns = _columns(pairs_of_mode, scale, widest)
+        headings = ["difference", "", "n", "p (Holm)"]
         if table_width(columns, _FOLDED) <= out.console().width:
-            whole += ["first", "second"]
+            headings += ["first", "second"]
         for heading in columns:
-            table.add_column(heading, no_wrap=heading in whole, overflow="fold")
+            table.add_column(heading, no_wrap=heading in headings, overflow="fold")
         for cells in zip(*columns.values(), strict=True):
             table.add_row(*(escape(visible(cell)) for cell in cells))
         out.console().print(table)
@@ -135,7 +137,7 @@ def _columns(
     """Return the columns of a table of pairs; what is least read is left out where the terminal is narrow."""
     held = pairs[0]["margin"] is not None
     ends = [_ends(pair) for pair in pairs]
-    found = {
+    cells = {
         "first": [pair["a"] for pair in pairs],
         "second": [pair["b"] for pair in pairs],
         "difference": [
@@ -155,10 +157,10 @@ def _columns(
         "reading": [reading(pair, held=held) for pair in pairs],
     }
     for name in ("", "unread", "p", "p (Holm)", "n"):
-        if table_width(found, _FOLDED) <= out.console().width:
+        if table_width(cells, _FOLDED) <= out.console().width:
             break
-        found.pop(name)
-    return found
+        cells.pop(name)
+    return cells
 
 
 _FOLDED = {

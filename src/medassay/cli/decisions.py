@@ -50,13 +50,13 @@ def decide(
     from medassay.synthesis.decide import decide as note
     from medassay.synthesis.project import open_workshop, read_workshop
 
-    known = [one for one in VERBS if one == verb]
-    if not known:
+    matches = [verb_known for verb_known in VERBS if verb_known == verb]
+    if not matches:
         raise UsageError(f"'{verb}'; expected {', '.join(VERBS)}")
     change = None if with_ is None else parse_json(with_.read_bytes(), str(with_))
     read_workshop(folder)
     with open_workshop(folder) as workshop:
-        handles = note(workshop, known[0], names, who=by, reason=reason, change=change)
+        handles = note(workshop, matches[0], names, who=by, reason=reason, change=change)
         head = workshop.events[-1].hash
     if out.json:
         out.document({"decided": handles, "verb": verb, "by": by, "journal": head})
@@ -88,32 +88,32 @@ def votes(
 
     ballot = read_ballot(sheet)
     margin = None if population is None else margin_of_error(len(ballot), population)
-    found = acceptance(ballot, least_all=min_all)
+    result = acceptance(ballot, least_all=min_all)
     noted: dict[str, int] = {}
     if workshop is not None:
         read_workshop(workshop)
         with open_workshop(workshop) as opened:
-            passed, removed = decide_by_votes(opened, ballot, found, sheet)
+            passed, removed = decide_by_votes(opened, ballot, result, sheet)
         noted = {"noted_accepted": passed, "noted_removed": removed}
     if out.json:
         out.document(
-            {**found.to_dict(), **({} if margin is None else {"margin": margin}), **noted}
+            {**result.to_dict(), **({} if margin is None else {"margin": margin}), **noted}
         )
     else:
-        k = found.table.n_evaluators
-        for at, one in enumerate(found.table.at_least, 1):
-            out.result(f"right for at least {at} of {k}: {one}")
-        out.result(f"all agree, right or wrong: {found.table.unanimous}")
+        k = result.table.n_evaluators
+        for at, count in enumerate(result.table.at_least, 1):
+            out.result(f"right for at least {at} of {k}: {count}")
+        out.result(f"all agree, right or wrong: {result.table.unanimous}")
         if margin is not None:
             out.result(f"margin of error, of {population} items: {100 * margin:.2f} points")
-        out.result(f"pairs of evaluators that agree: {100 * found.table.pairwise:.1f}")
-        verdict = "accepted" if found.accepted else "not accepted"
+        out.result(f"pairs of evaluators that agree: {100 * result.table.pairwise:.1f}")
+        verdict = "accepted" if result.accepted else "not accepted"
         out.result(
-            f"the set is {verdict}: {100 * found.table.all_of_them.value:.1f} % for all, {100 * min_all:g} % needed"
+            f"the set is {verdict}: {100 * result.table.all_of_them.value:.1f} % for all, {100 * min_all:g} % needed"
         )
         if noted:
             out.result(
                 f"noted: {noted['noted_accepted']} accepted, {noted['noted_removed']} removed"
             )
-    if not found.accepted:
+    if not result.accepted:
         raise typer.Exit(1)

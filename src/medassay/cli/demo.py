@@ -149,15 +149,15 @@ def _seat(place: Path, models: Path | None, judges: str) -> None:
         if entry["id"] in replies:
             entry["script"]["replies"] = replies[entry["id"]]
     if models is not None:
-        given = parse_json(models.read_bytes(), str(models))["models"]
-        wanted = listed(judges)
-        chosen = [entry for entry in given if entry.get("id") in wanted]
-        if len(chosen) != len(wanted) or not wanted:
+        entries = parse_json(models.read_bytes(), str(models))["models"]
+        judge_list = listed(judges)
+        chosen = [entry for entry in entries if entry.get("id") in judge_list]
+        if len(chosen) != len(judge_list) or not judge_list:
             raise InputError(f"--judges: name entries of {models}; found {len(chosen)}")
         document["models"] += chosen
         plan = (place / "plan.toml").read_text(encoding="utf-8")
-        kept = [line for line in plan.splitlines() if not line.startswith("judges")]
-        text = "\n".join([*kept, f"judges = {json.dumps(wanted)}"])
+        lines = [line for line in plan.splitlines() if not line.startswith("judges")]
+        text = "\n".join([*lines, f"judges = {json.dumps(judge_list)}"])
         (place / "plan.toml").write_text(text + "\n", encoding="utf-8")
     text = json.dumps(document, ensure_ascii=False, indent=1)
     (place / "models.json").write_text(text + "\n", encoding="utf-8")
@@ -232,7 +232,7 @@ def _make_bank(place: Path, models: Path | None, generator: str) -> None:
     shop = place / "workshop"
     if models is not None:
         confirm_paid(place / "plan.toml", shop)
-    made = synthesize(
+    result = synthesize(
         place / "plan.toml", shop, secrets=os.environ, workspace=place, watch=watch
     )
     with open_workshop(shop) as workshop:
@@ -242,7 +242,7 @@ def _make_bank(place: Path, models: Path | None, generator: str) -> None:
         released = release_workshop(shop, "Demonstration.", place / "banks.lock")
     except GateError:  # a second call: the same items
         released = None
-    tell_made(shop, made, released)
+    tell_made(shop, result, released)
 
 
 def _script_author(place: Path) -> None:
@@ -256,21 +256,21 @@ def _script_author(place: Path) -> None:
     from medassay.synthesis.pathway import paths, subject_of
 
     source = files("medassay.bank") / "shipped" / "demo_paths" / "questions.json"
-    known: dict[str, dict[str, Any]] = json.loads(source.read_text(encoding="utf-8"))
+    question_records: dict[str, dict[str, Any]] = json.loads(source.read_text(encoding="utf-8"))
     replies: dict[str, Any] = {}
-    for name, questions in known.items():
+    for name, questions in question_records.items():
         for number, path in enumerate(paths(load_graph(place / "graphs" / f"{name}.json"))):
             subject = subject_of(name, path)
             question = questions[" -> ".join(path.steps[-2:])]
-            whole = json.dumps(question, ensure_ascii=False)
+            encoded = json.dumps(question, ensure_ascii=False)
             replies[f"make_path/{subject}"] = path.full_text
-            replies[f"make_question/{subject}"] = f"```json\n{whole}\n```"
+            replies[f"make_question/{subject}"] = f"```json\n{encoded}\n```"
             if (name, number) == ("chest-pain", 0):
                 short = json.dumps([*question[:2], question[2][:4], question[3]])
-                replies[f"make_question/{subject}"] = [short, whole]
+                replies[f"make_question/{subject}"] = [short, encoded]
             elif (name, number) == ("dyspnoea", 0):
-                told = [f"{question[0]} Is it {question[1]}?", *question[1:]]
-                replies[f"make_question/{subject}"] = json.dumps(told, ensure_ascii=False)
+                script = [f"{question[0]} Is it {question[1]}?", *question[1:]]
+                replies[f"make_question/{subject}"] = json.dumps(script, ensure_ascii=False)
             elif (name, number) == ("headache", 0):
                 steps = [f"{step}, part {at}" for step in path.steps for at in (1, 2)]
                 replies[f"make_path/{subject}"] = " -> ".join(steps)

@@ -101,14 +101,16 @@ def _models(path: Path, *, ask: bool) -> list[dict[str, Any]]:
 
 
 def _asked(spec: Any) -> dict[str, Any]:
-    from medassay.core.secret import secrets as known
+    from medassay.core.secret import secrets as known_secrets
     from medassay.runner.event_loop import run_async
     from medassay.runner.probing import probe
 
-    found = run_async(lambda: probe(spec, os.environ))
-    said = [] if found.text is None else [f"answers {known.told(found.text, 40)!r}"]
+    finding = run_async(lambda: probe(spec, os.environ))
+    notes = (
+        [] if finding.text is None else [f"answers {known_secrets.told(finding.text, 40)!r}"]
+    )
     return {
         "model": spec.id,
-        "ok": not found.problems,
-        "state": "; but it ".join([*said, *found.problems]),
+        "ok": not finding.problems,
+        "state": "; but it ".join([*notes, *finding.problems]),
     }

@@ -25,10 +25,10 @@ def command(
     from medassay.exchange.export import export
     from medassay.exchange.open_any import open_places
 
-    with open_places([run]) as [found]:
-        target = to or Path(found.path.name if "-" in form else f"{found.path.name}.{form}")
-        made = export(found, form, target)
+    with open_places([run]) as [source]:
+        target = to or Path(source.path.name if "-" in form else f"{source.path.name}.{form}")
+        path = export(source, form, target)
     if out.json:
-        out.document({"path": str(made)})
+        out.document({"path": str(path)})
     else:
-        out.result(f"wrote {made}")
+        out.result(f"wrote {path}")

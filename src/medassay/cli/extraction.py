@@ -18,18 +18,18 @@ _ABREAST = 6  # rows of the ranking side by side
 
 def thresholds_of(text: str) -> dict[str, float]:
     """Return `metric=value,…` as a mapping."""
-    found: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for part in listed(text):
         name, sign, value = (side.strip() for side in part.partition("="))
-        if name in found:
+        if name in limits:
             raise UsageError(f"--pass: '{name}' is given twice")
         try:
-            found[name] = float(value if sign else "none")
+            limits[name] = float(value if sign else "none")
         except ValueError:
             raise UsageError(
                 f"--pass: '{part}'; expected metric=value, separated by commas"
             ) from None
-    return found
+    return limits
 
 
 def report_extraction(
@@ -66,8 +66,8 @@ def _print(document: Mapping[str, Any]) -> None:
         ["model", "setting", "reports", *families, "composite"],
     )
     for row in rows:
-        found = [*(row["families"][name] for name in families), row["metrics"]["composite"]]
-        table.add(row["model"], row["setting"], str(row["n"]), *map(share_text, found))
+        estimates = [*(row["families"][name] for name in families), row["metrics"]["composite"]]
+        table.add(row["model"], row["setting"], str(row["n"]), *map(share_text, estimates))
     table.print()
     for at in range(0, len(rows), _ABREAST):
         _metrics(document["metrics"], rows[at : at + _ABREAST])
@@ -81,10 +81,12 @@ def _print(document: Mapping[str, Any]) -> None:
 
 
 def _gain(pair: Mapping[str, Any], name: str) -> str:
-    one = pair["differences"][name]
-    said = SHOWN if one["different"] else NOT_SHOWN
-    ends = f"[{100 * one['lo']:+.1f}, {100 * one['hi']:+.1f}]"
-    return f"{100 * one['difference']:+.1f} {ends} points, {said}, n={one['n']}"
+    difference = pair["differences"][name]
+    verdict = SHOWN if difference["different"] else NOT_SHOWN
+    ends = f"[{100 * difference['lo']:+.1f}, {100 * difference['hi']:+.1f}]"
+    return (
+        f"{100 * difference['difference']:+.1f} {ends} points, {verdict}, n={difference['n']}"
+    )
 
 
 def _metrics(metrics: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -102,10 +104,10 @@ def _metrics(metrics: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, A
     table.print()
 
 
-def _short(found: Mapping[str, Any] | None, passed: Mapping[str, Any] | None) -> str:
-    if found is None or passed is None:
+def _short(estimate: Mapping[str, Any] | None, passed: Mapping[str, Any] | None) -> str:
+    if estimate is None or passed is None:
         return "–"
-    return f"{100 * found['score']:.1f} ({100 * passed['score']:.0f})"
+    return f"{100 * estimate['score']:.1f} ({100 * passed['score']:.0f})"
 
 
 class _Table:

@@ -42,17 +42,17 @@ def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.synthesis.reviewing import ReviewerOptions, review_flaws
 
     named = listed(large)
-    found = flaws_of_runs([open_run(run) for run in runs], named)
-    document = found.to_dict()
+    flawed = flaws_of_runs([open_run(run) for run in runs], named)
+    document = flawed.to_dict()
     if review:
         if bank is None or to is None:
             raise UsageError("--review needs --bank and --to")
-        wanted = ReviewerOptions(
+        options = ReviewerOptions(
             reviewer=review, models_file=models, bank=bank, tools=_tool_rules(tools)
         )
         document |= review_flaws(
-            found,
-            wanted,
+            flawed,
+            options,
             to,
             secrets=os.environ,
             workspace=Path.cwd(),
@@ -65,20 +65,20 @@ def flaws(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         out.document(document)
         return
     out.result(
-        f"{found.selected.items} items; wrong for {' and '.join(found.large)}: {len(found.selected.candidates)}; wrong also for at "
-        f"least half of {len(found.small)} small models: {len(found.selected.flaws)}"
+        f"{flawed.selected.items} items; wrong for {' and '.join(flawed.large)}: {len(flawed.selected.candidates)}; wrong also for at "
+        f"least half of {len(flawed.small)} small models: {len(flawed.selected.flaws)}"
     )
-    if found.unsized:
+    if flawed.unsized:
         out.say(
-            f"sizes not stated, taken as small: {', '.join(found.unsized)}; --large names the large ones"
+            f"sizes not stated, taken as small: {', '.join(flawed.unsized)}; --large names the large ones"
         )
-    for one in found.selected.flaws:
-        types = document.get("reviewed", {}).get(one.item[1])
-        told = (
+    for flaw in flawed.selected.flaws:
+        types = document.get("reviewed", {}).get(flaw.item[1])
+        summary = (
             "" if types is None else f"; proposed type {', '.join(map(str, types)) or 'none'}"
         )
         out.result(
-            f"  {one.item[1]}: {len(one.wrong_small)} of {one.n_small} small models wrong{told}"
+            f"  {flaw.item[1]}: {len(flaw.wrong_small)} of {flaw.n_small} small models wrong{summary}"
         )
     for name, why in document.get("queue", {}).items():
         out.result(f"  no usable review of {name}: {why}")
@@ -97,10 +97,10 @@ def _tool_rules(path: Path | None) -> Any:
     from medassay.core.records.context_config import ToolRules
     from medassay.errors import InputError
 
-    given = read_toml(path, "--tools names a TOML file with a table [tools]").get("tools", {})
-    known = {one.name for one in fields(ToolRules)}
+    table = read_toml(path, "--tools names a TOML file with a table [tools]").get("tools", {})
+    names = {rule_field.name for rule_field in fields(ToolRules)}
     try:
-        rules = typed(TypeAdapter(ToolRules), given, known, f"{path}: [tools]")
+        rules = typed(TypeAdapter(ToolRules), table, names, f"{path}: [tools]")
     except RecordError as error:
         raise InputError(f"{path}: {error.problem}") from None
     if "doc_retrieval" in rules.use:

@@ -26,11 +26,13 @@ def command(
         )
     at = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with location.changing(workspace) as folder:
-        found = forget(item, folder, domain=domain, reason=reason, at=at)
+        forgotten = forget(item, folder, domain=domain, reason=reason, at=at)
     if out.json:
-        out.document({"item": item, "replies": found.replies, "runs": found.runs})
+        out.document({"item": item, "replies": forgotten.replies, "runs": forgotten.runs})
         return
-    out.result(f"{found.replies} stored replies deleted; tombstones in {', '.join(found.runs)}")
+    out.result(
+        f"{forgotten.replies} stored replies deleted; tombstones in {', '.join(forgotten.runs)}"
+    )
     out.say(
         "banks, published sites, backups and versions that an object store keeps are yours to clean: nothing there was changed"
     )

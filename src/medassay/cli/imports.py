@@ -68,7 +68,7 @@ def ddx(
     from medassay.exchange.ddx import import_ddx
 
     chosen = replace(
-        read_rules(rules, known=(*AGGREGATING, *SCORING)),
+        read_rules(rules, names=(*AGGREGATING, *SCORING)),
         names=tuple(str(name.resolve()) for name in names),
     )
     if golden not in ("one", "any"):
@@ -83,8 +83,8 @@ def _tell_names(source: dict[str, Any]) -> None:
     """Say which names are golden, which cases are left out, and how far names and labels agree."""
     from medassay.core.records.diagnosis import golden_told
 
-    if said := golden_told(source["golden"], source["cases_with_several_diagnoses"]):
-        out.result(said)
+    if notice := golden_told(source["golden"], source["cases_with_several_diagnoses"]):
+        out.result(notice)
     if source["cases_without_golden_diagnosis"]:
         out.result(
             f"left out: {source['cases_without_golden_diagnosis']} cases without a golden diagnosis"
@@ -94,11 +94,11 @@ def _tell_names(source: dict[str, Any]) -> None:
             f"names against given ranks, {model}: {ranks['same']} cases the same, {ranks['names_lower']} "
             f"further down or not found by names, {ranks['names_higher']} further up"
         )
-    if (found := source.get("names_against_labels")) is not None:
-        exact = found["both"] + found["judge_only"]
+    if (counts := source.get("names_against_labels")) is not None:
+        exact = counts["both"] + counts["judge_only"]
         out.result(
-            f"names against labels: {found['both']} of {exact} Exact Synonyms found by comparing names; "
-            f"{found['names_only']} names found whose label is another"
+            f"names against labels: {counts['both']} of {exact} Exact Synonyms found by comparing names; "
+            f"{counts['names_only']} names found whose label is another"
         )
 
 
@@ -174,8 +174,8 @@ def _load(name: str, paths: list[Path], to: Path | None, **options: Any) -> None
     run = IMPORTS[name].load(*paths, to=to, **options)
     tell_run(run)
     if not out.json:
-        for one in run.manifest["source"].get("left_out", []):
-            out.result(f"left out: {one['file']}, {one['reason']}")
+        for entry in run.manifest["source"].get("left_out", []):
+            out.result(f"left out: {entry['file']}, {entry['reason']}")
 
 
 @app.command()

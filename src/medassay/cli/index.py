@@ -64,7 +64,7 @@ def build(
     from medassay.runner.event_loop import run_async
     from medassay.runner.progress import Stop
 
-    wanted = _parameters(embedder, method, chunks)
+    parameters = _parameters(embedder, method, chunks)
     stop = Stop()
     with (
         TemporaryDirectory() as pictures,
@@ -72,20 +72,22 @@ def build(
     ):
         blank: list[str] = []
         readers = _readers(corpus, Path(pictures), blank)
-        found = None
+        existing = None
         if method != "bm25":
-            found = find_embedder(embedder, models, os.environ, books)
+            existing = find_embedder(embedder, models, os.environ, books)
 
         async def work() -> bool:
             try:
-                return await build_index(corpus, to, wanted, found, _telling(stop), readers)
+                return await build_index(
+                    corpus, to, parameters, existing, _telling(stop), readers
+                )
             except OverBudget as over:
                 raise IncompleteError(
                     f"{over}; what is embedded is kept, the same command resumes with a larger one"
                 ) from None
             finally:
-                if found is not None:
-                    await found.close()
+                if existing is not None:
+                    await existing.close()
 
         built = run_async(work, stop.ask)
     described = Index(to).described
@@ -97,8 +99,8 @@ def build(
             f"without text, as scans are: {some_of(blank)}; their texts come from `bank synthesize`, in texts/ of its workshop"
         )
     if out.json:
-        told = {"built": built, "left_out": skipped, "without_text": blank}
-        out.document({**described, "path": str(to), **told})
+        summary = {"built": built, "left_out": skipped, "without_text": blank}
+        out.document({**described, "path": str(to), **summary})
         return
     what = "built" if built else "unchanged: corpus and parameters are those it was built with"
     out.result(f"index {to}  {what}")
@@ -118,10 +120,10 @@ def _readers(corpus: Path, pictures: Path, blank: list[str]) -> "Readers":
     endings = [ending for ending in ENDINGS if ending not in (".md", ".txt")]
     paths = sorted(p for p in corpus.rglob("*") if p.suffix.lower() in endings and p.is_file())
     texts: dict[Path, str] = {}
-    said = time.monotonic()
+    last_told = time.monotonic()
     for number, path in enumerate(paths):
-        if time.monotonic() - said >= _EVERY:
-            said = time.monotonic()
+        if time.monotonic() - last_told >= _EVERY:
+            last_told = time.monotonic()
             out.say(f"{number} of {len(paths)} documents read")
         texts[path] = read_source(path, pictures).text
         if not texts[path]:
@@ -153,16 +155,16 @@ def _books(embedder: str, models: Path, workspace: str, to: Path) -> "Iterator[B
 
 def _telling(stop: "Stop") -> "Progress":
     """Return what says every few seconds how far an index is, and ends the building when asked to."""
-    said = time.monotonic()
+    last_told = time.monotonic()
 
     def tell(done: int, total: int) -> None:
-        nonlocal said
+        nonlocal last_told
         if stop.soon and done < total:
             raise Interrupted(
                 f"stopped: {done} of {total} chunks are embedded and kept; the same command resumes"
             )
-        if time.monotonic() - said >= _EVERY:
-            said = time.monotonic()
+        if time.monotonic() - last_told >= _EVERY:
+            last_told = time.monotonic()
             out.say(f"{done} of {total} chunks embedded")
 
     return tell
@@ -174,18 +176,18 @@ def _parameters(embedder: str, method: str, chunks: str) -> "Parameters":
 
     if method not in METHODS:
         raise UsageError(f"--method: '{method}'; expected {', '.join(METHODS)}")
-    found = re.fullmatch(r"([0-9]{1,6}),([0-9]{1,6})(,whole)?", chunks.replace(" ", ""))
-    if found is None or not int(found[2]) < int(found[1]):
+    match = re.fullmatch(r"([0-9]{1,6}),([0-9]{1,6})(,whole)?", chunks.replace(" ", ""))
+    if match is None or not int(match[2]) < int(match[1]):
         raise UsageError(
             f"--chunks: '{chunks}'; expected size,overlap with the overlap smaller, as 500,150"
         )
     return Parameters(
-        method=next(one for one in METHODS if one == method),
+        method=next(known_method for known_method in METHODS if known_method == method),
         # A folder is found from wherever the index is searched.
         embedder=str(Path(embedder).resolve()) if Path(embedder).is_dir() else embedder,
-        size=int(found[1]),
-        overlap=int(found[2]),
-        merging="whole" if found[3] else "levels",
+        size=int(match[1]),
+        overlap=int(match[2]),
+        merging="whole" if match[3] else "levels",
     )
 
 
@@ -212,14 +214,14 @@ def query(
         finally:
             await index.close()
 
-    found = run_async(work)
+    chunks_found = run_async(work)
     if out.json:
-        out.document({"index": index.id, "chunks": [one.to_dict() for one in found]})
+        out.document({"index": index.id, "chunks": [chunk.to_dict() for chunk in chunks_found]})
         return
-    for one in found:
+    for chunk in chunks_found:
         out.result(
-            f"{one.rank}. {one.document} at {one.start}  ({one.measure} {one.score:.4f})"
+            f"{chunk.rank}. {chunk.document} at {chunk.start}  ({chunk.measure} {chunk.score:.4f})"
         )
-        out.result(f"   {' '.join(one.text.split())}")
-    if not found:
+        out.result(f"   {' '.join(chunk.text.split())}")
+    if not chunks_found:
         out.result("nothing found")

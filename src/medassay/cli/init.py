@@ -14,9 +14,9 @@ _FILES = ("plan.toml", "models.json")
 def command(folder: Path = typer.Argument(Path(), help="Where; made if need be.")) -> None:
     """Write a plan and a models file with example entries for common endpoints."""
     source = files("medassay.cli") / "starter"
-    taken = [name for name in _FILES if (folder / name).exists()]
-    if taken:
-        raise InputError(f"{folder}: {', '.join(taken)} exists; nothing was written")
+    existing = [name for name in _FILES if (folder / name).exists()]
+    if existing:
+        raise InputError(f"{folder}: {', '.join(existing)} exists; nothing was written")
     folder.mkdir(parents=True, exist_ok=True)
     for name in _FILES:
         (folder / name).write_text(

@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
             typer.confirm(
                 "Judges of this run cost money, or have no price. Go on?", abort=True, err=True
             )
-        found = judge_again(
+        judged = judge_again(
             run,
             again,
             models_file=models,
@@ -86,8 +86,8 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
             accept_failures=accept_failures,
             engine=engine,
         )
-        tell_run(found)
-        for line in told_unusable(found):
+        tell_run(judged)
+        for line in told_unusable(judged):
             out.say(line)
         return
 
@@ -105,7 +105,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         return
     if not yes and priced(models, (*sitting.judges, substitute)):
         confirm(preview_again(run, sitting))
-    found = judge_run(
+    judged = judge_run(
         run,
         sitting,
         secrets=os.environ,
@@ -113,4 +113,4 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         accept_failures=accept_failures,
         engine=engine,
     )
-    tell_run(found)
+    tell_run(judged)

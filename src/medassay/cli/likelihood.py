@@ -17,7 +17,7 @@ def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
     from medassay.core.records.leaderboard import honest_ends, units
 
     named = [name for row in rows for name in row["likelihood"]["metrics"]]
-    setting = next((found[0] for name in named if (found := _SETTING.findall(name))), "")
+    setting = next((settings[0] for name in named if (settings := _SETTING.findall(name))), "")
     table = Table(
         title=f"beside the score, 95 % intervals; shares in %, perplexities: lower is better {escape(setting)}",
         title_justify="left",
@@ -27,17 +27,19 @@ def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
     for heading in ("value", "median", "items", "without a value"):
         table.add_column(heading, justify="right")
     for row in rows:
-        for name, found in row["likelihood"]["metrics"].items():
-            ends, scale = honest_ends(found), found["scale"]
-            value, lo, hi = (units(n, scale) for n in (found["score"], ends["lo"], ends["hi"]))
+        for name, estimate in row["likelihood"]["metrics"].items():
+            ends, scale = honest_ends(estimate), estimate["scale"]
+            value, lo, hi = (
+                units(n, scale) for n in (estimate["score"], ends["lo"], ends["hi"])
+            )
             cells = [
                 row["model"],
                 row["setting"],
                 _SETTING.sub("", name),
                 f"{value} [{lo}, {hi}]",
-                units(found.get("median"), scale),
-                str(found["n"]),
-                str(found.get("nulls", 0)),
+                units(estimate.get("median"), scale),
+                str(estimate["n"]),
+                str(estimate.get("nulls", 0)),
             ]
             table.add_row(*(escape(visible(cell)) for cell in cells))
     if table.row_count:
@@ -49,21 +51,21 @@ def print_likelihoods(rows: Sequence[dict[str, Any]]) -> None:
 
 def _said(row: dict[str, Any]) -> list[str]:
     """Return what a reader must know of a row's texts and completions."""
-    found = row["likelihood"]
+    likelihood = row["likelihood"]
     lines = []
-    if found.get("bytes_per_word"):
+    if likelihood.get("bytes_per_word"):
         lines.append(
-            f"{found['words']} words, {found['bytes']} bytes ({found['bytes_per_word']:.2f} a word), "
-            f"{found['tokens']} tokens"
+            f"{likelihood['words']} words, {likelihood['bytes']} bytes ({likelihood['bytes_per_word']:.2f} a word), "
+            f"{likelihood['tokens']} tokens"
         )
-    if found.get("texts_differ"):
+    if likelihood.get("texts_differ"):
         lines.append(
             "its texts are not those of the other models: these numbers cannot be compared"
         )
-    if found.get("kept"):
+    if likelihood.get("kept"):
         lines.append(
-            f"{found['distinct']:.1f} distinct completions an item, {found['kept']:.1f} kept"
+            f"{likelihood['distinct']:.1f} distinct completions an item, {likelihood['kept']:.1f} kept"
         )
-    if found["impossible"]:
-        lines.append(f"{found['impossible']} items are impossible to the model: no value")
+    if likelihood["impossible"]:
+        lines.append(f"{likelihood['impossible']} items are impossible to the model: no value")
     return lines

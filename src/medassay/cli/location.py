@@ -43,9 +43,9 @@ def _remove_unpublished(site: Path) -> None:
     """Remove publications of which the ledger knows nothing: carrying them over was cut off."""
     from medassay.storage.ledger import read_ledger
 
-    known = {entry.record.get("publication") for entry in read_ledger(site)}
+    publications = {entry.record.get("publication") for entry in read_ledger(site)}
     for folder in (site / "p").glob("*"):
-        if folder.name not in known:
+        if folder.name not in publications:
             for path in (folder, *folder.rglob("*")):
                 path.chmod(0o755 if path.is_dir() else 0o644)
             shutil.rmtree(folder)

@@ -113,16 +113,16 @@ def _options(
 
 def take_global_flags(arguments: list[str]) -> list[str]:
     """Return the arguments without the flags that every command takes, which set `out`."""
-    kept: list[str] = []
+    remaining: list[str] = []
     place = os.environ.get("MEDASSAY_LOG", "")
     out.json = out.quiet = out.debug = access.shared = False
     out.color = "NO_COLOR" not in os.environ
-    left = iter(arguments)
-    for argument in left:
+    words = iter(arguments)
+    for argument in words:
         if argument == "--":
-            kept += [argument, *left]
+            remaining += [argument, *words]
         elif argument == "--log" or argument.startswith("--log="):
-            place = argument.partition("=")[2] or next(left, "")
+            place = argument.partition("=")[2] or next(words, "")
             if not place:
                 raise UsageError("--log needs a file, or - for standard error")
         elif argument in _FLAGS:
@@ -132,12 +132,12 @@ def take_global_flags(arguments: list[str]) -> list[str]:
         elif argument == "--shared":
             access.shared = True
         else:
-            kept.append(argument)
+            remaining.append(argument)
     log.close()
     log.listener = out.say
     if place:
         log.open(place)
-    return kept
+    return remaining
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -157,8 +157,8 @@ def main(arguments: list[str] | None = None) -> None:
 def call(arguments: list[str]) -> int:
     """Return the exit code of one call of the command line."""
     try:
-        kept = take_global_flags(arguments)
-        result = app(args=kept, prog_name="medassay", standalone_mode=False)
+        remaining = take_global_flags(arguments)
+        result = app(args=remaining, prog_name="medassay", standalone_mode=False)
         sys.stdout.flush()  # a full disk or a closed pipe is heard here, not at exit
         return _stopped() if result == Interrupted.exit_code else int(result or 0)
     except typer.Exit as error:
@@ -177,8 +177,8 @@ def call(arguments: list[str]) -> int:
 
 def _stopped() -> int:
     """Say that the user stopped a command, which typer only tells by its exit code."""
-    said = "stopped; everything answered is kept, the same command resumes"
-    return _failed("Interrupted", said, Interrupted.exit_code)
+    message = "stopped; everything answered is kept, the same command resumes"
+    return _failed("Interrupted", message, Interrupted.exit_code)
 
 
 def _told(error: Exception) -> int:

@@ -57,8 +57,8 @@ def install(
         out.result(f"{folder}: is there already")
         return
     lock = Path(str(files("medassay.score.legacy") / "requirements.txt"))
-    own = str(folder / "bin" / "python")
-    pip = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    interpreter = str(folder / "bin" / "python")
+    pip = [interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
     def run(*command: str) -> bool:
         return subprocess.run(command, check=False, stdout=sys.stderr).returncode == 0
@@ -68,17 +68,17 @@ def install(
             "making an environment",
             lambda: run(python or sys.executable, "-m", "venv", "--clear", str(folder)),
         ),
-        ("installing torch", lambda: install_torch(own, out.say)),
+        ("installing torch", lambda: install_torch(interpreter, out.say)),
         (
             "installing the metrics",
             lambda: run(*pip, "--require-hashes", "--no-deps", "-r", str(lock)),
         ),
     )
-    for said, do in steps:
-        out.say(f"{said} …")
+    for description, do in steps:
+        out.say(f"{description} …")
         if not do():
             raise UsageError(
-                f"metrics install: {said} failed, see above; the same command tries again"
+                f"metrics install: {description} failed, see above; the same command tries again"
             )
     (folder / "ready").touch()
     out.result(f"{folder}: ready; models are fetched apart, see `medassay metrics list`")

@@ -31,4 +31,4 @@ AGAIN = typer.Option(
 
 def listed(text: str) -> list[str]:
     """Return the parts of an option's comma-separated list."""
-    return [part for part in (one.strip() for one in text.split(",")) if part]
+    return [part for part in (part.strip() for part in text.split(",")) if part]

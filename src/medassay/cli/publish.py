@@ -55,18 +55,18 @@ def command(  # noqa: PLR0913, PLR0917 -- one parameter an option of the command
     from medassay.storage.signature import Signer
 
     signer = None if key is None else Signer(key)
-    found = [open_run(run) for run in runs]
+    opened = [open_run(run) for run in runs]
     asks = not yes and not out.json and sys.stdin.isatty()
     if asks:
-        out.say(f"becomes public: {_what_is_public(found)}")
+        out.say(f"becomes public: {_what_is_public(opened)}")
         typer.confirm("Make that public?", abort=True)
     about = About(
         reason=reason, validation=validation, compact=compact, require_api=require_api
     )
     with location.changing(to, last=LEDGER) as folder:
-        page = publish(found, folder, publication=called, signer=signer, about=about)
+        page = publish(opened, folder, publication=called, signer=signer, about=about)
     if not asks:
-        out.say(f"now public: {_what_is_public(found)}")
+        out.say(f"now public: {_what_is_public(opened)}")
     if out.json:
         out.document({"path": location.shown(page.parent), "page": location.shown(page)})
     else:

@@ -81,21 +81,23 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     if suite or as_published or is_suite_folder(run):
         _suite(run, to, as_published=as_published, others=any(of_runs))
         return
-    found = _one(runs, study)
+    chosen = _one(runs, study)
     if study:
         if figure or by or rules or domain != "overall":
             raise UsageError("--study goes with --to, --embeddings and --pass alone")
-        _study(found, study, to, embeddings, passes)
+        _study(chosen, study, to, embeddings, passes)
         return
     if embeddings or passes:
         raise UsageError("--embeddings and --pass are for --study extraction")
-    board = pipeline.leaderboard(found, ddx=_rules(found, rules))
+    board = pipeline.leaderboard(chosen, ddx=_rules(chosen, rules))
     if bool(figure) != (to is not None):
         raise UsageError("--figure and --to go together: what to draw, and into which file")
     if to is not None:
-        _draw(found, to, figure, _rules(found, rules))
+        _draw(chosen, to, figure, _rules(chosen, rules))
         return
-    groups = breakdown(found, by.split(","), task_of_run(found.manifest).scale) if by else None
+    groups = (
+        breakdown(chosen, by.split(","), task_of_run(chosen.manifest).scale) if by else None
+    )
     if out.json:
         document: dict[str, Any] = board.to_dict()
         if groups is not None:
@@ -107,7 +109,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
             f"--domain: '{domain}' is not in this run; known are {', '.join(board.domains)}"
         )
     for name in _every(board) if domain == "all" else [domain]:
-        print_leaderboard(board, found, name)
+        print_leaderboard(board, chosen, name)
     for field, rows in (groups or {}).items():
         _print_groups(field, rows)
 
@@ -117,14 +119,14 @@ def _one(runs: list[Path], study: str) -> "Run":
     from medassay.runner.merge import join_runs
     from medassay.storage.run import open_run
 
-    found = [open_run(run) for run in runs]
-    if len(found) == 1:
-        return found[0]
+    opened = [open_run(run) for run in runs]
+    if len(opened) == 1:
+        return opened[0]
     if not study:
         raise UsageError(
             "several runs are joined for --study extraction alone; name one run, or see `medassay compare`"
         )
-    return join_runs(found, found[0].path.resolve().parent)
+    return join_runs(opened, opened[0].path.resolve().parent)
 
 
 def _every(board: "Leaderboard") -> list[str]:
@@ -164,15 +166,15 @@ def _draw(run: "Run", target: Path, name: str, rules: "DdxRules | None") -> None
     from medassay import pipeline
     from medassay.storage.run import refuse_inside
 
-    made = pipeline.figure(run, name, ddx=rules)
+    drawing = pipeline.figure(run, name, ddx=rules)
     refuse_inside(target)
     if target.exists():
         raise InputError(f"{target}: exists; nothing is overwritten")
-    made.save(target)
+    drawing.save(target)
     if out.json:
-        out.document({"figure": str(target), "caption": made.caption})
+        out.document({"figure": str(target), "caption": drawing.caption})
     else:
-        out.result(f"drew {target}: {made.caption}")
+        out.result(f"drew {target}: {drawing.caption}")
 
 
 def tell_run(run: "Run") -> None:
@@ -181,7 +183,9 @@ def tell_run(run: "Run") -> None:
 
     board = pipeline.leaderboard(run)
     if out.json:
-        out.document({"run": run.id, "path": location.shown(run.path), "domains": board.domains})
+        out.document(
+            {"run": run.id, "path": location.shown(run.path), "domains": board.domains}
+        )
         return
     print_leaderboard(board, run, "overall")
     if deleted := run.manifest.get("deleted_items"):
@@ -260,7 +264,7 @@ def _columns(
             if flag != "cut_off"  # a column of its own
         )
 
-    found = {
+    cells = {
         "rank": [rank for rank, _, _ in lines],
         "model": [row["model"] for row in rows],
         "setting": [row["setting"] for row in rows],
@@ -271,22 +275,22 @@ def _columns(
         "unread": [f"{100 * unread_share(row['outcomes']):.1f} %" for row in rows],
     }
     if any(row.get("cut_off") for row in rows):
-        found["cut off"] = [f"{row['cut_off']} of {_n_replies(row)}" for row in rows]
+        cells["cut off"] = [f"{row['cut_off']} of {_n_replies(row)}" for row in rows]
     if judged:
         judging = [_judging(row) for row in rows]
-        found["agreement"] = [agreement for agreement, _ in judging]
-        found["false claims"] = [claims for _, claims in judging]
-    found["notes"] = [notes(row) for row in rows]
-    if len(set(found["mode"])) == 1:
-        found.pop("mode")
-    if not any(found["notes"]):
-        found.pop("notes")
+        cells["agreement"] = [agreement for agreement, _ in judging]
+        cells["false claims"] = [claims for _, claims in judging]
+    cells["notes"] = [notes(row) for row in rows]
+    if len(set(cells["mode"])) == 1:
+        cells.pop("mode")
+    if not any(cells["notes"]):
+        cells.pop("notes")
     for name in ("second interval", "coverage", "setting"):
-        if table_width(found, _FOLDED) <= out.console().width:
+        if table_width(cells, _FOLDED) <= out.console().width:
             break
-        if name != "setting" or len(set(found["setting"])) == 1:
-            found.pop(name)
-    return found
+        if name != "setting" or len(set(cells["setting"])) == 1:
+            cells.pop(name)
+    return cells
 
 
 _FOLDED = {"notes": 14, "setting": 10, "false claims": 12}  # characters, folded at blanks
@@ -318,14 +322,14 @@ def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> Non
     n_domains = len(run.manifest["domains"])
     for mode, fields in statistics["fields"].items():
         relations = fields[domain]
-        own = [row for row in rows if row["mode"] == mode]
-        said = board_sentence(own, relations, statistics)
-        out.result(f"{mode}: {said}" if len(statistics["fields"]) > 1 else said)
-        for one in relations.get("small_domains", ()):
-            out.result(f"⚠ {visible(small_domain_text(one))}")
-        told = f"{relations['n_common']} of {relations['n_items']} items common to the ranked models"
+        rows_of_mode = [row for row in rows if row["mode"] == mode]
+        sentence = board_sentence(rows_of_mode, relations, statistics)
+        out.result(f"{mode}: {sentence}" if len(statistics["fields"]) > 1 else sentence)
+        for entry in relations.get("small_domains", ()):
+            out.result(f"⚠ {visible(small_domain_text(entry))}")
+        text = f"{relations['n_common']} of {relations['n_items']} items common to the ranked models"
         if domain == "overall" and n_domains > 1:
-            told += f"; mean of {n_domains} domains, each counted alike"
+            text += f"; mean of {n_domains} domains, each counted alike"
         if rule == SIMULTANEOUS:
             pairs = relations["n_ranked"] * (relations["n_ranked"] - 1) // 2
             tested = (
@@ -334,10 +338,10 @@ def _print_sentences(run: "Run", rows: list[dict[str, Any]], domain: str) -> Non
                 else "the test of the one pair"
             )
             if pairs:
-                told += f"; ranks are ranges, from {tested}"
+                text += f"; ranks are ranges, from {tested}"
         else:
-            told += f"; rule {rule}: rows share a rank (“=”) whose intervals overlap, in brackets the range of the rank"
-        out.result(f"{told}.")
+            text += f"; rule {rule}: rows share a rank (“=”) whose intervals overlap, in brackets the range of the rank"
+        out.result(f"{text}.")
 
 
 def _unread_pairs(run: "Run", domain: str) -> list[str]:
@@ -358,11 +362,11 @@ def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
     from medassay.core.records.leaderboard import honest_ends
     from medassay.kinds.diagnoses.scorer import BEST
 
-    def shown(found: dict[str, Any] | None, factor: float = 1.0, digits: int = 2) -> str:
-        if not found:
+    def cell_text(estimate: dict[str, Any] | None, factor: float = 1.0, digits: int = 2) -> str:
+        if not estimate:
             return "–"
-        ends = honest_ends(found)
-        numbers = [factor * n for n in (found["score"], ends["lo"], ends["hi"])]
+        ends = honest_ends(estimate)
+        numbers = [factor * n for n in (estimate["score"], ends["lo"], ends["hi"])]
         return "{} [{}, {}]".format(*(f"{n:.{digits}f}" for n in numbers))
 
     leading = document["leading"]
@@ -388,9 +392,9 @@ def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
         cells = [
             row["model"],
             row["prompt"],
-            *(shown(row[name][leading]) for name in ("semantic", "severity")),
-            *(shown(row[f"{name}_mean"], digits=1) for name in ("semantic", "severity")),
-            *(shown(row[f"top{k}"], 100.0, 1) for k in (1, 3, 5)),
+            *(cell_text(row[name][leading]) for name in ("semantic", "severity")),
+            *(cell_text(row[f"{name}_mean"], digits=1) for name in ("semantic", "severity")),
+            *(cell_text(row[f"top{k}"], 100.0, 1) for k in (1, 3, 5)),
             str((row["semantic_mean"] or row)["n"]),
             f"{row['unjudged']} of {row['labels']}",
         ]
@@ -407,9 +411,12 @@ def _print_ddx(rows: list[dict[str, Any]], document: Mapping[str, Any]) -> None:
             names.add_column(heading, justify="right")
         for row in rows:
             cells = [
-                *(row["model"], row["prompt"], shown(row["names"], digits=1)),
-                *(shown(row["short_lists"], 100.0, 1), shown(row["semantic_mean"], digits=1)),
-                shown(row["all_places_mean"], digits=1),
+                *(row["model"], row["prompt"], cell_text(row["names"], digits=1)),
+                *(
+                    cell_text(row["short_lists"], 100.0, 1),
+                    cell_text(row["semantic_mean"], digits=1),
+                ),
+                cell_text(row["all_places_mean"], digits=1),
             ]
             names.add_row(*(escape(visible(cell)) for cell in cells))
         out.console().print(names)
@@ -440,12 +447,12 @@ def _print_groups(field: str, rows: list[dict[str, Any]]) -> None:
         table.add_column(heading)
     for row in rows:
         score, lo, hi = (units(row[key], row["scale"]) for key in ("score", "lo", "hi"))
-        shown = f"{score} [{lo}, {hi}] n={row['n']}"
+        text = f"{score} [{lo}, {hi}] n={row['n']}"
         cells = [
             row["value"],
             row["model"],
             row["setting"],
-            shown,
+            text,
             ", ".join(row["flags"]).replace("_", " "),
         ]
         table.add_row(*(escape(visible(cell)) for cell in cells))

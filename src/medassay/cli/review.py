@@ -102,13 +102,13 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         from medassay.review.store.schema import Study
         from medassay.review.training import training_entries
 
-        chosen, found, told = _entries(source, form, original, publication)
+        chosen, entries, summary = _entries(source, form, original, publication)
         text = _protocol(protocol)
-        picked = [replace(one, iteration=iteration) for one in sampled(found, n, seed)]
+        picked = [replace(entry, iteration=iteration) for entry in sampled(entries, n, seed)]
         with opened.write() as db:
             there = db.get(Study, study_name)
             if there is None:
-                settings = studies.StudySettings(due=due, protocol=text, source=told)
+                settings = studies.StudySettings(due=due, protocol=text, source=summary)
                 there = studies.create_study(
                     db,
                     study_name,
@@ -129,7 +129,7 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
                 raise InputError(
                     f"study '{study_name}' has the form '{there.form}', not '{chosen}'"
                 )
-            made = studies.add_entries(db, there, picked, who=WHO)
+            counts = studies.add_entries(db, there, picked, who=WHO)
             if coordinator:
                 account = accounts.account_of(db, accounts.checked_email(coordinator))
                 if account is None:
@@ -142,14 +142,14 @@ def import_(  # noqa: PLR0913, PLR0917 -- each is an option of the command
                 {
                     "study": study_name,
                     "form": chosen,
-                    "entries": made,
-                    "of": len(found),
+                    "entries": counts,
+                    "of": len(entries),
                     "seed": seed,
                 }
             )
         else:
             out.result(
-                f"{study_name}: {made} of {len(found)} entries, form {chosen}, seed {seed}"
+                f"{study_name}: {counts} of {len(entries)} entries, form {chosen}, seed {seed}"
             )
 
 
@@ -159,9 +159,9 @@ def _check_run(run: "Run") -> None:
 
     if not run.sealed:
         raise InputError(f"{run.path}: is not sealed yet; finish it first")
-    found = verify(run.path)
-    if not found.ok:
-        raise IntegrityError(f"{run.path}: {found.first_mismatch}")
+    report = verify(run.path)
+    if not report.ok:
+        raise IntegrityError(f"{run.path}: {report.first_mismatch}")
 
 
 def _protocol(path: Path | None) -> str:
@@ -180,14 +180,14 @@ def _of_run(
 
     run = open_run(folder)
     _check_run(run)
-    told: dict[str, Any] = {"run": run.id}
+    summary: dict[str, Any] = {"run": run.id}
     if made.private_run(run):
-        told["private_run"] = str(folder.resolve())
+        summary["private_run"] = str(folder.resolve())
     if publication is not None and not (publication / "data" / "run").is_dir():
         raise InputError(f"{publication}: no publication; expected a folder p/<id> of a site")
     if publication is not None:
-        told["publication"] = str(publication.resolve())
-    return form, made.run_entries(run, form), told
+        summary["publication"] = str(publication.resolve())
+    return form, made.run_entries(run, form), summary
 
 
 def _entries(
@@ -213,7 +213,7 @@ def _entries(
             raise UsageError("a workshop holds pairs; import its bank folder for item review")
         return "pair", made.workshop_entries(read_workshop(folder)), {"workshop": folder.name}
     bank = load(source)
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "bank": bank.name,
         "version": bank.version,
         "content_sha256": bank.content_hash,
@@ -221,10 +221,10 @@ def _entries(
     if original or form == "pair":
         if not original:
             raise UsageError("pairs of a bank need --original, the bank that it was made from")
-        return "pair", made.pair_entries(bank, load(original)), told
+        return "pair", made.pair_entries(bank, load(original)), summary
     if form not in ("", "item"):
         raise UsageError(f"a bank has no entries for the form '{form}'; import a run")
-    return "item", made.bank_entries(bank, folder if folder.is_dir() else None), told
+    return "item", made.bank_entries(bank, folder if folder.is_dir() else None), summary
 
 
 @app.command()
@@ -251,7 +251,7 @@ def export(
         with opened.write() as db:
             document = frozen.export_document(db, named_study(db, name), who=WHO)
             reviewed = None if bank is None else made.bank_reviews(db, named_study(db, name))
-            wanted = [
+            tables = [
                 (path, rows_of(document))
                 for path, rows_of in (
                     (labels, made.label_rows),
@@ -261,31 +261,33 @@ def export(
                 if path is not None
             ]
             # Everything is there before anything is written, and the trail tells it once it is.
-            made.check_rows(wanted)
-            for path, rows in wanted:
+            made.check_rows(tables)
+            for path, rows in tables:
                 out.say(f"{path}: {made.write_rows(path, rows)} rows")
             if bank is not None and reviewed is not None:
                 _note_bank(bank, reviewed)
         if out.json:
             out.document({k: v for k, v in document.items() if k != "schema_version"})
         else:
-            kept = document["frozen"]
-            training = {one["number"] for one in kept["entries"] if one["training"]}
-            trained = sum(one["entry"] in training for one in kept["reviews"])
+            content = document["frozen"]
+            training = {entry["number"] for entry in content["entries"] if entry["training"]}
+            trained = sum(review_["entry"] in training for review_ in content["reviews"])
             besides = f" and {trained} of training" if trained else ""
-            told = f"{len(kept['reviews']) - trained} reviews{besides}"
-            out.result(f"{name}: {told}, sha256 {document['sha256']}")
+            text = f"{len(content['reviews']) - trained} reviews{besides}"
+            out.result(f"{name}: {text}, sha256 {document['sha256']}")
 
 
-def _note_bank(folder: Path, found: "ReviewedBank") -> None:
+def _note_bank(folder: Path, reviewed_bank: "ReviewedBank") -> None:
     from medassay.bank.folder import read_card
     from medassay.bank.reviews import REVIEWS, note_reviews
 
-    name, reviewed = read_card(folder)["name"], found.version.rpartition("-")[0]
+    name, reviewed = read_card(folder)["name"], reviewed_bank.version.rpartition("-")[0]
     if name != reviewed:
         raise InputError(f"{folder}: is the bank '{name}'; reviewed was '{reviewed}'")
-    note_reviews(folder, found)
-    out.say(f"{folder / REVIEWS}: what {found.study} found of {found.items} items")
+    note_reviews(folder, reviewed_bank)
+    out.say(
+        f"{folder / REVIEWS}: what {reviewed_bank.study} found of {reviewed_bank.items} items"
+    )
 
 
 @app.command()
@@ -312,12 +314,12 @@ def apply(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         from medassay.exchange.review_apply import agreed_of, apply_decisions, decisions_of
 
         with opened.read() as db:
-            found = decisions_of(db, named_study(db, name))
-            found += agreed_of(db, named_study(db, name)) if approve_right else []
+            decisions = decisions_of(db, named_study(db, name))
+            decisions += agreed_of(db, named_study(db, name)) if approve_right else []
         if preview:
             rows = [
-                {"item": one.item, "verdict": one.verdict, "change": one.change}
-                for one in found
+                {"item": decision.item, "verdict": decision.verdict, "change": decision.change}
+                for decision in decisions
             ]
             if out.json:
                 out.document({"study": name, "decisions": rows})
@@ -339,5 +341,5 @@ def apply(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         if out.json:
             out.document({"version": version, "content_sha256": content, "decisions": counts})
         else:
-            told = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-            out.result(f"{version}: {told}; content {content}")
+            text = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+            out.result(f"{version}: {text}; content {content}")

@@ -40,7 +40,7 @@ def named_study(db: Any, name: str) -> Any:
     """Return a study by its name, or say that there is none."""
     from medassay.review.store.schema import Study
 
-    found = db.get(Study, name)
-    if found is None:
+    study = db.get(Study, name)
+    if study is None:
         raise InputError(f"no study '{name}'; `medassay review study list` names them")
-    return found
+    return study

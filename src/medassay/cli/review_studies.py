@@ -21,16 +21,16 @@ def list_studies(database: str = DATABASE) -> None:
 
         rows: list[dict[str, Any]] = []
         with opened.read() as db:
-            for one in db.query(Study).order_by(Study.id):
-                progress = reading.progress_of(db, one.id)
+            for study in db.query(Study).order_by(Study.id):
+                progress = reading.progress_of(db, study.id)
                 rows.append(
                     {
-                        "study": one.id,
-                        "form": one.form,
-                        "entries": len(reading.entries_of(db, one.id)),
+                        "study": study.id,
+                        "form": study.form,
+                        "entries": len(reading.entries_of(db, study.id)),
                         "done": sum(row.done for row in progress),
                         "assigned": sum(row.total for row in progress),
-                        "closed_at": one.closed_at,
+                        "closed_at": study.closed_at,
                     }
                 )
         if out.json:
@@ -54,11 +54,11 @@ def assign(
         from medassay.review.store import studies
 
         with opened.write() as db:
-            made = studies.assign_all(db, named_study(db, name), who=WHO)
+            n_assigned = studies.assign_all(db, named_study(db, name), who=WHO)
         if out.json:
-            out.document({"study": name, "assignments": made})
+            out.document({"study": name, "assignments": n_assigned})
         else:
-            out.result(f"{made} assignments made")
+            out.result(f"{n_assigned} assignments made")
 
 
 @study.command("close")
@@ -78,11 +78,11 @@ def close(
         if not yes and not typer.confirm(f"Close '{name}' for good?"):
             raise typer.Exit(1)
         with opened.write() as db:
-            found = frozen.close(db, named_study(db, name), who=WHO)
+            closed = frozen.close(db, named_study(db, name), who=WHO)
         if out.json:
-            out.document({"study": name, "sha256": found})
+            out.document({"study": name, "sha256": closed})
         else:
-            out.result(found)
+            out.result(closed)
 
 
 @study.command("due")

@@ -53,7 +53,7 @@ def list_users(database: str = DATABASE) -> None:
                     "name": account.name,
                     "admin": account.admin,
                     "disabled": account.disabled,
-                    "roles": [f"{one.study_id}:{one.role}" for one in rights],
+                    "roles": [f"{right.study_id}:{right.role}" for right in rights],
                 }
                 for account, rights in accounts.everybody(db)
             ]
@@ -77,10 +77,10 @@ def disable(
         from medassay.review.store import accounts
 
         with opened.write() as db:
-            found = accounts.account_of(db, accounts.checked_email(email))
-            if found is None:
+            account = accounts.account_of(db, accounts.checked_email(email))
+            if account is None:
                 raise InputError(f"nobody has the address {email}")
-            (accounts.enable if undo else accounts.disable)(db, found, who=WHO)
+            (accounts.enable if undo else accounts.disable)(db, account, who=WHO)
         if out.json:
             out.document({"email": email, "disabled": not undo})
         out.say(f"{email}: {'enabled' if undo else 'disabled; all sessions ended'}")

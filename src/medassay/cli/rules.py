@@ -14,7 +14,7 @@ SCORING = ("rank_limit", "unjudged")
 
 
 def read_rules(
-    text: str, start: DdxRules | None = None, *, known: Sequence[str] = AGGREGATING
+    text: str, start: DdxRules | None = None, *, names: Sequence[str] = AGGREGATING
 ) -> DdxRules:
     """Return rules with what a command line gives in the place of those to start from.
 
@@ -25,23 +25,23 @@ def read_rules(
     UsageError
         Naming the rule, and what was expected.
     """
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for part in listed(text):
         name, _, value = part.partition("=")
-        if name not in known or not value:
-            raise UsageError(f"--rules: '{part}'; expected name=value of {', '.join(known)}")
+        if name not in names or not value:
+            raise UsageError(f"--rules: '{part}'; expected name=value of {', '.join(names)}")
         try:
-            given[name] = int(value) if name == "rank_limit" else float(value)
+            values[name] = int(value) if name == "rank_limit" else float(value)
         except ValueError:
-            given[name] = value
-    if "preset" in given and (both := {"k", "x0"} & given.keys()):
+            values[name] = value
+    if "preset" in values and (conflicting := {"k", "x0"} & values.keys()):
         raise UsageError(
-            f"--rules: preset={given['preset']} beside {' and '.join(sorted(both))}; a preset stands for both: give the one or the other"
+            f"--rules: preset={values['preset']} beside {' and '.join(sorted(conflicting))}; a preset stands for both: give the one or the other"
         )
-    if "preset" in given:
-        given |= {"k": None, "x0": None}  # a preset leads again
+    if "preset" in values:
+        values |= {"k": None, "x0": None}  # a preset leads again
     try:
-        rules = rules_from_dict({**(start or DdxRules()).to_dict(), **given})
+        rules = rules_from_dict({**(start or DdxRules()).to_dict(), **values})
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"--rules: '{first['loc'][0]}': {first['msg']}") from None

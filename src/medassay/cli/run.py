@@ -76,23 +76,25 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
     from medassay.runner.retrying import told_unusable
     from medassay.suite.plan import is_suite
 
-    wanted = SuiteOptions(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
+    options = SuiteOptions(suite=suite, model=model, limit=limit, judge=judge, metric=metric)
     if plan is None or is_suite(plan):
         if preview or fresh or again or engine != "local" or "://" in (workspace or ""):
             raise UsageError(
                 "--plan, --fresh, --again, --engine and a workspace in an object store are for plans of one task"
             )
         folder = Path(workspace) if workspace else None
-        run_command(plan, wanted, data or Path("data"), folder, accept_failures=accept_failures)
+        run_command(
+            plan, options, data or Path("data"), folder, accept_failures=accept_failures
+        )
         return
-    if wanted != SuiteOptions():
+    if options != SuiteOptions():
         raise UsageError("--suite, --model, --limit, --judge and --metric go without a plan")
     if preview:
         print_preview(pipeline.preview(plan, workspace=workspace))
         return
     if not yes and pipeline.has_prices(plan):
         confirm(pipeline.preview(plan, workspace=workspace), again=again)
-    found = pipeline.run(
+    result = pipeline.run(
         plan,
         secrets=os.environ,
         workspace=workspace,
@@ -103,24 +105,24 @@ def command(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         engine=engine,
         tell=out.say,
     )
-    tell_run(found)
-    for line in told_unusable(found):
+    tell_run(result)
+    for line in told_unusable(result):
         out.say(line)
     if fresh:
-        tell_rerun(found)
+        tell_rerun(result)
 
 
 def tell_rerun(run: "Run") -> None:
     """Say how a fresh run differs from the stored one; a gate error where it leaves the tolerance."""
     from medassay.runner.replication import rerun_of
 
-    found = rerun_of(run)
-    if found is None:
+    rerun = rerun_of(run)
+    if rerun is None:
         out.say("no stored run of this plan to hold it against; this one is the first")
         return
-    beyond = [cell for cell in found["cells"] if not cell["within"]]
+    beyond = [cell for cell in rerun["cells"] if not cell["within"]]
     says = (
-        f"{found['differing']} of {found['trials']} trials differ from run {found['of']['run']}"
+        f"{rerun['differing']} of {rerun['trials']} trials differ from run {rerun['of']['run']}"
     )
     if beyond:
         cells = ", ".join(f"{cell['model']} in {cell['domain']}" for cell in beyond[:5])

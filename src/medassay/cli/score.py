@@ -21,5 +21,5 @@ def command(
     from medassay.cli.report import tell_run
     from medassay.runner.again import rescore
 
-    found = rescore(run, contradiction_penalty=contradiction_penalty, engine=engine)
-    tell_run(found)
+    rescored = rescore(run, contradiction_penalty=contradiction_penalty, engine=engine)
+    tell_run(rescored)

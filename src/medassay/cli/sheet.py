@@ -25,13 +25,13 @@ def new_folder(to: Path) -> Path:
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write a folder whole or not at all."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-        whole = Path(made) / "whole"
-        whole.mkdir()
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        draft = Path(temporary) / "whole"
+        draft.mkdir()
         for name, content in files.items():
-            (whole / name).parent.mkdir(exist_ok=True)
-            (whole / name).write_bytes(content)
-        whole.rename(folder)
+            (draft / name).parent.mkdir(exist_ok=True)
+            (draft / name).write_bytes(content)
+        draft.rename(folder)
 
 
 def tell_sheet(
@@ -57,7 +57,7 @@ def _print_tables(sheet: "ReportDocument", title: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    section = next(one for one in sheet.sections if one.title == title)
+    section = next(section_ for section_ in sheet.sections if section_.title == title)
     if section.text:
         out.result(f"\n{section.title}: {section.text}")
     for grid in section.grids:

@@ -35,40 +35,42 @@ def command(
     from medassay.selection.candidate import our_candidates
     from medassay.selection.discipline import load_predictions
 
-    asked = SelectionSteps() if steps is None else load_steps(steps)
+    wanted_steps = SelectionSteps() if steps is None else load_steps(steps)
     candidates = our_candidates() if models is None else load_candidates(models)
-    scores = None if predictions is None else load_predictions(predictions, asked.disciplines)
-    found = shortlist(candidates, asked, scores)
-    document = found.document()
+    scores = (
+        None if predictions is None else load_predictions(predictions, wanted_steps.disciplines)
+    )
+    result = shortlist(candidates, wanted_steps, scores)
+    document = result.document()
     if to is not None:
-        _write(to / document["id"], found, document)
+        _write(to / document["id"], result, document)
     if out.json:
         out.document(document)
     else:
-        _print(found, document)
+        _print(result, document)
 
 
-def _write(folder: Path, found: "Shortlist", document: dict[str, Any]) -> None:
+def _write(folder: Path, result: "Shortlist", document: dict[str, Any]) -> None:
     from medassay.selection.written import files_of
 
     if folder.parent.exists() and not folder.parent.is_dir():
         raise UsageError(f"--to: {folder.parent} is a file")
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Whole or not at all; the folder's name is the hash of the data, so what is there already says the same.
-    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-        whole = Path(made) / "whole"
-        whole.mkdir()
-        for name, content in files_of(found, document).items():
-            (whole / name).write_bytes(content)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        draft = Path(temporary) / "whole"
+        draft.mkdir()
+        for name, content in files_of(result, document).items():
+            (draft / name).write_bytes(content)
         if folder.is_symlink() or folder.is_file():
             raise UsageError(f"--to: {folder} is no folder")
         if folder.exists():
-            folder.replace(Path(made) / "before")
-        whole.replace(folder)
+            folder.replace(Path(temporary) / "before")
+        draft.replace(folder)
     out.say(f"written to {folder / 'index.html'}")
 
 
-def _print(found: "Shortlist", document: dict[str, Any]) -> None:
+def _print(result: "Shortlist", document: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -80,22 +82,22 @@ def _print(found: "Shortlist", document: dict[str, Any]) -> None:
         rank_range,
     )
 
-    before = found.candidates
-    for step in found.taken:
+    before = result.candidates
+    for step in result.taken:
         out.result(f"{step.name:12} {before:3} → {len(step.kept):3}  {_line(step.asks)}")
         for model, reason in step.removed:
             out.result(f"{'':12}   − {_line(model)}: {_line(reason)}")
         for model in step.unknown:
             out.result(f"{'':12}   ? {_line(model)}: unknown, kept")
         before = len(step.kept)
-    if not found.rows:
+    if not result.rows:
         out.result("no model passes every step")
         return
     table = Table()
-    for heading in columns_of(found)[:-1]:
+    for heading in columns_of(result)[:-1]:
         table.add_column(escape(_line(heading)), overflow="fold")
-    for row in found.rows:
-        table.add_row(*(escape(_line(cell)) or "?" for cell in cells_of(found, row)[:-1]))
+    for row in result.rows:
+        table.add_row(*(escape(_line(cell)) or "?" for cell in cells_of(result, row)[:-1]))
     out.console().print(table)
     again = document["recomputed"]
     if again is None:

@@ -44,24 +44,24 @@ def command(
 
     others: list[str] = []
     if run is not None:
-        found = open_run(run)
-        if not found.sealed:
+        opened = open_run(run)
+        if not opened.sealed:
             raise IncompleteError(
-                f"run {found.id}: not finished; run its plan again to resume it"
+                f"run {opened.id}: not finished; run its plan again to resume it"
             )
-        hits = _hits(found, name)
+        hits = _hits(opened, name)
         if not hits:
             raise InputError(
-                f"run {found.id}: no item '{name}', and no trial whose hash starts so"
+                f"run {opened.id}: no item '{name}', and no trial whose hash starts so"
             )
     else:
-        found, hits, others = _search(name)
-    items = RunItems(found.path, found.manifest["domains"])
+        opened, hits, others = _search(name)
+    items = RunItems(opened.path, opened.manifest["domains"])
     item = items.get(hits[0]["trial"]["domain"], hits[0]["trial"]["item"])
     if out.json:
         out.document(
             {
-                "run": found.id,
+                "run": opened.id,
                 "item": {"id": item.id, "question": item.question, "target": item.target},
                 "trials": hits,
             }
@@ -87,7 +87,7 @@ def command(
         )
     if others:
         out.say(
-            f"of run {found.id}; {name} is in {', '.join(others)}, too: name one with --run"
+            f"of run {opened.id}; {name} is in {', '.join(others)}, too: name one with --run"
         )
 
 
@@ -139,9 +139,9 @@ def _tell_history(name: str, folder: Path | None) -> None:
         ]
         holding = [place for place in places if _knows(place, name)]
         if len(holding) != 1:
-            found = ", ".join(map(str, holding)) or "none"
+            numbers = ", ".join(map(str, holding)) or "none"
             raise InputError(
-                f"workshops here that know '{name}': {found}; name one with --workshop"
+                f"workshops here that know '{name}': {numbers}; name one with --workshop"
             )
         folder = holding[0]
     events = read_workshop(folder).history(name)
@@ -158,10 +158,10 @@ def _tell_history(name: str, folder: Path | None) -> None:
         record = event.record
         who = record["by"].get("person") or record["by"].get("model") or "medassay"
         calls = len(record.get("calls", ()))
-        asked = f", asked {calls} times" if calls > 1 else ""
+        times = f", asked {calls} times" if calls > 1 else ""
         note = f": {event.note}" if event.note else ""
         out.result(
-            f"{record['at']}  {record['step']:9} {record['subject']}  {event.status} by {who}{asked}{note}"
+            f"{record['at']}  {record['step']:9} {record['subject']}  {event.status} by {who}{times}{note}"
         )
         for line in _told_result(event.result):
             out.result(f"    {line}")
@@ -182,20 +182,20 @@ def _knows(folder: Path, name: str) -> bool:
 def _told_result(result: Any) -> list[str]:
     """Return what a step made in a few lines; long texts cut."""
     if isinstance(result, dict):
-        told = [
+        lines = [
             f"{k}: {v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)}"
             for k, v in result.items()
             if v not in ("", None) and k != "revisions"
         ]
     elif isinstance(result, list):
-        told = (
+        lines = (
             [" -> ".join(map(str, result))]
             if all(isinstance(r, str) for r in result)
             else [str(r) for r in result]
         )
     else:
-        told = [] if result is None else [str(result)]
+        lines = [] if result is None else [str(result)]
     return [
         line if len(line) <= 300 else f"{line[:299]}…"
-        for line in (" ".join(t.split()) for t in told)
+        for line in (" ".join(t.split()) for t in lines)
     ]

@@ -28,8 +28,8 @@ def command(
     from medassay.runner.spending import spent_in_all
     from medassay.storage.spend import bounds_of, summed
 
-    found, folder = spent_in_all(workspace)
-    rows = summed(found, by.value)
+    spent, folder = spent_in_all(workspace)
+    rows = summed(spent, by.value)
     bounds = bounds_of(folder).to_dict()
     if out.json:
         out.document(
@@ -46,13 +46,15 @@ def command(
         table.add_column(name, justify="left" if name == by.value else "right")
     for row in rows:
         name = f"{row.name} (estimated)" if row.estimated else row.name
-        amount, left = row.amount, row.open
+        amount, open_amount = row.amount, row.open
         table.add_row(
             name,
             f"{amount.calls:,}",
             f"{amount.tokens:,}",
             row.told_money,
-            f"{left.calls:,} requests, {left.money:.4f}" if left.calls else "",
+            f"{open_amount.calls:,} requests, {open_amount.money:.4f}"
+            if open_amount.calls
+            else "",
         )
     out.console().print(table)
     if any(row.open.calls for row in rows):

@@ -61,12 +61,12 @@ def correlation(
     rows, sizes = results_at(results)
     if models is not None:
         sizes = {name: s.size for name, s in load_models(models).items() if s.size is not None}
-    found = correlation_study(
+    result = correlation_study(
         chosen(rows, listed(dataset), listed(metric)),
         external=read_external(external) if external else (),
         sizes=sizes,
     )
-    tell_sheet(correlation_sheet(found), to)
+    tell_sheet(correlation_sheet(result), to)
 
 
 def results_at(place: Path) -> "tuple[list[LongRow], dict[str, float]]":
@@ -80,23 +80,23 @@ def results_at(place: Path) -> "tuple[list[LongRow], dict[str, float]]":
             raise InputError(f"{place}: no suite; expected the folder of one, or a CSV file")
         return read_long(place), {}
     suite = open_suite(place)
-    found = [
-        one
-        for one in results_of(suite)
-        if one.ranked and one.headline and one.value is not None
+    numbers = [
+        number
+        for number in results_of(suite)
+        if number.ranked and number.headline and number.value is not None
     ]
-    several = len({one.setting for one in found}) > 1
+    several = len({number.setting for number in numbers}) > 1
     rows = [
         LongRow(
-            dataset=one.title,
-            metric=one.metric,
-            model=f"{one.model}, {one.setting}" if several else one.model,
-            value=one.value or 0.0,
-            better=one.better,
-            n=one.n,
-            task=one.group,
+            dataset=number.title,
+            metric=number.metric,
+            model=f"{number.model}, {number.setting}" if several else number.model,
+            value=number.value or 0.0,
+            better=number.better,
+            n=number.n,
+            task=number.group,
         )
-        for one in found
+        for number in numbers
     ]
     return rows, suite_sizes(suite.folder)
 
@@ -154,10 +154,10 @@ def corrections(
     if to is not None:
         new_folder(to)
     types = [] if workshop is None else type_counts(read_workshop(workshop))
-    found = corrections_study(
+    result = corrections_study(
         [open_run(run) for run in before], [open_run(run) for run in after], types
     )
-    tell_sheet(corrections_sheet(found), to)
+    tell_sheet(corrections_sheet(result), to)
 
 
 @app.command("contexts")
@@ -204,8 +204,10 @@ def reading(
 
     if to is not None:
         new_folder(to)
-    found, drawn = reading_study([open_run(run) for run in runs], labels=labels, sample=sample)
-    tell_sheet(reading_sheet(found), to, {LABELS: labels_csv(drawn).encode()})
+    result, examples = reading_study(
+        [open_run(run) for run in runs], labels=labels, sample=sample
+    )
+    tell_sheet(reading_sheet(result), to, {LABELS: labels_csv(examples).encode()})
 
 
 @app.command("bank")
@@ -229,8 +231,10 @@ def bank(
 
     if to is not None:
         new_folder(to)
-    found = bank_study([open_run(one) for one in run], [load_bank(one) for one in banks or []])
-    tell_sheet(bank_sheet(found), to)
+    result = bank_study(
+        [open_run(path) for path in run], [load_bank(path) for path in banks or []]
+    )
+    tell_sheet(bank_sheet(result), to)
 
 
 @app.command("power")
@@ -254,7 +258,7 @@ def power(
     """Say before a run with how many items its board shows the better of two models to be better (80 % power)."""
     from medassay.study.power import plan_items
 
-    found = plan_items(
+    plan = plan_items(
         difference,
         discordance=discordance,
         deviation=deviation,
@@ -262,20 +266,22 @@ def power(
         models=models,
     )
     if out.json:
-        out.document(found)
+        out.document(plan)
         return
     out.result(
-        f"{_items(found['items'])} for a difference of {difference:g}, on a board of {models} models "
+        f"{_items(plan['items'])} for a difference of {difference:g}, on a board of {models} models "
         "(80 % power, at most 5 % error for the whole table)"
     )
-    if found["power"] is not None:
-        out.result(f"{100 * found['power']:.1f} % power with {items:,} items")
-        shown = found["shown"]
+    if plan["power"] is not None:
+        out.result(f"{100 * plan['power']:.1f} % power with {items:,} items")
+        sentence = plan["shown"]
         least = (
-            "no difference is shown" if shown is None else f"differences from {shown:.3g} on"
+            "no difference is shown"
+            if sentence is None
+            else f"differences from {sentence:.3g} on"
         )
         out.result(f"with {items:,} items and 80 % power: {least}")
-    for row in found["nearby"]:
+    for row in plan["nearby"]:
         out.result(f"  {row['difference']:g}  {_items(row['items'])}")
 
 

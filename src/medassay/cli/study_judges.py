@@ -24,7 +24,7 @@ def injection(
     from medassay.study.injection import injection_study
 
     bank = find_bank("demo", Path(), Path("banks.lock"))
-    found = injection_study(
+    result = injection_study(
         judge,
         models,
         [item for item in bank.items if item.form == "open"],
@@ -35,23 +35,23 @@ def injection(
         again=again,
     )
     if out.json:
-        out.document(found)
+        out.document(result)
         return
-    most = found["upper_95"]
+    most = result["upper_95"]
     bound = "" if most is None else f" (at most {100 * most:.1f} % with 95 % confidence)"
-    out.result(f"{found['moved']} of {found['tried']} verdicts moved{bound}")
-    if found["scripted"]:
+    out.result(f"{result['moved']} of {result['tried']} verdicts moved{bound}")
+    if result["scripted"]:
         out.result("SCRIPTED: this judge is a script; the numbers measure nothing.")
-    for kind, row in found["kinds"].items():
+    for kind, row in result["kinds"].items():
         out.result(f"  {kind:14} {row['moved']} of {row['tried']}")
-    if found["moved_by"]:
-        out.result(f"moved by {', '.join(found['moved_by'])}")
-    silent = [*found["no_verdict"], *found["no_honest_verdict"]]
+    if result["moved_by"]:
+        out.result(f"moved by {', '.join(result['moved_by'])}")
+    silent = [*result["no_verdict"], *result["no_honest_verdict"]]
     if silent:
         out.result(f"no verdict on {', '.join(silent)}; --again failed asks once more")
-    if found["no_honest_verdict"]:
+    if result["no_honest_verdict"]:
         out.result(
-            f"of these {len(found['no_honest_verdict'])} are honest answers: hostile ones to the same items have nothing to be "
+            f"of these {len(result['no_honest_verdict'])} are honest answers: hostile ones to the same items have nothing to be "
             "compared with"
         )
 
@@ -76,7 +76,7 @@ def steps(
     if to.exists():
         raise UsageError(f"--to: {to} exists already; steps are written once")
     with using_stores(workspace) as folder:
-        found = write_steps(
+        steps_ = write_steps(
             judge,
             models,
             listed(languages),
@@ -87,11 +87,11 @@ def steps(
             again=again,
         )
     to.parent.mkdir(parents=True, exist_ok=True)
-    write_new(to, found.to_toml().encode())
+    write_new(to, steps_.to_toml().encode())
     if out.json:
-        out.document({"file": str(to), **found.to_dict()})
+        out.document({"file": str(to), **steps_.to_dict()})
         return
-    for language, text in found.texts.items():
+    for language, text in steps_.texts.items():
         out.result(f"[{language}]\n{text}")
     out.say(
         f"written to {to}: read the steps, say in reviewed_by who did, and name the file in a plan "
@@ -115,15 +115,15 @@ def judges(
     from medassay.storage.run import open_run
     from medassay.study.judges import compare_judges, compare_with_people
 
-    found = open_run(run)
+    opened = open_run(run)
     if (people is None) == (not second):
         raise UsageError("name either --second (and --other), or --people")
     if people is not None:
-        document = compare_with_people(found, first, people)
+        document = compare_with_people(opened, first, people)
         _tell(document, lambda: _print_people(document))
         return
-    against = open_run(other) if other else found
-    document = compare_judges((found, first), (against, second))
+    against = open_run(other) if other else opened
+    document = compare_judges((opened, first), (against, second))
     _tell(document, lambda: _print_judges(document))
 
 
@@ -134,10 +134,10 @@ def _tell(document: dict[str, Any], printed: Any) -> None:
         printed()
 
 
-def _print_people(found: dict[str, Any]) -> None:
-    out.result(f"{found['judge']}: {found['labelled']} labelled, {found['unlabelled']} not")
-    out.result(f"judge alone         {_shown(found['plain'])}")
-    corrected = found["corrected"]
+def _print_people(result: dict[str, Any]) -> None:
+    out.result(f"{result['judge']}: {result['labelled']} labelled, {result['unlabelled']} not")
+    out.result(f"judge alone         {_shown(result['plain'])}")
+    corrected = result["corrected"]
     if corrected is None:
         out.result("corrected by people: fewer than 30 labels")
     else:
@@ -150,41 +150,41 @@ def _print_people(found: dict[str, Any]) -> None:
                 else ""
             )
         )
-    out.result(f"judge minus human   {_shown(found['judge_minus_human'])}")
-    _print_agreement(found, "judge", "people")
+    out.result(f"judge minus human   {_shown(result['judge_minus_human'])}")
+    _print_agreement(result, "judge", "people")
 
 
-def _print_judges(found: dict[str, Any]) -> None:
-    scores = found["scores"]
-    out.result(f"{found['answers']} answers")
-    out.result(f"first   {found['first']}: {_shown(scores['first'])}")
-    out.result(f"second  {found['second']}: {_shown(scores['second'])}")
+def _print_judges(result: dict[str, Any]) -> None:
+    scores = result["scores"]
+    out.result(f"{result['answers']} answers")
+    out.result(f"first   {result['first']}: {_shown(scores['first'])}")
+    out.result(f"second  {result['second']}: {_shown(scores['second'])}")
     out.result(f"first minus second: {_shown(scores['first_minus_second'])}")
-    _print_agreement(found, "first", "second")
+    _print_agreement(result, "first", "second")
 
 
-def _print_agreement(found: dict[str, Any], first: str, second: str) -> None:
+def _print_agreement(result: dict[str, Any], first: str, second: str) -> None:
     """Print the agreement of scores and, where parts were judged, the confusion table and kappa."""
-    agreement = found["agreement"]
+    agreement = result["agreement"]
     if agreement["alpha"] is not None:
         out.result(f"agreement of scores, alpha {_band(agreement, 'alpha')}")
-    if "confusion" not in found:
+    if "confusion" not in result:
         return
-    if found["kappa"]["value"] is not None:
+    if result["kappa"]["value"] is not None:
         out.result(
-            f"kappa {_band(found['kappa'], 'value')}, agreed on {100 * found['agreed']:.1f} % of "
-            f"{'facts' if 'facts' in found else 'criteria'}"
+            f"kappa {_band(result['kappa'], 'value')}, agreed on {100 * result['agreed']:.1f} % of "
+            f"{'facts' if 'facts' in result else 'criteria'}"
         )
-    labels = list(found["confusion"])
+    labels = list(result["confusion"])
     corner = f"{first} \\ {second}"
     out.result(f"{corner:16}" + "".join(f"{label:>12}" for label in labels))
-    for label, row in found["confusion"].items():
+    for label, row in result["confusion"].items():
         out.result(f"{label:16}" + "".join(f"{row[other]:>12}" for other in labels))
 
 
-def _band(found: dict[str, Any], value: str) -> str:
-    ends = "" if found["lo"] is None else f" [{found['lo']:.3f}, {found['hi']:.3f}]"
-    return f"{found[value]:.3f}{ends}"
+def _band(result: dict[str, Any], value: str) -> str:
+    ends = "" if result["lo"] is None else f" [{result['lo']:.3f}, {result['hi']:.3f}]"
+    return f"{result[value]:.3f}{ends}"
 
 
 def _shown(estimate: dict[str, Any]) -> str:

@@ -78,8 +78,8 @@ def metrics(  # noqa: PLR0913, PLR0917 -- each is an option of the command
         spread = engine_of(engine, EngineRules(), folder / "responses", named)
         if model is not None:
             steady = resilience_study(answers, model, gauges, folder, engine=spread)
-        found = checkup(answers, gauges, folder, resilience=steady, engine=spread)
-    tell_sheet(checkup_sheet(found), to)
+        result = checkup(answers, gauges, folder, resilience=steady, engine=spread)
+    tell_sheet(checkup_sheet(result), to)
 
 
 def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
@@ -112,12 +112,12 @@ def resilience(  # noqa: PLR0913, PLR0917 -- each is an option of the command
 
     if to is not None:
         new_folder(to)
-    found = open_run(read(run))
-    answers = some(answers_of(found), sample)
+    opened = open_run(read(run))
+    answers = some(answers_of(opened), sample)
     gauges = gauges_named(listed(metric))
     with using_stores(workspace) as folder:
         model = _rephraser(rephraser, models, folder, engine, again)
-        model.refuse(found)
+        model.refuse(opened)
         named = named_secrets(model.spec, os.environ)
         spread = engine_of(engine, EngineRules(), folder / "responses", named)
         study = resilience_study(answers, model, gauges, folder, engine=spread)
@@ -157,9 +157,11 @@ def consistency(
 
     if to is not None:
         new_folder(to)
-    found = open_run(run)
-    study = consistency_study(answers_of(found))
-    cold = [n for n, told in found.manifest["sampling"].items() if not told["temperature"]]
+    opened = open_run(run)
+    study = consistency_study(answers_of(opened))
+    cold = [
+        n for n, sampling in opened.manifest["sampling"].items() if not sampling["temperature"]
+    ]
     notes = (
         [f"{', '.join(cold)}: asked at temperature 0; draws may not differ."] if cold else []
     )

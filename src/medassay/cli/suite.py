@@ -23,7 +23,7 @@ class SuiteOptions:
 
 def run_command(
     path: Path | None,
-    wanted: SuiteOptions,
+    options: SuiteOptions,
     data: Path,
     workspace: Path | None,
     *,
@@ -38,23 +38,23 @@ def run_command(
     from medassay.suite.run import SuiteContext, run_suite, suite_models
 
     if path is None:
-        if not wanted.suite or not wanted.model:
+        if not options.suite or not options.model:
             raise UsageError("name a plan, or --suite and --model; see --help")
-        named = listed(wanted.model)
+        named = listed(options.model)
         models = Path("models.json")
-        specs = suite_models(models, (*named, *listed(wanted.judge)))
+        specs = suite_models(models, (*named, *listed(options.judge)))
         try:
             plan = SuitePlan(
-                suite=tuple(listed(wanted.suite)),
+                suite=tuple(listed(options.suite)),
                 models=tuple(_entry_of(name, specs) for name in named),
-                limit=wanted.limit,
-                judge=_entry_of(wanted.judge, specs) if wanted.judge else "",
-                metrics=tuple(listed(wanted.metric)),
+                limit=options.limit,
+                judge=_entry_of(options.judge, specs) if options.judge else "",
+                metrics=tuple(listed(options.metric)),
             )
         except RecordError as error:
             raise InputError(f"--suite: {error.problem}") from None
     else:
-        if wanted != SuiteOptions():
+        if options != SuiteOptions():
             raise UsageError(
                 "--suite, --model, --limit, --judge and --metric go without a plan"
             )
@@ -69,11 +69,11 @@ def run_command(
         tell=out.say,
         accept_failures=accept_failures,
     )
-    found = run_suite(plan, specs, means)
-    tell_sheet(replace(suite_sheet(found), sections=[whole_table(found)]), None)
+    result = run_suite(plan, specs, means)
+    tell_sheet(replace(suite_sheet(result), sections=[whole_table(result)]), None)
     if not out.json:
         out.result(
-            f"suite {found.folder}; page, files and cards: medassay report {found.folder} --suite --to FOLDER"
+            f"suite {result.folder}; page, files and cards: medassay report {result.folder} --suite --to FOLDER"
         )
 
 

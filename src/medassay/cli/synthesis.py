@@ -54,7 +54,7 @@ def synthesize(
         return
     if not yes:
         confirm_paid(plan, to)
-    made = make(plan, to, secrets=os.environ, workspace=workspace, watch=watch, again=again)
+    result = make(plan, to, secrets=os.environ, workspace=workspace, watch=watch, again=again)
     released = None
     if approve_all_by:
         from medassay.synthesis.decide import ALL, decide
@@ -70,7 +70,7 @@ def synthesize(
             released = release_workshop(to, "Items accepted together.")
         except GateError as error:  # the same items as before
             out.say(str(error))
-    tell_made(to, made, released)
+    tell_made(to, result, released)
 
 
 def release_workshop(
@@ -87,7 +87,7 @@ def release_workshop(
 
 
 def tell_made(
-    to: Path, made: "SynthesisResult", released: dict[str, str] | None = None
+    to: Path, result: "SynthesisResult", released: dict[str, str] | None = None
 ) -> None:
     """Print what a workshop holds after a pass, and what waits now."""
     from medassay.synthesis.items import WAITS, undecided
@@ -99,19 +99,25 @@ def tell_made(
         more = {} if released is None else {"released": released}
         head = workshop.events[-1].hash
         out.document(
-            {"workshop": str(to), **made.to_dict(), "waiting": waiting, "journal": head, **more}
+            {
+                "workshop": str(to),
+                **result.to_dict(),
+                "waiting": waiting,
+                "journal": head,
+                **more,
+            }
         )
         return
-    out.result(f"{to}: {made.items} items, {waiting} wait for a person")
-    out.say(f"{made.calls} calls, {made.replayed} replies from the store")
-    if made.letters:
-        told = ", ".join(f"{letter} {n}" for letter, n in made.letters.items())
-        out.result(f"right letters: {told}")
-    for why, count in made.dropped.items():
+    out.result(f"{to}: {result.items} items, {waiting} wait for a person")
+    out.say(f"{result.calls} calls, {result.replayed} replies from the store")
+    if result.letters:
+        letters = ", ".join(f"{letter} {n}" for letter, n in result.letters.items())
+        out.result(f"right letters: {letters}")
+    for why, count in result.dropped.items():
         if why == WAITS:  # each is named below
             continue
         out.result(f"left out: {count} × {why}")
-    for row in made.queue:
+    for row in result.queue:
         out.result(f"queue: {row['step']}:{row['subject']}: {row['why']}")
     if released is not None:
         out.result(
@@ -126,26 +132,26 @@ def tell_made(
 def _tell_preview(plan: Path, to: Path, *, to_stderr: bool = False) -> dict[str, Any]:
     from medassay.synthesis.synthesize import preview
 
-    found = preview(plan, to)
+    amounts = preview(plan, to)
     if out.json and not to_stderr:
-        out.document(found)
-        return found
+        out.document(amounts)
+        return amounts
     tell = out.say if to_stderr else out.result
-    for row in found["stages"]:
+    for row in amounts["stages"]:
         price = f"{row['money']:.2f} {row['currency']} (at most {row['most_money']:.2f})"
         tell(
             f"{row['stage']:18} {row['model']}: {row['calls']} calls (at most {row['most_calls']}), up to {row['tokens']:,} tokens, "
             f"{price if row['price_known'] else 'price unknown'}"
         )
-    if not found["stages"]:
+    if not amounts["stages"]:
         tell("nothing is to be asked that can be known by now")
-    unknown = sorted({row["model"] for row in found["stages"] if not row["price_known"]})
+    unknown = sorted({row["model"] for row in amounts["stages"] if not row["price_known"]})
     besides = f"price unknown: {', '.join(unknown)}; " if unknown else ""
     tell(
-        f"in all {found['calls']} calls, {found['money']:.2f}; at most {found['most_calls']} calls, {found['most_money']:.2f}; "
+        f"in all {amounts['calls']} calls, {amounts['money']:.2f}; at most {amounts['most_calls']} calls, {amounts['most_money']:.2f}; "
         f"{besides}stages that follow from these come on top"
     )
-    return found
+    return amounts
 
 
 def confirm_paid(plan: Path, to: Path) -> None:
@@ -154,8 +160,8 @@ def confirm_paid(plan: Path, to: Path) -> None:
 
     if not has_prices(plan):
         return
-    found = _tell_preview(plan, to, to_stderr=True)
-    if not found["stages"] and (to / "journal.jsonl").is_file():
+    amounts = _tell_preview(plan, to, to_stderr=True)
+    if not amounts["stages"] and (to / "journal.jsonl").is_file():
         return  # nothing is left that could be asked
     if not sys.stdin.isatty():
         raise UsageError(
@@ -178,17 +184,18 @@ def paths(
     from medassay.synthesis.pathway import count_paths, told_count
     from medassay.synthesis.pathway import paths as walk
 
-    found = load_graph(graph)
-    counts, kept = count_paths(found, most), walk(found, most)
+    loaded = load_graph(graph)
+    counts, shown_paths = count_paths(loaded, most), walk(loaded, most)
     if svg is not None:
-        svg.write_text(draw_decision_graph(found), encoding="utf-8")
+        svg.write_text(draw_decision_graph(loaded), encoding="utf-8")
     if out.json:
         rows = [
-            {"steps": path.steps, "contents": path.contents, "text": path.text} for path in kept
+            {"steps": path.steps, "contents": path.contents, "text": path.text}
+            for path in shown_paths
         ]
         out.document(
             {
-                "condition": found.condition,
+                "condition": loaded.condition,
                 "nodes": counts.nodes,
                 "leaves": counts.leaves,
                 "ways": counts.ways if counts.ways < 2**53 else told_count(counts.ways),
@@ -197,7 +204,7 @@ def paths(
             }
         )
         return
-    for path in kept:
+    for path in shown_paths:
         out.result(path.text)
     out.say(
         f"{counts.nodes} nodes, {counts.leaves} leaves, {told_count(counts.ways)} ways, {counts.kept} kept (at most {most} a leaf)"

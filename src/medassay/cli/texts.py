@@ -19,19 +19,19 @@ def print_texts(rows: Sequence[dict[str, Any]], document: Mapping[str, Any]) -> 
     for heading in ("value", "standard error", "items", "without a value"):
         table.add_column(heading, justify="right")
     for row in rows:
-        for name, found in row["text"]["metrics"].items():
-            if found is None:
+        for name, estimate in row["text"]["metrics"].items():
+            if estimate is None:
                 continue
-            ends = honest_ends(found) if found["flags"] is not None else found
+            ends = honest_ends(estimate) if estimate["flags"] is not None else estimate
             band = "" if ends["lo"] is None else f" [{ends['lo']:.3f}, {ends['hi']:.3f}]"
             cells = [
                 row["model"],
                 row["setting"],
                 name.replace("_", " "),
-                f"{found['score']:.3f}{band}",
-                "–" if found["se"] is None else f"{found['se']:.3f}",
-                str(found["n"]),
-                str(found["nulls"]),
+                f"{estimate['score']:.3f}{band}",
+                "–" if estimate["se"] is None else f"{estimate['se']:.3f}",
+                str(estimate["n"]),
+                str(estimate["nulls"]),
             ]
             table.add_row(*(escape(visible(cell)) for cell in cells))
     out.console().print(table)

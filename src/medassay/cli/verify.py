@@ -49,8 +49,8 @@ def command(
             raise InputError(str(error).replace(str(here), place)) from None
         proof = None
         if answer and report.ok:
-            found, proof = prove(here, answer)
-            report.merge(found, "proof")
+            answer_report, proof = prove(here, answer)
+            report.merge(answer_report, "proof")
     note = f"{OUTSIDE}; {UNSEEN}" if copied else OUTSIDE
     if out.json:
         out.document({**report.to_dict(), "note": note, "proof": proof})

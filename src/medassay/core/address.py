@@ -76,12 +76,12 @@ def is_own(address: str) -> bool:
     (True, True, False, False)
     """
     try:
-        found = ip_address(address.partition("%")[0])
+        ip = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    return any(found in network for network in _OWN)
+    if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    return any(ip in network for network in _OWN)
 
 
 def is_public(address: str) -> bool:
@@ -93,7 +93,7 @@ def is_public(address: str) -> bool:
     (True, False, False)
     """
     try:
-        found = ip_address(address.partition("%")[0])
+        ip = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    return found.is_global and not any(found in network for network in _FORBIDDEN)
+    return ip.is_global and not any(ip in network for network in _FORBIDDEN)

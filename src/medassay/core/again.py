@@ -47,11 +47,11 @@ def read_again(text: str) -> Again:
     Again(classes=('empty', 'truncated'), model='phi4:14b')
     """
     named, _, model = text.partition(":")
-    classes = tuple(dict.fromkeys(one.strip() for one in named.split(",")))
-    for one in classes:
-        if one not in CLASSES:
+    classes = tuple(dict.fromkeys(part.strip() for part in named.split(",")))
+    for name in classes:
+        if name not in CLASSES:
             raise InputError(
-                f"--again: '{one}'; expected {', '.join(CLASSES)}, comma-separated, and :MODEL for one model or judge alone"
+                f"--again: '{name}'; expected {', '.join(CLASSES)}, comma-separated, and :MODEL for one model or judge alone"
             )
     return Again(classes, model.strip())
 

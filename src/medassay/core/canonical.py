@@ -27,12 +27,12 @@ def _plain(value: Any) -> Any:
     """Return `value` with whole floats as integers; signal what C cannot write canonically."""
     kind = type(value)
     if kind is dict:
-        made = {}
+        members = {}
         for key, inner in value.items():
             if type(key) is not str or not key.isascii():
                 raise _NeedsSlowPath
-            made[key] = inner if type(inner) is str else _plain(inner)
-        return made
+            members[key] = inner if type(inner) is str else _plain(inner)
+        return members
     if kind is list or kind is tuple:
         return [inner if type(inner) is str else _plain(inner) for inner in value]
     if kind is str or value is None or kind is bool:

@@ -42,6 +42,6 @@ def lowest_points(points: Iterable[float]) -> float:
     >>> lowest_points([5, 3, -4]), lowest_points([])
     (-0.5, 0.0)
     """
-    given = list(points)
-    best = sum(p for p in given if p > 0)
-    return sum(p for p in given if p < 0) / best if best else 0.0
+    values = list(points)
+    best = sum(p for p in values if p > 0)
+    return sum(p for p in values if p < 0) / best if best else 0.0

@@ -51,10 +51,10 @@ def parse_record(data: bytes, where: str) -> Any:
     >>> parse_record(b'{"value":772517361823506000000,"n":7}', "scores.jsonl line 1")
     {'value': 7.72517361823506e+20, 'n': 7}
     """
-    found = parse_json(data, where)
+    value = parse_json(data, where)
     try:
         # A regular expression for 16 digits would take as long as the parsing.
-        return _with_floats(found) if _LONG in data.translate(_ZEROS) else found
+        return _with_floats(value) if _LONG in data.translate(_ZEROS) else value
     except OverflowError:
         raise InputError(f"{where}: a number beyond reason") from None
 

@@ -27,10 +27,10 @@ class LedgerEntry:
 
 def status_of(entries: Sequence[LedgerEntry]) -> dict[str, dict[str, Any]]:
     """Return publication → its status document: what the last entry about it says."""
-    found: dict[str, dict[str, Any]] = {}
+    statuses: dict[str, dict[str, Any]] = {}
     for entry in entries:
         record = entry.record
-        found[record["publication"]] = {
+        statuses[record["publication"]] = {
             "schema_version": 1,
             "publication": record["publication"],
             "status": record.get("status", "current"),
@@ -40,8 +40,8 @@ def status_of(entries: Sequence[LedgerEntry]) -> dict[str, dict[str, Any]]:
         }
     for rerun in reruns_of(entries):
         for name in rerun["of"]:
-            found[name].setdefault("reruns", []).append(rerun)
-    return found
+            statuses[name].setdefault("reruns", []).append(rerun)
+    return statuses
 
 
 def reruns_of(entries: Sequence[LedgerEntry]) -> list[dict[str, Any]]:

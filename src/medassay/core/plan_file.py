@@ -61,8 +61,8 @@ def check_types(record: Any) -> None:
             object.__setattr__(record, name, tuple(value))
         elif isinstance(value, Mapping) and get_origin(hint) not in (dict, Mapping):
             raise RecordError(record, f"'{name}' is a mapping; expected a record")
-    if told := _wrong_type(record):
-        raise RecordError(record, told)
+    if problem := _wrong_type(record):
+        raise RecordError(record, problem)
 
 
 @cache
@@ -82,12 +82,12 @@ def _wrong_type(record: object, place: str = "") -> str:
     for name, adapter in _types_of(type(record)).items():  # type: ignore[arg-type]  # a class is hashable
         value = getattr(record, name)
         if is_dataclass(value):
-            told = _wrong_type(value, f"{place}{name}.")
+            problem = _wrong_type(value, f"{place}{name}.")
         else:
-            told = _wrong_value(adapter, value)
-            told = told and f"'{place}{name}{told}"
-        if told:
-            return told
+            problem = _wrong_value(adapter, value)
+            problem = problem and f"'{place}{name}{problem}"
+        if problem:
+            return problem
     return ""
 
 
@@ -102,7 +102,7 @@ def _wrong_value(adapter: TypeAdapter[Any], value: object) -> str:
 
 
 def typed(
-    adapter: TypeAdapter[T], data: Mapping[str, Any], known: Collection[str], where: str
+    adapter: TypeAdapter[T], data: Mapping[str, Any], fields: Collection[str], where: str
 ) -> T:
     """Return the record in a table, checked by its types.
 
@@ -117,9 +117,9 @@ def typed(
         Naming the first key that is unknown or wrong.
     """
     for key in data:
-        if key not in known:
+        if key not in fields:
             raise InputError(
-                f"{where}: unknown key '{key}'; known are {', '.join(sorted(known))}"
+                f"{where}: unknown key '{key}'; known are {', '.join(sorted(fields))}"
             )
     try:
         # Strict and as JSON: true is no number, but a list is a tuple.

@@ -54,9 +54,9 @@ def close_to_others(path: Path) -> None:
     """Make a file if it is not there yet, and take from one of ours whatever rights others have on it beyond those it shall have."""
     file = open_file(path, os.O_RDWR)
     try:
-        found = os.fstat(file)
-        wanted = access.file_mode
-        if found.st_uid == os.geteuid() and found.st_mode & 0o777 != wanted:
-            os.fchmod(file, wanted)
+        status = os.fstat(file)
+        mode = access.file_mode
+        if status.st_uid == os.geteuid() and status.st_mode & 0o777 != mode:
+            os.fchmod(file, mode)
     finally:
         os.close(file)

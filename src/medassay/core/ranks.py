@@ -98,15 +98,15 @@ def _sentence_of_one(name: str, others: Sequence[str], *, error: str, who: str) 
 def _sentence_of_all(
     names: Sequence[str], needed: tuple[str, str, int] | None, who: str
 ) -> str:
-    told = (
+    names_text = (
         f"{names[0]} and {names[1]}" if len(names) == 2 else f"any of the {len(names)} {who}s"
     )
-    said = f"No difference between {told} is shown."
+    sentence = f"No difference between {names_text} is shown."
     if needed is None:
-        return said
+        return sentence
     first, second, exact = needed
     items = int(float(f"{exact:.3g}"))  # "about" has no six digits
-    return f"{said} About {items:,} items would be needed to tell {first} from {second}."
+    return f"{sentence} About {items:,} items would be needed to tell {first} from {second}."
 
 
 def listed(names: Sequence[str], word: str) -> str:
@@ -125,7 +125,7 @@ def listed(names: Sequence[str], word: str) -> str:
 SHOWN, NOT_SHOWN = "difference shown", "no difference shown"  # of two, in studies
 
 
-def small_domain_text(one: Mapping[str, Any]) -> str:
+def small_domain_text(entry: Mapping[str, Any]) -> str:
     """Return what is said of a domain of few items.
 
     Examples
@@ -133,11 +133,11 @@ def small_domain_text(one: Mapping[str, Any]) -> str:
     >>> small_domain_text({"domain": "rare", "items": 2, "clusters": 2, "weight": 0.5})
     'rare: 2 items, 50.0 % of the mean'
     """
-    items, clusters = one["items"], one["clusters"]
-    told = f"{items} item{'s' if items != 1 else ''}"
+    items, clusters = entry["items"], entry["clusters"]
+    text = f"{items} item{'s' if items != 1 else ''}"
     if clusters < items:
-        told += f" in {clusters} cluster{'s' if clusters != 1 else ''}"
-    return f"{one['domain']}: {told}, {100 * one['weight']:.1f} % of the mean"
+        text += f" in {clusters} cluster{'s' if clusters != 1 else ''}"
+    return f"{entry['domain']}: {text}, {100 * entry['weight']:.1f} % of the mean"
 
 
 Reading = Literal["first", "second", "none"]
@@ -158,10 +158,10 @@ def reading_of(pair: Mapping[str, Any], better: str = "high") -> Reading:
 
 def reading_text(pair: Mapping[str, Any], names: tuple[str, str], better: str = "high") -> str:
     """Return what is said of two rows: which is better, or that no difference is shown."""
-    found = reading_of(pair, better)
-    if found == "none":
+    reading = reading_of(pair, better)
+    if reading == "none":
         return NOT_SHOWN
-    return f"{names[0] if found == 'first' else names[1]} better"
+    return f"{names[0] if reading == 'first' else names[1]} better"
 
 
 def overlap_sentence(
@@ -179,14 +179,18 @@ def overlap_sentence(
         return f"No {who} is ranked here."
     if len(first) == 1:
         return f"{first[0]} is alone on rank 1: its 95 % interval lies apart from that of every other ({rule})."
-    said = f"{len(first)} {who}s share rank 1: their 95 % intervals overlap ({rule})."
-    told = [
-        f"{one} to be better than {other}" for one, other in better if {one, other} <= {*first}
+    sentence = f"{len(first)} {who}s share rank 1: their 95 % intervals overlap ({rule})."
+    claims = [
+        f"{name} to be better than {other}"
+        for name, other in better
+        if {name, other} <= {*first}
     ]
-    if told:
-        more = f", and {len(told) - 3} more pairs" if len(told) > 3 else ""
-        said += f" Overlap is no test: the paired test shows {listed(told[:3], 'and')}{more}."
-    return said
+    if claims:
+        more = f", and {len(claims) - 3} more pairs" if len(claims) > 3 else ""
+        sentence += (
+            f" Overlap is no test: the paired test shows {listed(claims[:3], 'and')}{more}."
+        )
+    return sentence
 
 
 def board_sentence(
@@ -203,8 +207,8 @@ def board_sentence(
     statistics : the document: the rule by which rows were ranked, and which end of the scale is better
     """
     if "sentence" in relations:
-        said: str = relations["sentence"]
-        return said
+        sentence: str = relations["sentence"]
+        return sentence
     ranked = [row for row in rows if row["rank"] is not None]
     alone = len({row["model"] for row in ranked}) == len(ranked)
 
@@ -218,17 +222,17 @@ def board_sentence(
         for row in sorted(ranked, key=lambda row: (sign * row["score"], row["model"]))
         if row["rank"] == 1
     ]
-    told = []
+    sentences = []
     for pair in relations["pairs"]:
         names = name(*pair["first"]), name(*pair["second"])
         reading = reading_of(pair, better)
         if reading != "none":
-            told.append(names if reading == "first" else names[::-1])
+            sentences.append(names if reading == "first" else names[::-1])
     who = "model" if alone else "pair of model and setting"
     rule = f"rule {statistics['rank_rule']}"
     if (statistics["rank_rule"], statistics["separation"]) == ("closure", "overlap"):
         rule = "the rule of the source"
-    return overlap_sentence(first, told, rule=rule, who=who)
+    return overlap_sentence(first, sentences, rule=rule, who=who)
 
 
 def p_text(p: float) -> str:

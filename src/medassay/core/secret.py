@@ -39,17 +39,17 @@ class _Key:
         """Return a text without this key and its parts."""
         # Most texts hold no block of it, and are looked through no further.
         coded = _CODED.search(text) is not None
-        found = [b for b in self._coded_blocks if b in text] if coded else []
-        found += [block for block in self._blocks if block in text]
-        if not found:
+        blocks = [b for b in self._coded_blocks if b in text] if coded else []
+        blocks += [block for block in self._blocks if block in text]
+        if not blocks:
             return text
         if self._short:
             text = text.replace(self._short, STAND_IN)
-        kept, at = [], 0
-        for start, end in self._spans(text, found):
-            kept += [text[at:start], STAND_IN]
+        pieces, at = [], 0
+        for start, end in self._spans(text, blocks):
+            pieces += [text[at:start], STAND_IN]
             at = end
-        return "".join([*kept, text[at:]])
+        return "".join([*pieces, text[at:]])
 
     def _spans(self, text: str, blocks: Iterable[str]) -> Iterator[tuple[int, int]]:
         """Yield where parts of the key stand, those that overlap or touch as one."""
@@ -144,10 +144,10 @@ def _in_base64(key: str) -> Iterator[str]:
     """Yield the key in base64, at each of the three places that it may have in what was encoded."""
     raw = key.encode()
     for before in range(3):
-        whole = base64.b64encode(bytes(before) + raw + bytes(2)).decode()
+        encoded = base64.b64encode(bytes(before) + raw + bytes(2)).decode()
         # Characters that the key alone decides, whatever stands before and behind it.
-        own = whole[-(-8 * before // 6) : 8 * (before + len(raw)) // 6]
-        yield from dict.fromkeys((own, own.replace("+", "-").replace("/", "_")))
+        core = encoded[-(-8 * before // 6) : 8 * (before + len(raw)) // 6]
+        yield from dict.fromkeys((core, core.replace("+", "-").replace("/", "_")))
 
 
 secrets = Secrets()

@@ -58,10 +58,10 @@ def export_bank(bank: Bank, form: str, to: Path) -> Path:
     to.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
     try:
-        whole = draft / "whole"
-        whole.mkdir()
-        BANK_FORMS[form](bank, records, whole)
-        whole.rename(to)
+        finished = draft / "whole"
+        finished.mkdir()
+        BANK_FORMS[form](bank, records, finished)
+        finished.rename(to)
     finally:
         shutil.rmtree(draft)
     return to
@@ -142,8 +142,8 @@ def _hugging_face(bank: Bank, records: Records, folder: Path) -> None:
     splits: dict[str, list[dict[str, Any]]] = {}
     for record in records:
         splits.setdefault(record.get("split", "test"), []).append(record)
-    for split, own in splits.items():
-        _write_parquet(own, folder / "data" / f"{split}-00000-of-00001.parquet")
+    for split, members in splits.items():
+        _write_parquet(members, folder / "data" / f"{split}-00000-of-00001.parquet")
     files = [{"split": s, "path": f"data/{s}-*.parquet"} for s in splits]
     head = {
         "license": bank.licence.lower(),
@@ -171,14 +171,16 @@ def _lm_eval(bank: Bank, records: Records, folder: Path) -> None:
         )
     named = "".join(c if c.isalnum() else "_" for c in bank.name.lower())
     tasks = []
-    for kind, own, more in (("quiz", quiz, _QUIZ), ("open", texts, _OPEN)):
-        if not any(record.get("split", "test") == "test" for record in own):
+    for kind, questions, more in (("quiz", quiz, _QUIZ), ("open", texts, _OPEN)):
+        if not any(record.get("split", "test") == "test" for record in questions):
             continue
         task = f"medassay_{named}_{kind}"
         tasks.append(task)
         splits = {}
         for split in ("test", "dev"):
-            docs = [_doc(record) for record in own if record.get("split", "test") == split]
+            docs = [
+                _doc(record) for record in questions if record.get("split", "test") == split
+            ]
             if docs:
                 splits[split] = f"{task}-{split}.jsonl"
                 lines = "".join(json.dumps(doc, ensure_ascii=False) + "\n" for doc in docs)
@@ -205,15 +207,15 @@ def _lm_eval(bank: Bank, records: Records, folder: Path) -> None:
 
 
 def _doc(record: Mapping[str, Any]) -> dict[str, Any]:
-    asked = "\n\n".join(filter(None, (record.get("context"), record["question"])))
-    doc = {"id": record["id"], "domain": record["domain"], "question": asked}
+    question = "\n\n".join(filter(None, (record.get("context"), record["question"])))
+    doc = {"id": record["id"], "domain": record["domain"], "question": question}
     if "options" not in record:
         return {**doc, "answer": record["reference"]}
     letters = list(LETTERS[: len(record["options"])])
-    shown = "\n".join(f"{a}. {o}" for a, o in zip(letters, record["options"], strict=True))
+    options = "\n".join(f"{a}. {o}" for a, o in zip(letters, record["options"], strict=True))
     return {
         **doc,
-        "shown": shown,
+        "shown": options,
         "letters": letters,
         "answer": letters.index(record["expected"]),
     }

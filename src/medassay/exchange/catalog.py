@@ -45,13 +45,13 @@ class Import:
         """
         logs: list[PredictionFile] = []
         left_out: list[dict[str, str]] = []
-        found = [(place, path) for place in places for path in self._found(place)]
-        if len(models) > 1 and len(models) != len(found):
-            listed = ", ".join(path.name for _, path in found)
+        files = [(place, path) for place in places for path in self._found(place)]
+        if len(models) > 1 and len(models) != len(files):
+            listed = ", ".join(path.name for _, path in files)
             raise InputError(
-                f"--model: {len(models)} for {len(found)} logs ({listed}); expected one for each"
+                f"--model: {len(models)} for {len(files)} logs ({listed}); expected one for each"
             )
-        for number, (place, path) in enumerate(found):
+        for number, (place, path) in enumerate(files):
             if models:
                 options["model"] = models[number % len(models)]
             try:
@@ -62,8 +62,8 @@ class Import:
                 file = str(path.relative_to(place))
                 left_out.append({"file": file, "reason": error.reason})
         if not logs:
-            told = "; ".join(f"{one['file']}: {one['reason']}" for one in left_out)
-            raise InputError(f"no finished log of {self.title} among those given ({told})")
+            reasons = "; ".join(f"{entry['file']}: {entry['reason']}" for entry in left_out)
+            raise InputError(f"no finished log of {self.title} among those given ({reasons})")
         return run_of(logs, left_out=left_out, runs=runs, to=to)
 
     def _found(self, place: Path) -> Iterator[Path]:
@@ -71,16 +71,18 @@ class Import:
         if not place.is_dir():
             yield place
             return
-        found = False
+        any_file = False
         for name, folders, files in os.walk(place):
             folders.sort()
             folder = Path(name)
-            own = [folder] if self.recognises(folder) else [folder / file for file in files]
-            for path in sorted(own):
+            candidates = (
+                [folder] if self.recognises(folder) else [folder / file for file in files]
+            )
+            for path in sorted(candidates):
                 if path == folder or self.recognises(path):
-                    found = True
+                    any_file = True
                     yield path
-        if not found:
+        if not any_file:
             raise InputError(
                 f"{place}: holds no log of {self.title}, at any depth; expected {self.expected}"
             )

@@ -79,13 +79,13 @@ class Comparison:
         InputError
             When there is more than one pair: a gate holds one model against one.
         """
-        whole = [pair for pair in self.pairs if pair["domain"] == self.pairs[0]["domain"]]
-        if len(whole) != 1:
+        overall = [pair for pair in self.pairs if pair["domain"] == self.pairs[0]["domain"]]
+        if len(overall) != 1:
             raise InputError(
-                f"--gate: {len(whole)} pairs; a gate holds one model against one, name them "
+                f"--gate: {len(overall)} pairs; a gate holds one model against one, name them "
                 "with --only"
             )
-        [pair] = whole
+        [pair] = overall
         key = {"noninferior": "non_inferior", "equivalent": "equivalent"}[rule]
         return bool(pair[key]), pair
 
@@ -135,23 +135,23 @@ def compare(
             f"{len(rows)} model to compare; expected at least two (baselines and scripted models are "
             "compared when --only names them)"
         )
-    found: list[dict[str, Any]] = []
+    pairs: list[dict[str, Any]] = []
     others = []
     if only and family == "board":
-        told = {(row.side, row.model, row.setting, row.mode) for row in rows}
+        rows_told = {(row.side, row.model, row.setting, row.mode) for row in rows}
         others = [
             row
             for row in _rows(sides, ())
-            if (row.side, row.model, row.setting, row.mode) not in told
+            if (row.side, row.model, row.setting, row.mode) not in rows_told
         ]
     for mode in sorted({row.mode for row in rows}):
-        some = [row for row in rows if row.mode == mode]
+        rows_of_mode = [row for row in rows if row.mode == mode]
         beside = [row for row in others if row.mode == mode]
-        if len(some) > 1:
-            found += _of_mode(sides, some, beside, mode, margin, by_domain=by_domain)
-    if not found:
+        if len(rows_of_mode) > 1:
+            pairs += _of_mode(sides, rows_of_mode, beside, mode, margin, by_domain=by_domain)
+    if not pairs:
         raise InputError("the runs have no mode in common (solo, tools); nothing to compare")
-    return Comparison(pairs=found, notes=_notes(sides))
+    return Comparison(pairs=pairs, notes=_notes(sides))
 
 
 @dataclass(frozen=True)
@@ -165,11 +165,13 @@ class _ComparedRow:
 
 def _refuse_unlike(sides: Sequence[Side]) -> None:
     """Refuse runs on other scales, or with another question under the same id."""
-    for one, other in pairwise(sides):
-        scales = [(s.run.statistics["metric"], s.run.statistics["scale"]) for s in (one, other)]
+    for side, other in pairwise(sides):
+        scales = [
+            (s.run.statistics["metric"], s.run.statistics["scale"]) for s in (side, other)
+        ]
         if scales[0] != scales[1]:
             raise InputError(
-                f"{one.run.path} has {_metric(scales[0])}, {other.run.path} {_metric(scales[1])}; "
+                f"{side.run.path} has {_metric(scales[0])}, {other.run.path} {_metric(scales[1])}; "
                 "expected the same metric on the same scale"
             )
     for other in sides[1:]:
@@ -198,9 +200,9 @@ def _refuse_other_clusters(first: Side, other: Side, domain: str) -> None:
         s.table.clusters[domain][[s.items.place(domain, name) for name in names]]
         for s in (first, other)
     )
-    one, two = (len(np.unique(labels)) for labels in (mine, yours))
-    both = len({(int(a), int(b)) for a, b in zip(mine, yours, strict=True)})
-    if max(one, two) < len(names) and not one == two == both:
+    n_mine, two = (len(np.unique(labels)) for labels in (mine, yours))
+    n_both = len({(int(a), int(b)) for a, b in zip(mine, yours, strict=True)})
+    if max(n_mine, two) < len(names) and not n_mine == two == n_both:
         raise InputError(
             f"domain '{domain}': {first.run.path} and {other.run.path} group the items into other "
             "clusters; expected the same, or none in one of them"
@@ -217,26 +219,26 @@ def _ids(side: Side, domain: str) -> set[str]:
 
 def _rows(sides: Sequence[Side], only: Sequence[str]) -> list[_ComparedRow]:
     """Return the rows to compare, each with a name of its own."""
-    found = []
+    rows = []
     for at, side in enumerate(sides):
         for mode in sorted(side.table.modes):
             names = side.table.rows(mode)
             skipped = unranked_rows(side.run.manifest, names, side.table, mode=mode)
-            found += [
+            rows += [
                 (at, model, setting, mode)
                 for model, setting in names
                 if (model in only if only else (model, setting) not in skipped)
             ]
-    known = {model for _, model, _, _ in found}
+    models = {model for _, model, _, _ in rows}
     for name in only:
-        if name not in known:
+        if name not in models:
             listed = sorted(
                 {m for s in sides for mode in s.table.modes for m, _ in s.table.rows(mode)}
             )
             raise InputError(f"--only: no model '{name}'; there are {', '.join(listed)}")
     if only:
-        found.sort(key=lambda row: only.index(row[1]))
-    return [_ComparedRow(*row, label=_label(row, found, sides)) for row in found]
+        rows.sort(key=lambda row: only.index(row[1]))
+    return [_ComparedRow(*row, label=_label(row, rows, sides)) for row in rows]
 
 
 def _label(
@@ -258,7 +260,7 @@ def _label(
 
 def _of_mode(
     sides: Sequence[Side],
-    told: Sequence[_ComparedRow],
+    rows_told: Sequence[_ComparedRow],
     beside: Sequence[_ComparedRow],
     mode: str,
     margin: float | None,
@@ -266,7 +268,7 @@ def _of_mode(
     by_domain: bool,
 ) -> list[dict[str, Any]]:
     """Return the pairs of some rows; those beside them are of their family, and not told of."""
-    rows = [*told, *beside]
+    rows = [*rows_told, *beside]
     used = sorted({row.side for row in rows})
     roots = sorted({sides[at].run.seal["root"] for at in used})
     task = task_of_run(sides[0].run.manifest)
@@ -284,13 +286,13 @@ def _of_mode(
     groups = [(OVERALL if len(strata) > 1 else strata[0].name, strata)]
     if by_domain and len(strata) > 1:
         groups += [(stratum.name, [stratum]) for stratum in strata]
-    found = []
+    pairs = []
     for name, members in groups:
         options = _options(sides, used, roots, task, mode)
         unread = [_unread(sides[row.side], row, members) for row in rows]
-        versus = _Versus(rows, members, options, margin, unread, len(told))
-        found += [{"domain": name, "mode": mode, **pair} for pair in versus.pairs()]
-    return found
+        versus = _Versus(rows, members, options, margin, unread, len(rows_told))
+        pairs += [{"domain": name, "mode": mode, **pair} for pair in versus.pairs()]
+    return pairs
 
 
 def _options(
@@ -327,12 +329,12 @@ def _stratum(
         places = [side.items.place(domain, name) for name in names]
         scores[k] = side.table.matrix(domain, row.mode, [(row.model, row.setting)])[0, places]
     owner = _grouping(sides, rows)
-    kept = [owner.items.place(domain, name) for name in names]
+    positions = [owner.items.place(domain, name) for name in names]
     of = next((side for side in sides if domain in side.table.lowest), None)
     return Stratum(
         name=domain,
         scores=scores,
-        clusters=owner.table.clusters[domain][kept],
+        clusters=owner.table.clusters[domain][positions],
         seed=seed,
         lowest=None
         if of is None
@@ -378,11 +380,11 @@ class _Versus:
         """
         numbers = list(range(len(self._rows)))
         enough = [k for k in numbers if self._coverage(k) >= MIN_COVERAGE]
-        found = self._pairs_among(enough)
+        pairs = self._pairs_among(enough)
         if any(k not in enough for k in numbers[: self._n_told]):
             for places, document in self._pairs_among(numbers).items():
-                found.setdefault(places, document)
-        return [found[places] for places in sorted(found)]
+                pairs.setdefault(places, document)
+        return [pairs[places] for places in sorted(pairs)]
 
     def _coverage(self, row: int) -> float:
         present = np.concatenate([part[row] for part in self._present])
@@ -391,7 +393,7 @@ class _Versus:
     def _pairs_among(self, ranked: list[int]) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the pairs of the rows to tell of, tested in the family of the `ranked` rows."""
         common = [np.asarray(part[ranked].all(axis=0)) for part in self._present]
-        given = Compared(
+        field = Compared(
             rows=[(str(k), "") for k in range(len(self._rows))],
             strata=self._strata,
             ranked=ranked,
@@ -399,15 +401,15 @@ class _Versus:
             common=common,
             options=self._options,
         )
-        board = board_of(given, step_down=len(ranked) <= ALL_PAIRS_UP_TO)
-        told = [place for place, k in enumerate(ranked) if k < self._n_told]
-        found = pairs_of_board(given, board, told)
+        board = board_of(field, step_down=len(ranked) <= ALL_PAIRS_UP_TO)
+        places = [place for place, k in enumerate(ranked) if k < self._n_told]
+        pairs = pairs_of_board(field, board, places)
         kappa = 0.0 if board.relation is None else board.relation.kappa
         documents = {}
-        for pair in found.pairs:
+        for pair in pairs.pairs:
             a, b = int(pair.first[0]), int(pair.second[0])
             evidence = Evidence.of(self._strata, common, a, b)
-            documents[a, b] = self._document(pair, evidence, found.c, kappa, len(ranked))
+            documents[a, b] = self._document(pair, evidence, pairs.c, kappa, len(ranked))
         return documents
 
     def _document(
@@ -487,8 +489,8 @@ def _notes(sides: Sequence[Side]) -> list[str]:
         len(set.intersection(*(_ids(s, d) for s in sides))) for d in sides[0].table.domains
     )
     for side in sides:
-        if left := len(side.items) - shared:
+        if n_left := len(side.items) - shared:
             notes.append(
-                f"{side.run.path.name}: {left} of its {len(side.items)} items are not in all runs"
+                f"{side.run.path.name}: {n_left} of its {len(side.items)} items are not in all runs"
             )
     return notes

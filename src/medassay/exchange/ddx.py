@@ -69,24 +69,24 @@ def import_ddx(
         raise InputError("severity_map: the labels of these files are those of 'published'")
     files = list_files(path)
     digest = sha256("".join(file_digest(file) for file in files).encode()).hexdigest()
-    found = read_lists(files, golden)
+    lists = read_lists(files, golden)
     source = ImportSource(
         file=path,
         digest=digest if len(files) > 1 else file_digest(files[0]),
-        task=(DDX if found.labelled else DDX_NAMES).name,
+        task=(DDX if lists.labelled else DDX_NAMES).name,
         limits=" ".join(
             filter(
                 None,
                 [
                     "Imported lists: how they were asked for is known to the files' maker.",
-                    golden_told(golden, found.several),
+                    golden_told(golden, lists.several),
                 ],
             )
         ),
     )
     return new_run(
         [source.digest, rules.to_dict(), *([golden] if golden != "one" else [])],
-        lambda folder, name: _fill(folder, name, source, found, rules, golden),
+        lambda folder, name: _fill(folder, name, source, lists, rules, golden),
         runs=runs or Path("runs"),
         to=to,
     )
@@ -106,11 +106,11 @@ def names_against_labels(
     """
     counts = {"both": 0, "names_only": 0, "judge_only": 0, "neither": 0}
     differing: list[dict[str, Any]] = []
-    for one in lists:
-        for label in one.labels:
+    for listed in lists:
+        for label in listed.labels:
             if label.relation is None:
                 continue
-            names = golden[one.domain, one.item]
+            names = golden[listed.domain, listed.item]
             rule, exact = matching.rule(label.name, names), label.relation == EXACT
             kind = ("both" if exact else "names_only") if rule else ""
             kind = kind or ("judge_only" if exact else "neither")
@@ -118,8 +118,8 @@ def names_against_labels(
             if kind in ("names_only", "judge_only") and len(differing) < _DISAGREEMENTS:
                 differing.append(
                     {
-                        "item": one.item,
-                        "model": one.model,
+                        "item": listed.item,
+                        "model": listed.model,
                         "rank": label.rank,
                         "golden": names[0],
                         "name": label.name,
@@ -142,55 +142,61 @@ def names_against_ranks(
     dict
         model → same, names_lower (found further down, or not at all), names_higher (counts of cases).
     """
-    found: dict[str, Counter[str]] = {}
-    for one in lists:
-        if one.seen_at is None or one.failed:
+    counts_by_rank: dict[str, Counter[str]] = {}
+    for listed_case in lists:
+        if listed_case.seen_at is None or listed_case.failed:
             continue
-        listed = read_list(one.text)[0] or []
-        names = golden[one.domain, one.item]
+        listed = read_list(listed_case.text)[0] or []
+        names = golden[listed_case.domain, listed_case.item]
         hits = [e["rank"] for e in listed if matching.rule(e["name"], names)]
-        hit, seen = min(hits, default=99), one.seen_at or 99
-        kind = "same" if min(hit, 6) == min(seen, 6) else "lower" if hit > seen else "higher"
-        found.setdefault(one.model, Counter())[kind] += 1
+        hit, position = min(hits, default=99), listed_case.seen_at or 99
+        kind = (
+            "same"
+            if min(hit, 6) == min(position, 6)
+            else "lower"
+            if hit > position
+            else "higher"
+        )
+        counts_by_rank.setdefault(listed_case.model, Counter())[kind] += 1
     return {
         model: {
             "same": counts["same"],
             "names_lower": counts["lower"],
             "names_higher": counts["higher"],
         }
-        for model, counts in sorted(found.items())
+        for model, counts in sorted(counts_by_rank.items())
     }
 
 
 def _fill(
-    folder: Path, name: str, source: ImportSource, found: Lists, rules: DdxRules, which: Golden
+    folder: Path, name: str, source: ImportSource, lists: Lists, rules: DdxRules, which: Golden
 ) -> None:
-    golden = [item["diagnoses"][0] for item in found.items.values()]
+    golden = [item["diagnoses"][0] for item in lists.items.values()]
     remembered = remembered_rules(rules, golden, Path.cwd())
     more: dict[str, Any] = {
-        "cases_without_golden_diagnosis": found.dropped,
+        "cases_without_golden_diagnosis": lists.dropped,
         "golden": which,
-        "cases_with_several_diagnoses": found.several,
+        "cases_with_several_diagnoses": lists.several,
     }
-    task = DDX if found.labelled else DDX_NAMES
-    names = {key: item["diagnoses"] for key, item in found.items.items()}
+    task = DDX if lists.labelled else DDX_NAMES
+    names = {key: item["diagnoses"] for key, item in lists.items.items()}
     matching = Matching(remembered["synonyms"])
-    if found.labelled:
-        more["names_against_labels"] = names_against_labels(found.lists, names, matching)
-    elif against := names_against_ranks(found.lists, names, matching):
+    if lists.labelled:
+        more["names_against_labels"] = names_against_labels(lists.lists, names, matching)
+    elif against := names_against_ranks(lists.lists, names, matching):
         more["names_against_ranks"] = against
-    models = sorted({one.model for one in found.lists})
+    models = sorted({listed_case.model for listed_case in lists.lists})
     manifest = import_manifest(
         source,
-        domains=sorted({domain for domain, _ in found.items}),
+        domains=sorted({domain for domain, _ in lists.items}),
         models=models,
-        settings=sorted({one.setting for one in found.lists}),
-        n_items=len(found.items),
-        content=content_hash(dict(item) for item in found.items.values()),
+        settings=sorted({listed_case.setting for listed_case in lists.lists}),
+        n_items=len(lists.items),
+        content=content_hash(dict(item) for item in lists.items.values()),
         **more,
     )
     judges = graders_of(task, {**manifest, "ddx": remembered})
-    spec = GIVEN if found.labelled else RULE
+    spec = GIVEN if lists.labelled else RULE
     bench = JudgeAssignment(
         judges=judges,
         seats=dict.fromkeys(models, (spec,)),
@@ -204,20 +210,20 @@ def _fill(
         folder.parent, folder.name, {**manifest, **bench_entry(bench), "run": name}
     )
     with (run.path / "items.jsonl").open("wb") as items:
-        for _, listed in sorted(found.items.items()):
+        for _, listed in sorted(lists.items.items()):
             items.write(canonical(listed) + b"\n")
     run_items = RunItems(run.path, run.manifest["domains"])
     with (
         (run.path / "trials.jsonl").open("wb") as trials,
         (run.path / "timings.jsonl").open("wb") as timings,
     ):
-        for one in sorted(found.lists, key=_order):
-            trial = _trial(one, run_items.get(one.domain, one.item))
+        for listed_case in sorted(lists.lists, key=_order):
+            trial = _trial(listed_case, run_items.get(listed_case.domain, listed_case.item))
             trials.write(canonical(trial) + b"\n")
             timings.write(b"{}\n")
     write_scores(run, task, run_items)
     answers = Answers(run, run_items, task)
-    labels = {_order(one): one.labels for one in found.lists}
+    labels = {_order(listed_case): listed_case.labels for listed_case in lists.lists}
     with (run.path / "verdicts.jsonl").open("wb") as verdicts:
         for number in answers.open:
             trial = answers.trial(number)
@@ -226,7 +232,7 @@ def _fill(
             place = tuple(trial[k] for k in ("domain", "model", "setting", "item"))
             record = (
                 _given(trial, item, judge, labels[place])
-                if found.labelled
+                if lists.labelled
                 else _by_rule(trial, answers.case(trial)[0], judge)
             )
             verdicts.write(canonical(record) + b"\n")
@@ -235,28 +241,28 @@ def _fill(
     finish(run, task, run_items, [], sealed_at=now)
 
 
-def _order(one: ListedCase) -> tuple[str, str, str, str]:
-    return (one.domain, one.model, one.setting, one.item)
+def _order(listed: ListedCase) -> tuple[str, str, str, str]:
+    return (listed.domain, listed.model, listed.setting, listed.item)
 
 
-def _trial(one: ListedCase, item: Item) -> dict[str, Any]:
+def _trial(listed: ListedCase, item: Item) -> dict[str, Any]:
     record: dict[str, Any] = {
         "schema_version": 1,
-        "domain": one.domain,
-        "model": one.model,
-        "setting": one.setting,
+        "domain": listed.domain,
+        "model": listed.model,
+        "setting": listed.setting,
         "mode": "solo",
-        "item": one.item,
+        "item": listed.item,
         "repeat": 0,
     }
-    if one.failed:
-        said = one.text.strip()
-        reason = f"the file says {said}" if said else "the file holds no reply"
+    if listed.failed:
+        text = listed.text.strip()
+        reason = f"the file says {text}" if text else "the file holds no reply"
         return record | {"outcome": "failed", "value": None, "reason": reason}
-    prompt = Prompt(item_id=one.item, messages=(), encoded=b"", template="")
-    answer = read_answer(item, prompt, Completion(text=one.text), PARSERS["diagnoses"])
+    prompt = Prompt(item_id=listed.item, messages=(), encoded=b"", template="")
+    answer = read_answer(item, prompt, Completion(text=listed.text), PARSERS["diagnoses"])
     return record | {
-        "text": one.text,
+        "text": listed.text,
         "finish": "stop",
         "outcome": answer.outcome,
         "value": answer.value,
@@ -272,21 +278,23 @@ def _given(
         "golden": item.diagnoses[0],
         "golden_severity": item.severity,
         "golden_severity_by": "bank" if item.severity else "",
-        "diagnoses": [_told(one).to_dict() for one in labels],
-        "severities_read": any(one.severity for one in labels) or not labels,
+        "diagnoses": [_told(label).to_dict() for label in labels],
+        "severities_read": any(label.severity for label in labels) or not labels,
         "strange_ids": 0,
     }
-    known = any(one.relation for one in labels) or not labels
-    verdict = Verdict(valid=known, reason="" if known else "no relation given", body=body)
+    relations_known = any(label.relation for label in labels) or not labels
+    verdict = Verdict(
+        valid=relations_known, reason="" if relations_known else "no relation given", body=body
+    )
     return _verdict(trial, GIVEN.id, item, judge, verdict, given=True)
 
 
-def _told(one: Diagnosis) -> Diagnosis:
+def _told(label: Diagnosis) -> Diagnosis:
     """Return a diagnosis without a source for labels that it has not."""
     return replace(
-        one,
-        relation_by=one.relation_by if one.relation else "",
-        severity_by=one.severity_by if one.severity else "",
+        label,
+        relation_by=label.relation_by if label.relation else "",
+        severity_by=label.severity_by if label.severity else "",
     )
 
 
@@ -301,9 +309,9 @@ def _by_rule(trial: dict[str, Any], case: Case, judge: Grader) -> dict[str, Any]
 def _verdict(
     trial: dict[str, Any], name: str, item: Item, judge: Grader, verdict: Verdict, **more: Any
 ) -> dict[str, Any]:
-    kept = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
+    keys = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
     return {
-        **{key: trial[key] for key in kept},
+        **{key: trial[key] for key in keys},
         "judge": name,
         "seat": 0,
         **more,

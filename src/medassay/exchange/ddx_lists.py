@@ -92,12 +92,12 @@ def list_files(path: Path) -> list[Path]:
             f"{path}: holds tables of labels ({', '.join(f.name for f in labelled)}) beside raw replies ({', '.join(f.name for f in raw)}); "
             "import each kind by itself: name a file, or put them into folders of their own"
         )
-    found = raw or labelled
-    if not found:
+    files = raw or labelled
+    if not files:
         raise InputError(
             f"{path}: holds neither diagnoses_*.csv nor a table of labels (*labels*.csv)"
         )
-    return found
+    return files
 
 
 def _is_labels(file: Path) -> bool:
@@ -150,14 +150,14 @@ def _labelled(files: Sequence[Path]) -> Lists:
             raise InputError(
                 f"{where}: {owner[place]} has a list of model '{model}', prompt '{prompt}' for this case, too; expected one"
             )
-        found = listed.setdefault(place, [])
+        names = listed.setdefault(place, [])
         name = clean_name(row["differential_diagnosis"])
         if not name:  # a blank name is dropped; a list may be empty
             continue
         rank = _rank(row["rank"], where)
-        if rank in {one.rank for one in found}:
+        if rank in {label.rank for label in names}:
             raise InputError(f"{where}: a second row for rank {rank} of this list")
-        found.append(
+        names.append(
             Diagnosis(
                 rank=rank,
                 name=name,
@@ -170,15 +170,15 @@ def _labelled(files: Sequence[Path]) -> Lists:
             )
         )
     lists = [
-        _with_labels(place, sorted(found, key=lambda one: one.rank))
-        for place, found in sorted(listed.items())
+        _with_labels(place, sorted(labels, key=lambda label: label.rank))
+        for place, labels in sorted(listed.items())
     ]
     return Lists(labelled=True, items=items, lists=lists)
 
 
 def _with_labels(place: tuple[str, str, str, str], labels: list[Diagnosis]) -> ListedCase:
     domain, model, setting, item = place
-    listed = [{"rank": one.rank, "name": one.name} for one in labels]
+    listed = [{"rank": label.rank, "name": label.name} for label in labels]
     text = canonical({"diagnoses": listed}).decode()
     return ListedCase(
         domain=domain, model=model, setting=setting, item=item, text=text, labels=tuple(labels)
@@ -194,7 +194,7 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
         named = _FILE.match(file.stem)
         domain = _named(named["bench"].lower() if named else "ddx", "bench", file.name)
         model = named["model"] if named else file.stem
-        seen = _seen(file)
+        positions = _seen(file)
         for number, row in enumerate(read_csv(file)):
             where = f"{file.name} row {number + 2}"
             need_columns(file, row, _RAW)
@@ -229,7 +229,7 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
                     item=key[1],
                     text=reply,
                     failed=reply.strip() in _FAILED,
-                    seen_at=seen[number] if number < len(seen) else None,
+                    seen_at=positions[number] if number < len(positions) else None,
                 )
             )
     if not lists:
@@ -245,12 +245,12 @@ def _seen(file: Path) -> list[int | None]:
     beside = file.with_name(file.name.replace("diagnoses_", "scores_", 1))
     if beside == file or not beside.is_file():
         return []
-    found: list[int | None] = []
+    positions: list[int | None] = []
     for row in read_csv(beside):
         need_columns(beside, row, {"Score"})
         match = re.fullmatch(r"P([0-9])", row["Score"].strip().strip('"'))
-        found.append(int(match[1]) if match else None)
-    return found
+        positions.append(int(match[1]) if match else None)
+    return positions
 
 
 def _text(row: Mapping[str, str], column: str, where: str) -> str:
@@ -289,13 +289,13 @@ def _relation(text: str, where: str) -> str | None:
     return _label(text, RELATIONS, "relationship", where)
 
 
-def _label(text: str, known: Iterable[str], what: str, where: str) -> str | None:
+def _label(text: str, labels: Iterable[str], what: str, where: str) -> str | None:
     """Return a label, None for what says that there is none; NULL is a word in these files."""
     if text.strip().casefold() in _NOTHING:
         return None
-    label = known_label(text, known)
+    label = known_label(text, labels)
     if label is None:
-        raise InputError(f"{where}: {what} '{text:.40}'; expected {', '.join(known)}, or NULL")
+        raise InputError(f"{where}: {what} '{text:.40}'; expected {', '.join(labels)}, or NULL")
     return label
 
 

@@ -52,12 +52,12 @@ def write_every_eval_ever(run: Run, to: Path) -> None:
 
 
 def _rows(run: Run) -> list[Row]:
-    found = {
+    fields = {
         (row["model"], row["setting"], row["mode"])
         for rows in run.statistics["domains"].values()
         for row in rows
     }
-    return sorted(found)
+    return sorted(fields)
 
 
 def _uuid(run: Run, row: Row) -> uuid.UUID:
@@ -73,8 +73,8 @@ def _place(run: Run, model: str) -> tuple[str, str, str]:
 
 
 def _portable(name: str) -> str:
-    made = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-. ")[:100]
-    return made if made and made != "data" else f"{made}_"
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-. ")[:100]
+    return safe if safe and safe != "data" else f"{safe}_"
 
 
 def _model_id(run: Run, model: str) -> str:
@@ -109,11 +109,11 @@ def _record(run: Run, row: Row) -> dict[str, Any]:
     sealed = dt.datetime.fromisoformat(run.seal["sealed_at"])
     stamp = str(int(sealed.timestamp()))
     results = [
-        _result(run, domain, found)
+        _result(run, domain, stored)
         for domain, rows in sorted(run.statistics["domains"].items())
-        for found in rows
-        if (found["model"], found["setting"], found["mode"]) == row
-        and found["score"] is not None
+        for stored in rows
+        if (stored["model"], stored["setting"], stored["mode"]) == row
+        and stored["score"] is not None
     ]
     code = run.manifest["code"]
     return {
@@ -151,7 +151,9 @@ def _evaluation_id(run: Run, row: Row) -> str:
 def _judge_prompts(manifest: Mapping[str, Any]) -> list[str]:
     """Return the ids of the prompts that judges were asked; of earlier runs those of their graders, which were hashes of prompt and code."""
     if "judge_prompts" in manifest:
-        return sorted({one for ids in manifest["judge_prompts"].values() for one in ids})
+        return sorted(
+            {prompt_id for ids in manifest["judge_prompts"].values() for prompt_id in ids}
+        )
     return sorted({*manifest["rubrics"].values()})
 
 
@@ -241,12 +243,12 @@ def _samples(run: Run, items: RunItems) -> Iterator[tuple[Row, Iterator[dict[str
         trial = pair[0]
         return trial["domain"], (trial["model"], trial["setting"], trial["mode"])
 
-    for (domain, row), found in groupby(pairs, key=cell):
+    for (domain, row), trials_of_cell in groupby(pairs, key=cell):
         yield (
             row,
             (
                 _sample(run, row, items.record(domain, trial["item"]), trial, score, best)
-                for trial, score in found
+                for trial, score in trials_of_cell
                 if score["score"] is not None
             ),
         )
@@ -260,7 +262,7 @@ def _sample(
     score: Mapping[str, Any],
     best: float,
 ) -> dict[str, Any]:
-    asked = "\n\n".join(item[key] for key in ("context", "question") if item.get(key))
+    question = "\n\n".join(item[key] for key in ("context", "question") if item.get(key))
     reference = _reference(item)
     return {
         "schema_version": SCHEMA,
@@ -269,10 +271,10 @@ def _sample(
         "evaluation_name": trial["domain"],
         "evaluation_result_id": f"{trial['domain']}/{run.statistics['metric']}",
         "sample_id": f"{trial['item']}#{trial['repeat']}" if trial["repeat"] else trial["item"],
-        "sample_hash": sha256_hex((asked + "".join(reference)).encode()),
+        "sample_hash": sha256_hex((question + "".join(reference)).encode()),
         "interaction_type": "single_turn",
         "input": {
-            "raw": asked,
+            "raw": question,
             "reference": reference,
             "choices": list(item["options"]) if "options" in item else None,
         },

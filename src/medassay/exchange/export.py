@@ -70,8 +70,8 @@ def rows(run: Run) -> Iterator[dict[str, Any]]:
     """Yield every trial of a run with its score and its seconds."""
     files = (read_jsonl(run.path / f"{name}.jsonl") for name in ("trials", "scores", "timings"))
     for trial, score, timing in zip(*files, strict=True):
-        found = {**score, **trial, **timing, "run": run.id}
-        yield {name: found.get(name) for name in COLUMNS}
+        record = {**score, **trial, **timing, "run": run.id}
+        yield {name: record.get(name) for name in COLUMNS}
 
 
 def _write_csv(run: Run, to: Path) -> None:

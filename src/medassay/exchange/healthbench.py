@@ -81,46 +81,46 @@ def import_healthbench(
     InputError
         Naming the file, the row and what was expected; nothing is left half-written.
     """
-    found = [file for given in files for file in _files(given)]
+    paths = [file for place in files for file in _files(place)]
     if any(not model.strip() for model in models):
         raise InputError("--model: empty; name the model that gave the answers")
-    names = [*models] or [file.stem for file in found]
-    if len(names) != len(found):
+    names = [*models] or [file.stem for file in paths]
+    if len(names) != len(paths):
         raise InputError(
-            f"--model: {len(names)} for {len(found)} files ({', '.join(f.name for f in found)}); name one for "
+            f"--model: {len(names)} for {len(paths)} files ({', '.join(f.name for f in paths)}); name one for "
             "each, or none: then they are called as their files"
         )
-    for one, other in pairwise(sorted(names)):
-        if one == other:
-            raise InputError(f"two files are of model '{one}'; name each with --model")
-    digests = [file_digest(file) for file in found]
+    for first, other in pairwise(sorted(names)):
+        if first == other:
+            raise InputError(f"two files are of model '{first}'; name each with --model")
+    digests = [file_digest(file) for file in paths]
     source = ImportSource(
-        file=found[0],
-        digest=digests[0] if len(found) == 1 else sha256_hex("".join(digests).encode()),
+        file=paths[0],
+        digest=digests[0] if len(paths) == 1 else sha256_hex("".join(digests).encode()),
         task=RUBRIC.name,
         limits="Imported answers: how they were asked for is known to the file's maker.",
-        title="" if len(found) == 1 else f"{found[0].stem} and {len(found) - 1} more",
+        title="" if len(paths) == 1 else f"{paths[0].stem} and {len(paths) - 1} more",
     )
     return new_run(
         [source.digest, names[0] if len(names) == 1 else names],
         lambda folder, name: _fill(
-            folder, source, dict(zip(names, found, strict=True)), name, digests
+            folder, source, dict(zip(names, paths, strict=True)), name, digests
         ),
         runs=runs or Path("runs"),
         to=to,
     )
 
 
-def _files(given: Path) -> list[Path]:
+def _files(path: Path) -> list[Path]:
     """Return a file, or the JSON Lines of a folder at any depth."""
-    if not given.is_dir():
-        return [given]
-    found = sorted(given.rglob("*.jsonl"))
-    if not found:
+    if not path.is_dir():
+        return [path]
+    paths = sorted(path.rglob("*.jsonl"))
+    if not paths:
         raise InputError(
-            f"{given}: holds no *.jsonl, at any depth; expected HealthBench results"
+            f"{path}: holds no *.jsonl, at any depth; expected HealthBench results"
         )
-    return found
+    return paths
 
 
 def read_healthbench(path: Path) -> Iterator[Judged]:
@@ -135,10 +135,10 @@ def read_healthbench(path: Path) -> Iterator[Judged]:
         where = f"{path.name} row {number}"
         try:
             record = record_of(row)
-            said = _listed(row["responses"])
+            responses = _listed(row["responses"])
             turns = row.get("prompt_response") or []
             text = "\n\n".join(_said(turn) for turn in turns)
-            met = [_one(given, row["rubrics"][at]) for at, given in enumerate(said)]
+            met = [_one(response, row["rubrics"][at]) for at, response in enumerate(responses)]
         except _UNREADABLE:
             raise InputError(
                 f"{where}: expected prompt, prompt_id, example_tags, rubrics (criterion, points, tags), "
@@ -151,31 +151,31 @@ def read_healthbench(path: Path) -> Iterator[Judged]:
             )
         record |= {"kind": "public", "source": "HealthBench"}
         check_record(record, where, {DOMAIN})
-        by_id = {f"c{at}": one for at, one in enumerate(met, 1)}
+        by_id = {f"c{at}": criterion for at, criterion in enumerate(met, 1)}
         body = [{"id": c["id"], **by_id[c["id"]]} for c in record["criteria"]]
-        one = Judged(
+        judged = Judged(
             item=build_item(record),
             text=text,
             verdict=Verdict(valid=True, body={"criteria": body}),
             where=where,
         )
-        _check_score(one, row.get("score"), where)
-        yield one
+        _check_score(judged, row.get("score"), where)
+        yield judged
 
 
-def _check_score(one: Judged, stored: Any, where: str) -> None:
+def _check_score(judged: Judged, stored: Any, where: str) -> None:
     """Refuse a file whose own score is not what its verdicts give."""
-    score = CriteriaGrader().score(one.item, one.verdict)
-    given = isinstance(stored, int | float) and not isinstance(stored, bool)
-    if given and score is not None and not math.isclose(stored, score, abs_tol=1e-6):
+    score = CriteriaGrader().score(judged.item, judged.verdict)
+    is_number = isinstance(stored, int | float) and not isinstance(stored, bool)
+    if is_number and score is not None and not math.isclose(stored, score, abs_tol=1e-6):
         raise InputError(f"{where}: score {stored}, but its verdicts give {score:.10g}")
 
 
-def _listed(given: Any) -> Any:
+def _listed(value: Any) -> Any:
     """Return a list that may be written as text: published files hold Python literals."""
-    if isinstance(given, str) and len(given) > _LONGEST:
-        raise ValueError(f"{len(given)} characters of verdicts")
-    return ast.literal_eval(given) if isinstance(given, str) else given
+    if isinstance(value, str) and len(value) > _LONGEST:
+        raise ValueError(f"{len(value)} characters of verdicts")
+    return ast.literal_eval(value) if isinstance(value, str) else value
 
 
 def _said(turn: Any) -> str:
@@ -186,14 +186,14 @@ def _said(turn: Any) -> str:
     return content or ""
 
 
-def _one(given: Any, rubric: Any) -> dict[str, Any]:
+def _one(value: Any, rubric: Any) -> dict[str, Any]:
     """Return what was said of one criterion; the points beside it must be those of the rubric."""
-    if given["points"] != rubric["points"]:
+    if value["points"] != rubric["points"]:
         raise ValueError("verdicts in another order than criteria")
-    met = given["response_dict"]["criteria_met"]
+    met = value["response_dict"]["criteria_met"]
     if not isinstance(met, bool):
         raise TypeError("criteria_met is neither true nor false")
-    why = str(given["response_dict"].get("explanation", ""))
+    why = str(value["response_dict"].get("explanation", ""))
     return {"met": met, "why": why.encode("utf-8", "replace").decode()}
 
 
@@ -206,23 +206,23 @@ def _fill(
 ) -> None:
     judged = sorted(
         (
-            replace(one, model=model)
+            replace(judged_answer, model=model)
             for model, file in files.items()
-            for one in read_healthbench(file)
+            for judged_answer in read_healthbench(file)
         ),
-        key=lambda one: (one.model, one.item.id),
+        key=lambda judged: (judged.model, judged.item.id),
     )
     if not judged:
         raise InputError(f"{source.file.name}: no rows")
-    for one, other in pairwise(judged):
-        if (one.model, one.item.id) == (other.model, other.item.id):
-            raise InputError(f"{other.where}: prompt_id '{one.item.id}' occurs twice")
+    for judged_, other in pairwise(judged):
+        if (judged_.model, judged_.item.id) == (other.model, other.item.id):
+            raise InputError(f"{other.where}: prompt_id '{judged_.item.id}' occurs twice")
     records: dict[str, dict[str, Any]] = {}
-    for one in judged:
-        record = item_record(one.item)
-        if records.setdefault(one.item.id, record) != record:
+    for judged_ in judged:
+        record = item_record(judged_.item)
+        if records.setdefault(judged_.item.id, record) != record:
             raise InputError(
-                f"{one.where}: prompt_id '{one.item.id}' asks something else, or has other criteria, than in another "
+                f"{judged_.where}: prompt_id '{judged_.item.id}' asks something else, or has other criteria, than in another "
                 "file; import files of one benchmark together"
             )
     judge = CriteriaGrader()
@@ -234,12 +234,12 @@ def _fill(
         (folder / "timings.jsonl").open("wb") as timings,
         (folder / "verdicts.jsonl").open("wb") as verdicts,
     ):
-        for one in judged:
-            trial = _trial(one)
+        for judged_ in judged:
+            trial = _trial(judged_)
             trials.write(canonical(trial) + b"\n")
             timings.write(b"{}\n")
             if trial["outcome"] == "answered":
-                verdicts.write(canonical(_verdict(one, trial, judge)) + b"\n")
+                verdicts.write(canonical(_verdict(judged_, trial, judge)) + b"\n")
     logs = [
         {"file": file.name, "sha256": digest, "model": model}
         for (model, file), digest in zip(files.items(), digests, strict=True)
@@ -267,19 +267,19 @@ def _fill(
     finish(run, RUBRIC, run_items, [], sealed_at=now)
 
 
-def _trial(one: Judged) -> dict[str, Any]:
-    prompt = Prompt(item_id=one.item.id, messages=(), encoded=b"", template="")
-    completion = Completion(text=one.text)
-    answer = read_answer(one.item, prompt, completion, PARSERS["text"])
+def _trial(judged: Judged) -> dict[str, Any]:
+    prompt = Prompt(item_id=judged.item.id, messages=(), encoded=b"", template="")
+    completion = Completion(text=judged.text)
+    answer = read_answer(judged.item, prompt, completion, PARSERS["text"])
     return {
         "schema_version": 1,
         "domain": DOMAIN,
-        "model": one.model,
+        "model": judged.model,
         "setting": "zero_shot",
         "mode": "solo",
-        "item": one.item.id,
+        "item": judged.item.id,
         "repeat": 0,
-        "text": one.text,
+        "text": judged.text,
         "finish": "stop",
         "outcome": answer.outcome,
         "value": answer.value,
@@ -287,16 +287,16 @@ def _trial(one: Judged) -> dict[str, Any]:
     }
 
 
-def _verdict(one: Judged, trial: dict[str, Any], judge: CriteriaGrader) -> dict[str, Any]:
-    kept = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
+def _verdict(judged: Judged, trial: dict[str, Any], judge: CriteriaGrader) -> dict[str, Any]:
+    keys = ("schema_version", "domain", "model", "setting", "mode", "item", "repeat")
     return {
-        **{key: trial[key] for key in kept},
+        **{key: trial[key] for key in keys},
         "judge": GIVEN,
         "seat": 0,
         "given": True,
         "rubric": judge.id,
-        **verdict_fields(one.verdict),
+        **verdict_fields(judged.verdict),
         "masked": 0,
         "cut": 0,
-        "score": judge.score(one.item, one.verdict),
+        "score": judge.score(judged.item, judged.verdict),
     }

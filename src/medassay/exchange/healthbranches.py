@@ -86,90 +86,95 @@ def _items(folder: Path) -> tuple[dict[str, Item], dict[str, int]]:
     """Return the questions by row, their categories as domains, and what was left out."""
     bank = load(folder / QUESTIONS)
     categories = _categories(folder)
-    found: dict[str, Item] = {}
+    items: dict[str, Item] = {}
     for item in bank.items:
         record = item_record(item)
         category = categories.get((item.condition or "").casefold())
         if category:
             record["domain"] = category
-        found[item.id.removeprefix("hb-")] = build_item(record)
-    return found, dict(bank.dropped)
+        items[item.id.removeprefix("hb-")] = build_item(record)
+    return items, dict(bank.dropped)
 
 
 def _category_files(folder: Path) -> list[Path]:
     """Return the file of categories, in the folder or above it, if there is one."""
-    found = (place / "category.json" for place in (folder, folder.parent))
-    return [path for path in found if path.is_file()][:1]
+    candidates = (place / "category.json" for place in (folder, folder.parent))
+    return [path for path in candidates if path.is_file()][:1]
 
 
 def _categories(folder: Path) -> dict[str, str]:
     """Return condition → category, as far as there is a file that says so."""
     for path in _category_files(folder):
-        found = parse_json(path.read_bytes(), path.name)
-        named = isinstance(found, dict) and all(
-            isinstance(one, str) and _CATEGORY.fullmatch(one) for one in found.values()
+        categories = parse_json(path.read_bytes(), path.name)
+        named = isinstance(categories, dict) and all(
+            isinstance(category, str) and _CATEGORY.fullmatch(category)
+            for category in categories.values()
         )
         if not named:
             raise InputError(
                 f'{path.name}: expected {{"condition": "category", …}}, categories of letters, digits, "_", "-" and blanks'
             )
-        return {name.casefold(): category for name, category in found.items()}
+        return {name.casefold(): category for name, category in categories.items()}
     return {}
 
 
 def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Item, str]]:
-    asked = set()
+    settings_asked = set()
     for row in read_csv(folder / QUESTIONS):
         need_columns(folder / QUESTIONS, row, {"row"})
-        asked.add(row["row"])
-    found: dict[Key, tuple[Item, str]] = {}
+        settings_asked.add(row["row"])
+    predictions: dict[Key, tuple[Item, str]] = {}
     for number, row in enumerate(read_csv(folder / PREDICTIONS), 2):
         need_columns(folder / PREDICTIONS, row, _COLUMNS)
         where = f"{PREDICTIONS} row {number}"
         setting = _SETTINGS.get(row["condition_setting"])
         if setting is None or not row["model"]:
-            known = ", ".join(_SETTINGS)
-            raise InputError(f"{where}: expected a model and a condition_setting of {known}")
+            settings_known = ", ".join(_SETTINGS)
+            raise InputError(
+                f"{where}: expected a model and a condition_setting of {settings_known}"
+            )
         item = items.get(row["row"])
-        if row["row"] not in asked:
+        if row["row"] not in settings_asked:
             raise InputError(f"{where}: row '{row['row']}' is not among those of {QUESTIONS}")
         if item is None:  # its options cannot be read
             continue
         if len(row["raw_prediction"]) > _LONGEST:
             raise InputError(f"{where}: 'raw_prediction' is longer than {_LONGEST} characters")
-        own = setting if row["run"] == _MAIN else f"{setting}:{row['run']}"
-        key = (item.domain, row["model"], own, item.id)
-        if key in found:
+        setting_name = setting if row["run"] == _MAIN else f"{setting}:{row['run']}"
+        key = (item.domain, row["model"], setting_name, item.id)
+        if key in predictions:
             raise InputError(
                 f"{where}: a second prediction of {row['model']} for row {row['row']}"
             )
-        found[key] = (item, row["raw_prediction"])
-    if not found:
+        predictions[key] = (item, row["raw_prediction"])
+    if not predictions:
         raise InputError(f"{PREDICTIONS}: no predictions")
-    return found
+    return predictions
 
 
 def _fill(place: Path, folder: Path, source: ImportSource, name: str, mode: Extraction) -> None:
     items, dropped = _items(folder)
-    found = _predictions(folder, items)
-    kept = sorted({item.id: item for item, _ in found.values()}.values(), key=_place)
+    predictions = _predictions(folder, items)
+    items_kept = sorted(
+        {item.id: item for item, _ in predictions.values()}.values(), key=_place
+    )
     with (place / "items.jsonl").open("wb") as file:
-        for item in kept:
+        for item in items_kept:
             file.write(canonical(item_record(item)) + b"\n")
     with (
         (place / "trials.jsonl").open("wb") as trials,
         (place / "timings.jsonl").open("wb") as timings,
     ):
-        for trial in _trials(found, mode):
+        for trial in _trials(predictions, mode):
             trials.write(canonical(trial) + b"\n")
             timings.write(b"{}\n")
     manifest = import_manifest(
         source,
-        domains=sorted({item.domain for item in kept}),
-        models=sorted({model for _, model, _, _ in found}),
-        settings=sorted({setting for _, _, setting, _ in found}),
-        n_items=len(kept),
-        content=content_hash(item_record(item) for item in kept),
+        domains=sorted({item.domain for item in items_kept}),
+        models=sorted({model for _, model, _, _ in predictions}),
+        settings=sorted({setting for _, _, setting, _ in predictions}),
+        n_items=len(items_kept),
+        content=content_hash(item_record(item) for item in items_kept),
         dropped=dropped,
     )
     if mode != "standard":  # other rules make another series
@@ -187,10 +192,10 @@ def _place(item: Item) -> tuple[str, str]:
 
 
 def _trials(
-    found: Mapping[Key, tuple[Item, str]], mode: Extraction
+    predictions: Mapping[Key, tuple[Item, str]], mode: Extraction
 ) -> Iterator[dict[str, Any]]:
     for (domain, model, setting, name), (item, text) in sorted(
-        found.items(), key=lambda pair: pair[0]
+        predictions.items(), key=lambda pair: pair[0]
     ):
         prompt = Prompt(
             item_id=item.id,

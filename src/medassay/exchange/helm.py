@@ -50,10 +50,10 @@ def read(path: Path, *, metric: str = "") -> PredictionFile:
             f"{folder}: no run of HELM; expected {SPEC} with name and adapter_spec.model, and {STATS} "
             "with a list of stats for each instance"
         ) from None
-    taken = metric or next((name for name in _FIRST if name in names), "")
-    if taken not in names:
+    metric_taken = metric or next((name for name in _FIRST if name in names), "")
+    if metric_taken not in names:
         raise InputError(
-            f"{folder}: no statistic '{taken}'; there are {', '.join(names[:20])}: choose with --metric"
+            f"{folder}: no statistic '{metric_taken}'; there are {', '.join(names[:20])}: choose with --metric"
         )
     digest = hashlib.sha256(
         "".join(file_digest(folder / name) for name in (SPEC, STATS)).encode()
@@ -62,15 +62,15 @@ def read(path: Path, *, metric: str = "") -> PredictionFile:
     source = ImportSource(file=folder, digest=digest, task="closed", limits=limits)
     return PredictionFile(
         source=source,
-        predictions=_predictions(folder, stats, taken, domain=domain, model=model),
-        remembered={"harness": "helm", "version": "unknown", "metric": taken},
+        predictions=_predictions(folder, stats, metric_taken, domain=domain, model=model),
+        remembered={"harness": "helm", "version": "unknown", "metric": metric_taken},
     )
 
 
 def _predictions(
     folder: Path, stats: list[dict[str, Any]], metric: str, *, domain: str, model: str
 ) -> Generator[Prediction, None, None]:
-    said = _said(folder)
+    replies = _said(folder)
     for number, row in enumerate(stats, 1):
         where = f"{STATS} instance {number}"
         if row.get("perturbation"):
@@ -84,7 +84,7 @@ def _predictions(
             raise InputError(
                 f"{where}: expected instance_id, train_trial_index and stats"
             ) from None
-        question, reference, text = said.get((name, trial), (None, None, ""))
+        question, reference, text = replies.get((name, trial), (None, None, ""))
         yield Prediction(
             where=where,
             domain=domain,
@@ -104,7 +104,7 @@ def _said(folder: Path) -> dict[tuple[str, int], tuple[str | None, str | None, s
     if not path.is_file():
         return {}
     document = lenient_json(path.read_bytes(), STATE)
-    found: dict[tuple[str, int], tuple[str | None, str | None, str]] = {}
+    replies: dict[tuple[str, int], tuple[str | None, str | None, str]] = {}
     try:
         for state in document["request_states"]:
             instance = state["instance"]
@@ -117,11 +117,11 @@ def _said(folder: Path) -> dict[tuple[str, int], tuple[str | None, str | None, s
             ]
             completions = (state.get("result") or {}).get("completions") or [{}]
             key = (str(instance["id"]), int(state.get("train_trial_index", 0)))
-            found[key] = (
+            replies[key] = (
                 str(instance["input"]["text"]),
                 "; ".join(right) or None,
                 str(completions[0].get("text", "")).strip(),
             )
     except _UNREADABLE:
         raise InputError(f"{path}: expected request_states with instance and result") from None
-    return found
+    return replies

@@ -62,8 +62,8 @@ def read(path: Path, *, scorer: str = "") -> PredictionFile:
         raise UnfinishedLog(path, f"its status is '{header.get('status')}'")
     # A scorer that gives several values has a score of each name; samples file them under the scorer.
     try:
-        given = (header.get("results") or {}).get("scores") or []
-        names = {str(s["name"]): str(s.get("scorer") or s["name"]) for s in given}
+        scores = (header.get("results") or {}).get("scores") or []
+        names = {str(s["name"]): str(s.get("scorer") or s["name"]) for s in scores}
     except (AttributeError, LookupError, TypeError):
         raise InputError(f"{path}: no log of Inspect; expected results with scores") from None
     if not names or (scorer and scorer not in names):
@@ -72,23 +72,23 @@ def read(path: Path, *, scorer: str = "") -> PredictionFile:
     version = (spec.get("packages") or {}).get("inspect_ai", "unknown")
     limits = f"Imported from Inspect {version}: asked, answered and scored there."
     source = ImportSource(file=path, digest=digest, task="closed", limits=limits)
-    taken = scorer or next(iter(names))
+    scorer_taken = scorer or next(iter(names))
     return PredictionFile(
         source=source,
-        predictions=_predictions(path, spec, taken, names[taken]),
-        remembered={"harness": "inspect_ai", "version": version, "score": taken},
+        predictions=_predictions(path, spec, scorer_taken, names[scorer_taken]),
+        remembered={"harness": "inspect_ai", "version": version, "score": scorer_taken},
     )
 
 
 def _header(path: Path) -> dict[str, Any]:
     if path.suffix == ".eval":
         with _archive(path) as archive:
-            found = _member(archive, "header.json", path)
+            header = _member(archive, "header.json", path)
     else:
-        found = lenient_json(path.read_bytes(), path.name)
-    if not isinstance(found, dict):
+        header = lenient_json(path.read_bytes(), path.name)
+    if not isinstance(header, dict):
         raise InputError(f"{path}: no log of Inspect; expected a JSON object")
-    return found
+    return header
 
 
 def _archive(path: Path) -> zipfile.ZipFile:
@@ -142,14 +142,14 @@ def _samples(path: Path) -> Iterator[tuple[str, Any]]:
 def _predictions(
     path: Path, spec: dict[str, Any], name: str, scorer: str
 ) -> Generator[Prediction, None, None]:
-    scored = asked = 0
+    scored = n_asked = 0
     for where, sample in _samples(path):
         try:
             score = (sample.get("scores") or {}).get(scorer)
             value = None if score is None else score["value"]
             if isinstance(value, dict):
                 value = value.get(name)
-            asked += 1
+            n_asked += 1
             scored += value is not None
             yield Prediction(
                 where=where,
@@ -166,8 +166,8 @@ def _predictions(
             raise InputError(
                 f"{where}: no sample of Inspect; expected id, epoch, output and scores"
             ) from None
-    if asked and not scored:
-        raise InputError(f"{path.name}: none of {asked} samples has score '{name}'")
+    if n_asked and not scored:
+        raise InputError(f"{path.name}: none of {n_asked} samples has score '{name}'")
 
 
 def _value(value: Any, where: str) -> float | None:
@@ -185,11 +185,13 @@ def _value(value: Any, where: str) -> float | None:
 
 
 def _question(sample: dict[str, Any]) -> str:
-    asked = sample["input"]
-    if not isinstance(asked, str):
-        asked = "\n\n".join(_text(message.get("content")) or "" for message in asked)
+    question = sample["input"]
+    if not isinstance(question, str):
+        question = "\n\n".join(_text(message.get("content")) or "" for message in question)
     choices = sample.get("choices") or []
-    return "\n".join([asked, *(f"{chr(65 + n)}) {choice}" for n, choice in enumerate(choices))])
+    return "\n".join(
+        [question, *(f"{chr(65 + n)}) {choice}" for n, choice in enumerate(choices))]
+    )
 
 
 def _text(content: Any) -> str | None:

@@ -23,7 +23,7 @@ _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 def recognises(path: Path) -> bool:
     """Return whether a file or folder holds samples of lm-evaluation-harness."""
     if path.is_dir():
-        return any(_NAME.match(found.name) for found in path.glob("samples_*.jsonl"))
+        return any(_NAME.match(file.name) for file in path.glob("samples_*.jsonl"))
     return path.is_file() and bool(_NAME.match(path.name))
 
 
@@ -74,13 +74,13 @@ def read(
 
 def _newest(folder: Path) -> list[Path]:
     """Return the newest samples of each task, by name."""
-    found: dict[str, Path] = {}
+    newest: dict[str, Path] = {}
     for file in sorted(folder.glob("samples_*.jsonl")):
         if match := _NAME.match(file.name):
-            kept = found.get(match["task"])
-            if kept is None or match["time"] > _time(kept):
-                found[match["task"]] = file
-    return [found[task] for task in sorted(found)]
+            current = newest.get(match["task"])
+            if current is None or match["time"] > _time(current):
+                newest[match["task"]] = file
+    return [newest[task] for task in sorted(newest)]
 
 
 def _time(file: Path) -> str:
@@ -93,8 +93,8 @@ def _results(samples: Path) -> dict[str, Any]:
     path = samples.parent / f"results_{_time(samples)}.json"
     if not path.is_file():
         return {}
-    found = lenient_json(path.read_bytes(), path.name)
-    return found if isinstance(found, dict) else {}
+    results = lenient_json(path.read_bytes(), path.name)
+    return results if isinstance(results, dict) else {}
 
 
 def _model_of(result: dict[str, Any]) -> str:
@@ -108,13 +108,13 @@ def _predictions(
     file: Path, model: str, metric: str, filter_name: str
 ) -> Generator[Prediction, None, None]:
     task = _NAME.match(file.name)
-    wanted = filter_name
-    taken = 0
+    filter_wanted = filter_name
+    n_taken = 0
     for number, row in enumerate(_rows(file), 1):
         where = f"{file.name} row {number}"
         try:
-            wanted = wanted or row["filter"]
-            if row["filter"] != wanted:
+            filter_wanted = filter_wanted or row["filter"]
+            if row["filter"] != filter_wanted:
                 continue
             names = row["metrics"]
             chosen = metric or names[0]
@@ -136,8 +136,8 @@ def _predictions(
                 f"{where}: no sample of lm-evaluation-harness; expected doc_id, target, arguments, "
                 "filter, metrics and their values"
             ) from None
-        taken += 1
-    if filter_name and not taken:
+        n_taken += 1
+    if filter_name and not n_taken:
         raise InputError(f"{file.name}: no rows of filter '{filter_name}'")
 
 
@@ -149,9 +149,11 @@ def _rows(file: Path) -> Iterator[Any]:
 
 def _requests(row: dict[str, Any]) -> list[Sequence[Any]]:
     """Return the (context, continuation) of every request."""
-    given = row["arguments"]
-    found = given.values() if isinstance(given, dict) else given
-    return [list(one.values()) if isinstance(one, dict) else one for one in found]
+    arguments = row["arguments"]
+    requests = arguments.values() if isinstance(arguments, dict) else arguments
+    return [
+        list(request.values()) if isinstance(request, dict) else request for request in requests
+    ]
 
 
 def _document(row: dict[str, Any]) -> str:

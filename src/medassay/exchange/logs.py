@@ -53,10 +53,10 @@ def run_of(
     InputError
         Naming the file, the place and what was expected.
     """
-    whole = _joined(logs, left_out)
+    joined = _joined(logs, left_out)
     return new_run(
-        [whole.source.digest, dict(whole.remembered)],
-        lambda folder, name: _fill(folder, logs, whole, name),
+        [joined.source.digest, dict(joined.remembered)],
+        lambda folder, name: _fill(folder, logs, joined, name),
         runs=runs or Path("runs"),
         to=to,
     )
@@ -66,7 +66,7 @@ def _joined(
     logs: Sequence[PredictionFile], left_out: Sequence[Mapping[str, str]]
 ) -> PredictionFile:
     """Return several logs as one, whose source is all of them."""
-    first, more = logs[0], {"left_out": [dict(one) for one in left_out]} if left_out else {}
+    first, more = logs[0], {"left_out": [dict(entry) for entry in left_out]} if left_out else {}
     if len(logs) == 1:
         return replace(first, remembered={**first.remembered, **more})
     digests = sorted(log.source.digest for log in logs)
@@ -89,7 +89,7 @@ def _joined(
 
 
 def _fill(
-    folder: Path, logs: Sequence[PredictionFile], whole: PredictionFile, name: str
+    folder: Path, logs: Sequence[PredictionFile], prediction_file: PredictionFile, name: str
 ) -> None:
     scratch = folder / "scratch.sqlite"
     base = sqlite3.connect(scratch)
@@ -98,17 +98,17 @@ def _fill(
         for number, log in enumerate(logs):
             names = _Names(base, number, logs)
             with closing(log.predictions) as predictions:
-                taken = sum(_take(base, one, names) for one in predictions)
-            if not taken:
+                n_taken = sum(_take(base, prediction, names) for prediction in predictions)
+            if not n_taken:
                 raise InputError(f"{log.source.file.name}: holds no predictions")
-        manifest = _manifest(base, whole)
+        manifest = _manifest(base, prediction_file)
         with (folder / "items.jsonl").open("wb") as items:
             _write_items(base, items)
         with (
             (folder / "trials.jsonl").open("wb") as trials,
             (folder / "timings.jsonl").open("wb") as timings,
         ):
-            for trial in _trials(base, scored=whole.scored):
+            for trial in _trials(base, scored=prediction_file.scored):
                 trials.write(canonical(trial) + b"\n")
                 timings.write(b"{}\n")
     finally:
@@ -134,7 +134,7 @@ class _Names:
         self._known: dict[tuple[str, str], str] = {}
         self._taken: set[tuple[str, str]] = set()
 
-    def of(self, one: Prediction) -> str:
+    def of(self, prediction: Prediction) -> str:
         """Return the name of an item in the run.
 
         Raises
@@ -142,83 +142,101 @@ class _Names:
         InputError
             When an earlier log asks something else under this name, and this question nowhere.
         """
-        place = (one.domain, one.item)
+        place = (prediction.domain, prediction.item)
         if not self.number:
-            return one.item
+            return prediction.item
         if place not in self._known:
-            self._known[place] = self._find(one)
-            self._taken.add((one.domain, self._known[place]))
+            self._known[place] = self._find(prediction)
+            self._taken.add((prediction.domain, self._known[place]))
         return self._known[place]
 
-    def _find(self, one: Prediction) -> str:
-        identity = one.identity
+    def _find(self, prediction: Prediction) -> str:
+        identity = prediction.identity
         same_name = self._base.execute(
             "SELECT identity, log FROM item WHERE domain = ? AND item = ?",
-            (one.domain, one.item),
+            (prediction.domain, prediction.item),
         ).fetchone()
         if identity is None or (same_name and same_name[0] in (None, identity)):
-            return one.item
+            return prediction.item
         for (name,) in self._base.execute(
             "SELECT item FROM item WHERE domain = ? AND identity = ? AND log < ? ORDER BY item",
-            (one.domain, identity, self.number),
+            (prediction.domain, identity, self.number),
         ):
-            if (one.domain, name) not in self._taken:
+            if (prediction.domain, name) not in self._taken:
                 return str(name)
         if same_name and same_name[1] < self.number:
             raise InputError(
-                f"{one.where}: item '{one.item}' of '{one.domain}' asks something else here than in "
+                f"{prediction.where}: item '{prediction.item}' of '{prediction.domain}' asks something else here than in "
                 f"{self._logs[same_name[1]].source.file}; logs of one benchmark make a run, import others apart"
             )
-        return one.item
+        return prediction.item
 
 
-def _take(base: sqlite3.Connection, one: Prediction, names: _Names) -> int:
+def _take(base: sqlite3.Connection, prediction: Prediction, names: _Names) -> int:
     """Put one prediction into the database; return 1."""
     for name in ("item", "model", "domain"):
-        if not getattr(one, name):
-            raise InputError(f"{one.where}: '{name}' is empty; expected text")
-    if one.domain == "overall":
+        if not getattr(prediction, name):
+            raise InputError(f"{prediction.where}: '{name}' is empty; expected text")
+    if prediction.domain == "overall":
         raise InputError(
-            f"{one.where}: 'domain' is 'overall', which names the ranking over all domains"
+            f"{prediction.where}: 'domain' is 'overall', which names the ranking over all domains"
         )
-    for text in (one.text, one.question or "", one.reference or ""):
+    for text in (prediction.text, prediction.question or "", prediction.reference or ""):
         if len(text) > _LONGEST:
             raise InputError(
-                f"{one.where}: {len(text)} characters; expected at most {_LONGEST}"
+                f"{prediction.where}: {len(text)} characters; expected at most {_LONGEST}"
             )
     try:
-        "".join((one.item, one.model, one.domain, one.text, one.question or "")).encode()
+        "".join(
+            (
+                prediction.item,
+                prediction.model,
+                prediction.domain,
+                prediction.text,
+                prediction.question or "",
+            )
+        ).encode()
     except UnicodeEncodeError:
-        raise InputError(f"{one.where}: holds broken Unicode; expected text") from None
-    if not 0 <= one.repeat < 2**31:
-        raise InputError(f"{one.where}: repeat {one.repeat}; expected a whole number from 0")
-    if one.score is not None and not 0 <= one.score <= 1:
+        raise InputError(f"{prediction.where}: holds broken Unicode; expected text") from None
+    if not 0 <= prediction.repeat < 2**31:
         raise InputError(
-            f"{one.where}: score {one.score:g}; expected a number from 0 to 1, or none"
+            f"{prediction.where}: repeat {prediction.repeat}; expected a whole number from 0"
         )
-    item = names.of(one)
-    known = base.execute(
-        "SELECT key FROM item WHERE domain = ? AND item = ?", (one.domain, item)
+    if prediction.score is not None and not 0 <= prediction.score <= 1:
+        raise InputError(
+            f"{prediction.where}: score {prediction.score:g}; expected a number from 0 to 1, or none"
+        )
+    item = names.of(prediction)
+    existing = base.execute(
+        "SELECT key FROM item WHERE domain = ? AND item = ?", (prediction.domain, item)
     ).fetchone()
-    if known is None:
-        told = (one.key, one.cluster, one.question, one.reference, one.identity, names.number)
+    if existing is None:
+        values = (
+            prediction.key,
+            prediction.cluster,
+            prediction.question,
+            prediction.reference,
+            prediction.identity,
+            names.number,
+        )
         base.execute(
-            "INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (one.domain, item, *told)
+            "INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (prediction.domain, item, *values),
         )
-    elif known[0] != one.key:
+    elif existing[0] != prediction.key:
         raise InputError(
-            f"{one.where}: item '{one.item}' has key '{one.key}' here and '{known[0]}' in an earlier row"
+            f"{prediction.where}: item '{prediction.item}' has key '{prediction.key}' here and '{existing[0]}' in an earlier row"
         )
-    place = (one.domain, one.model, one.setting, one.mode, item)
+    place = (prediction.domain, prediction.model, prediction.setting, prediction.mode, item)
     try:
         base.execute(
             "INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*place, one.repeat, one.text, one.score),
+            (*place, prediction.repeat, prediction.text, prediction.score),
         )
     except sqlite3.IntegrityError:
         raise InputError(
-            f"{one.where}: a second row for item '{one.item}', model '{one.model}', domain "
-            f"'{one.domain}'; expected one, or repeats that are told apart (of two logs of a model leave one out; `import lm-eval --model` names models apart)"
+            f"{prediction.where}: a second row for item '{prediction.item}', model '{prediction.model}', domain "
+            f"'{prediction.domain}'; expected one, or repeats that are told apart (of two logs of a model leave one out; `import lm-eval --model` names models apart)"
         ) from None
     return 1
 
@@ -260,8 +278,8 @@ def _trials(base: sqlite3.Connection, *, scored: bool) -> Iterator[dict[str, Any
 
 def _manifest(base: sqlite3.Connection, log: PredictionFile) -> dict[str, Any]:
     def distinct(column: str, table: str) -> list[str]:
-        found = base.execute(f"SELECT DISTINCT {column} FROM {table} ORDER BY {column}")
-        return [value for (value,) in found]
+        rows = base.execute(f"SELECT DISTINCT {column} FROM {table} ORDER BY {column}")
+        return [value for (value,) in rows]
 
     return import_manifest(
         log.source,

@@ -27,9 +27,9 @@ def _open(place: Path, scratch: Path) -> Run:
     for folder in (place, place / "data" / "run"):
         if (folder / "manifest.json").is_file():
             return Run(folder)
-    for made in IMPORTS.values():
-        if made.recognises(place):
-            return made.load(place, to=scratch / (place.resolve().name or "log"))
+    for importer in IMPORTS.values():
+        if importer.recognises(place):
+            return importer.load(place, to=scratch / (place.resolve().name or "log"))
     kinds = ", ".join(IMPORTS)
     raise InputError(
         f"{place}: neither a run nor a publication, nor a log of {kinds}; expected one of them"

@@ -47,8 +47,8 @@ class Prediction:
     @property
     def identity(self) -> str | None:
         """Return a hash of what the item asks and takes for right, whichever file it stands in; None where the file does not say."""
-        told = [self.content or self.question, self.key, self.reference]
-        return short_hash(told) if any(told) else None
+        parts = [self.content or self.question, self.key, self.reference]
+        return short_hash(parts) if any(parts) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,8 @@ def lenient_json(data: bytes, where: str) -> Any:
         When it is no JSON.
     """
     try:
-        found = json.loads(data)
-        return _storable(found) if b"\\ud" in data.lower() else found
+        document = json.loads(data)
+        return _storable(document) if b"\\ud" in data.lower() else document
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not valid JSON: {error}") from None
 

@@ -73,9 +73,9 @@ def _predictions(table: Path, columns: Mapping[str, str]) -> Generator[Predictio
             if number == 2:
                 for name, column in columns.items():
                     if column not in cells:
-                        found = ", ".join(cells)
+                        columns_found = ", ".join(cells)
                         raise InputError(
-                            f"{table.name}: no column '{column}' (for {name}); found {found}"
+                            f"{table.name}: no column '{column}' (for {name}); found {columns_found}"
                         )
             row = {name: (cells[column] or "").strip() for name, column in columns.items()}
             yield _prediction(row, f"{table.name} row {number}", scored="score" in columns)

@@ -58,15 +58,19 @@ def decisions_of(db: Session, study: Study) -> list[Decision]:
         raise InputError(
             f"study '{study.id}' has the form '{study.form}'; decisions about items come from item reviews and pair checks"
         )
-    found = []
+    decisions = []
     for ticket, entry in tickets_of(db, study.id, ("checked",)):
         step = tickets.last_decision(db, ticket)
         if step is None:
             continue
         by = db.scalar(select(Account.name).where(Account.id == step.account_id)) or "somebody"
-        before = [one.detail for one in tickets.steps_of(db, ticket) if one.verb == "release"]
+        before = [
+            ticket_step.detail
+            for ticket_step in tickets.steps_of(db, ticket)
+            if ticket_step.verb == "release"
+        ]
         reviewed = entry.hidden.get("revision", 1)
-        found.append(
+        decisions.append(
             Decision(
                 item=entry.item,
                 entry=entry,
@@ -78,7 +82,7 @@ def decisions_of(db: Session, study: Study) -> list[Decision]:
                 again=bool(before),
             )
         )
-    return found
+    return decisions
 
 
 def agreed_of(db: Session, study: Study) -> list[Decision]:
@@ -100,29 +104,31 @@ def agreed_of(db: Session, study: Study) -> list[Decision]:
         entry.id: ticket.state
         for ticket, entry in tickets_of(db, study.id, get_args(tickets.State))
     }
-    given: dict[int, list[LastReview]] = defaultdict(list)
-    for one in given_of(db, study.id):
-        given[one.entry].append(one)
-    found = []
+    reviews_of: dict[int, list[LastReview]] = defaultdict(list)
+    for review in given_of(db, study.id):
+        reviews_of[review.entry].append(review)
+    agreed = []
     for entry in entries_of(db, study.id):
-        reviews = given[entry.id]
-        right = len(reviews) >= study.overlap and all(is_right(form, one) for one in reviews)
+        reviews = reviews_of[entry.id]
+        right = len(reviews) >= study.overlap and all(
+            is_right(form, review) for review in reviews
+        )
         flagged = bool(reviews) and standing_of(entry.id, reviews).flagged
         if right and not flagged and states.get(entry.id, "declined") == "declined":
-            found.append(
+            agreed.append(
                 Decision(
                     item=entry.item,
                     entry=entry,
                     verdict="approve",
                     change={},
                     by=f"{len(reviews)} of {len(reviews)} reviewers of '{study.id}'",
-                    at=max(one.submitted_at for one in reviews)[:10],
+                    at=max(review.submitted_at for review in reviews)[:10],
                     revision=entry.hidden.get("revision", 1),
                     again=False,
                     agreed=True,
                 )
             )
-    return found
+    return agreed
 
 
 def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are facts of their own
@@ -152,9 +158,9 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
     InputError
         When an item is no longer what was reviewed, or would be no item; nothing is written then.
     """
-    found = decisions_of(db, study)
+    decisions = decisions_of(db, study)
     agreed = agreed_of(db, study) if approve_right else []
-    if not found and not agreed:
+    if not decisions and not agreed:
         raise GateError(
             f"study '{study.id}': no decision is checked and waits for a bank; a second person checks what was decided"
             + ("; no item was found right by all its reviewers" if approve_right else "")
@@ -166,27 +172,35 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
         item.id: record
         for item, record in bank_records(load_bank(bank, lock=None, check=False))
     }
-    agreed = [one for one in agreed if not _is_approved(records.get(one.item, {}), one)]
-    if not found and not agreed:
+    agreed = [
+        agreement
+        for agreement in agreed
+        if not _is_approved(records.get(agreement.item, {}), agreement)
+    ]
+    if not decisions and not agreed:
         raise GateError(
             f"study '{study.id}': what all reviewers found right is approved in {bank} by now; nothing to do"
         )
     changed: Records = {}
     removed: dict[str, str] = {}
-    found += agreed
-    decided = Counter(one.item for one in found)
-    for one in found:
-        if decided[one.item] > 1:
+    decisions += agreed
+    decided = Counter(decision.item for decision in decisions)
+    for decision in decisions:
+        if decided[decision.item] > 1:
             raise InputError(
-                f"study '{study.id}': {decided[one.item]} decisions about item '{one.item}'; send all but one back"
+                f"study '{study.id}': {decided[decision.item]} decisions about item '{decision.item}'; send all but one back"
             )
-        _take(one, bank, records, (changed, removed), decided)
-    counts = Counter(one.verdict for one in found)
-    told = ", ".join(f"{one.item} {_WORDS[one.verdict]}" for one in found if not one.agreed)
+        _take(decision, bank, records, (changed, removed), decided)
+    counts = Counter(decision.verdict for decision in decisions)
+    disputed = ", ".join(
+        f"{decision.item} {_WORDS[decision.verdict]}"
+        for decision in decisions
+        if not decision.agreed
+    )
     if agreed:
         several = f"{counted(len(agreed), 'item')} approved that all reviewers found right"
-        told = "; ".join(filter(None, [told, several]))
-    why = f"{' '.join(reason.split())} Review '{study.id}', released by {' '.join(who.split())}: {told}."
+        disputed = "; ".join(filter(None, [disputed, several]))
+    why = f"{' '.join(reason.split())} Review '{study.id}', released by {' '.join(who.split())}: {disputed}."
     if changed or removed:
         version, content = revise_bank(bank, changed, removed, why, lock, today)
     else:
@@ -196,16 +210,16 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
         item.id: record.get("revision", 1)
         for item, record in bank_records(load_bank(bank, lock=None, check=False))
     }
-    for one in found:
-        if one.agreed:
+    for decision in decisions:
+        if decision.agreed:
             continue
         tickets.release(
             db,
             study,
-            one.entry,
+            decision.entry,
             who=who,
             version=version,
-            revision=revisions.get(one.item),
+            revision=revisions.get(decision.item),
         )
     note(
         db,
@@ -235,7 +249,7 @@ def _check_bank(study: Study, folder: Path) -> None:
 
 
 def _take(
-    one: Decision,
+    decision: Decision,
     bank: Path,
     records: Records,
     into: tuple[Records, dict[str, str]],
@@ -243,45 +257,47 @@ def _take(
 ) -> None:
     """Put what a decision changes into `into`: changed records, and who removed which; other forms of the item's question with it."""
     changed, removed = into
-    record = records.get(one.item)
+    record = records.get(decision.item)
     if record is None:
-        if one.verdict == "remove" and f"{one.item} removed" in _history(bank):
+        if decision.verdict == "remove" and f"{decision.item} removed" in _history(bank):
             return  # done by a call that was cut off
-        raise InputError(f"{bank}: has no item '{one.item}'; is it the bank that was reviewed?")
-    reviewed = one.revision
-    if record.get("revision", 1) == reviewed + 1 and _is_made(record, one):
+        raise InputError(
+            f"{bank}: has no item '{decision.item}'; is it the bank that was reviewed?"
+        )
+    reviewed = decision.revision
+    if record.get("revision", 1) == reviewed + 1 and _is_made(record, decision):
         return
     if record.get("revision", 1) != reviewed:
         raise InputError(
-            f"{bank}: item '{one.item}' has revision {record.get('revision', 1)}; reviewed was {reviewed}: review it again"
+            f"{bank}: item '{decision.item}' has revision {record.get('revision', 1)}; reviewed was {reviewed}: review it again"
         )
-    if not one.again and _content_of(one.entry) != item_content(record):
+    if not decision.again and _content_of(decision.entry) != item_content(record):
         raise InputError(
-            f"{bank}: item '{one.item}' is not what was reviewed, under the same revision: release the bank, review it again"
+            f"{bank}: item '{decision.item}' is not what was reviewed, under the same revision: release the bank, review it again"
         )
-    reviewed_too = one.entry.hidden.get("forms", {})
+    reviewed_too = decision.entry.hidden.get("forms", {})
     others = [
         name
-        for name in (reviewed_too or twins(records, one.item))
-        if name != one.item and name in records and not decided[name]
+        for name in (reviewed_too or twins(records, decision.item))
+        if name != decision.item and name in records and not decided[name]
     ]
     for name in others:
         here = records[name].get("revision", 1)
-        if here != reviewed_too.get(name, here) and not one.again:
+        if here != reviewed_too.get(name, here) and not decision.again:
             raise InputError(
-                f"{bank}: item '{name}', another form of '{one.item}', has revision {here}; reviewed was {reviewed_too[name]}: review it again"
+                f"{bank}: item '{name}', another form of '{decision.item}', has revision {here}; reviewed was {reviewed_too[name]}: review it again"
             )
-    if one.verdict == "remove":
-        removed |= dict.fromkeys([one.item, *others], one.by)
+    if decision.verdict == "remove":
+        removed |= dict.fromkeys([decision.item, *others], decision.by)
         return
-    changed[one.item] = made = _revised(record, one)
+    changed[decision.item] = revised_record = _revised(record, decision)
     for name in others:
-        other = _as_twin(records[name], record, made)
-        if other is None and name in reviewed_too and not one.change:
+        other = _as_twin(records[name], record, revised_record)
+        if other is None and name in reviewed_too and not decision.change:
             other = dict(records[name])  # people saw both forms and approved them as they are
         if other is not None:
-            other["approval"] = made["approval"]
-            check_record(other, f"item '{name}' with '{one.item}'", {other["domain"]})
+            other["approval"] = revised_record["approval"]
+            check_record(other, f"item '{name}' with '{decision.item}'", {other["domain"]})
             changed[name] = other
 
 
@@ -300,17 +316,17 @@ def _as_twin(
     other: dict[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """Return another form of the same question after the same change; None where it says nothing of what changed."""
-    made = dict(other)
+    twin = dict(other)
     for key in ("question", "path", "leaf", "options", "expected", "reference"):
         if key in other and other[key] == before.get(key) and key in after:
-            made[key] = after[key]
+            twin[key] = after[key]
     right, now_right = _right(before), _right(after)
     if right and now_right and other.get("reference") == right:
-        made["reference"] = now_right
-    if made == other:
+        twin["reference"] = now_right
+    if twin == other:
         return None
-    made.pop("rationale", None)
-    return {**made, "revision": other.get("revision", 1) + 1}
+    twin.pop("rationale", None)
+    return {**twin, "revision": other.get("revision", 1) + 1}
 
 
 def _right(record: Mapping[str, Any]) -> str:
@@ -320,29 +336,29 @@ def _right(record: Mapping[str, Any]) -> str:
     return str(options[at]) if 0 <= at < len(options) else str(record.get("reference", ""))
 
 
-def _is_approved(record: Mapping[str, Any], one: Decision) -> bool:
+def _is_approved(record: Mapping[str, Any], decision: Decision) -> bool:
     """Return whether an approval of all reviewers, or a later decision of a person, stands in an item already."""
-    return record.get("approval", {}).get("who") == one.by or bool(
-        record.get("revision", 1) != one.revision
+    return record.get("approval", {}).get("who") == decision.by or bool(
+        record.get("revision", 1) != decision.revision
     )
 
 
-def _is_made(record: Mapping[str, Any], one: Decision) -> bool:
+def _is_made(record: Mapping[str, Any], decision: Decision) -> bool:
     """Return whether a decision stands in an item already: a call before was cut off behind the bank's release."""
-    return record.get("approval", {}).get("who") == one.by and all(
-        record.get(key) == value for key, value in one.change.items()
+    return record.get("approval", {}).get("who") == decision.by and all(
+        record.get(key) == value for key, value in decision.change.items()
     )
 
 
-def _revised(record: dict[str, Any], one: Decision) -> dict[str, Any]:
+def _revised(record: dict[str, Any], decision: Decision) -> dict[str, Any]:
     """Return an item after a decision, with who approved it; a new revision where something changed."""
-    made = {**record, **one.change}
-    if "path" in one.change and "leaf" in made:
-        made["leaf"] = one.change["path"].rpartition("->")[2].strip()
-    if "expected" in one.change or "options" in one.change:
-        made.pop("rationale", None)  # it explained another key
-    if one.change:
-        made["revision"] = record.get("revision", 1) + 1
-    made["approval"] = {"who": one.by, "when": one.at}
-    check_record(made, f"item '{one.item}' as decided", {made["domain"]})
-    return made
+    revised = {**record, **decision.change}
+    if "path" in decision.change and "leaf" in revised:
+        revised["leaf"] = decision.change["path"].rpartition("->")[2].strip()
+    if "expected" in decision.change or "options" in decision.change:
+        revised.pop("rationale", None)  # it explained another key
+    if decision.change:
+        revised["revision"] = record.get("revision", 1) + 1
+    revised["approval"] = {"who": decision.by, "when": decision.at}
+    check_record(revised, f"item '{decision.item}' as decided", {revised["domain"]})
+    return revised

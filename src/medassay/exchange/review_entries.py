@@ -124,13 +124,13 @@ def bank_entries(bank: Bank, folder: Path | None = None) -> list[NewEntry]:
 
 def _beside(workshop: Workshop) -> dict[str, dict[str, Any]]:
     """Return document → the decision graph and the source text that a workshop made its items from."""
-    found: dict[str, dict[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {}
     for name, graph in _graphs(workshop).items():
-        found[name] = {"graph": graph.to_json()}
+        records[name] = {"graph": graph.to_json()}
         text = workshop.folder / "texts" / f"{name}.txt"
         if text.is_file():
-            found[name]["source_text"] = text.read_text("utf-8")[:MOST_TEXT]
-    return found
+            records[name]["source_text"] = text.read_text("utf-8")[:MOST_TEXT]
+    return records
 
 
 def _graphs(workshop: Workshop) -> dict[str, DecisionGraph]:
@@ -148,25 +148,27 @@ def pair_entries(derived: Bank, original: Bank) -> list[NewEntry]:
         When no item of one is found in the other.
     """
     before = {item.id: record for item, record in bank_records(original)}
-    made = []
+    entries = []
     for _, record in bank_records(derived):
         meta = record.get("meta", {})
         name = next(
             (
-                one
-                for one in (meta.get("of"), meta.get("question"), record["id"])
-                if one in before
+                reference
+                for reference in (meta.get("of"), meta.get("question"), record["id"])
+                if reference in before
             ),
             None,
         )
         if name is not None:
-            made.append(_pair(record, before[name], record, str(meta.get("maker", "derived"))))
-    if not made:
+            entries.append(
+                _pair(record, before[name], record, str(meta.get("maker", "derived")))
+            )
+    if not entries:
         raise InputError(
             f"no item of {derived.version} was made from one of {original.version}; expected the same ids, "
             "or `meta.of` with the id of the original"
         )
-    return made
+    return entries
 
 
 def _pair(
@@ -188,16 +190,16 @@ def _pair(
 
 def _side(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the texts of one side of a pair, in the order in which they are read."""
-    made = []
+    side = []
     for key in _PAIRED:
         value = record.get(key)
         if isinstance(value, list):
             value = "\n".join(f"{LETTERS[at]}. {text}" for at, text in enumerate(value))
         if value:
-            made.append({"label": key, "text": str(value)})
+            side.append({"label": key, "text": str(value)})
     if record.get("expected"):
-        made.append({"label": "expected", "text": str(record["expected"])})
-    return made
+        side.append({"label": "expected", "text": str(record["expected"])})
+    return side
 
 
 def workshop_entries(workshop: Workshop) -> list[NewEntry]:
@@ -209,17 +211,17 @@ def workshop_entries(workshop: Workshop) -> list[NewEntry]:
         When it derived nothing.
     """
     items = [event.result for event in present_items(workshop)]
-    made = [
+    entries = [
         *_corrections(workshop),
         *_translations(workshop, items),
         *_rephrasings(items),
         *_refinements(workshop, items),
     ]
-    if not made:
+    if not entries:
         raise InputError(
             f"{workshop.folder}: holds nothing derived: no translation, refined pathway, open version or correction"
         )
-    return made
+    return entries
 
 
 def _corrections(workshop: Workshop) -> Iterator[NewEntry]:
@@ -258,12 +260,12 @@ def _refinements(workshop: Workshop, items: Sequence[Mapping[str, Any]]) -> Iter
         for name, graph in _graphs(workshop).items()
         for way in paths(graph)
     }
-    seen = set()
+    seen_keys = set()
     for item in items:
         subject = str(item.get("meta", {}).get("question", ""))
-        if item.get("meta", {}).get("maker") != "pathways" or subject in seen:
+        if item.get("meta", {}).get("maker") != "pathways" or subject in seen_keys:
             continue
-        seen.add(subject)
+        seen_keys.add(subject)
         if subject in ways and ways[subject] != item.get("path"):
             yield _pair(item, {"path": ways[subject]}, {"path": item["path"]}, "path")
 
@@ -293,15 +295,15 @@ def run_entries(run: Run, form: str) -> list[NewEntry]:
         raise InputError(
             f"a run has no entries for the form '{form}'; expected item, {', '.join(makers)}"
         )
-    made = [*makers[form](run, items)]
-    if not made:
+    entries = [*makers[form](run, items)]
+    if not entries:
         why = {
             "answer": "no answer",
             "preference": "no item that two models answered",
             "judge": "no verdict; it was not judged",
         }
         raise InputError(f"run {run.id}: holds {why[form]}")
-    return made
+    return entries
 
 
 def _trials(run: Run) -> Iterator[dict[str, Any]]:
@@ -337,11 +339,13 @@ def _preferences(run: Run, items: RunItems) -> Iterator[NewEntry]:
     for trial in _trials(run):
         if trial["repeat"] == 0:
             of[trial["domain"], trial["item"], trial["mode"]].append(trial)
-    for (domain, name, _), found in sorted(of.items()):
-        found.sort(
-            key=lambda one: drawn(run.id, "pair", domain, name, one["model"], one["setting"])
+    for (domain, name, _), trials in sorted(of.items()):
+        trials.sort(
+            key=lambda trial: drawn(
+                run.id, "pair", domain, name, trial["model"], trial["setting"]
+            )
         )
-        for first, second in zip(found[::2], found[1::2], strict=False):
+        for first, second in zip(trials[::2], trials[1::2], strict=False):
             yield NewEntry(
                 item=name,
                 content={**_asked(items, first), "answers": [first["text"], second["text"]]},

@@ -39,26 +39,26 @@ def label_rows(document: Mapping[str, Any]) -> list[Row]:
     settled = _settled(document)
     parts = all(_parts(entry) for entry in entries.values())
     # Several judges of one answer are several entries of it: what people say of the answer is pooled.
-    given: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    scores: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     final: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     of: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for number, entry in entries.items():
         key = tuple(entry["hidden"]["trial"][name] for name in _TRIAL)
         of.setdefault(key, entry)
-        given[key] += [_own_scores(one) for one in reviews[number]]
+        scores[key] += [_own_scores(review) for review in reviews[number]]
         final[key] = {**final.get(key, {}), **settled.get(number, {})}
     rows: list[Row] = []
     for key, entry in of.items():
         trial = dict(zip(_TRIAL, key, strict=True))
         if parts:
-            labels = {name: _label(name, given[key], final[key]) for name in _parts(entry)}
+            labels = {name: _label(name, scores[key], final[key]) for name in _parts(entry)}
             if all(labels.values()):
                 rows += [
                     {**trial, "fact": name.partition("-")[2], "verdict": label}
                     for name, label in labels.items()
                 ]
             continue
-        overall = _overall(given[key], final[key])
+        overall = _overall(scores[key], final[key])
         if overall is not None:
             scale = entry["hidden"].get("scale") or entry["hidden"].get("verdict") or {}
             lo, hi = scale.get("lo", 0.0), scale.get("hi", 1.0)
@@ -74,7 +74,7 @@ def answer_rows(document: Mapping[str, Any]) -> list[Row]:
     for number, entry in entries.items():
         content = entry["content"]
         overall = _overall(
-            [_own_scores(one) for one in reviews[number]], settled.get(number, {})
+            [_own_scores(review) for review in reviews[number]], settled.get(number, {})
         )
         reference = content.get("reference") or " ".join(
             fact["text"] for fact in content.get("facts", ())
@@ -104,8 +104,10 @@ def vote_rows(document: Mapping[str, Any]) -> list[Row]:
     votes: dict[int, list[tuple[str, bool]]] = defaultdict(list)
     for review in document["frozen"]["reviews"]:
         if review["latest"] and review["entry"] in entries:
-            given = LastReview(entry=0, reviewer=0, qualification="", content=review["review"])
-            if (vote := is_right(form, given)) is not None:
+            review_ = LastReview(
+                entry=0, reviewer=0, qualification="", content=review["review"]
+            )
+            if (vote := is_right(form, review_)) is not None:
                 votes[review["entry"]].append((review["reviewer"], vote))
     return [
         {
@@ -138,23 +140,23 @@ def bank_reviews(db: Session, study: Study) -> ReviewedBank:
         )
     if study.closed_at is None or study.frozen_sha256 is None:
         raise GateError(f"study '{study.id}' is open; close it first")
-    given = given_of(db, study.id)
-    found = counts(standings(given))
+    reviews = given_of(db, study.id)
+    summaries = counts(standings(reviews))
     return ReviewedBank(
         study=study.id,
         version=source["version"],
         closed_at=study.closed_at,
         sha256=study.frozen_sha256,
-        items=found["entries"],
-        any_low=found["any_low"],
-        below_nine=found["below_nine"],
-        flagged=found["flagged"],
-        harm=found["harm"],
-        groups=tuple(by_qualification(given)),
+        items=summaries["entries"],
+        any_low=summaries["any_low"],
+        below_nine=summaries["below_nine"],
+        flagged=summaries["flagged"],
+        harm=summaries["harm"],
+        groups=tuple(by_qualification(reviews)),
     )
 
 
-def check_rows(wanted: Sequence[tuple[Path, Sequence[Row]]]) -> None:
+def check_rows(tables: Sequence[tuple[Path, Sequence[Row]]]) -> None:
     """Refuse to write any of several files if one could not be written.
 
     Raises
@@ -162,10 +164,10 @@ def check_rows(wanted: Sequence[tuple[Path, Sequence[Row]]]) -> None:
     InputError
         When a file is there, is named twice, or would be empty.
     """
-    for at, (path, rows) in enumerate(wanted):
+    for at, (path, rows) in enumerate(tables):
         if not rows:
             raise InputError(f"{path}: nothing to write; the study has no such reviews")
-        if path.exists() or path in [other for other, _ in wanted[:at]]:
+        if path.exists() or path in [other for other, _ in tables[:at]]:
             raise InputError(f"{path}: exists already; nothing was overwritten")
 
 
@@ -224,37 +226,37 @@ def _own_scores(review: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _settled(document: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
     """Return entry → the final values that an adjudicator gave."""
-    found: dict[int, Mapping[str, Any]] = {}
+    settled: dict[int, Mapping[str, Any]] = {}
     for ticket in document["tickets"]:
-        given = [step for step in ticket["steps"] if step["verb"] == "decide"]
-        if given and ticket["state"] in _DECIDED and "scores" in given[-1]:
-            found[ticket["entry"]] = given[-1]["scores"]
-    return found
+        decisions = [step for step in ticket["steps"] if step["verb"] == "decide"]
+        if decisions and ticket["state"] in _DECIDED and "scores" in decisions[-1]:
+            settled[ticket["entry"]] = decisions[-1]["scores"]
+    return settled
 
 
 def _parts(entry: Mapping[str, Any]) -> list[str]:
     content = entry["content"]
     return [f"fact-{fact['id']}" for fact in content.get("facts", ())] + [
-        f"criterion-{one['id']}" for one in content.get("criteria", ())
+        f"criterion-{criterion['id']}" for criterion in content.get("criteria", ())
     ]
 
 
 def _label(
-    name: str, given: Sequence[Mapping[str, Any]], final: Mapping[str, Any]
+    name: str, reviews: Sequence[Mapping[str, Any]], final: Mapping[str, Any]
 ) -> str | None:
     if final.get(name):
         return str(final[name])
-    votes = Counter(one[name] for one in given if one.get(name) is not None)
+    votes = Counter(review[name] for review in reviews if review.get(name) is not None)
     order = _FACTS if name.startswith("fact-") else _CRITERIA
     return max(order, key=lambda label: votes[label]) if votes else None
 
 
-def _overall(given: Sequence[Mapping[str, Any]], final: Mapping[str, Any]) -> float | None:
+def _overall(reviews: Sequence[Mapping[str, Any]], final: Mapping[str, Any]) -> float | None:
     if final.get("overall") is not None:
         return float(final["overall"])
-    found = [*_numbers(given)]
-    return sum(found) / len(found) if found else None
+    values = [*_numbers(reviews)]
+    return sum(values) / len(values) if values else None
 
 
-def _numbers(given: Sequence[Mapping[str, Any]]) -> Iterator[int]:
-    return (one["overall"] for one in given if one.get("overall") is not None)
+def _numbers(reviews: Sequence[Mapping[str, Any]]) -> Iterator[int]:
+    return (review["overall"] for review in reviews if review.get("overall") is not None)

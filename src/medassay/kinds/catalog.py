@@ -100,11 +100,13 @@ def task_of_plan(plan: Plan) -> Task:
         task = TASKS["relaxed_perplexity"]
     if plan.scoring == "likelihood" and task.asks == "reply":
         if not task.likelihood:
-            known = sorted(
-                name for name, one in TASKS.items() if one.likelihood and not one.chat_template
+            names = sorted(
+                name
+                for name, task_ in TASKS.items()
+                if task_.likelihood and not task_.chat_template
             )
             raise InputError(
-                f"plan: task '{task.name}' cannot be scored by likelihood; tasks that can are {', '.join(known)}"
+                f"plan: task '{task.name}' cannot be scored by likelihood; tasks that can are {', '.join(names)}"
             )
         task = TASKS[task.likelihood]
     if plan.chat_template and not task.chat_template:
@@ -123,8 +125,8 @@ def task_of_plan(plan: Plan) -> Task:
 
 def task_of_run(manifest: Mapping[str, Any]) -> Task:
     """Return the task of a run, by its manifest."""
-    given = manifest.get("plan", {}).get("relaxed_perplexity")
-    task = _measured(TASKS[manifest["task"]], Setting(**given) if given else Setting())
+    setting = manifest.get("plan", {}).get("relaxed_perplexity")
+    task = _measured(TASKS[manifest["task"]], Setting(**setting) if setting else Setting())
     parsers: Mapping[str, str | None] = manifest.get("readers", {})
     if not parsers and task.name in WHOLE_REPLIES:
         parsers = dict.fromkeys(task.readers, "paragraph")

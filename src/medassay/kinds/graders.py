@@ -20,11 +20,11 @@ _STEPPED = "g_eval"
 
 
 def _ddx(rules: Mapping[str, Any], *, asks: bool) -> Grader:
-    given = rules["ddx"]
+    document = rules["ddx"]
     return DiagnosesGrader(
-        rules=rules_from_dict(given["rules"]),
-        synonyms=given["synonyms"],
-        files=tuple(file["sha256"] for file in given["files"]),
+        rules=rules_from_dict(document["rules"]),
+        synonyms=document["synonyms"],
+        files=tuple(file["sha256"] for file in document["files"]),
         asks=asks,
     )
 
@@ -60,9 +60,9 @@ def graders_of(task: Task, manifest: Mapping[str, Any]) -> dict[str, Grader]:
         return {}
     [name] = set(task.judges.values())
     if steps and steps["with_path"] == (name == "g_eval_no_path"):
-        wanted = "without" if steps["with_path"] else "with"
+        needed = "without" if steps["with_path"] else "with"
         raise InputError(
-            f"plan: task '{task.name}' needs steps written {wanted} a reasoning path"
+            f"plan: task '{task.name}' needs steps written {needed} a reasoning path"
         )
     rules = {
         "steps": steps["texts"] if steps else {},

@@ -61,9 +61,9 @@ def read(
     ('[{"codes":["ICD-10:M10.9"],"name":"Gout","rank":1}]', 'answered', 'lines', (('ICD-10:M10.9',),))
     """
     if item.form not in PARSER_OF:
-        known = ", ".join(PARSER_OF)
+        forms = ", ".join(PARSER_OF)
         raise InputError(
-            f"item '{item.id}': form '{item.form}' has no reply to read; expected one of {known}"
+            f"item '{item.id}': form '{item.form}' has no reply to read; expected one of {forms}"
         )
     if finish not in get_args(Finish):
         raise InputError(f"finish '{finish}'; expected one of {', '.join(get_args(Finish))}")

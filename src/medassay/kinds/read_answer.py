@@ -42,10 +42,10 @@ def read_answer(
         return Answer(
             item_id=item.id, outcome=reading.outcome, value=reading.value, reason=reading.reason
         )
-    said, unfinished = strip_thoughts(text)
-    if reading.reason == SAID or declines(said):
+    answer_text, unfinished = strip_thoughts(text)
+    if reading.reason == SAID or declines(answer_text):
         return Answer(item_id=item.id, outcome="refused", value=None, reason=SAID)
-    if not said.strip():  # thoughts, and nothing behind them
+    if not answer_text.strip():  # thoughts, and nothing behind them
         reading = replace(reading, reason="thought not ended" if unfinished else "blank")
     ended = cut or unfinished or reading.outcome == "truncated"
     outcome = "truncated" if ended else "unparsed"
@@ -54,16 +54,16 @@ def read_answer(
 
 def _read_likelihoods(item: Item, prompt: Prompt, completion: Completion) -> Answer:
     """Return the answer in likelihoods: the likeliest option's letter, or what the numbers say in short."""
-    shown = likelihoods_of(completion.likelihoods or (), None)
+    likelihoods = likelihoods_of(completion.likelihoods or (), None)
     if completion.drawn is not None:
-        kept = len(completion.drawn["kept"])
-        value, reason = f"{kept} completions", "drawn"
+        n_kept = len(completion.drawn["kept"])
+        value, reason = f"{n_kept} completions", "drawn"
     elif item.form == "choice":
-        best = likeliest([one.total for one in shown])
+        best = likeliest([likelihood.total for likelihood in likelihoods])
         value = item.letters[best if prompt.order is None else prompt.order[best]]
         reason = "likeliest"
     else:
-        value, reason = f"{shown[0].n_tokens} tokens", "likelihood"
+        value, reason = f"{likelihoods[0].n_tokens} tokens", "likelihood"
     return Answer(
         item_id=item.id,
         outcome="answered",

@@ -29,14 +29,14 @@ class Scoring:
         """Return the line of scores.jsonl for a trial: its key, its score, why, by which scorer, and its parts."""
         scorer = self._scorers[item.form]
         [score] = scorer.score([item], [answer])
-        made = score_record(trial, score.value, score.because, scorer.id)
+        record = score_record(trial, score.value, score.because, scorer.id)
         if item.form in PARTS and answer.outcome != "failed":
             parts = PARTS[item.form](item, answer, trial.get("text", ""))
-            made |= {"parts": parts} if parts else {}
+            record |= {"parts": parts} if parts else {}
         if self._compares and answer.value is not None:
             likeness = text_likeness(answer.value, item.reference_text)
-            made["parts"] = {**made.get("parts", {}), "text": likeness}
-        return made
+            record["parts"] = {**record.get("parts", {}), "text": likeness}
+        return record
 
 
 def unjudged(task: Task) -> Scorer:

@@ -46,21 +46,23 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
     of_items = [field for field in fields if field != "tag"]
     for item in items:
         groups[item.domain, item.id] = {field: group_of(item, field) for field in of_items}
-        own = f"item\x1f{item.domain}\x1f{item.id}"
+        own_cluster = f"item\x1f{item.domain}\x1f{item.id}"
         version = run.manifest["domains"][item.domain]
-        clusters[item.domain, item.id] = f"{version}\x1f{item.cluster}" if item.cluster else own
+        clusters[item.domain, item.id] = (
+            f"{version}\x1f{item.cluster}" if item.cluster else own_cluster
+        )
     scores: dict[tuple[str, str, str], dict[tuple[str, str], list[float]]] = {}
     for record in read_jsonl(run.path / "scores.jsonl"):
         if record["score"] is not None:
             row = scores.setdefault((record["model"], record["setting"], record["mode"]), {})
             row.setdefault((record["domain"], record["item"]), []).append(record["score"])
     versions = "+".join(sorted(set(run.manifest["domains"].values())))
-    made: dict[str, list[dict[str, Any]]] = {}
+    rows_by_field: dict[str, list[dict[str, Any]]] = {}
     for field in fields:
         if field == "tag":
-            made[field] = list(_tags(run))
+            rows_by_field[field] = list(_tags(run))
             continue
-        made[field] = []
+        rows_by_field[field] = []
         for value in sorted({group[field] for group in groups.values()}):
             for (model, setting, mode), by_item in sorted(scores.items()):
                 keys = sorted(k for k in by_item if groups[k][field] == value)
@@ -76,28 +78,30 @@ def breakdown(run: Run, fields: Sequence[str], scale: Scale) -> dict[str, list[d
                     means = np.array([float(np.mean(by_item[k])) for k in keys])
                     printed = _as_printed(estimate, means, [clusters[k] for k in keys], scale)
                     estimate = estimate if printed is None else printed
-                shown = clipped(estimate, scale) if scale.floor is not None else estimate
-                made[field].append(
+                clipped_estimate = (
+                    clipped(estimate, scale) if scale.floor is not None else estimate
+                )
+                rows_by_field[field].append(
                     {"value": value, "model": model, "setting": setting, "mode": mode}
                     | {"scale": scale.ends}
-                    | shown.to_dict()
+                    | clipped_estimate.to_dict()
                 )
-    return made
+    return rows_by_field
 
 
 def _as_printed(
     estimate: Estimate, scores: Floats, clusters: Sequence[str], scale: Scale
 ) -> Estimate | None:
     """Return an estimate with the interval that boards print, that of the draws as its second; None where there is none."""
-    found = effective_interval([(scores, number_clusters(clusters))], scale=scale)
-    if found.ends is None:
+    interval = effective_interval([(scores, number_clusters(clusters))], scale=scale)
+    if interval.ends is None:
         return None
-    lo, hi = found.ends
+    lo, hi = interval.ends
     return replace(
         estimate,
         lo=lo,
         hi=hi,
-        interval=found.method,
+        interval=interval.method,
         second=Second(method="percentile", lo=estimate.lo, hi=estimate.hi),
         flags=tuple(f for f in estimate.flags if f not in ("degenerate", "intervals_differ")),
     )

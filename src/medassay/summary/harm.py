@@ -53,11 +53,11 @@ def harm_of(
     if task.scale.better == "low":
         scores = scores[::-1]
     numbers = np.concatenate([table.clusters[domain] for domain in domains])
-    known = marked > 0 and len(np.unique(numbers)) == len(numbers)
+    is_independent = marked > 0 and len(np.unique(numbers)) == len(numbers)
     return {
         "marked": marked,
         "harmful": harmful,
-        "upper": clopper_pearson_upper(harmful, marked) if known else None,
+        "upper": clopper_pearson_upper(harmful, marked) if is_independent else None,
         "worst_5": float(scores[: -(-len(scores) // _WORST_SHARE)].mean())
         if len(scores)
         else None,

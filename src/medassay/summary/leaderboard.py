@@ -44,10 +44,10 @@ class LeaderboardScores:
         self._worst = worst
         self.harm = HarmCounts()
         self.clusters = {
-            d: np.array(found, dtype=np.int64) for d, found in items.clusters.items()
+            d: np.array(numbers, dtype=np.int64) for d, numbers in items.clusters.items()
         }
         self.synthetic = {
-            d: np.array(found, dtype=np.int8) for d, found in items.synthetic.items()
+            d: np.array(flags, dtype=np.int8) for d, flags in items.synthetic.items()
         }
         self.modes: set[str] = set()
         self.unequal: set[Row] = set()
@@ -59,13 +59,15 @@ class LeaderboardScores:
     def lowest(self) -> dict[str, Floats]:
         """Return domain → the lowest score of each item, of domains whose items have criteria."""
         forms = self._items.forms
-        told = "withheld" in forms and any(item.lowest is not None for item in self._items)
-        if "rubric" not in forms and not told:
+        is_withheld = "withheld" in forms and any(
+            item.lowest is not None for item in self._items
+        )
+        if "rubric" not in forms and not is_withheld:
             return {}
-        found: dict[str, list[float]] = {}
+        lowest_scores: dict[str, list[float]] = {}
         for item in self._items:
-            found.setdefault(item.domain, []).append(_lowest(item))
-        return {domain: np.array(values) for domain, values in found.items()}
+            lowest_scores.setdefault(item.domain, []).append(_lowest(item))
+        return {domain: np.array(values) for domain, values in lowest_scores.items()}
 
     @property
     def domains(self) -> list[str]:
@@ -101,17 +103,17 @@ class LeaderboardScores:
 
     def rows(self, mode: str) -> list[Row]:
         """Return the (model, setting) rows of a mode, sorted."""
-        return sorted({(m, s) for _, m, s, found in self.outcomes if found == mode})
+        return sorted({(m, s) for _, m, s, cell_mode in self.outcomes if cell_mode == mode})
 
     def matrix(self, domain: str, mode: str, rows: list[Row]) -> Floats:
         """Return the scores, shape (n_rows, n_items), NaN where null."""
-        made = np.full((len(rows), len(self.clusters[domain])), np.nan)
+        scores = np.full((len(rows), len(self.clusters[domain])), np.nan)
         for i, (model, setting) in enumerate(rows):
             cell = (domain, model, setting, mode)
             if cell in self._sums:
                 counts = self._counts[cell]
-                np.divide(self._sums[cell], counts, out=made[i], where=counts > 0)
-        return made
+                np.divide(self._sums[cell], counts, out=scores[i], where=counts > 0)
+        return scores
 
     def cut_off_share(self, row: Row, domains: Sequence[str], modes: Iterable[str]) -> float:
         """Return the share of a row's replies that ended at their token limit."""
@@ -204,8 +206,8 @@ def leaderboard_document(
                 seed = seed_of(manifest["methodology"], seed_label(manifest), name, mode)
                 _add_judging(document, judgements, members, mode, seed, manifest)
                 relations["panel"] = judgements.panel(members, mode, seed)
-            for one in summaries:
-                _add_summary(document, one, members, mode, used)
+            for summary in summaries:
+                _add_summary(document, summary, members, mode, used)
             domains.setdefault(name, []).extend(document)
             fields.setdefault(mode, {})[name] = relations
         if len(groups) == 1:  # one domain: it is the whole
@@ -219,10 +221,10 @@ def leaderboard_document(
         rows = sorted({row for mode in table.modes for row in table.rows(mode)})
         groups = {OVERALL: table.domains, **{name: [name] for name in table.domains}}
         apart = {"by_kind": kinds.document(groups, unranked_rows(manifest, rows, table))}
-    both = _both_modes(table, manifest, task)
+    differences = _both_modes(table, manifest, task)
     return {
         **apart,
-        **({"tools_minus_solo": both} if both else {}),
+        **({"tools_minus_solo": differences} if differences else {}),
         "schema_version": 1,
         "run": manifest["run"],
         "metric": task.metric,
@@ -236,7 +238,7 @@ def leaderboard_document(
         "level": 0.95,
         "domains": domains,
         "fields": fields,
-        **{one.key: one.document(over_all) for one in summaries},
+        **{summary.key: summary.document(over_all) for summary in summaries},
     }
 
 
@@ -418,15 +420,15 @@ def _add_judging(
     """Add to every row how its answers were judged; rows without judged answers stay as they are."""
     families = {judge["id"]: judge["family"].casefold() for judge in manifest["judges"]}
     for row in document:
-        said = judgements.row(members, row["model"], row["setting"], mode, seed)
-        if not said:
+        columns = judgements.row(members, row["model"], row["setting"], mode, seed)
+        if not columns:
             continue
-        row.update(said, score_worst=row["worst"], score_best=row["best"])
-        if said["judge_failures"]:
+        row.update(columns, score_worst=row["worst"], score_best=row["best"])
+        if columns["judge_failures"]:
             row["flags"].append("degraded")
-        if said["agreement_low"]:
+        if columns["agreement_low"]:
             row["flags"].append("low_agreement")
-        if said["unweighted_scores"]:
+        if columns["unweighted_scores"]:
             row["flags"].append("unweighted")
         seats = manifest["bench"].get(row["model"], [])
         family = manifest["models"].get(row["model"], {}).get("family", "unknown").casefold()
@@ -471,12 +473,14 @@ def without_judging(document: Mapping[str, Any]) -> dict[str, Any]:
         domain: [
             {k: v for k, v in row.items() if k not in _OF_JUDGES}
             | {"flags": [f for f in row["flags"] if f not in _FLAGS_OF_JUDGES]}
-            for row in found
+            for row in rows_of_domain
         ]
-        for domain, found in document["domains"].items()
+        for domain, rows_of_domain in document["domains"].items()
     }
     fields = {
-        mode: {d: {k: v for k, v in f.items() if k != "panel"} for d, f in found.items()}
-        for mode, found in document["fields"].items()
+        mode: {
+            d: {k: v for k, v in f.items() if k != "panel"} for d, f in fields_of_mode.items()
+        }
+        for mode, fields_of_mode in document["fields"].items()
     }
     return {**document, "domains": rows, "fields": fields}

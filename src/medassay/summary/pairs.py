@@ -107,12 +107,12 @@ def items_to_tell(field: Field, first: Row, second: Row) -> int | None:
     None where they do not differ, or more than a million would be needed.
     """
     relation = field.relation
-    found = [pair for pair in field.pairs if {pair.first, pair.second} == {first, second}]
-    if relation is None or not found or found[0].se is None:
+    pairs_found = [pair for pair in field.pairs if {pair.first, pair.second} == {first, second}]
+    if relation is None or not pairs_found or pairs_found[0].se is None:
         return None
     return planned(
-        found[0].difference.value,
-        found[0].se,
+        pairs_found[0].difference.value,
+        pairs_found[0].se,
         field.n_common,
         c=relation.c,
         # Over several domains n·SE² is no share of items that one alone has right.

@@ -72,14 +72,14 @@ class CasePool:
         """Return the pool of some cases; draws are over these alone."""
         if chosen.all():
             return self
-        kept, at = [], 0
+        strata, at = [], 0
         for stratum in self._strata:
             mask = chosen[at : at + len(stratum.values)]
             at += len(stratum.values)
             part = CaseStratum(stratum.values[mask], stratum.clusters[mask], stratum.seed)
-            kept.append(part)
+            strata.append(part)
         return CasePool(
-            kept,
+            strata,
             numbers=self._numbers,
             pool_seed=self._pool_seed,
             n_resamples=self._n_resamples,
@@ -89,10 +89,10 @@ class CasePool:
         """Return the numbers in groups that are known for the same cases, each with these cases."""
         groups: dict[bytes, list[str]] = {}
         for number in self._numbers:
-            known = self.known(number)
-            if known.any():
-                groups.setdefault(known.tobytes(), []).append(number)
-        return [(self.only(self.known(found[0])), found) for found in groups.values()]
+            is_known = self.known(number)
+            if is_known.any():
+                groups.setdefault(is_known.tobytes(), []).append(number)
+        return [(self.only(self.known(numbers[0])), numbers) for numbers in groups.values()]
 
 
 def pooled_means(
@@ -102,17 +102,17 @@ def pooled_means(
 
     `scales` are those of numbers that are no shares.
     """
-    made: dict[str, dict[str, Any]] = {}
-    for known, numbers in pool.alike():
-        if not known.strata.has_interval:
+    means: dict[str, dict[str, Any]] = {}
+    for subpool, numbers in pool.alike():
+        if not subpool.strata.has_interval:
             continue
-        columns = [known.column(number) for number in numbers]
+        columns = [subpool.column(number) for number in numbers]
         ones = np.ones(len(columns[0]))
-        sums = known.strata.sums(np.column_stack([*columns, ones]))
+        sums = subpool.strata.sums(np.column_stack([*columns, ones]))
         for at, (number, values) in enumerate(zip(numbers, columns, strict=True)):
             draws = sums[:, at] / sums[:, -1]
             scale = (scales or {}).get(number, Scale())
-            made[number] = ratio_estimate(
-                values, ones, draws, known.strata, scale=scale
+            means[number] = ratio_estimate(
+                values, ones, draws, subpool.strata, scale=scale
             ).to_dict()
-    return made
+    return means

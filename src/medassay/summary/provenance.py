@@ -38,8 +38,8 @@ class ProvenanceBreakdown:
     ) -> None:
         self._table, self._manifest, self._task = table, manifest, task
         self._masks = {
-            domain: {PUBLIC: made == 0, SYNTHETIC: made != 0}
-            for domain, made in table.synthetic.items()
+            domain: {PUBLIC: flags == 0, SYNTHETIC: flags != 0}
+            for domain, flags in table.synthetic.items()
         }
 
     @property
@@ -57,7 +57,7 @@ class ProvenanceBreakdown:
         rankings : name of a ranking → its domains
         unranked : rows that never rank, with the reason
         """
-        made: dict[str, Any] = {kind: {} for kind in KINDS}
+        document: dict[str, Any] = {kind: {} for kind in KINDS}
         gaps: list[dict[str, Any]] = []
         tools: list[dict[str, Any]] = []
         for name, members in rankings.items():
@@ -67,11 +67,11 @@ class ProvenanceBreakdown:
                     strata = self._strata(members, mode, rows, kind)
                     if strata:
                         found = self._ranked(strata, rows, mode, kind, unranked)
-                        made[kind].setdefault(name, []).extend(found)
+                        document[kind].setdefault(name, []).extend(found)
                 gaps += self._gaps(name, members, mode, rows)
             for kind in KINDS:
                 tools += self._tools(name, members, kind)
-        return {**made, "gap": gaps, "tools_minus_solo": tools}
+        return {**document, "gap": gaps, "tools_minus_solo": tools}
 
     def _strata(
         self, members: list[str], mode: str, rows: list[Row], kind: str
@@ -80,13 +80,13 @@ class ProvenanceBreakdown:
 
         The kind is part of the seed: draws of the two kinds must be independent.
         """
-        table, found = self._table, []
+        table, strata = self._table, []
         for domain in members:
             mask = self._masks[domain][kind]
             if mask.any():
                 version, run = self._manifest["domains"][domain], self._drawn_as
                 lowest = table.lowest.get(domain)
-                found.append(
+                strata.append(
                     Stratum(
                         name=domain,
                         scores=table.matrix(domain, mode, rows)[:, mask],
@@ -95,7 +95,7 @@ class ProvenanceBreakdown:
                         lowest=None if lowest is None else lowest[mask],
                     )
                 )
-        return found
+        return strata
 
     @property
     def _drawn_as(self) -> str:
@@ -186,12 +186,12 @@ class ProvenanceBreakdown:
         if not set(MODES) <= self._table.modes:
             return
         shared = sorted(set(self._table.rows("solo")) & set(self._table.rows("tools")))
-        found = tools_minus_solo(
+        differences = tools_minus_solo(
             lambda mode, rows: self._strata(members, mode, rows, kind),
             shared,
             self._options("solo", kind),
         )
-        for row, difference in found:
+        for row, difference in differences:
             yield {"kind": kind, "domain": name, **self._named(row, "tools"), **difference}
 
 
@@ -202,10 +202,10 @@ def _means(strata: list[Stratum], at: int, options: Options) -> PooledMeans | No
     return means_of(strata, [at], masks, options)
 
 
-def _ends(one: PooledMeans, other: PooledMeans) -> tuple[float | None, float | None]:
-    if one.draws is None or other.draws is None:
+def _ends(means: PooledMeans, other: PooledMeans) -> tuple[float | None, float | None]:
+    if means.draws is None or other.draws is None:
         return None, None
-    return _quantiles(one.draws[:, 0] - other.draws[:, 0])
+    return _quantiles(means.draws[:, 0] - other.draws[:, 0])
 
 
 def _quantiles(draws: NDArray[np.float64]) -> tuple[float, float]:

@@ -35,12 +35,12 @@ def tools_minus_solo(
     for at, row in enumerate(shared):
         pairs = [
             Stratum(
-                name=one.name,
-                scores=np.stack([one.scores[at], other.scores[at]]),
-                clusters=one.clusters,
-                seed=one.seed,
+                name=solo_stratum.name,
+                scores=np.stack([solo_stratum.scores[at], other.scores[at]]),
+                clusters=solo_stratum.clusters,
+                seed=solo_stratum.seed,
             )
-            for one, other in zip(solo, tools, strict=True)
+            for solo_stratum, other in zip(solo, tools, strict=True)
         ]
         masks = [np.asarray(~np.isnan(s.scores).any(axis=0)) for s in pairs]
         if not any(mask.any() for mask in masks):
@@ -49,8 +49,8 @@ def tools_minus_solo(
         lo: float | None = None
         hi: float | None = None
         if means.draws is not None and means.n_clusters > 1:  # one varies in no draw
-            found = percentile(means.draws[:, 1] - means.draws[:, 0], 0.95)
-            lo, hi = float(found[0]), float(found[1])
+            interval = percentile(means.draws[:, 1] - means.draws[:, 0], 0.95)
+            lo, hi = float(interval[0]), float(interval[1])
         if options.simultaneous:
             yield row, _tested(pairs, masks, options)
             continue
@@ -73,7 +73,7 @@ def _tested(
     pairs: Sequence[Stratum], masks: list[NDArray[np.bool_]], options: Options
 ) -> dict[str, Any]:
     """Return tools minus solo of one row, a family of one pair."""
-    given = Compared(
+    field = Compared(
         rows=[("solo", ""), ("tools", "")],
         strata=pairs,
         ranked=[1, 0],
@@ -81,10 +81,10 @@ def _tested(
         common=masks,
         options=options,
     )
-    board = board_of(given, step_down=True)
+    board = board_of(field, step_down=True)
     means = means_of(pairs, [0, 1], masks, options)
     enough = means.n_clusters >= SMALL_N
-    found = pairs_of_board(given, board).pairs if enough else ()
+    found = pairs_of_board(field, board).pairs if enough else ()
     ends = found[0].ends if found else None
     return {
         "diff": float(means.values[1] - means.values[0]),

@@ -52,17 +52,17 @@ class Lookups:
         """Return `own_source` (share of items whose own source was found) and `tool_use`, where there are any."""
         pool = self._table.pool(domains, row, mode)
         means = pooled_means(pool, self._scales)
-        found: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         if pool.known("own_source").any():
-            found["own_source"] = self._estimate(pool, means, "own_source")
+            columns["own_source"] = self._estimate(pool, means, "own_source")
         counted = self._counted(domains, row, mode)
         if counted["answers"]:
-            found["tool_use"] = {
+            columns["tool_use"] = {
                 **{name: counted[name] for name in ("answers", "with_calls", *_CALLS)},
                 "unavailable_share": _share(counted),
                 "calls_an_answer": self._estimate(pool, means, "calls"),
             }
-        return found
+        return columns
 
     @staticmethod
     def _estimate(pool: Any, means: Mapping[str, Any], name: str) -> dict[str, Any]:

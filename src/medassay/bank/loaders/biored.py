@@ -66,7 +66,7 @@ def load(root: Path) -> Bank:
 
 def _documents(path: Path) -> Iterator[tuple[str, _Document]]:
     """Yield id and content of each abstract in the PubTator format."""
-    found: dict[str, _Document] = {}
+    documents: dict[str, _Document] = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
@@ -76,10 +76,10 @@ def _documents(path: Path) -> Iterator[tuple[str, _Document]]:
             continue
         head = line.split("|", 2)
         if len(head) == 3 and head[0].isdigit() and head[1] in ("t", "a"):
-            found.setdefault(head[0], _Document()).parts.append(head[2])
+            documents.setdefault(head[0], _Document()).parts.append(head[2])
             continue
         cells = line.split("\t")
-        document = found.get(cells[0])
+        document = documents.get(cells[0])
         if document is not None and len(cells) == 6:
             for concept in cells[5].split(","):
                 document.mentions.setdefault(concept, cells[3])
@@ -91,4 +91,4 @@ def _documents(path: Path) -> Iterator[tuple[str, _Document]]:
                 f"{path.name} row {row}: {line!r:.60}; expected PubTator: number|t|title, number|a|abstract, an entity in six cells "
                 "or a relation in five"
             )
-    yield from found.items()
+    yield from documents.items()

@@ -23,8 +23,8 @@ def load_raw(root: Path) -> Bank:
     path = find_file(root, "*train*.json*", "*.json*")
     for number, row in enumerate(read_records(path)):
         need_columns(path, row, {"description", "utterances"})
-        said = row["utterances"]
-        turns = said.get("utterance") if isinstance(said, dict) else said
+        utterances = row["utterances"]
+        turns = utterances.get("utterance") if isinstance(utterances, dict) else utterances
         if not isinstance(turns, list) or len(turns) < 2:
             draft.drop("no reply of a doctor")
             continue

@@ -30,8 +30,8 @@ def _load(root: Path, name: str, *, by: int, who: str) -> Bank:
     path = find_file(root, "*Task3*Test*.xml", "*test*.xml", "*.xml")
     questions = list(_questions(path))
     chosen = [
-        (number, asked, min(answers, key=lambda answer: answer[by]))
-        for number, asked, answers in questions
+        (number, question, min(answers, key=lambda answer: answer[by]))
+        for number, question, answers in questions
         if answers
     ]
     wrong = sum(answer[2] < _LEAST_GOOD for _, _, answer in chosen)
@@ -44,8 +44,8 @@ def _load(root: Path, name: str, *, by: int, who: str) -> Bank:
     )
     for _ in range(len(questions) - len(chosen)):
         draft.drop("no answer")
-    for number, asked, answer in chosen:
-        draft.text(f"mediqa-{number}", asked, answer[3])
+    for number, question_text, answer in chosen:
+        draft.text(f"mediqa-{number}", question_text, answer[3])
     return draft.bank()
 
 
@@ -61,10 +61,10 @@ def _questions(path: Path) -> Iterator[tuple[str, str, list[Answer]]]:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         raise InputError(f"{path.name}: not readable as XML: {error}") from None
-    found = list(root.iter("Question"))
-    if not found:
+    elements = list(root.iter("Question"))
+    if not elements:
         raise InputError(f"{path.name}: no element 'Question'; expected MEDIQA 2019 task 3")
-    for question in found:
+    for question in elements:
         answers = [
             (
                 whole_number(answer.get("SystemRank")) or 0,

@@ -46,14 +46,14 @@ def load(root: Path) -> Bank:
                 domain=str(row["subject"]),
             )
         return draft.bank()
-    found = 0
+    n_files = 0
     for subject in SUBJECTS:
         for split in ("test", "dev"):
             path = root / split / f"{subject}_{split}.csv"
             if path.is_file():
-                found += 1
+                n_files += 1
                 _subject(draft, path, subject, split)
-    if not found:
+    if not n_files:
         raise InputError(
             f"{root}: holds none of test/<subject>_test.csv for {', '.join(SUBJECTS)}"
         )

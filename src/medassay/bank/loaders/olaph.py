@@ -24,24 +24,24 @@ def load(root: Path) -> Bank:
         limits="Many answers and statements were written or split by a model.",
     )
     paths = [root] if root.is_file() else sorted(root.glob("*MedLFQA*.jsonl"))
-    whole = [
+    records = [
         path for path in paths if "human" not in path.stem and "prediction" not in path.stem
     ]
-    hub = not whole
+    hub = not records
     if hub and root.is_dir():
-        whole = sorted(root.glob("*test*.json*"))[:1]
-    if not whole:
+        records = sorted(root.glob("*test*.json*"))[:1]
+    if not records:
         raise InputError(f"{root}: holds no *MedLFQA*.jsonl, and no test file of the hub")
-    seen: set[str] = set()
-    for path in whole:
+    seen_questions: set[str] = set()
+    for path in records:
         rows = list(read_records(path))
         for number, row in enumerate(rows[: len(rows) // 10] if hub else rows):
             need_columns(path, row, _COLUMNS)
             question = str(row["Question"] or "").strip()
-            if question in seen:
+            if question in seen_questions:
                 draft.drop("question occurs twice")
                 continue
-            seen.add(question)
+            seen_questions.add(question)
             must, nice = _statements(row["Must_have"]), _statements(row["Nice_to_have"])
             draft.text(
                 f"olaph-{path.stem.partition('_test')[0]}-{number}",
@@ -54,5 +54,5 @@ def load(root: Path) -> Bank:
     return draft.bank()
 
 
-def _statements(given: Any) -> list[str]:
-    return [str(one).strip() for one in given or [] if str(one).strip()]
+def _statements(value: Any) -> list[str]:
+    return [str(statement).strip() for statement in value or [] if str(statement).strip()]

@@ -65,7 +65,9 @@ def _load(root: Path, name: str, *, hard: bool) -> Bank:
             draft.drop("no medicine")
         else:
             patients[f"prescription-{number:05}"] = (complaint, medicines)
-    everything = sorted({one for _, found in patients.values() for one in found})
+    everything = sorted(
+        {medicine for _, prescribed in patients.values() for medicine in prescribed}
+    )
     for item, (complaint, medicines) in patients.items():
         rng = random.Random(f"{name}\x1f{item}")
         right = rng.choice(medicines)
@@ -86,58 +88,60 @@ def _load(root: Path, name: str, *, hard: bool) -> Bank:
     return draft.bank()
 
 
-def _of_others(own: list[str], everything: list[str], rng: random.Random) -> list[str]:
-    others = [one for one in everything if one not in own]
+def _of_others(medicines: list[str], everything: list[str], rng: random.Random) -> list[str]:
+    others = [medicine for medicine in everything if medicine not in medicines]
     return rng.sample(others, min(3, len(others)))
 
 
 def _otherwise(right: str, medicines: list[str], rng: random.Random) -> list[str]:
     """Return three medicines of the same patient, each with a frequency and a duration that are not its own."""
-    names = [one.partition(",")[0] for one in medicines if one != right] or [
+    names = [medicine.partition(",")[0] for medicine in medicines if medicine != right] or [
         right.partition(",")[0]
     ]
     rng.shuffle(names)
-    made: list[str] = []
-    while len(made) < 3:
-        name = names[len(made) % len(names)]
-        one = f"{name}, {rng.choice(FREQUENCIES)}, {rng.choice(DURATIONS)}"
-        if one not in medicines and one not in made:
-            made.append(one)
-    return made
+    orders: list[str] = []
+    while len(orders) < 3:
+        name = names[len(orders) % len(names)]
+        order = f"{name}, {rng.choice(FREQUENCIES)}, {rng.choice(DURATIONS)}"
+        if order not in medicines and order not in orders:
+            orders.append(order)
+    return orders
 
 
-def _read(given: Any) -> tuple[str, list[str]]:
+def _read(value: Any) -> tuple[str, list[str]]:
     """Return complaint and medicines of a record, which holds them as the text of a Python dictionary."""
-    if isinstance(given, str):
+    if isinstance(value, str):
         try:
-            given = ast.literal_eval(given)
+            value = ast.literal_eval(value)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return "", []
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         return "", []
-    flat = {**given, **_part(given, "procedure"), **_part(given, "prescription_details")}
-    complaint = next((said for key in _COMPLAINTS if (said := _plain(flat.get(key)))), "")
+    flat = {**value, **_part(value, "procedure"), **_part(value, "prescription_details")}
+    complaint = next((text for key in _COMPLAINTS if (text := _plain(flat.get(key)))), "")
     listed: list[Any] = next(
         (flat[key] for key in _MEDICINES if isinstance(flat.get(key), list)), []
     )
-    medicines = [text for one in listed if isinstance(one, dict) and (text := _medicine(one))]
+    medicines = [
+        text for entry in listed if isinstance(entry, dict) and (text := _medicine(entry))
+    ]
     return complaint, list(dict.fromkeys(medicines))
 
 
-def _part(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = given.get(key)
-    return found if isinstance(found, dict) else {}
+def _part(record: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = record.get(key)
+    return value if isinstance(value, dict) else {}
 
 
-def _medicine(given: Mapping[str, Any]) -> str:
-    name = next((said for key in _NAMES if (said := _plain(given.get(key)))), "")
-    details = [said.lower() for key in _DETAILS if (said := _plain(given.get(key)))]
+def _medicine(record: Mapping[str, Any]) -> str:
+    name = next((text for key in _NAMES if (text := _plain(record.get(key)))), "")
+    details = [text.lower() for key in _DETAILS if (text := _plain(record.get(key)))]
     return ", ".join([name, *details]) if name and not name.startswith("[") else ""
 
 
-def _plain(given: Any) -> str:
+def _plain(value: Any) -> str:
     """Return a text on one line; "" where it says nothing, or in a script that the task leaves out."""
-    if isinstance(given, list):
-        given = ", ".join(str(one) for one in given)
-    text = " ".join(str(given or "").split())
+    if isinstance(value, list):
+        value = ", ".join(str(element) for element in value)
+    text = " ".join(str(value or "").split())
     return "" if _NOTHING.match(text) or _INDIC.search(text) else text

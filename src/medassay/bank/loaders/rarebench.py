@@ -37,19 +37,19 @@ def load(root: Path, name: str, golden: Golden = "one") -> Bank:
         title=f"RareBench {name}",
         limits="Phenotype lists, no texts; rare diseases only.",
     )
-    seen: set[tuple[Any, ...]] = set()
+    seen_cases: set[tuple[Any, ...]] = set()
     several = 0
     for number, row in enumerate(read_records(path)):
-        codes, found = (
+        codes, golden_names = (
             _codes(row, "Phenotype", path, number),
             _codes(row, "RareDisease", path, number),
         )
-        if (key := (*codes, None, *found)) in seen:
+        if (key := (*codes, None, *golden_names)) in seen_cases:
             draft.drop("exact repeat")
             continue
-        seen.add(key)
+        seen_cases.add(key)
         names = [phenotypes[code] for code in codes if code in phenotypes]
-        names_of, others = _golden(found, diseases, golden)
+        names_of, others = _golden(golden_names, diseases, golden)
         if not names:
             draft.drop("no phenotype with a name")
         elif not names_of:
@@ -94,10 +94,10 @@ def _mappings(path: Path) -> tuple[Mapping[str, str], DiseaseNames]:
 
 
 def _codes(row: Mapping[str, Any], key: str, path: Path, number: int) -> list[str]:
-    found = row.get(key)
-    if not isinstance(found, list) or not all(isinstance(code, str) for code in found):
+    value = row.get(key)
+    if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise InputError(f"{path.name} record {number + 1}: '{key}': expected a list of codes")
-    return found
+    return value
 
 
 def _golden(
@@ -108,15 +108,15 @@ def _golden(
     A further code is the same disease where it has one of its names; the others are recorded beside the golden diagnosis, and are
     golden themselves where any is.
     """
-    known = [names for code in codes if (names := diseases.names.get(code))]
-    if not known:
+    names_by_code = [names for code in codes if (names := diseases.names.get(code))]
+    if not names_by_code:
         return [], []
-    same = {plain_name(name) for name in known[0]}
-    found, others = list(known[0]), []
-    for names in known[1:]:
+    same = {plain_name(name) for name in names_by_code[0]}
+    golden_names, others = list(names_by_code[0]), []
+    for names in names_by_code[1:]:
         alike = bool(same & {plain_name(name) for name in names})
         if alike or golden == "any":
-            found += names
+            golden_names += names
         if not alike:
             others.append(names[0])
-    return list(dict.fromkeys(found)), list(dict.fromkeys(others))
+    return list(dict.fromkeys(golden_names)), list(dict.fromkeys(others))

@@ -169,9 +169,9 @@ def _begin(
     """Write documents and chunks, unless an earlier build of the same has; return how many there are."""
     mark = part / "identity.json"
     try:
-        known = parse_json(mark.read_bytes(), mark.name)
-        if known["identity"] == dict(identity):
-            return {name: int(known["counts"][name]) for name in _COUNTED}
+        marked = parse_json(mark.read_bytes(), mark.name)
+        if marked["identity"] == dict(identity):
+            return {name: int(marked["counts"][name]) for name in _COUNTED}
     except (OSError, InputError, LookupError, TypeError, ValueError):
         pass  # nothing to build upon
     for path in part.iterdir():
@@ -187,13 +187,13 @@ def _begin(
             documents.write(canonical(line) + b"\n")
             counts["documents"] += 1
             counts["characters"] += len(document.text)
-            for one in split(
+            for piece in split(
                 document.text,
                 size=parameters.size,
                 overlap=parameters.overlap,
                 merging=parameters.merging,
             ):
-                plain = {"document": document.name, "start": one.start, "text": one.text}
+                plain = {"document": document.name, "start": piece.start, "text": piece.text}
                 chunks.write(canonical(plain) + b"\n")
                 counts["chunks"] += 1
     _write(mark, canonical({"identity": dict(identity), "counts": counts}))
@@ -232,18 +232,18 @@ async def _embed(part: Path, n: int, embedder: PassageEmbedder, progress: Progre
 async def _append(
     file: IO[bytes], embedder: PassageEmbedder, texts: list[str], width: int
 ) -> None:
-    made = np.asarray(await embedder.embed(texts), dtype="<f4")
-    if made.shape != (len(texts), width) or not np.isfinite(made).all():
+    vectors = np.asarray(await embedder.embed(texts), dtype="<f4")
+    if vectors.shape != (len(texts), width) or not np.isfinite(vectors).all():
         raise InputError(
-            f"embedder {embedder.id}: {made.shape} numbers for {len(texts)} texts; expected "
+            f"embedder {embedder.id}: {vectors.shape} numbers for {len(texts)} texts; expected "
             f"{width} finite ones each"
         )
-    file.write(made.tobytes())
+    file.write(vectors.tobytes())
     file.flush()
 
 
 def _chunks(path: Path) -> Iterator[tuple[str, int, str]]:
     with path.open("rb") as lines:
         for line in lines:
-            found = parse_json(line, path.name)
-            yield found["document"], found["start"], found["text"]
+            record = parse_json(line, path.name)
+            yield record["document"], record["start"], record["text"]

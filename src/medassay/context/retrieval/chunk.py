@@ -52,22 +52,22 @@ def split(
         raise InputError(
             f"chunks of {size} characters with an overlap of {overlap}: expected 0 ≤ overlap < size"
         )
-    made = []
+    chunks = []
     if merging == "whole":
         spans = _merged(list(_flat(text, (0, len(text)), SEPARATORS, size)), size, overlap)
     else:
         spans = _cut(text, (0, len(text)), SEPARATORS, size, overlap)
     for start, end in spans:
         piece = text[start:end]
-        kept = piece.lstrip()
-        if kept:
-            made.append(Chunk(start + len(piece) - len(kept), kept.rstrip()))
-    return made
+        stripped = piece.lstrip()
+        if stripped:
+            chunks.append(Chunk(start + len(piece) - len(stripped), stripped.rstrip()))
+    return chunks
 
 
 def _flat(text: str, span: Span, separators: tuple[str, ...], size: int) -> Iterator[Span]:
     """Yield the pieces of a part of a text, those that are too long cut at the next separator."""
-    at = next(i for i, one in enumerate(separators) if text.find(one, *span) >= 0)
+    at = next(i for i, separator in enumerate(separators) if text.find(separator, *span) >= 0)
     for piece in _pieces(text, span, separators[at]):
         if piece[1] - piece[0] < size or not separators[at]:
             yield piece
@@ -79,7 +79,7 @@ def _cut(
     text: str, span: Span, separators: tuple[str, ...], size: int, overlap: int
 ) -> Iterator[Span]:
     """Yield the chunks of a part of a text: pieces of one separator merged, too long ones cut at the next."""
-    at = next(i for i, one in enumerate(separators) if text.find(one, *span) >= 0)
+    at = next(i for i, separator in enumerate(separators) if text.find(separator, *span) >= 0)
     waiting: list[Span] = []
     for piece in _pieces(text, span, separators[at]):
         # A piece of exactly `size` is cut too: so does the reference.

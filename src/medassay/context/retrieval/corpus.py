@@ -48,12 +48,12 @@ def read_corpus(path: Path, readers: Readers = _NONE) -> Iterator[Document]:
 
 def left_out(folder: Path, readers: Readers) -> list[str]:
     """Return the files of a folder that are no documents of a corpus, by their paths below it; hidden ones are not named."""
-    known = {*_PLAIN, *readers}
+    suffixes = {*_PLAIN, *readers}
     below = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
     return [
         str(path)
         for path in below
-        if path.suffix.lower() not in known
+        if path.suffix.lower() not in suffixes
         and not any(part.startswith(".") for part in path.parts)
     ]
 
@@ -63,11 +63,11 @@ def _listed(readers: Readers) -> str:
 
 
 def _of_folder(folder: Path, readers: Readers) -> Iterator[Document]:
-    known = {*_PLAIN, *readers}
-    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in known and p.is_file())
-    if not found:
+    suffixes = {*_PLAIN, *readers}
+    paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() in suffixes and p.is_file())
+    if not paths:
         raise InputError(f"{folder}: holds none of {_listed(readers)}")
-    for path in found:
+    for path in paths:
         text = _text(path, readers)
         name = str(path.relative_to(folder).with_suffix(""))
         if storable(name) != name:
@@ -104,13 +104,13 @@ def _of_lines(path: Path) -> Iterator[Document]:
 
 def corpus_hash(path: Path, readers: Readers = _NONE) -> str:
     """Return the SHA-256 over all documents; refuses a name that occurs twice, and a corpus of blank texts."""
-    digest, seen, characters = hashlib.sha256(), set[str](), 0
+    digest, names, characters = hashlib.sha256(), set[str](), 0
     for document in read_corpus(path, readers):
-        if document.name in seen:
+        if document.name in names:
             raise InputError(
                 f"{path}: two documents are named '{document.name}'; names (of files without their ending) must differ"
             )
-        seen.add(document.name)
+        names.add(document.name)
         characters += len(document.text.strip())
         digest.update(canonical([document.name, document.text]))
     if not characters:

@@ -55,10 +55,10 @@ def find_embedder(
     specs = load_models(models_file) if models_file is not None else {}
     spec = specs.get(name)
     if spec is None or spec.provider != "openai_compatible":
-        known = ", ".join(n for n, s in specs.items() if s.provider == "openai_compatible")
+        endpoints = ", ".join(n for n, s in specs.items() if s.provider == "openai_compatible")
         raise InputError(
             f"embedder '{place}': '{name}' is no entry of provider openai_compatible in "
-            f"{models_file or 'a models file'}; known are {known or 'none'}"
+            f"{models_file or 'a models file'}; known are {endpoints or 'none'}"
         )
     names = [spec.api_key_env, *spec.headers_env.values()]
     endpoint = EndpointEmbedder(spec, {n: secrets[n] for n in names if n in secrets})
@@ -98,8 +98,8 @@ class FolderEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the model's vectors; see `PassageEmbedder.embed`."""
-        made = await asyncio.to_thread(self._model.encode, list(texts))
-        return np.asarray(made, dtype=np.float32)
+        vectors = await asyncio.to_thread(self._model.encode, list(texts))
+        return np.asarray(vectors, dtype=np.float32)
 
     async def close(self) -> None:
         """Drop the weights."""
@@ -113,12 +113,12 @@ class FakeEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return hashed counts of words; see `PassageEmbedder.embed`."""
-        made = np.zeros((len(texts), _WIDTH))
-        for row, text in zip(made, texts, strict=True):
+        vectors = np.zeros((len(texts), _WIDTH))
+        for row, text in zip(vectors, texts, strict=True):
             for word in _WORD.findall(text.casefold()):
                 digest = hashlib.sha256(word.encode()).digest()
                 row[digest[0]] += 1 if digest[1] % 2 else -1
-        return _unit(made)
+        return _unit(vectors)
 
     async def close(self) -> None:
         """Nothing to free."""

@@ -66,19 +66,19 @@ def describe_index(folder: Path) -> dict[str, Any]:
         When it is damaged.
     """
     try:
-        found: dict[str, Any] = parse_json(
+        description: dict[str, Any] = parse_json(
             (folder / "index.json").read_bytes(), f"{folder}/index.json"
         )
     except OSError:
         raise InputError(
             f"{folder}: no index; `medassay index build CORPUS --out {folder}` makes one"
         ) from None
-    fine = isinstance(found, dict) and all(
-        type(found.get(name)) is kind for name, kind in _FIELDS.items()
+    fine = isinstance(description, dict) and all(
+        type(description.get(name)) is kind for name, kind in _FIELDS.items()
     )
-    if not fine or "embedder" not in found:
+    if not fine or "embedder" not in description:
         raise IntegrityError(f"{folder}/index.json: damaged; build the index again")
-    return found
+    return description
 
 
 class _Lines:
@@ -108,12 +108,12 @@ class _Lines:
     def __getitem__(self, number: int) -> dict[str, Any]:
         start = self._starts[number]
         line = os.pread(self._file, self._starts[number + 1] - start, start)
-        found: Any = parse_json(line, f"{self._name} line {number + 1}")
-        if not isinstance(found, dict) or set(found) != self._keys:
+        record: Any = parse_json(line, f"{self._name} line {number + 1}")
+        if not isinstance(record, dict) or set(record) != self._keys:
             raise IntegrityError(
                 f"{self._name} line {number + 1}: damaged; build the index again"
             )
-        return found
+        return record
 
 
 class Index:
@@ -153,22 +153,22 @@ class Index:
         place = self.described.get("embedder_place", "")
         if not place or self.embedder is not None:
             return
-        found = find_embedder(place, models_file, secrets, books)
-        if found.id != self.described["embedder"]:
+        query_embedder = find_embedder(place, models_file, secrets, books)
+        if query_embedder.id != self.described["embedder"]:
             raise InputError(
                 f"{self.folder}: was built with embedder {self.described['embedder']}, and '{place}' is now "
-                f"{found.id}; build the index again, or bring that model back"
+                f"{query_embedder.id}; build the index again, or bring that model back"
             )
-        self.embedder = found
+        self.embedder = query_embedder
 
     def document(self, name: str) -> Document | None:
         """Return the document of a name, whatever its case and marks; None if there is none."""
         if self._names is None:
-            whole = [self._documents[n]["name"] for n in range(self.described["documents"])]
+            names = [self._documents[n]["name"] for n in range(self.described["documents"])]
             # A file in a subfolder answers to its own name, unless another is named so; as written goes first.
-            last = {same_name(name.rpartition("/")[2]): n for n, name in enumerate(whole)}
-            alike = {same_name(name): n for n, name in enumerate(whole)}
-            self._names = last | alike | {name: n for n, name in enumerate(whole)}
+            last = {same_name(name.rpartition("/")[2]): n for n, name in enumerate(names)}
+            alike = {same_name(name): n for n, name in enumerate(names)}
+            self._names = last | alike | {name: n for n, name in enumerate(names)}
         number = self._names.get(name, self._names.get(same_name(name)))
         return None if number is None else Document(**self._documents[number])
 
@@ -192,11 +192,11 @@ class Index:
         if self.method == "bm25":
             return [self._found(row, "bm25") for row in words]
         dense = await self._nearest(texts, max(k, _DEPTH))
-        both = (
-            fused([[one for one, _ in a], [one for one, _ in b]], k)
+        is_hybrid = (
+            fused([[place for place, _ in a], [place for place, _ in b]], k)
             for a, b in zip(dense, words, strict=True)
         )
-        return [self._found(row, "rrf") for row in both]
+        return [self._found(row, "rrf") for row in is_hybrid]
 
     async def _nearest(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
         if self.embedder is None:
@@ -217,9 +217,9 @@ class Index:
     ) -> list[RetrievedChunk]:
         return [
             RetrievedChunk(
-                rank=rank, chunk=one, score=score, measure=measure, **self.chunk(one)
+                rank=rank, chunk=place, score=score, measure=measure, **self.chunk(place)
             )
-            for rank, (one, score) in enumerate(ranked, 1)
+            for rank, (place, score) in enumerate(ranked, 1)
         ]
 
     async def close(self) -> None:

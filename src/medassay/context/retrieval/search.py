@@ -77,9 +77,9 @@ def nearest(vectors: VectorFile, queries: Vectors, k: int) -> tuple[Ids, Distanc
 def _nearest(vectors: VectorFile, queries: Vectors, k: int) -> tuple[Ids, Distances]:
     """Find candidates in one pass over the blocks, and rank them exactly."""
     n = len(queries)
-    own = np.einsum("ij,ij->i", queries, queries, dtype=np.float64)
+    squared_norms = np.einsum("ij,ij->i", queries, queries, dtype=np.float64)
     bound = np.full(n, np.inf)  # no neighbour among the k nearest is farther
-    found: list[list[tuple[Distances, Ids]]] = [[] for _ in range(n)]
+    candidates: list[list[tuple[Distances, Ids]]] = [[] for _ in range(n)]
     longest = 0.0
     for first, block in vectors.blocks():
         lengths = np.einsum("ij,ij->i", block, block)
@@ -87,46 +87,46 @@ def _nearest(vectors: VectorFile, queries: Vectors, k: int) -> tuple[Ids, Distan
         squared = queries @ block.T
         squared *= -2
         squared += lengths
-        slack = _slack(own, longest, vectors.width)
+        slack = _slack(squared_norms, longest, vectors.width)
         # Only rows below the bound are looked at: after some blocks these are few.
-        near = squared <= (bound - own + slack).astype(np.float32)[:, None]
+        near = squared <= (bound - squared_norms + slack).astype(np.float32)[:, None]
         for query in np.flatnonzero(near.any(axis=1)):
             ids = np.flatnonzero(near[query])
-            kept = squared[query, ids].astype(np.float64) + own[query]
-            found[query].append((kept, ids + first))
-            bound[query] = _tighten(found[query], k, slack[query])
-    rows = [_exact(vectors, queries[q], found[q], k) for q in range(n)]
+            distances_kept = squared[query, ids].astype(np.float64) + squared_norms[query]
+            candidates[query].append((distances_kept, ids + first))
+            bound[query] = _tighten(candidates[query], k, slack[query])
+    rows = [_exact(vectors, queries[q], candidates[q], k) for q in range(n)]
     return np.stack([ids for ids, _ in rows]), np.stack([d for _, d in rows])
 
 
-def _slack(own: Distances, longest: float, width: int) -> Distances:
+def _slack(squared_norms: Distances, longest: float, width: int) -> Distances:
     """Return by how much a squared distance in single precision may be off, for each query: twice the bound of a dot product of `width` terms."""
-    both = (np.sqrt(own) + np.sqrt(longest)) ** 2
-    slack: Distances = 4 * (width + 4) * _UNIT * both + np.finfo(np.float32).tiny
+    bound = (np.sqrt(squared_norms) + np.sqrt(longest)) ** 2
+    slack: Distances = 4 * (width + 4) * _UNIT * bound + np.finfo(np.float32).tiny
     return slack
 
 
-def _tighten(found: list[tuple[Distances, Ids]], k: int, slack: float) -> float:
+def _tighten(candidates: list[tuple[Distances, Ids]], k: int, slack: float) -> float:
     """Keep the candidates that may be among the k nearest, and return how far these reach."""
-    distances = np.concatenate([d for d, _ in found])
-    ids = np.concatenate([i for _, i in found])
+    distances = np.concatenate([d for d, _ in candidates])
+    ids = np.concatenate([i for _, i in candidates])
     if len(distances) < k:
-        found[:] = [(distances, ids)]
+        candidates[:] = [(distances, ids)]
         return np.inf
     reach = float(np.partition(distances, k - 1)[k - 1])
-    kept = distances <= reach + slack
-    found[:] = [(distances[kept], ids[kept])]
+    within_reach = distances <= reach + slack
+    candidates[:] = [(distances[within_reach], ids[within_reach])]
     return reach
 
 
 def _exact(
-    vectors: VectorFile, query: Vectors, found: list[tuple[Distances, Ids]], k: int
+    vectors: VectorFile, query: Vectors, candidates: list[tuple[Distances, Ids]], k: int
 ) -> tuple[Ids, Distances]:
-    if not found:
+    if not candidates:
         raise IntegrityError(
             "vectors.f32: holds numbers that are not finite; build the index again"
         )
-    ids = np.sort(np.concatenate([i for _, i in found]))
+    ids = np.sort(np.concatenate([i for _, i in candidates]))
     apart = vectors.rows(ids).astype(np.float64) - query.astype(np.float64)
     distances = np.sqrt(np.einsum("ij,ij->i", apart, apart))
     order = np.argsort(distances, kind="stable")[
@@ -147,6 +147,6 @@ def fused(rankings: Sequence[Sequence[int]], k: int) -> list[tuple[int, float]]:
     """
     scores: dict[int, float] = {}
     for ranking in rankings:
-        for rank, one in enumerate(ranking, 1):
-            scores[one] = scores.get(one, 0.0) + 1 / (_RRF + rank)
+        for rank, place in enumerate(ranking, 1):
+            scores[place] = scores.get(place, 0.0) + 1 / (_RRF + rank)
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:k]

@@ -26,10 +26,10 @@ def _bm25() -> Any:
 
 def _words(texts: Sequence[str]) -> list[list[str]]:
     bm25s, stemmer = _bm25()
-    found: list[list[str]] = bm25s.tokenize(
+    tokens: list[list[str]] = bm25s.tokenize(
         list(texts), stopwords="en", stemmer=stemmer, show_progress=False, return_ids=False
     )
-    return found
+    return tokens
 
 
 def count_words(texts: Sequence[str], folder: Path) -> None:
@@ -66,14 +66,14 @@ class WordCounts:
 
     def best(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
         """Return numbers and scores of the k best texts for each query, the lower number first among equals; those that share no word are left out."""
-        found: list[list[tuple[int, float]]] = []
+        rankings: list[list[tuple[int, float]]] = []
         for words in _words(texts):
-            known = [word for word in words if word in self._counted.vocab_dict]
-            if not known:
-                found.append([])
+            known_words = [word for word in words if word in self._counted.vocab_dict]
+            if not known_words:
+                rankings.append([])
                 continue
-            scores = np.asarray(self._counted.get_scores(known))
+            scores = np.asarray(self._counted.get_scores(known_words))
             shared = np.flatnonzero(scores > 0)
             order = shared[np.argsort(-scores[shared], kind="stable")][:k]
-            found.append([(int(one), float(scores[one])) for one in order])
-        return found
+            rankings.append([(int(place), float(scores[place])) for place in order])
+        return rankings

@@ -24,34 +24,34 @@ def service(url: str) -> Service:
     return Service(_NAME, rate=1 if is_host(url, _HOST) else None, per=3.0)
 
 
-async def search(asked: Asking, url: str, query: str, k: int) -> list[dict[str, Any]]:
+async def search(service: Asking, url: str, query: str, k: int) -> list[dict[str, Any]]:
     """Return id, title and abstract of the k most relevant articles."""
-    wanted = {
+    parameters = {
         "search_query": " AND ".join(f"all:{word}" for word in _words(query)),
         "start": "0",
         "max_results": str(k),
         "sortBy": "relevance",
     }
-    feed = read_xml(await asked.ask(ServiceRequest(url=url, params=wanted)), _NAME)
+    feed = read_xml(await service.ask(ServiceRequest(url=url, params=parameters)), _NAME)
     if feed.tag != f"{_ATOM}feed":
         raise ToolError(f"{_NAME}: its reply is no Atom feed")
     return [
         {
-            "id": short(_text(one, "id").rpartition("/abs/")[2], 40),
-            "title": short(_text(one, "title"), _TITLE),
-            "abstract": short(_text(one, "summary"), _ABSTRACT),
+            "id": short(_text(entry, "id").rpartition("/abs/")[2], 40),
+            "title": short(_text(entry, "title"), _TITLE),
+            "abstract": short(_text(entry, "summary"), _ABSTRACT),
         }
-        for one in feed.findall(f"{_ATOM}entry")[:k]
+        for entry in feed.findall(f"{_ATOM}entry")[:k]
     ]
 
 
 def _words(query: str) -> list[str]:
     """Return the words of a query; marks, which have a meaning to arXiv, part them."""
-    found = "".join(c if c.isalnum() else " " for c in query).split()
-    if not found:
+    words = "".join(c if c.isalnum() else " " for c in query).split()
+    if not words:
         raise ToolError(f"{_NAME}: the query holds no words")
-    return found[:20]
+    return words[:20]
 
 
-def _text(one: Element, name: str) -> str:
-    return one.findtext(f"{_ATOM}{name}") or ""
+def _text(entry: Element, name: str) -> str:
+    return entry.findtext(f"{_ATOM}{name}") or ""

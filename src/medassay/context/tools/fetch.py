@@ -100,12 +100,12 @@ class _PublicResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """Return the addresses of a name; see aiohttp's `AbstractResolver`."""
-        found = await self._inner.resolve(host, port, family)
+        addresses = await self._inner.resolve(host, port, family)
         self.resolved = True
-        for one in found:
-            if not self._gate(one["host"], one["port"]):
-                raise GateError(_refused(f"{host} is at {one['host']}"))
-        return found
+        for address in addresses:
+            if not self._gate(address["host"], address["port"]):
+                raise GateError(_refused(f"{host} is at {address['host']}"))
+        return addresses
 
     async def close(self) -> None:
         """Free the inner resolver."""
@@ -191,9 +191,9 @@ class Fetcher:
                 f"url_fetch: no address; expected http(s)://host/…, at most {_LONGEST_URL} characters"
             )
         try:
-            parts, asked = urlsplit(url.strip()), URL(url.strip())
+            parts, target = urlsplit(url.strip()), URL(url.strip())
             # As the client will ask for it, so that no other way to write a host passes a list.
-            host, port = (asked.raw_host or "").rstrip("."), parts.port
+            host, port = (target.raw_host or "").rstrip("."), parts.port
         except ValueError:
             raise GateError("url_fetch: no address; expected http(s)://host/…") from None
         plain = host and port != 0 and "%" not in host and "\\" not in url
@@ -241,8 +241,8 @@ async def _get(
     except aiohttp.ClientConnectorError:
         raise
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        told = " ".join(str(error).split())[:200]
-        raise ToolError(f"url_fetch: {type(error).__name__}: {told}") from None
+        message = " ".join(str(error).split())[:200]
+        raise ToolError(f"url_fetch: {type(error).__name__}: {message}") from None
 
 
 def _unreached(error: aiohttp.ClientConnectorError, *, online: bool) -> GateError | ToolError:
@@ -271,20 +271,20 @@ async def _body(response: aiohttp.ClientResponse, encoding: str) -> bytes:
         raise ToolError(f"url_fetch: packed as '{encoding[:40]}', which was not asked for")
     packed = encoding not in ("identity", "")
     unpack = zlib.decompressobj(wbits=47) if packed else None  # 47: gzip or zlib, as it says
-    made, read = bytearray(), 0
+    body, read = bytearray(), 0
     async for block in response.content.iter_chunked(_BLOCK):
         read += len(block)
-        left = MOST_BYTES - len(made)
+        remaining = MOST_BYTES - len(body)
         if unpack is None:
-            made += block[:left]
+            body += block[:remaining]
         else:
             try:
-                made += unpack.decompress(block, left)
+                body += unpack.decompress(block, remaining)
             except zlib.error:
                 raise ToolError("url_fetch: the page is packed, and damaged") from None
-        if len(made) >= MOST_BYTES or read >= MOST_BYTES:
+        if len(body) >= MOST_BYTES or read >= MOST_BYTES:
             break
-    return bytes(made)
+    return bytes(body)
 
 
 async def _text_of(kind: str, charset: str | None, data: bytes) -> str:
@@ -301,10 +301,10 @@ async def _text_of(kind: str, charset: str | None, data: bytes) -> str:
 def _codec(charset: str | None) -> str:
     """Return the codec of a charset that pages have; UTF-8 for any other, since some codecs hang, fail, or are no charsets."""
     try:
-        found = codecs.lookup(charset or "utf-8").name
+        codec_name = codecs.lookup(charset or "utf-8").name
     except (LookupError, ValueError):
         return "utf-8"
-    return found if found in _CODECS else "utf-8"
+    return codec_name if codec_name in _CODECS else "utf-8"
 
 
 async def extract_page(page: bytes) -> str:
@@ -325,15 +325,15 @@ async def extract_document(page: bytes) -> tuple[str, list[tuple[int, str]]]:
         env={name: os.environ[name] for name in _KEPT_IN_CHILD if name in os.environ},
     )
     try:
-        said, _ = await child.communicate(page)
+        output, _ = await child.communicate(page)
     finally:
         if child.returncode is None:
             child.kill()
             await child.wait()
     if child.returncode != 0:
         raise ToolError("url_fetch: the page's text cannot be extracted")
-    found = json.loads(said)
-    return found["text"], [(level, title) for level, title in found["headings"]]
+    document = json.loads(output)
+    return document["text"], [(level, title) for level, title in document["headings"]]
 
 
 def need_extractor() -> None:

@@ -97,11 +97,13 @@ class ToolLoop:
             When there is no reply after the retries.
         """
 
-        async def ask(asked: Prompt) -> Reply | None:
-            return await self._asker.ask(spec, asked, columns, repeat=repeat, attempt=attempt)
+        async def ask(turn_prompt: Prompt) -> Reply | None:
+            return await self._asker.ask(
+                spec, turn_prompt, columns, repeat=repeat, attempt=attempt
+            )
 
-        async def look(asked: Prompt, place: int, call: ToolCall) -> ToolResult:
-            return await self._look(spec, asked, place, call, columns, repeat)
+        async def look(turn_prompt: Prompt, place: int, call: ToolCall) -> ToolResult:
+            return await self._look(spec, turn_prompt, place, call, columns, repeat)
 
         talk = await converse(prompt, ask, look, self.rules)
         return None if talk is None else _ended(talk)
@@ -109,7 +111,7 @@ class ToolLoop:
     async def _look(
         self,
         spec: ModelSpec,
-        asked: Prompt,
+        turn_prompt: Prompt,
         place: int,
         call: ToolCall,
         columns: Mapping[str, Any],
@@ -119,16 +121,16 @@ class ToolLoop:
         # As the key of the reply that it follows, with the call; the item, since two items may ask the same.
         call_ = canonical([columns["item"], place, call.name, call.arguments])
         constant = self._constant + self._asker.constant(spec)
-        key = request_key(constant, asked.asked + b"\x1f" + call_, repeat)
+        key = request_key(constant, turn_prompt.asked + b"\x1f" + call_, repeat)
 
         async def make() -> str:
             if spec.provider == "replay":
                 raise Permanent(
-                    f"{spec.id}: no stored result of {call.name} for item '{asked.item_id}' to replay"
+                    f"{spec.id}: no stored result of {call.name} for item '{turn_prompt.item_id}' to replay"
                 )
             await self._toolbox.ready()
-            found = await self._toolbox.call(call)
-            return canonical({"status": found.status, "text": found.text}).decode()
+            result = await self._toolbox.call(call)
+            return canonical({"status": result.status, "text": result.text}).decode()
 
         stored = json.loads(
             await self._asker.frozen(
@@ -144,16 +146,16 @@ class ToolLoop:
 
 def _ended(talk: Conversation) -> ToolTrace:
     """Return the last reply of a conversation with the tokens and seconds of all of them."""
-    said = [reply.completion for reply in talk.replies]
-    whole: Completion = replace(
-        said[-1],
-        usage=sum((one.usage for one in said), Usage()),
-        seconds=sum(one.seconds for one in said),
+    completions = [reply.completion for reply in talk.replies]
+    completion: Completion = replace(
+        completions[-1],
+        usage=sum((completion.usage for completion in completions), Usage()),
+        seconds=sum(completion.seconds for completion in completions),
     )
     last = talk.replies[-1]
     replayed = all(reply.replayed for reply in talk.replies)
-    use = counted([one["status"] for one in talk.trace if one["status"] != "limit"])
-    return ToolTrace(Reply(last.key, whole, replayed), tuple(talk.trace), use)
+    use = counted([call["status"] for call in talk.trace if call["status"] != "limit"])
+    return ToolTrace(Reply(last.key, completion, replayed), tuple(talk.trace), use)
 
 
 async def converse(
@@ -170,7 +172,7 @@ async def converse(
     look : makes a call, given the prompt that it answers and its number in that turn
     """
     talk: Conversation = Conversation()
-    deaf = made = 0
+    deaf = n_calls = 0
     while True:
         reply = await ask(prompt)
         if reply is None:
@@ -179,16 +181,16 @@ async def converse(
         calls = _with_ids(reply.completion.calls)
         if not calls or deaf == DEAF_TURNS:
             return talk
-        left = max(0, rules.max_calls - made)
-        deaf += left == 0
-        made += len(calls[:left])
-        results = await _side_by_side(prompt, calls[:left], look, rules.parallel)
-        told = canonical(
+        remaining = max(0, rules.max_calls - n_calls)
+        deaf += remaining == 0
+        n_calls += len(calls[:remaining])
+        results = await _side_by_side(prompt, calls[:remaining], look, rules.parallel)
+        notice = canonical(
             {"error": f"no calls are left (the limit is {rules.max_calls}); answer now"}
         ).decode()
-        results += [ToolResult(text=told, status="failed") for _ in calls[left:]]
+        results += [ToolResult(text=notice, status="failed") for _ in calls[remaining:]]
         for place, (call, result) in enumerate(zip(calls, results, strict=True)):
-            status = result.status if place < left else _LIMIT
+            status = result.status if place < remaining else _LIMIT
             talk.trace.append(_traced(len(talk.replies), call, result, status))
         prompt = _going_on(prompt, reply.completion, calls, results)
 
@@ -198,11 +200,13 @@ async def _side_by_side(
 ) -> list[ToolResult]:
     free = asyncio.Semaphore(at_once)
 
-    async def one(place: int, call: ToolCall) -> ToolResult:
+    async def make_call(place: int, call: ToolCall) -> ToolResult:
         async with free:
             return await look(prompt, place, call)
 
-    return [*await asyncio.gather(*(one(place, call) for place, call in enumerate(calls)))]
+    return [
+        *await asyncio.gather(*(make_call(place, call) for place, call in enumerate(calls)))
+    ]
 
 
 def _with_ids(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
@@ -226,13 +230,13 @@ def _traced(turn: int, call: ToolCall, result: ToolResult, status: str) -> dict[
 
 
 def _going_on(
-    prompt: Prompt, said: Completion, calls: list[ToolCall], results: list[ToolResult]
+    prompt: Prompt, completion: Completion, calls: list[ToolCall], results: list[ToolResult]
 ) -> Prompt:
     """Return the prompt with the turn added: what the model said, and what its calls gave."""
     turn: list[dict[str, Any]] = [
         {
             "role": "assistant",
-            "content": said.text,
+            "content": completion.text,
             "tool_calls": [_as_message(call) for call in calls],
         }
     ]
@@ -251,5 +255,5 @@ def _as_message(call: ToolCall) -> dict[str, Any]:
     except (ValueError, RecursionError):
         fine = False
     function = {"name": call.name, "arguments": call.arguments if fine else "{}"}
-    made: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
-    return {**made, "details": call.details} if call.details else made
+    message: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    return {**message, "details": call.details} if call.details else message

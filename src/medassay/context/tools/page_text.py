@@ -24,22 +24,22 @@ def main() -> None:
     text = trafilatura.extract(page, output_format="txt", include_comments=False)
     if not text:  # nothing that looks like an article: all that is text
         text = trafilatura.html2txt(page)
-    found = {
+    document = {
         "text": (text or "")[:_LONGEST],
         "headings": _headings(trafilatura.load_html(page)),
     }
-    sys.stdout.buffer.write(json.dumps(found).encode())
+    sys.stdout.buffer.write(json.dumps(document).encode())
 
 
 def _headings(tree: Any) -> list[tuple[int, str]]:
     """Return level and title of the headings of a page, in their order."""
     if tree is None:
         return []
-    found = [
-        (int(one.tag[1]), " ".join(one.text_content().split()))
-        for one in tree.iter("h1", "h2", "h3", "h4", "h5", "h6")
+    headings = [
+        (int(element.tag[1]), " ".join(element.text_content().split()))
+        for element in tree.iter("h1", "h2", "h3", "h4", "h5", "h6")
     ]
-    return [(level, title) for level, title in found if title][:_MOST_HEADINGS]
+    return [(level, title) for level, title in headings if title][:_MOST_HEADINGS]
 
 
 if __name__ == "__main__":

@@ -24,23 +24,27 @@ def service(url: str, key: str) -> Service:
     return Service(_NAME, rate=rate)
 
 
-async def search(asked: Asking, url: str, key: str, query: str, k: int) -> list[dict[str, Any]]:
+async def search(
+    service: Asking, url: str, key: str, query: str, k: int
+) -> list[dict[str, Any]]:
     """Return PMID, title and abstract of the k most relevant articles."""
     common = {"db": "pubmed", "retmode": "xml", "tool": "medassay"}
     common |= {"api_key": key} if key else {}
-    wanted = {**common, "term": query, "retmax": str(k), "sort": "relevance"}
-    found = read_xml(
-        await asked.ask(ServiceRequest(url=f"{url.rstrip('/')}/esearch.fcgi", params=wanted)),
+    parameters = {**common, "term": query, "retmax": str(k), "sort": "relevance"}
+    answer = read_xml(
+        await service.ask(
+            ServiceRequest(url=f"{url.rstrip('/')}/esearch.fcgi", params=parameters)
+        ),
         _NAME,
     )
-    if found.tag != "eSearchResult":
+    if answer.tag != "eSearchResult":
         raise ToolError(f"{_NAME}: its reply is no eSearchResult")
-    ids = [(one.text or "").strip() for one in found.findall("./IdList/Id")][:k]
-    ids = [one for one in ids if one.isdigit()]
+    ids = [(element.text or "").strip() for element in answer.findall("./IdList/Id")][:k]
+    ids = [identifier for identifier in ids if identifier.isdigit()]
     if not ids:
         return []
     fetched = read_xml(
-        await asked.ask(
+        await service.ask(
             ServiceRequest(
                 url=f"{url.rstrip('/')}/efetch.fcgi",
                 params={**common, "id": ",".join(ids), "rettype": "abstract"},
@@ -50,22 +54,22 @@ async def search(asked: Asking, url: str, key: str, query: str, k: int) -> list[
     )
     if fetched.tag != "PubmedArticleSet":
         raise ToolError(f"{_NAME}: its reply is no PubmedArticleSet")
-    return [_article(one) for one in fetched.findall("./PubmedArticle")][:k]
+    return [_article(article) for article in fetched.findall("./PubmedArticle")][:k]
 
 
-def _article(one: Element) -> dict[str, Any]:
-    parts = one.findall(".//Abstract/AbstractText")
+def _article(article: Element) -> dict[str, Any]:
+    parts = article.findall(".//Abstract/AbstractText")
     abstract = " ".join(
         f"{part.get('Label')}: {_text(part)}" if part.get("Label") else _text(part)
         for part in parts
     )
     return {
-        "pmid": short(_text(one.find(".//MedlineCitation/PMID")), 20),
-        "title": short(_text(one.find(".//ArticleTitle")), _TITLE),
+        "pmid": short(_text(article.find(".//MedlineCitation/PMID")), 20),
+        "title": short(_text(article.find(".//ArticleTitle")), _TITLE),
         "abstract": short(abstract, _ABSTRACT),
     }
 
 
-def _text(one: Element | None) -> str:
+def _text(element: Element | None) -> str:
     """Return all text of an element, that of its marks (italics and the like) among it."""
-    return "" if one is None else "".join(one.itertext()).strip()
+    return "" if element is None else "".join(element.itertext()).strip()

@@ -55,7 +55,7 @@ class Service:
         TimeoutError
             When the time of the call is over.
         """
-        told, wait = "", 0.0
+        message, wait = "", 0.0
         for attempt in range(_ATTEMPTS):
             if attempt:
                 async with clock:
@@ -69,11 +69,11 @@ class Service:
                 return data
             if status == 400:
                 raise ToolError(f"{self._name}: does not take this query (HTTP 400)")
-            told = f"HTTP {status}" if status else data.decode()
+            message = f"HTTP {status}" if status else data.decode()
             if status and status not in _AGAIN:
                 break
             wait = min(_LONGEST_WAIT, max(retry_after, 0.25 * 2**attempt))
-        raise ToolError(f"{self._name}: unavailable: {told}", unavailable=True)
+        raise ToolError(f"{self._name}: unavailable: {message}", unavailable=True)
 
     async def _once(self, request: ServiceRequest) -> tuple[int, bytes, float]:
         """Return status, body, and the seconds asked to wait; status 0 and a reason where there was no reply."""
@@ -137,9 +137,9 @@ class Asking:
         await timeout.__aexit__(*error)
 
 
-def _seconds(given: str | None) -> float:
+def _seconds(value: str | None) -> float:
     try:
-        return max(0.0, float(given or 0))
+        return max(0.0, float(value or 0))
     except ValueError:
         return 0.0
 

@@ -139,7 +139,7 @@ class Toolbox:
         is `unavailable`.
         """
         try:
-            found = await self._run(call)
+            result = await self._run(call)
         except TimeoutError:
             slow = f"{call.name}: no reply within {self.rules.timeout:g} s"
             unavailable = call.name != "url_fetch"  # a page that is slow is that page's fault
@@ -150,19 +150,19 @@ class Toolbox:
             return _error(f"{call.name}: {error}", "unavailable")
         except MedassayError as error:
             return _error(f"{call.name}: {error}", "failed")
-        return ToolResult(text=_shown(found), status="ok")
+        return ToolResult(text=_shown(result), status="ok")
 
     async def _run(self, call: ToolCall) -> Any:
-        tool = next((one for one in self.rules.use if one == call.name), None)
+        tool = next((name for name in self.rules.use if name == call.name), None)
         if tool is None:
-            known = ", ".join(sorted(self.rules.use))
-            raise ToolError(f"there is no tool '{call.name[:60]}'; there are {known}")
-        given = _arguments(tool, call.arguments)
+            names = ", ".join(sorted(self.rules.use))
+            raise ToolError(f"there is no tool '{call.name[:60]}'; there are {names}")
+        values = _arguments(tool, call.arguments)
         if tool == "url_fetch":
-            url = _text(given, "url", 4096)
+            url = _text(values, "url", 4096)
             async with asyncio.timeout(self.rules.timeout):
                 return await self._fetcher.text(url)
-        query, k = _text(given, "query", _LONGEST_QUERY), given.get("k", 5)
+        query, k = _text(values, "query", _LONGEST_QUERY), values.get("k", 5)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_RESULTS:
             raise ToolError(f"'k': expected a whole number from 1 to {MOST_RESULTS}")
         return await self._does[tool](query, k)
@@ -170,9 +170,10 @@ class Toolbox:
     async def _passages(self, query: str, k: int) -> list[dict[str, Any]]:
         assert self._index is not None  # the plan's check saw to it
         async with asyncio.timeout(self.rules.timeout):
-            [found] = await self._index.search([self._prefix + query], k)
+            [passages] = await self._index.search([self._prefix + query], k)
         return [
-            {"document": one.document, "start": one.start, "text": one.text} for one in found
+            {"document": passage.document, "start": passage.start, "text": passage.text}
+            for passage in passages
         ]
 
     async def close(self) -> None:
@@ -185,30 +186,32 @@ class Toolbox:
 
 def _arguments(tool: Tool, arguments: str) -> dict[str, Any]:
     try:
-        given = json.loads(arguments or "{}")
+        values = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+        values = None
+    if not isinstance(values, dict):
         raise ToolError("the arguments are no JSON object")
-    wanted = TOOLS[tool][1]["properties"]
-    strange = sorted(str(name)[:40] for name in given if name not in wanted)
+    parameters = TOOLS[tool][1]["properties"]
+    strange = sorted(str(name)[:40] for name in values if name not in parameters)
     if strange:
-        raise ToolError(f"unknown argument {', '.join(strange)}; known are {', '.join(wanted)}")
-    return given
+        raise ToolError(
+            f"unknown argument {', '.join(strange)}; known are {', '.join(parameters)}"
+        )
+    return values
 
 
-def _shown(found: Any) -> str:
+def _shown(value: Any) -> str:
     """Return what a call gave as text for the model: a page as it is, results as JSON, as many as there is room for."""
-    if isinstance(found, str):
-        return storable(found[:LONGEST_RESULT])
-    kept = list(found)
-    while len(text := canonical({"results": kept}).decode()) > LONGEST_RESULT:
-        kept.pop()
+    if isinstance(value, str):
+        return storable(value[:LONGEST_RESULT])
+    elements = list(value)
+    while len(text := canonical({"results": elements}).decode()) > LONGEST_RESULT:
+        elements.pop()
     return text
 
 
-def _text(given: Mapping[str, Any], name: str, most: int) -> str:
-    value = given.get(name)
+def _text(arguments: Mapping[str, Any], name: str, most: int) -> str:
+    value = arguments.get(name)
     if not isinstance(value, str) or not value.strip():
         raise ToolError(f"'{name}': expected a text that is not blank")
     if len(value) > most:
@@ -216,9 +219,9 @@ def _text(given: Mapping[str, Any], name: str, most: int) -> str:
     return storable(value).strip()
 
 
-def _error(told: str, status: Status) -> ToolResult:
-    shown = storable(" ".join(told.split())[:500])
-    return ToolResult(text=canonical({"error": f"{status}: {shown}"}).decode(), status=status)
+def _error(message: str, status: Status) -> ToolResult:
+    text = storable(" ".join(message.split())[:500])
+    return ToolResult(text=canonical({"error": f"{status}: {text}"}).decode(), status=status)
 
 
 def counted(statuses: Sequence[str]) -> dict[str, int]:

@@ -50,25 +50,25 @@ def service() -> Service:
 
 
 async def search(
-    asked: Asking, rules: ToolRules, key: str, query: str, k: int
+    service: Asking, rules: ToolRules, key: str, query: str, k: int
 ) -> list[dict[str, Any]]:
     """Return title, address and snippet of the first k results."""
     asking, place, snippet = PROVIDERS[rules.search]
-    found = read_json(await asked.ask(asking(rules, key, query, k)), _NAME)
+    answer = read_json(await service.ask(asking(rules, key, query, k)), _NAME)
     for name in place:
-        found = found.get(name) if isinstance(found, dict) else None
+        answer = answer.get(name) if isinstance(answer, dict) else None
     if (
-        found is None and rules.search == "brave"
+        answer is None and rules.search == "brave"
     ):  # says nothing of results where there are none
         return []
-    if not isinstance(found, list):
+    if not isinstance(answer, list):
         raise ToolError(f"{_NAME}: its reply holds no results")
-    rows = [one for one in found if isinstance(one, dict)][:k]
+    rows = [row for row in answer if isinstance(row, dict)][:k]
     return [
         {
-            "title": short(one.get("title"), _TITLE),
-            "url": short(one.get("url"), _URL),
-            "snippet": short(one.get(snippet), _SNIPPET),
+            "title": short(row.get("title"), _TITLE),
+            "url": short(row.get("url"), _URL),
+            "snippet": short(row.get(snippet), _SNIPPET),
         }
-        for one in rows
+        for row in rows
     ]

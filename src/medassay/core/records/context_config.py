@@ -126,8 +126,8 @@ class ToolRules:
     def _of_places(self) -> Iterator[str]:
         needed = {"pubmed_url": "pubmed_search", "arxiv_url": "arxiv_search"}
         for field in ("search_url", "pubmed_url", "arxiv_url"):
-            wanted = getattr(self, field) or needed.get(field) in self.use
-            if wanted and not _is_address(getattr(self, field)):
+            is_needed = getattr(self, field) or needed.get(field) in self.use
+            if is_needed and not _is_address(getattr(self, field)):
                 yield f"'tools.{field}' is no plain address; expected https://host/… without user, query or key; keys go into environment variables"
         for field in ("search_key_env", "pubmed_key_env"):
             if getattr(self, field) and not _VARIABLE.fullmatch(getattr(self, field)):

@@ -47,26 +47,26 @@ class DecisionGraph:
         order: list[int] = []
         state = bytearray(len(self.nodes))  # 0 not seen, 1 on the way, 2 done
         for start in range(len(self.nodes)):
-            way, left = [start], [iter(self.nodes[start].children)]
+            way, iterators = [start], [iter(self.nodes[start].children)]
             if state[start]:
                 continue
             state[start] = 1
             while way:
-                child = next(left[-1], None)
+                child = next(iterators[-1], None)
                 if child is None:
                     state[way[-1]] = 2
                     order.append(way.pop())
-                    left.pop()
+                    iterators.pop()
                 elif state[child] == 1:
                     names = [self.nodes[at].name for at in (*way[way.index(child) :], child)]
-                    shown = names if len(names) < 8 else [*names[:3], "…", *names[-3:]]
+                    names_shown = names if len(names) < 8 else [*names[:3], "…", *names[-3:]]
                     raise InputError(
-                        f"decision graph: cycle {' -> '.join(shown)}; expected ways that end"
+                        f"decision graph: cycle {' -> '.join(names_shown)}; expected ways that end"
                     )
                 elif not state[child]:
                     state[child] = 1
                     way.append(child)
-                    left.append(iter(self.nodes[child].children))
+                    iterators.append(iter(self.nodes[child].children))
         return order
 
     def to_tree(self) -> dict[str, Any]:
@@ -77,20 +77,20 @@ class DecisionGraph:
         InputError
             When that tree has more boxes than a graph may have.
         """
-        made: dict[int, dict[str, Any]] = {}
+        trees: dict[int, dict[str, Any]] = {}
         sizes: dict[int, int] = {}
         for at in self.upwards():
             node = self.nodes[at]
             sizes[at] = 1 + sum(sizes[child] for child in node.children)
-            made[at] = {"node": node.name, "content": node.content}
+            trees[at] = {"node": node.name, "content": node.content}
             if node.children:
-                made[at]["children"] = [made[child] for child in node.children]
+                trees[at]["children"] = [trees[child] for child in node.children]
         if sizes[0] > MOST_NODES:
             raise InputError(
                 f"decision graph '{self.condition}': as a tree it has {sizes[0]:,} nodes; at most "
                 f"{MOST_NODES:,} are written"
             )
-        return made[0]
+        return trees[0]
 
     @property
     def levels(self) -> int:
@@ -144,14 +144,14 @@ def _from_tree(value: Any) -> DecisionGraph:
     names: list[tuple[str, str]] = []
     below: list[list[Any]] = []
 
-    def place_of(given: Any, where: str) -> int:
-        known = places.get(id(given))
-        if known is None:
-            name, content, children = _box(given, where)
-            known = places[id(given)] = len(names)
+    def place_of(box: Any, where: str) -> int:
+        existing = places.get(id(box))
+        if existing is None:
+            name, content, children = _box(box, where)
+            existing = places[id(box)] = len(names)
             names.append((name, content))
             below.append(children)
-        return known
+        return existing
 
     place_of(value, "its root")
     nodes: list[DecisionNode] = []
@@ -164,17 +164,17 @@ def _from_tree(value: Any) -> DecisionGraph:
     return graph
 
 
-def _box(given: Any, where: str) -> tuple[str, str, list[Any]]:
-    if not isinstance(given, Mapping):
+def _box(box: Any, where: str) -> tuple[str, str, list[Any]]:
+    if not isinstance(box, Mapping):
         raise InputError(
-            f"decision graph: {where} is {type(given).__name__}; expected an object with node, content, children"
+            f"decision graph: {where} is {type(box).__name__}; expected an object with node, content, children"
         )
-    for key in given:
+    for key in box:
         if key not in _KEYS:
             raise InputError(
                 f"decision graph: {where} has the key '{key}'; expected node, content, children"
             )
-    name, content, children = (given.get(key) for key in ("node", "content", "children"))
+    name, content, children = (box.get(key) for key in ("node", "content", "children"))
     for key, text in (("node", name), ("content", content)):
         if text is not None and not isinstance(text, str):
             raise InputError(f"decision graph: {where}: {key} is {text!r:.40}; expected text")
@@ -252,7 +252,7 @@ def graph_of_edges(
 def _graph_of(
     below: Mapping[str, Mapping[str, None]],
     root: str | None,
-    known: Mapping[str, tuple[str, str]],
+    boxes: Mapping[str, tuple[str, str]],
 ) -> DecisionGraph:
     ends = set().union(*below.values())
     if root is not None and root not in below and root not in ends:
@@ -270,9 +270,9 @@ def _graph_of(
             f"decision graph: '{apart[0]}' is not reached from the root '{begins}'; expected one graph"
         )
     nodes = []
-    for one in order:
-        name, content = known.get(one, (one, ""))
-        children = tuple(map(places.__getitem__, below.get(one, ())))
+    for node in order:
+        name, content = boxes.get(node, (node, ""))
+        children = tuple(map(places.__getitem__, below.get(node, ())))
         nodes.append(
             DecisionNode(name=_one_line(name), content=_one_line(content), children=children)
         )
@@ -309,34 +309,34 @@ def contract_problem(value: Any) -> str | None:
     count = 0
     waiting: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     while waiting:
-        given, way = waiting.pop()
+        box, way = waiting.pop()
         count += 1
         if count > MOST_NODES:
             return f"more than {MOST_NODES:,} nodes"
         if len(way) >= MOST_LEVELS:
             return f"deeper than {MOST_LEVELS} levels"
-        if (problem := _box_problem(given, way)) is not None:
+        if (problem := _box_problem(box, way)) is not None:
             return problem
-        children = given.get("children") or []
+        children = box.get("children") or []
         if not way and not children:
             return "the root has no child"
-        waiting += ((child, (*way, _same(given["node"]))) for child in children)
+        waiting += ((child, (*way, _same(box["node"]))) for child in children)
     return None
 
 
-def _box_problem(given: Any, way: Sequence[str]) -> str | None:
-    if not isinstance(given, dict):
-        return f"a child is {type(given).__name__}; expected an object"
-    if not {"node", "content"} <= given.keys() <= _KEYS:
-        shown = ", ".join(repr(key)[:40] for key in given) or "none"
-        return f"keys {shown}; expected node, content, children"
+def _box_problem(box: Any, way: Sequence[str]) -> str | None:
+    if not isinstance(box, dict):
+        return f"a child is {type(box).__name__}; expected an object"
+    if not {"node", "content"} <= box.keys() <= _KEYS:
+        keys_shown = ", ".join(repr(key)[:40] for key in box) or "none"
+        return f"keys {keys_shown}; expected node, content, children"
     for key in ("node", "content"):
-        text = given[key]
+        text = box[key]
         if not isinstance(text, str):
             return f"{key} is {text!r:.40}; expected text"
         if not text.isprintable():
             return f"{key} {text!r:.40} holds a control character"
-    name, children = given["node"], given.get("children", [])
+    name, children = box["node"], box.get("children", [])
     checks = {
         "a node's name is blank": not name.strip(),
         f"children of {name!r:.40} are no list": not isinstance(children, list),

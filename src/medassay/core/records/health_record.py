@@ -188,7 +188,7 @@ _RECORD = TypeAdapter(HealthRecord)
 _ORIGIN = TypeAdapter(Origin)
 
 
-def record_from(given: Any) -> HealthRecord:
+def record_from(document: Any) -> HealthRecord:
     """Return the record in a parsed JSON value.
 
     Raises
@@ -203,15 +203,15 @@ def record_from(given: Any) -> HealthRecord:
     ...
     ValueError: date_and_source: Field required
     """
-    record = _checked(_RECORD, given)
+    record = _checked(_RECORD, document)
     if not record.categories:
         raise ValueError("categories: empty; expected at least one medical field")
     return record
 
 
-def origin_from(given: Any) -> Origin:
+def origin_from(document: Any) -> Origin:
     """Return the origin in a parsed JSON value; ValueError names what is wrong with it."""
-    origin = _checked(_ORIGIN, given)
+    origin = _checked(_ORIGIN, document)
     if not origin.maker.strip():
         raise ValueError("maker: empty; expected who wrote the record")
     if origin.standing == "silver" and not (origin.family.strip() and origin.prompt_sha256):
@@ -221,10 +221,10 @@ def origin_from(given: Any) -> Origin:
     return origin
 
 
-def _checked(adapter: TypeAdapter[T], given: Any) -> T:
+def _checked(adapter: TypeAdapter[T], document: Any) -> T:
     try:
         # As JSON and strict: a list is a tuple, and a number is no text.
-        return adapter.validate_json(json.dumps(given), strict=True)
+        return adapter.validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "record"

@@ -142,14 +142,14 @@ class Item:
             return f"{self.range.lo:g} to {self.range.hi:g}"
         if self.record is not None:
             return json.dumps(self.record, ensure_ascii=False)
-        told = {
+        targets = {
             "regex": f"/{self.regex}/",
             "open": "; ".join(fact.text for fact in self.facts),
             "text": self.reference or "",
             "diagnoses": self.diagnoses[0] if self.diagnoses else "",
             "rubric": "; ".join(f"{c.points:+g} {c.text}" for c in self.criteria),
         }
-        return told.get(self.form, self.expected or "")
+        return targets.get(self.form, self.expected or "")
 
 
 @dataclass(frozen=True, kw_only=True)

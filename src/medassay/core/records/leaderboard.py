@@ -128,23 +128,23 @@ def score_text(row: dict[str, Any]) -> str:
     return f"{score} [{lo}, {hi}] n={row['n']}"
 
 
-def share_text(found: Mapping[str, Any] | None) -> str:
+def share_text(share: Mapping[str, Any] | None) -> str:
     """Return an estimate of a share in percent with its interval, a dash where nothing is known."""
-    if not found:
+    if not share:
         return "–"
-    ends = honest_ends(dict(found))
-    numbers = [100 * number for number in (found["score"], ends["lo"], ends["hi"])]
+    ends = honest_ends(dict(share))
+    numbers = [100 * number for number in (share["score"], ends["lo"], ends["hi"])]
     return "{:.1f} [{:.1f}, {:.1f}]".format(*numbers)
 
 
 def tied_groups(rows: list[dict[str, Any]]) -> set[tuple[str, int]]:
     """Return the (mode, group) of every group with more than one member."""
-    seen: set[tuple[str, int]] = set()
+    seen_ranks: set[tuple[str, int]] = set()
     tied: set[tuple[str, int]] = set()
     for row in rows:
         if row["group"] is not None:
             key = (row["mode"], row["group"])
-            (tied if key in seen else seen).add(key)
+            (tied if key in seen_ranks else seen_ranks).add(key)
     return tied
 
 
@@ -163,9 +163,9 @@ class Leaderboard:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rankings as one JSON document."""
-        found = {"schema_version": 1, "run": self.run, "domains": self.domains}
+        document = {"schema_version": 1, "run": self.run, "domains": self.domains}
         more = {"by_kind": self.by_kind, "ddx": self.ddx}
-        return found | {name: value for name, value in more.items() if value is not None}
+        return document | {name: value for name, value in more.items() if value is not None}
 
     def lines(self, domain: str = "overall") -> list[tuple[str, str, str]]:
         """Return (rank, model and setting, score with interval) of each row."""
@@ -182,10 +182,12 @@ class Leaderboard:
 
     def __str__(self) -> str:
         lines = self.lines()
-        shown = [f"{rank:>12}  {score:<28}  {name}" for rank, name, score in lines[:_SHOWN]]
+        shown_lines = [
+            f"{rank:>12}  {score:<28}  {name}" for rank, name, score in lines[:_SHOWN]
+        ]
         if len(lines) > _SHOWN:
-            shown.append(f"… {len(lines) - _SHOWN} more")
-        return "\n".join(shown)
+            shown_lines.append(f"… {len(lines) - _SHOWN} more")
+        return "\n".join(shown_lines)
 
     def _repr_html_(self) -> str:
         lines = self.lines()
@@ -201,5 +203,9 @@ class Leaderboard:
         """Return all rows as a pandas DataFrame (needs pandas)."""
         import pandas
 
-        rows = [{"domain": d, **row} for d, found in self.domains.items() for row in found]
+        rows = [
+            {"domain": d, **row}
+            for d, rows_of_domain in self.domains.items()
+            for row in rows_of_domain
+        ]
         return pandas.DataFrame(rows)

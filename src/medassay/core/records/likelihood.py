@@ -51,13 +51,13 @@ def likelihood_from_dict(data: Mapping[str, Any]) -> LogLikelihood:
 
 
 def likelihoods_of(
-    given: Sequence[Mapping[str, Any]], order: Sequence[int] | None
+    records: Sequence[Mapping[str, Any]], order: Sequence[int] | None
 ) -> tuple[LogLikelihood, ...]:
     """Return the likelihoods of an item's options in the bank's order, from those in the order shown."""
-    found = [likelihood_from_dict(one) for one in given]
+    likelihoods = [likelihood_from_dict(record) for record in records]
     if order is not None:
-        found = [found[order.index(at)] for at in range(len(found))]
-    return tuple(found)
+        likelihoods = [likelihoods[order.index(at)] for at in range(len(likelihoods))]
+    return tuple(likelihoods)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -326,11 +326,11 @@ def _wrong(field: str, value: object, expected: str) -> str:
 
 
 def _of_name(spec: ModelSpec) -> Iterator[str]:
-    for one in fields(spec):
-        value = getattr(spec, one.name)
+    for spec_field in fields(spec):
+        value = getattr(spec, spec_field.name)
         if isinstance(value, str) and _SECRET.search(value):
             yield (
-                f"field '{one.name}': looks like a secret; put it into an environment variable and name that variable "
+                f"field '{spec_field.name}': looks like a secret; put it into an environment variable and name that variable "
                 "in 'api_key_env'"
             )
     if not re.fullmatch(r"\S(.*\S)?", spec.id) or "\x1f" in spec.id:

@@ -113,9 +113,9 @@ class DdxRules:
             return f"'ddx.k' is {self.k:g}; a number above 0, at most {_STEEPEST:g}, is needed"
         if self.x0 is not None and not -1 <= self.x0 <= 1:
             return f"'ddx.x0' is {self.x0:g}; a rescaled score from -1 to 1 is needed"
-        given = self.semantic_max
-        if given != "published" and (isinstance(given, str) or not 1 <= given <= 16):
-            return f"'ddx.semantic_max' is {given}; a number from 1 to 16, or \"published\""
+        maximum = self.semantic_max
+        if maximum != "published" and (isinstance(maximum, str) or not 1 <= maximum <= 16):
+            return f"'ddx.semantic_max' is {maximum}; a number from 1 to 16, or \"published\""
         return None
 
 
@@ -233,11 +233,11 @@ class Plan:
         """
         check_types(self)
         if self.preset == "published":
-            defaults = {one.name: one.default for one in fields(Plan)}
+            defaults = {plan_field.name: plan_field.default for plan_field in fields(Plan)}
             for name, value in _PUBLISHED.items():
-                given = getattr(self, name)
-                if given not in (value, defaults[name]):
-                    raise RecordError(self, _beside_preset(name, given))
+                current = getattr(self, name)
+                if current not in (value, defaults[name]):
+                    raise RecordError(self, _beside_preset(name, current))
                 object.__setattr__(self, name, value)
         if (problem := _problem(self)) is not None:
             raise RecordError(self, problem)
@@ -307,10 +307,10 @@ class Plan:
     @property
     def hash(self) -> str:
         """Return the first 12 digits of the SHA-256 of the plan; name, budget and engine are left out."""
-        kept = {
+        document = {
             k: v for k, v in self.to_dict().items() if k not in ("name", "budget", "engine")
         }
-        return sha256_hex(canonical(kept))[:12]
+        return sha256_hex(canonical(document))[:12]
 
 
 _PLAN = TypeAdapter(Plan)

@@ -52,16 +52,16 @@ class Setting:
         'relaxed_perplexity[l=5,s=5,stride=8,max_tokens=128,beam]'
         """
         kind = "" if mode == "sum" else f"_{mode}"
-        told = (
+        text = (
             f"l={self.keep},s={self.samples},stride={self.stride},max_tokens={self.max_tokens}"
         )
         if self.sampler == "beam":
-            return f"relaxed_perplexity{kind}[{told},beam]"
+            return f"relaxed_perplexity{kind}[{text},beam]"
         usual = Setting()
         for key in ("top_p", "temperature"):
             if getattr(self, key) != getattr(usual, key):
-                told += f",{key}={getattr(self, key):g}"
-        return f"relaxed_perplexity{kind}[{told}]"
+                text += f",{key}={getattr(self, key):g}"
+        return f"relaxed_perplexity{kind}[{text}]"
 
     def problem(self) -> str | None:
         """Return what is wrong with the numbers, None if nothing is."""
@@ -138,12 +138,12 @@ class Drawn:
             "kept": [
                 {
                     "text": text,
-                    "n_tokens": len(one.tokens),
-                    "logprob": _plain(one.total),
+                    "n_tokens": len(sample.tokens),
+                    "logprob": _plain(sample.total),
                     "ends": list(ends),
                     "prefixes": _owners(self.kept, at, stride, len(ends)),
                 }
-                for at, (one, text, ends) in enumerate(
+                for at, (sample, text, ends) in enumerate(
                     zip(self.kept, self.texts, self.ends, strict=True)
                 )
             ],
@@ -167,15 +167,15 @@ def _plain(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _owners(kept: Sequence[Sampled], at: int, stride: int, n: int) -> list[int]:
+def _owners(samples: Sequence[Sampled], at: int, stride: int, n: int) -> list[int]:
     """Return, for each position that a completion reaches, the place of its beginning among the distinct ones there."""
-    own = kept[at].tokens
-    found = []
+    own_tokens = samples[at].tokens
+    owners = []
     for position in range(n):
         length = position * stride
-        begun = dict.fromkeys(c.tokens[:length] for c in kept if len(c.tokens) >= length)
-        found.append(list(begun).index(own[:length]))
-    return found
+        begun = dict.fromkeys(c.tokens[:length] for c in samples if len(c.tokens) >= length)
+        owners.append(list(begun).index(own_tokens[:length]))
+    return owners
 
 
 def tables_from_dict(target: Mapping[str, Any]) -> Tables:
@@ -212,7 +212,7 @@ def keep(completions: Iterable[Sampled], most: int) -> tuple[Sampled, ...]:
 
 
 def prefixes(
-    kept: Sequence[Sampled], *, stride: int, max_tokens: int
+    samples: Sequence[Sampled], *, stride: int, max_tokens: int
 ) -> list[tuple[int, dict[Tokens, float]]]:
     """Return (position, beginning → its log-probability) for each position that a completion reaches.
 
@@ -226,23 +226,23 @@ def prefixes(
     """
     if stride < 1:
         raise ValueError(f"stride {stride}; at least 1 is needed")
-    found: list[tuple[int, dict[Tokens, float]]] = []
+    tables_by_place: list[tuple[int, dict[Tokens, float]]] = []
     for at in range(0, max_tokens + 1, stride):
         begun = {
             completion.tokens[:at]: math.fsum(completion.logprobs[:at])
-            for completion in kept
+            for completion in samples
             if len(completion.tokens) >= at
         }
         if at == 0:
             begun = {(): 0.0}
         if not begun:
             break
-        found.append((at, begun))
-    return found
+        tables_by_place.append((at, begun))
+    return tables_by_place
 
 
 def tables(
-    kept: Sequence[Sampled],
+    samples: Sequence[Sampled],
     setting: Setting,
     target_tokens: int,
     target_after: Callable[[Tokens], float],
@@ -253,7 +253,7 @@ def tables(
     ----------
     target_after : the log-probability of the target after the prompt and a beginning
     """
-    positions = prefixes(kept, stride=setting.stride, max_tokens=setting.max_tokens)
+    positions = prefixes(samples, stride=setting.stride, max_tokens=setting.max_tokens)
     return Tables(
         target_tokens=target_tokens,
         positions=tuple(

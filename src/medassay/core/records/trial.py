@@ -146,8 +146,8 @@ class Completion:
     @property
     def tells_usage(self) -> bool:
         """Return whether the endpoint counted the tokens: of a reply that says something, those read and those written."""
-        said = bool(self.text or self.calls)
-        return self.usage.prompt > 0 and (self.usage.completion > 0 or not said)
+        has_content = bool(self.text or self.calls)
+        return self.usage.prompt > 0 and (self.usage.completion > 0 or not has_content)
 
 
 @dataclass(frozen=True, slots=True)

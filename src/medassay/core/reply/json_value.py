@@ -78,7 +78,7 @@ def read_json_reply(text: str) -> JsonReply:
     'no complete JSON object or array'
     """
     values = json_values(text)
-    return max(values, key=lambda one: len(one.text))
+    return max(values, key=lambda reply: len(reply.text))
 
 
 def json_values(text: str) -> list[JsonReply]:
@@ -169,8 +169,8 @@ class _Brackets:
                     open_at.append(at)
                     if len(open_at) > MOST_LEVELS:
                         raise _HostileError(f"nested deeper than {MOST_LEVELS} levels")
-                elif (known := ends[at]) is not None:
-                    position = known
+                elif (end := ends[at]) is not None:
+                    position = end
                 else:
                     break
             elif _CLOSES[text[open_at[-1]]] == kind:
@@ -199,11 +199,11 @@ def _parsed(span: str) -> JsonReply:
     twice: dict[str, None] = {}
 
     def last_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
+        members = dict(pairs)
+        if len(members) < len(pairs):
             counted = Counter(key for key, _ in pairs)
             twice.update(dict.fromkeys(key for key, n in counted.items() if n > 1))
-        return made
+        return members
 
     value = json.loads(span, object_pairs_hook=last_of)
     return JsonReply(value, duplicate_keys=tuple(twice), text=span)

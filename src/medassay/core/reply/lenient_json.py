@@ -64,13 +64,13 @@ class _Reader:
 
     def skip(self) -> None:
         """Go past blanks, commas and remarks; they tell values apart, wherever they stand."""
-        if found := _SPACE.match(self.text, self.position):
-            gap = found[0]
+        if match := _SPACE.match(self.text, self.position):
+            gap = match[0]
             if "/" in gap or "#" in gap:
                 self.fault("remark")
-            if "," in gap and self.text[found.end() : found.end() + 1] in ("}", "]"):
+            if "," in gap and self.text[match.end() : match.end() + 1] in ("}", "]"):
                 self.fault("trailing comma")
-            self.position = found.end()
+            self.position = match.end()
 
     def peek(self) -> str:
         return self.text[self.position : self.position + 1]
@@ -110,13 +110,13 @@ class _Reader:
             raise _CutError([*listed, cut.part] if cut.part else listed) from None
 
     def members(self, level: int) -> dict[str, Any]:
-        made: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         key = ""
         try:
             while True:
                 self.skip()
                 if self._closed("}", "]"):
-                    return made
+                    return members
                 key = self._key()
                 self.skip()
                 if not self.peek():
@@ -125,18 +125,18 @@ class _Reader:
                     raise _NoValueError
                 self.position += 1
                 self.skip()
-                made[key] = self.value(level + 1)
+                members[key] = self.value(level + 1)
         except _CutError as cut:
-            raise _CutError({**made, key: cut.part} if cut.part else made) from None
+            raise _CutError({**members, key: cut.part} if cut.part else members) from None
 
-    def _closed(self, own: str, other: str) -> bool:
+    def _closed(self, closing: str, other: str) -> bool:
         """Go past the bracket that closes; the other kind of bracket closes too, as a fault."""
         mark = self.peek()
         if not mark:
             raise _CutError
-        if mark not in (own, other):
+        if mark not in (closing, other):
             return False
-        if mark == own:
+        if mark == closing:
             self.position += 1
         else:
             self.fault("bracket")  # left to the value around this one
@@ -149,11 +149,11 @@ class _Reader:
         number = _NUMBER.match(self.text, self.position)
         if bare is None and number is None:
             raise _NoValueError
-        found = bare or number
-        assert found is not None
+        key_match = bare or number
+        assert key_match is not None
         self.fault("key without quotes")
-        self.position = found.end()
-        return found[0].strip()
+        self.position = key_match.end()
+        return key_match[0].strip()
 
     def string(self) -> str:
         opening = self.peek()
@@ -163,10 +163,10 @@ class _Reader:
         stop = re.compile(rf"[\\{re.escape(closing)}]") if closing != '"' else _STOP
         parts: list[str] = []
         position = self.position + 1
-        while found := stop.search(self.text, position):
-            parts.append(self.text[position : found.start()])
-            position = found.end()
-            if found[0] == "\\":
+        while match := stop.search(self.text, position):
+            parts.append(self.text[position : match.start()])
+            position = match.end()
+            if match[0] == "\\":
                 text, position = self._escape(position)
                 parts.append(text)
             elif _AFTER.match(self.text, position):
@@ -174,7 +174,7 @@ class _Reader:
                 return _joined(parts)
             else:
                 self.fault("quotes")
-                parts.append(found[0])
+                parts.append(match[0])
         self.position = len(self.text)
         self.fault("open text")
         raise _CutError

@@ -115,8 +115,8 @@ def declined_at(text: str) -> int:
     looked_at = text[:_LOOKED_AT]
     if _MAYBE.search(looked_at) is None:
         return -1
-    found = _DECLINES.search(looked_at)
-    return -1 if found is None else found.end()
+    match = _DECLINES.search(looked_at)
+    return -1 if match is None else match.end()
 
 
 def only_declines(text: str) -> bool:
@@ -130,9 +130,11 @@ def only_declines(text: str) -> bool:
     if len(text) > _LONGEST or not declines(text):
         return False
     sentences = [
-        one for one in _SENTENCE_END.split(text) if len(one.strip(" \t-*•#_.:0123456789)")) > 2
+        sentence
+        for sentence in _SENTENCE_END.split(text)
+        if len(sentence.strip(" \t-*•#_.:0123456789)")) > 2
     ]
-    return all(_declines_alone(one) for one in sentences)
+    return all(_declines_alone(sentence) for sentence in sentences)
 
 
 _TURN = re.compile(

@@ -63,10 +63,10 @@ def strip_thoughts(text: str) -> tuple[str, bool]:
 
 def _last_channel(text: str) -> tuple[str, bool]:
     """Return what stands in the last channel that is meant for the reader, and whether there is none."""
-    found = list(_FINAL.finditer(text))
-    if not found:
+    finals = list(_FINAL.finditer(text))
+    if not finals:
         return text, _ANALYSIS in text
-    return _CONTROL.split(text[found[-1].end() :], maxsplit=1)[0], False
+    return _CONTROL.split(text[finals[-1].end() :], maxsplit=1)[0], False
 
 
 def _without_closed_blocks(text: str) -> str:
@@ -79,16 +79,16 @@ def _without_closed_blocks(text: str) -> str:
             latest[name] = at
         elif name in latest:
             partner[at] = latest[name]
-    kept: list[str] = []
+    pieces: list[str] = []
     position = at = 0
     while at < len(tags):
         if at in partner:
-            kept.append(text[position : tags[at].start()])
+            pieces.append(text[position : tags[at].start()])
             at = partner[at]
             position = tags[at].end()
         at += 1
-    kept.append(text[position:])
-    return "".join(kept)
+    pieces.append(text[position:])
+    return "".join(pieces)
 
 
 def boxed(text: str) -> tuple[str | None, str]:
@@ -114,13 +114,13 @@ def boxed(text: str) -> tuple[str | None, str]:
             spans.append((*box, token.start()))
     if not spans:
         return None, text
-    kept: list[str] = []
+    pieces: list[str] = []
     position = 0
     for start, _, end in spans:
-        kept.append(text[position:start])
+        pieces.append(text[position:start])
         position = end + 1
-    kept.append(text[position:])
-    return text[spans[-1][1] : spans[-1][2]], "".join(kept)
+    pieces.append(text[position:])
+    return text[spans[-1][1] : spans[-1][2]], "".join(pieces)
 
 
 _LONGEST_REPAIR = (
@@ -155,22 +155,22 @@ def find_objects(text: str, *keys: str) -> list[JsonObject]:
     [JsonObject(value={'facts': []}, repaired=True)]
     """
     text = strip_thoughts(text)[0]
-    found: dict[str, JsonObject] = {}
+    objects: dict[str, JsonObject] = {}
     position, tries = text.find("{"), 0
-    while position >= 0 and tries < _MOST_TRIES and len(found) < _MOST_OBJECTS:
+    while position >= 0 and tries < _MOST_TRIES and len(objects) < _MOST_OBJECTS:
         try:
             value, after = _decode(text, position)
-            wanted = _with_key(value, keys)
-            same = "" if wanted is None else json.dumps(wanted, sort_keys=True)
+            chosen = _with_key(value, keys)
+            same = "" if chosen is None else json.dumps(chosen, sort_keys=True)
         except (ValueError, RecursionError):
             position, tries = position + 1, tries + 1
         else:
             position = after
-            if wanted is not None:
-                found.pop(same, None)
-                found[same] = JsonObject(wanted)
+            if chosen is not None:
+                objects.pop(same, None)
+                objects[same] = JsonObject(chosen)
         position = text.find("{", position)
-    return list(found.values()) or _repaired(text, keys)
+    return list(objects.values()) or _repaired(text, keys)
 
 
 def _with_key(value: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any] | None:
@@ -208,7 +208,7 @@ def plain(text: str) -> str:
     >>> plain("5\u202fmg  once\u200b daily")
     '5 mg once daily'
     """
-    kept = "".join(
+    visible = "".join(
         c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf"
     )
-    return " ".join(kept.split())
+    return " ".join(visible.split())

@@ -80,10 +80,10 @@ class _Rules:
 
     def __init__(self, letters: str) -> None:
         upper, lower = re.escape(letters), re.escape(letters.lower())
-        both = upper + lower
+        letters_both = upper + lower
 
         def rule(pattern: str) -> re.Pattern[str]:
-            filled = pattern.replace("{both}", both).replace("{upper}", upper)
+            filled = pattern.replace("{both}", letters_both).replace("{upper}", upper)
             return re.compile(filled.replace("{lower}", lower))
 
         not_a = upper.replace("A", "") or upper

@@ -56,45 +56,45 @@ class CriteriaGrader(SingleQuestionGrader):
     ) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdict when everything is read or the retries are used."""
         [case] = cases
-        said: dict[str, dict[str, Any]] = {}
+        met_by_id: dict[str, dict[str, Any]] = {}
         repaired = False
         for reply in replies:
-            left = {c.id for c in case.item.criteria if c.id not in said}
-            found, mended = read_criteria(reply.text, left)
-            said |= found
+            left = {c.id for c in case.item.criteria if c.id not in met_by_id}
+            read, mended = read_criteria(reply.text, left)
+            met_by_id |= read
             repaired = repaired or mended
-        missing = [c for c in case.item.criteria if c.id not in said]
+        missing = [c for c in case.item.criteria if c.id not in met_by_id]
         if missing and len(replies) <= RETRIES:
             return self._prompt(case, missing, again=bool(replies))
         if missing:
             names = ", ".join(c.id for c in missing)
             return [Verdict(valid=False, reason=f"no usable verdict: {names}")]
-        body = {"criteria": [said[c.id] for c in case.item.criteria]}
+        body = {"criteria": [met_by_id[c.id] for c in case.item.criteria]}
         return [Verdict(valid=True, body=body, repaired=repaired)]
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
         """Return the points of the criteria met over all positive points; None unless valid."""
         if not verdict.valid:
             return None
-        met = [said["met"] for said in verdict.body["criteria"]]
+        met = [criterion["met"] for criterion in verdict.body["criteria"]]
         return rubric_points([{"points": c.points} for c in item.criteria], met)
 
-    def _prompt(self, case: Case, left: Sequence[Criterion], *, again: bool) -> Prompt:
+    def _prompt(self, case: Case, criteria: Sequence[Criterion], *, again: bool) -> Prompt:
         item = case.item
         question = f"{item.context}\n\n{item.question}" if item.context else item.question
         return _PROMPT.prompt(
             item.id,
             item.language,
-            schema=_schema([c.id for c in left]),
+            schema=_schema([c.id for c in criteria]),
             question=question,
-            criteria=left,
-            ids=", ".join(c.id for c in left),
+            criteria=criteria,
+            ids=", ".join(c.id for c in criteria),
             again=again,
             answer=delimit(case.text, "answer"),
         )
 
 
-def read_criteria(reply: str, wanted: set[str]) -> tuple[dict[str, dict[str, Any]], bool]:
+def read_criteria(reply: str, ids: set[str]) -> tuple[dict[str, dict[str, Any]], bool]:
     """Return the usable verdicts of a reply by id, and whether its JSON was repaired.
 
     Two different objects in one reply are doubtful as a whole: one may be quoted from the answer. An id
@@ -105,28 +105,30 @@ def read_criteria(reply: str, wanted: set[str]) -> tuple[dict[str, dict[str, Any
     >>> read_criteria('{"criteria": [{"id": "c1", "met": true, "why": "it says so"}]}', {"c1"})
     ({'c1': {'id': 'c1', 'met': True, 'why': 'it says so'}}, False)
     """
-    found = find_objects(reply, "criteria")
-    if len(found) != 1:
+    objects = find_objects(reply, "criteria")
+    if len(objects) != 1:
         return {}, False
-    said: dict[str, dict[str, Any]] = {}
+    criteria: dict[str, dict[str, Any]] = {}
     doubtful: set[str] = set()
-    listed = found[0].value["criteria"]
+    listed = objects[0].value["criteria"]
     for entry in listed if isinstance(listed, list) else ():
         if not isinstance(entry, Mapping) or not isinstance(entry.get("met"), bool):
             continue
         name, met = str(entry.get("id", "")), entry["met"]
-        if name not in wanted:
+        if name not in ids:
             continue
-        if name in said and said[name]["met"] != met:
+        if name in criteria and criteria[name]["met"] != met:
             doubtful.add(name)
         why = str(entry.get("why", ""))[:_LONGEST_REASON].encode("utf-8", "replace").decode()
-        said[name] = {"id": name, "met": met, "why": why}
-    return {name: one for name, one in said.items() if name not in doubtful}, found[0].repaired
+        criteria[name] = {"id": name, "met": met, "why": why}
+    return {
+        name: criterion for name, criterion in criteria.items() if name not in doubtful
+    }, objects[0].repaired
 
 
 def _schema(ids: Sequence[str]) -> dict[str, Any]:
     """Return the JSON Schema of a reply, for vendors that hold a model to one."""
-    one = {
+    criterion = {
         "type": "object",
         "properties": {
             "id": {"type": "string", "enum": list(ids)},
@@ -138,7 +140,7 @@ def _schema(ids: Sequence[str]) -> dict[str, Any]:
     }
     return {
         "type": "object",
-        "properties": {"criteria": {"type": "array", "items": one}},
+        "properties": {"criteria": {"type": "array", "items": criterion}},
         "required": ["criteria"],
         "additionalProperties": False,
     }

@@ -51,9 +51,9 @@ class Weighting:
     def weighed(self, number: str, values: Floats, preset: str) -> tuple[Floats, Floats]:
         """Return weight × rescaled score, and the weight, of each case."""
         k, x0 = self.presets[preset]
-        shown = self.rescaled(number, values)
-        weights = relative_weights(shown, k=k, x0=x0)
-        return weights * shown, weights
+        rescaled = self.rescaled(number, values)
+        weights = relative_weights(rescaled, k=k, x0=x0)
+        return weights * rescaled, weights
 
 
 @dataclass(frozen=True)
@@ -77,29 +77,35 @@ def case_estimates(
     are known for the same cases share their draws. What has no interval, a pool with a domain of one case,
     is left out too.
     """
-    made: dict[tuple[str, str], dict[str, Any]] = {}
-    for known, numbers in pool.alike():
-        if not known.strata.has_interval:
+    estimates: dict[tuple[str, str], dict[str, Any]] = {}
+    for subpool, numbers in pool.alike():
+        if not subpool.strata.has_interval:
             continue
-        wanted = [one for number in numbers for one in _wanted(known, number, weighting)]
-        sums = known.strata.sums(
-            np.column_stack([c for one in wanted for c in (one.above, one.below)])
+        ratios = [
+            wanted_ratio
+            for number in numbers
+            for wanted_ratio in _wanted(subpool, number, weighting)
+        ]
+        sums = subpool.strata.sums(
+            np.column_stack([c for ratio in ratios for c in (ratio.above, ratio.below)])
         )
-        for at, one in enumerate(wanted):
+        for at, ratio in enumerate(ratios):
             draws = sums[:, 2 * at] / sums[:, 2 * at + 1]
-            found = ratio_estimate(one.above, one.below, draws, known.strata, scale=one.scale)
-            made[one.key] = found.to_dict() | {"scale": one.scale.ends} | one.more
-    return made
+            estimate = ratio_estimate(
+                ratio.above, ratio.below, draws, subpool.strata, scale=ratio.scale
+            )
+            estimates[ratio.key] = estimate.to_dict() | {"scale": ratio.scale.ends} | ratio.more
+    return estimates
 
 
-def _wanted(known: CasePool, number: str, weighting: Weighting) -> list[_RatioEstimate]:
-    values = known.column(number)
+def _wanted(pool: CasePool, number: str, weighting: Weighting) -> list[_RatioEstimate]:
+    values = pool.column(number)
     ones = np.ones(len(values))
     if number not in SCORES:
         return [
             _RatioEstimate((number, "mean"), values, ones, _SCALES.get(number, Scale()), {})
         ]
-    scale, shown = weighting.scale(number), weighting.rescaled(number, values)
+    scale, rescaled = weighting.scale(number), weighting.rescaled(number, values)
     weighted = [
         _RatioEstimate(
             (number, preset),
@@ -111,7 +117,7 @@ def _wanted(known: CasePool, number: str, weighting: Weighting) -> list[_RatioEs
     ]
     return [
         _RatioEstimate((number, "raw"), values, ones, Scale(hi=BEST), {}),
-        _RatioEstimate((number, "mean"), shown, ones, scale, {}),
+        _RatioEstimate((number, "mean"), rescaled, ones, scale, {}),
         *weighted,
     ]
 
@@ -134,7 +140,7 @@ def bounds(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str], tuple[
     missing = ~pool.known("semantic")
     if not missing.any():
         return {}
-    made: dict[tuple[str, str], tuple[float, float]] = {}
+    bounds_by_key: dict[tuple[str, str], tuple[float, float]] = {}
     for number in (*SCORES, *(f"top{k}" for k in TOPS)):
         values = pool.column(number)
         if np.isnan(values).all():
@@ -144,18 +150,18 @@ def bounds(pool: CasePool, weighting: Weighting) -> dict[tuple[str, str], tuple[
             filled = np.where(missing, end, values)
             ends.append(_aggregates(filled[~np.isnan(filled)], number, weighting))
         for name, worst in ends[0].items():
-            made[number, name] = (worst, ends[1][name])
-    return made
+            bounds_by_key[number, name] = (worst, ends[1][name])
+    return bounds_by_key
 
 
 def _aggregates(values: Floats, number: str, weighting: Weighting) -> dict[str, float]:
     if number not in SCORES:
         return {"mean": float(values.mean())}
-    found = {
+    aggregates = {
         "raw": float(values.mean()),
         "mean": float(weighting.rescaled(number, values).mean()),
     }
     for preset in weighting.presets:
         above, below = weighting.weighed(number, values, preset)
-        found[preset] = float(above.sum() / below.sum())
-    return found
+        aggregates[preset] = float(above.sum() / below.sum())
+    return aggregates

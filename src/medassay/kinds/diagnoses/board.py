@@ -20,7 +20,7 @@ def shown_cases(
     """Return every list of a run as its pages show it."""
     rules = rules_from_dict(run.manifest["ddx"]["rules"])
     highest = score_maximum(rules.semantic_max)
-    found = []
+    cases = []
     for key, group in answers:
         for answer in group:
             body = _body(answer)
@@ -28,7 +28,7 @@ def shown_cases(
             across = None if severity is None else float(rescale(severity, BEST))
             up = None if semantic is None else float(rescale(semantic, highest))
             item = answer.item
-            found.append(
+            cases.append(
                 ShownCase(
                     key=key,
                     item=item,
@@ -43,7 +43,7 @@ def shown_cases(
                     rows=_rows(body, rules) if body else (),
                 )
             )
-    return found
+    return cases
 
 
 def _body(answer: ShownAnswer) -> Mapping[str, Any]:
@@ -73,10 +73,12 @@ def _rows(body: Mapping[str, Any], rules: DdxRules) -> list[dict[str, Any]]:
         row = {**entry, "weight": step.weight}
         for name, total in totals.items():
             distance = getattr(step, f"{name}_distance")
-            known = distance is not None and (name == "semantic" or case.severity is not None)
-            row[f"{name}_distance"] = distance if known else None
+            is_known = distance is not None and (
+                name == "semantic" or case.severity is not None
+            )
+            row[f"{name}_distance"] = distance if is_known else None
             row[f"{name}_adds"] = (
-                step.weight * (FARTHEST - distance) ** 2 / total if known else None
+                step.weight * (FARTHEST - distance) ** 2 / total if is_known else None
             )
         rows.append(row)
     ignored = ({**entry, "weight": None} for entry in listed[len(case.steps) :])

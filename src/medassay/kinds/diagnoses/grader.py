@@ -109,24 +109,24 @@ class DiagnosesGrader:
     ) -> Prompt | list[Verdict]:
         """Return the next prompt, or the verdict when every list is labelled or the retries are used."""
         [case] = cases
-        found = self._listed(case)
+        diagnoses = self._listed(case)
         heard: list[_Heard] = []
         waiting = iter(replies)
-        questions = list(self._questions(case.item, found))
+        questions = list(self._questions(case.item, diagnoses))
         for question in questions:
             answer = _ask(question, waiting, case.item)
             if isinstance(answer, Prompt):
                 return answer
             heard.append(answer)
-        return [self._verdict(case.item, found, questions, heard)]
+        return [self._verdict(case.item, diagnoses, questions, heard)]
 
     def opening(self, cases: Sequence[Case]) -> list[Prompt]:
         """Return all that is asked of a case at first: names may save some of it, retries come on top."""
         [case] = cases
-        found = [replace(one, relation=None) for one in self._listed(case)]
+        diagnoses = [replace(diagnosis, relation=None) for diagnosis in self._listed(case)]
         return [
             _prompt(question, question.entries, case.item, again=False)
-            for question in self._questions(case.item, found)
+            for question in self._questions(case.item, diagnoses)
         ]
 
     def score(self, item: Item, verdict: Verdict) -> float | None:
@@ -135,47 +135,54 @@ class DiagnosesGrader:
 
     def parts(self, item: Item, verdict: Verdict) -> dict[str, Any]:
         """Return what else the labels come to: severity score, hits, counts, the signed difference."""
-        found = score_labels(verdict.body, self.rules)
+        scored = score_labels(verdict.body, self.rules)
         return {
-            "severity": found.severity if verdict.body["severities_read"] else None,
-            "severity_shift": found.severity_shift,
+            "severity": scored.severity if verdict.body["severities_read"] else None,
+            "severity_shift": scored.severity_shift,
             "golden_severity": verdict.body["golden_severity"],
-            "all_places": found.all_places,
-            "hit": found.hit,
-            "n": found.n,
-            "n_considered": found.n_considered,
-            "unjudged": found.unjudged,
+            "all_places": scored.all_places,
+            "hit": scored.hit,
+            "n": scored.n,
+            "n_considered": scored.n_considered,
+            "unjudged": scored.unjudged,
         }
 
     def fits(self, case: Case, verdict: Verdict) -> bool:
         """Return whether a verdict holds the list of its answer, and the golden diagnosis of its item."""
         body = verdict.body
-        listed = [(one.rank, one.name) for one in self._listed(case)]
-        told = [(entry["rank"], entry["name"]) for entry in body["diagnoses"]]
+        listed = [(diagnosis.rank, diagnosis.name) for diagnosis in self._listed(case)]
+        body_names = [(entry["rank"], entry["name"]) for entry in body["diagnoses"]]
         golden = (case.item.diagnoses[0], self.golden_severity(case.item))
-        return listed == told and golden == (body["golden"], body["golden_severity"])
+        return listed == body_names and golden == (body["golden"], body["golden_severity"])
 
     def _listed(self, case: Case) -> list[Diagnosis]:
         """Return the list of an answer, with what the names alone tell."""
-        found = []
+        diagnoses = []
         for entry in parse_json(case.text.encode(), "answer"):
-            one = Diagnosis(rank=entry["rank"], name=entry["name"])
+            diagnosis = Diagnosis(rank=entry["rank"], name=entry["name"])
             first = self.rules.names_first or not self.asks
-            rule = self._matching.rule(one.name, case.item.diagnoses) if first else ""
-            found.append(replace(one, relation=EXACT, relation_by=rule) if rule else one)
-        return found
+            rule = self._matching.rule(diagnosis.name, case.item.diagnoses) if first else ""
+            diagnoses.append(
+                replace(diagnosis, relation=EXACT, relation_by=rule) if rule else diagnosis
+            )
+        return diagnoses
 
-    def _questions(self, item: Item, found: Sequence[Diagnosis]) -> Iterator[_Question]:
+    def _questions(self, item: Item, diagnoses: Sequence[Diagnosis]) -> Iterator[_Question]:
         if not self.asks:
             return
-        asked = {d.rank: d for d in found if d.rank <= self.rules.rank_limit}
+        diagnoses_in_limit = {d.rank: d for d in diagnoses if d.rank <= self.rules.rank_limit}
         levels: dict[str, int | None] = dict.fromkeys(
             SEVERITY_MAPS[self.rules.severity_map].levels
         )
         golden = [{1: item.diagnoses[0]}] if self.golden_severity(item) is None else []
-        for entries in (*golden, *_split({rank: d.name for rank, d in asked.items()})):
+        for entries in (
+            *golden,
+            *_split({rank: d.name for rank, d in diagnoses_in_limit.items()}),
+        ):
             yield _Question(text=_SEVERITY, key="severity", labels=levels, entries=entries)
-        for entries in _split({rank: d.name for rank, d in asked.items() if not d.relation}):
+        for entries in _split(
+            {rank: d.name for rank, d in diagnoses_in_limit.items() if not d.relation}
+        ):
             yield _Question(
                 text=_RELATION,
                 key="relation",
@@ -186,53 +193,53 @@ class DiagnosesGrader:
 
     def golden_severity(self, item: Item) -> str | None:
         """Return the golden severity that the bank gives, if it is a label of the map in use."""
-        known = SEVERITY_MAPS[self.rules.severity_map].levels
-        return item.severity if item.severity in known else None
+        levels = SEVERITY_MAPS[self.rules.severity_map].levels
+        return item.severity if item.severity in levels else None
 
     def _verdict(
         self,
         item: Item,
-        found: Sequence[Diagnosis],
+        diagnoses: Sequence[Diagnosis],
         questions: Sequence[_Question],
         heard: Sequence[_Heard],
     ) -> Verdict:
         golden, golden_by = self.golden_severity(item), "bank"
         severities: Labels = {}
         relations: Labels = {}
-        told = list(zip(questions, heard, strict=True))
+        answers = list(zip(questions, heard, strict=True))
         if golden is None:
             golden, golden_by = None, ""
-            if told:
-                golden = told.pop(0)[1].labels.get(1)
+            if answers:
+                golden = answers.pop(0)[1].labels.get(1)
                 golden_by = "judge" if golden else ""
-        asked = {"severity": 0, "relation": 0}
-        for question, answer in told:
-            asked[question.key] += len(question.entries)
+        n_asked = {"severity": 0, "relation": 0}
+        for question, answer in answers:
+            n_asked[question.key] += len(question.entries)
             (severities if question.key == "severity" else relations).update(answer.labels)
-        labelled = [_labelled(one, severities, relations) for one in found]
-        if asked["relation"] and not any(one.relation for one in labelled):
+        labelled = [_labelled(diagnosis, severities, relations) for diagnosis in diagnoses]
+        if n_asked["relation"] and not any(diagnosis.relation for diagnosis in labelled):
             return Verdict(valid=False, reason="no usable relation", repaired=_mended(heard))
         body = {
             "golden": item.diagnoses[0],
             "golden_severity": golden,
             "golden_severity_by": golden_by,
-            "diagnoses": [one.to_dict() for one in labelled],
-            "severities_read": bool(severities) or (self.asks and not found),
-            "strange_ids": sum(one.strange for one in heard),
+            "diagnoses": [diagnosis.to_dict() for diagnosis in labelled],
+            "severities_read": bool(severities) or (self.asks and not diagnoses),
+            "strange_ids": sum(reply.strange for reply in heard),
         }
         return Verdict(valid=True, body=body, repaired=_mended(heard))
 
 
-def _labelled(one: Diagnosis, severities: Labels, relations: Labels) -> Diagnosis:
-    if one.rank in severities:
-        one = replace(one, severity=severities[one.rank], severity_by="judge")
-    if one.rank in relations and one.relation is None:
-        one = replace(one, relation=relations[one.rank], relation_by="judge")
-    return one
+def _labelled(diagnosis: Diagnosis, severities: Labels, relations: Labels) -> Diagnosis:
+    if diagnosis.rank in severities:
+        diagnosis = replace(diagnosis, severity=severities[diagnosis.rank], severity_by="judge")
+    if diagnosis.rank in relations and diagnosis.relation is None:
+        diagnosis = replace(diagnosis, relation=relations[diagnosis.rank], relation_by="judge")
+    return diagnosis
 
 
 def _mended(heard: Sequence[_Heard]) -> bool:
-    return any(one.repaired for one in heard)
+    return any(reply.repaired for reply in heard)
 
 
 def _split(entries: Mapping[int, str]) -> Iterator[dict[int, str]]:
@@ -246,26 +253,34 @@ def _ask(question: _Question, replies: Iterator[Completion], item: Item) -> Prom
     labels: Labels = {}
     repaired, strange = False, 0
     for attempt in range(RETRIES + 1):
-        left = {at: name for at, name in question.entries.items() if at not in labels}
-        if not left:
+        missing = {at: name for at, name in question.entries.items() if at not in labels}
+        if not missing:
             break
         reply = next(replies, None)
         if reply is None:
-            return _prompt(question, left, item, again=attempt > 0)
-        found = read_labels(reply.text, left, question.key, question.labels)
-        labels |= found.labels
-        repaired, strange = repaired or found.repaired, strange + found.strange
+            return _prompt(question, missing, item, again=attempt > 0)
+        read = read_labels(reply.text, missing, question.key, question.labels)
+        labels |= read.labels
+        repaired, strange = repaired or read.repaired, strange + read.strange
     return _Heard(labels=labels, repaired=repaired, strange=strange)
 
 
-def _prompt(question: _Question, left: Mapping[int, str], item: Item, *, again: bool) -> Prompt:
-    listed = "\n".join(f"{at}. {name}" for at, name in left.items())
-    given: dict[str, Any] = {"list": delimit(listed, "list"), "ids": list(left), "again": again}
+def _prompt(
+    question: _Question, missing: Mapping[int, str], item: Item, *, again: bool
+) -> Prompt:
+    listed = "\n".join(f"{at}. {name}" for at, name in missing.items())
+    fields: dict[str, Any] = {
+        "list": delimit(listed, "list"),
+        "ids": list(missing),
+        "again": again,
+    }
     if question.golden:
-        given["golden"] = delimit(question.golden, "reference")
+        fields["golden"] = delimit(question.golden, "reference")
     else:
-        given |= {"levels": list(question.labels), "separate": "rare mild" in question.labels}
-    return question.text.prompt(item.id, "en", schema=_schema(question, list(left)), **given)
+        fields |= {"levels": list(question.labels), "separate": "rare mild" in question.labels}
+    return question.text.prompt(
+        item.id, "en", schema=_schema(question, list(missing)), **fields
+    )
 
 
 def _schema(question: _Question, ids: Sequence[int]) -> dict[str, Any]:
@@ -274,7 +289,7 @@ def _schema(question: _Question, ids: Sequence[int]) -> dict[str, Any]:
     if question.golden:
         properties["code"] = {"type": "integer", "enum": list(RELATIONS.values())}
     properties[question.key] = {"type": "string", "enum": list(question.labels)}
-    one = {
+    entry = {
         "type": "object",
         "properties": properties,
         "required": list(properties),
@@ -282,14 +297,14 @@ def _schema(question: _Question, ids: Sequence[int]) -> dict[str, Any]:
     }
     return {
         "type": "object",
-        "properties": {"items": {"type": "array", "items": one}},
+        "properties": {"items": {"type": "array", "items": entry}},
         "required": ["items"],
         "additionalProperties": False,
     }
 
 
 def read_labels(
-    reply: str, wanted: Mapping[int, str], key: str, known: Mapping[str, int | None]
+    reply: str, entries: Mapping[int, str], key: str, known_labels: Mapping[str, int | None]
 ) -> _Heard:
     """Return the labels that a reply gives for the wanted ids; what is doubtful is left out.
 
@@ -303,17 +318,17 @@ def read_labels(
     """
     objects = find_objects(reply, "items")
     listed = objects[0].value["items"] if len(objects) == 1 else None
-    said: dict[int, set[str | None]] = {}
+    labels_by_id: dict[int, set[str | None]] = {}
     strange = 0
     for entry in listed if isinstance(listed, list) else ():
         if not isinstance(entry, Mapping):
             continue
         at = _id(entry.get("id"))
-        if at not in wanted:
+        if at not in entries:
             strange += 1
             continue
-        said.setdefault(at, set()).add(_label(entry, key, known))
-    single = {at: next(iter(found)) for at, found in said.items() if len(found) == 1}
+        labels_by_id.setdefault(at, set()).add(_label(entry, key, known_labels))
+    single = {at: next(iter(labels)) for at, labels in labels_by_id.items() if len(labels) == 1}
     return _Heard(
         labels={at: label for at, label in single.items() if label is not None},
         repaired=bool(objects) and objects[0].repaired,
@@ -321,14 +336,14 @@ def read_labels(
     )
 
 
-def _id(given: Any) -> int:
+def _id(value: Any) -> int:
     """Return an id as a number, 0 for anything that is none."""
-    if isinstance(given, str) and given.strip().isdecimal() and len(given) < 10:
-        return int(given)
-    return given if isinstance(given, int) and not isinstance(given, bool) else 0
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def known_label(given: str, known: Iterable[str]) -> str | None:
+def known_label(text: str, labels: Iterable[str]) -> str | None:
     """Return the label that a text is, None if it is none: case, blanks, "_" and "-" do not matter.
 
     Examples
@@ -336,16 +351,16 @@ def known_label(given: str, known: Iterable[str]) -> str | None:
     >>> known_label("Not_related disease", ["Not Related"])
     'Not Related'
     """
-    plain = " ".join(given.casefold().replace("_", " ").replace("-", " ").split())
+    plain = " ".join(text.casefold().replace("_", " ").replace("-", " ").split())
     plain = _ALIASES.get(plain, plain)
-    return next((name for name in known if name.casefold() == plain), None)
+    return next((name for name in labels if name.casefold() == plain), None)
 
 
-def _label(entry: Mapping[str, Any], key: str, known: Mapping[str, int | None]) -> str | None:
-    given = entry.get(key)
-    label = known_label(given, known) if isinstance(given, str) else None
+def _label(entry: Mapping[str, Any], key: str, labels: Mapping[str, int | None]) -> str | None:
+    value = entry.get(key)
+    label = known_label(value, labels) if isinstance(value, str) else None
     if label is None:
         return None
-    code = known[label]
+    code = labels[label]
     contradicts = code is not None and "code" in entry and _id(entry["code"]) != code
     return None if contradicts else label

@@ -91,8 +91,8 @@ def plane_figure(statistics: Mapping[str, Any], mode: str) -> Figure | None:
                 {
                     "label": named[row["model"], row["setting"]],
                     **{
-                        f"{name}{end}": found[key]
-                        for name, found in (("severity", severity), ("semantics", semantic))
+                        f"{name}{end}": spread[key]
+                        for name, spread in (("severity", severity), ("semantics", semantic))
                         for end, key in (("", "score"), ("_lo", "lo"), ("_hi", "hi"))
                     },
                 }
@@ -100,13 +100,13 @@ def plane_figure(statistics: Mapping[str, Any], mode: str) -> Figure | None:
     if not points:
         return None
     limit = _limit(p[key] for p in points for key in p if key != "label")
-    said = f"{leading}: k = {preset['k']:g}, x0 = {preset['x0']:g}"
+    preset_text = f"{leading}: k = {preset['k']:g}, x0 = {preset['x0']:g}"
     return quadrant(
         points,
         x="severity",
         y="semantics",
         names=[NAMES[name] for name in _CORNERS],
-        title=f"Weighted aggregates ({said})",
+        title=f"Weighted aggregates ({preset_text})",
         limit=limit,
     )
 
@@ -142,12 +142,12 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """
     settings = {row["setting"] for row in rows}
     common = len({setting.partition(":")[0] for setting in settings}) == 1
-    made = {}
+    names = {}
     for row in rows:
         prompt = row["setting"].partition(":")[2] if common else row["setting"]
-        shown = f"{row['model']} · {prompt or row['setting']}"
-        made[row["model"], row["setting"]] = shown if len(settings) > 1 else str(row["model"])
-    return made
+        name = f"{row['model']} · {prompt or row['setting']}"
+        names[row["model"], row["setting"]] = name if len(settings) > 1 else str(row["model"])
+    return names
 
 
 def violin_figure(
@@ -206,9 +206,9 @@ def _prompt(board: Board, row: Mapping[str, Any]) -> Iterator[Page]:
         errors=_errors(board, key),
         picked=_picked(cases),
         places={
-            NAMES[name]: (len(found), sorted(found, key=_by_score)[:_LISTED])
-            for name, found in places.items()
-            if found
+            NAMES[name]: (len(coordinates), sorted(coordinates, key=_by_score)[:_LISTED])
+            for name, coordinates in places.items()
+            if coordinates
         },
         drawings=_linked(board, cases, up) if drawable() and density is None else None,
         density=density,
@@ -231,33 +231,37 @@ def _by_score(case: ShownCase) -> tuple[float, float, str]:
 
 def _picked(cases: Sequence[ShownCase]) -> dict[str, ShownCase]:
     """Return the best, the median and the worst case by the semantic score, then by severity."""
-    known = sorted((c for c in cases if c.semantic is not None), key=_by_score)
-    if not known:
+    scored_cases = sorted((c for c in cases if c.semantic is not None), key=_by_score)
+    if not scored_cases:
         return {}
-    return {"Best": known[-1], "Median": known[(len(known) - 1) // 2], "Worst": known[0]}
+    return {
+        "Best": scored_cases[-1],
+        "Median": scored_cases[(len(scored_cases) - 1) // 2],
+        "Worst": scored_cases[0],
+    }
 
 
 def _errors(board: Board, key: tuple[str, str, str]) -> dict[str, list[dict[str, Any]]]:
     """Return grouping → its groups with their scores, lowest semantic score first."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    errors: dict[str, list[dict[str, Any]]] = {}
     for error in board.statistics["ddx"]["errors"]:
         if (error["model"], error["prompt"], error["mode"]) == key:
-            found.setdefault(error["by"], []).append(error)
-    for groups in found.values():
+            errors.setdefault(error["by"], []).append(error)
+    for groups in errors.values():
         groups.sort(key=lambda e: (e["semantic_mean"] or {"score": 99})["score"])
-    return found
+    return errors
 
 
 def _linked(board: Board, cases: Sequence[ShownCase], up: str) -> dict[str, Any] | None:
     """Return the plane of all cases, light and dark, as mark-up whose crosses lead to their cases."""
-    known = [c for c in cases if c.x is not None and c.y is not None]
-    if not known:
+    placed = [c for c in cases if c.x is not None and c.y is not None]
+    if not placed:
         return None
     places = [
         f"{up}{board.case_path(c.key.domain, c.name)}index.html#{anchor_of(board, c)}"
-        for c in known
+        for c in placed
     ]
-    figure = case_figure(known, places)
+    figure = case_figure(placed, places)
     return {
         "figure": figure,
         "light": _marked(figure, dark=False),
@@ -270,8 +274,8 @@ def _marked(figure: Figure, *, dark: bool) -> Markup:
 
     The converter has escaped every text of its own.
     """
-    drawn = _ROLES.sub("", figure.svg(dark=dark))
-    first, *others = drawn.replace("<svg ", '<svg role="group" ', 1).split(_LINK)
+    svg = _ROLES.sub("", figure.svg(dark=dark))
+    first, *others = svg.replace("<svg ", '<svg role="group" ', 1).split(_LINK)
     linked = [
         f'<a data-case="{escape(row["case"])}" aria-label="{escape(neutral(row["says"]))}" href="{rest}'
         for row, rest in zip(figure.rows, others, strict=True)

@@ -24,16 +24,16 @@ def read_diagnoses(
 
     A list of fewer than five names in a reply that was cut off is `truncated`; its whole names are kept beside that.
     """
-    kept = strip_thoughts(text)[0]
-    if not kept.strip():
+    answer_text = strip_thoughts(text)[0]
+    if not answer_text.strip():
         return Reading(None, "blank")
-    found = read_ranked_list(kept, cut=cut)
-    if found is None:
+    ranked = read_ranked_list(answer_text, cut=cut)
+    if ranked is None:
         return Reading(None, "no list of diagnoses")
-    value = canonical(_listed(found)).decode()
-    ended = found.cut_off or cut
-    short = ended and (len(found.entries) < ASKED or (cut and found.provisional))
-    return Reading(value, found.form, outcome="truncated" if short else "answered")
+    value = canonical(_listed(ranked)).decode()
+    ended = ranked.cut_off or cut
+    short = ended and (len(ranked.entries) < ASKED or (cut and ranked.provisional))
+    return Reading(value, ranked.form, outcome="truncated" if short else "answered")
 
 
 def read_list(text: str) -> tuple[list[dict[str, Any]] | None, str]:
@@ -46,19 +46,19 @@ def read_list(text: str) -> tuple[list[dict[str, Any]] | None, str]:
     >>> read_list("+1. Gout: a crystal disease\n+2. Septic arthritis: …")
     ([{'rank': 1, 'name': 'Gout'}, {'rank': 2, 'name': 'Septic arthritis'}], 'lines')
     """
-    kept = strip_thoughts(text)[0]
-    if not kept.strip():
+    answer_text = strip_thoughts(text)[0]
+    if not answer_text.strip():
         return None, "blank"
-    found = read_ranked_list(kept)
-    return (None, "no list of diagnoses") if found is None else (_listed(found), found.form)
+    ranked = read_ranked_list(answer_text)
+    return (None, "no list of diagnoses") if ranked is None else (_listed(ranked), ranked.form)
 
 
-def _listed(found: RankedList) -> list[dict[str, Any]]:
+def _listed(ranked: RankedList) -> list[dict[str, Any]]:
     return [
         {
             "rank": entry.rank,
             "name": entry.name,
             **({"codes": list(entry.codes)} if entry.codes else {}),
         }
-        for entry in found.entries
+        for entry in ranked.entries
     ]

@@ -206,10 +206,10 @@ def _check(
         raise ValueError(f"unjudged '{unjudged}'; expected d_max or exclude_rank")
     if severity_map not in SEVERITY_MAPS:
         raise ValueError(f"severity_map '{severity_map}'; expected {', '.join(SEVERITY_MAPS)}")
-    known = SEVERITY_MAPS[severity_map].levels
+    levels = SEVERITY_MAPS[severity_map].levels
     for label in (*severities, golden_severity):
-        if label is not None and label not in known:
-            raise ValueError(f"severity '{label}'; expected {', '.join(known)}, or None")
+        if label is not None and label not in levels:
+            raise ValueError(f"severity '{label}'; expected {', '.join(levels)}, or None")
     for label in relations:
         if label is not None and label not in RELATIONS:
             raise ValueError(f"relation '{label}'; expected {', '.join(RELATIONS)}, or None")

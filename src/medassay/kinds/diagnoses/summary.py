@@ -76,9 +76,10 @@ class DdxCases:
         self._manifest = manifest
         self._rules = rules_from_dict(manifest["ddx"]["rules"])
         free = (self._rules.k, self._rules.x0)
-        own = {} if free[0] is None or free[1] is None else {"free": (free[0], free[1])}
+        free_preset = {} if free[0] is None or free[1] is None else {"free": (free[0], free[1])}
         self._weighting = Weighting(
-            semantic_max=score_maximum(self._rules.semantic_max), presets={**PRESETS, **own}
+            semantic_max=score_maximum(self._rules.semantic_max),
+            presets={**PRESETS, **free_preset},
         )
         # What a missing list gets for severity: the worst, unless nobody was asked for any.
         self.judged = manifest["task"] != NAMES_ALONE
@@ -130,26 +131,26 @@ class DdxCases:
 
         `used` are the items that the row is ranked on, over the domains; aggregates are over these.
         """
-        whole = self._table.pool(domains, row, mode)
-        pool = whole.only(used)
+        all_cases = self._table.pool(domains, row, mode)
+        pool = all_cases.only(used)
         estimates = case_estimates(pool, self._weighting)
-        for key, (worst, best) in bounds(whole, self._weighting).items():
+        for key, (worst, best) in bounds(all_cases, self._weighting).items():
             if key in estimates:
                 estimates[key] |= {"worst": worst, "best": best}
-        made: dict[str, Any] = {"prompt": row[1]}
+        columns: dict[str, Any] = {"prompt": row[1]}
         for name in SCORES:
-            made[name] = {
+            columns[name] = {
                 key: estimates.get((name, key)) for key in (*self._weighting.presets, "mean")
             }
-            made[f"{name}_mean"] = estimates.get((name, "raw"))
-        made |= {f"top{k}": estimates.get((f"top{k}", "mean")) for k in TOPS}
-        made["names"] = estimates.get(("names", "mean"))
-        made["short_lists"] = estimates.get(("short", "mean"))
-        made["all_places_mean"] = estimates.get(("all_places", "mean"))
+            columns[f"{name}_mean"] = estimates.get((name, "raw"))
+        columns |= {f"top{k}": estimates.get((f"top{k}", "mean")) for k in TOPS}
+        columns["names"] = estimates.get(("names", "mean"))
+        columns["short_lists"] = estimates.get(("short", "mean"))
+        columns["all_places_mean"] = estimates.get(("all_places", "mean"))
         cells = [c for d in domains if (c := self._labelled.get((d, *row, mode)))]
-        return made | {
+        return columns | {
             "quadrants": self._quadrants(pool),
-            "skipped": int((~whole.known("semantic")).sum()),
+            "skipped": int((~all_cases.known("semantic")).sum()),
             "unjudged": sum(c.unjudged for c in cells),
             "labels": sum(c.labels for c in cells),
         }
@@ -172,21 +173,21 @@ class DdxCases:
                 n: {"k": k, "x0": x0} for n, (k, x0) in self._weighting.presets.items()
             },
             "pairs": {
-                mode: {number: self._pairs(found, mode, number) for number in SCORES}
-                for mode, found in used.items()
+                mode: {number: self._pairs(used_by_row, mode, number) for number in SCORES}
+                for mode, used_by_row in used.items()
             },
             "errors": [
                 error
-                for mode, found in used.items()
-                for row in sorted(found)
+                for mode, used_by_row in used.items()
+                for row in sorted(used_by_row)
                 for error in self._errors(row, mode)
             ],
         }
 
     def _quadrants(self, pool: CasePool) -> dict[str, int]:
-        both = pool.only(pool.known("semantic") & pool.known("severity"))
+        common = pool.only(pool.known("semantic") & pool.known("severity"))
         across, up = (
-            np.sign(self._weighting.rescaled(number, both.column(number))).tolist()
+            np.sign(self._weighting.rescaled(number, common.column(number))).tolist()
             for number in ("severity", "semantic")
         )
         counted = Counter(map(quadrant, across, up))
@@ -200,27 +201,34 @@ class DdxCases:
         pools = {row: self._table.pool(self._table.domains, row, mode) for row in rows}
         remembered: dict[tuple[Row, bytes], tuple[Floats, Floats]] = {}
 
-        def side(row: Row, both: Bools) -> tuple[Floats, Floats]:
-            key = (row, both.tobytes())
+        def side(row: Row, common: Bools) -> tuple[Floats, Floats]:
+            key = (row, common.tobytes())
             if key not in remembered:
-                own = pools[row].only(both)
-                remembered[key] = aggregate_draws(own, number, self._weighting, self.leading)
+                common_pool = pools[row].only(common)
+                remembered[key] = aggregate_draws(
+                    common_pool, number, self._weighting, self.leading
+                )
             return remembered[key]
 
-        made = []
+        pairs = []
         for first, second in combinations(rows, 2):
-            both = pools[first].known(number) & pools[second].known(number)
-            both &= used[first] & used[second]
-            strata = pools[first].only(both).strata
-            if both.sum() < _FEWEST or not strata.has_interval:
+            common = pools[first].known(number) & pools[second].known(number)
+            common &= used[first] & used[second]
+            strata = pools[first].only(common).strata
+            if common.sum() < _FEWEST or not strata.has_interval:
                 continue
-            (one, one_draws), (other, other_draws) = side(first, both), side(second, both)
-            found = difference_from_draws(
-                one, other, one_draws - other_draws, clusters=strata.clusters
+            (values, one_draws), (other, other_draws) = (
+                side(first, common),
+                side(second, common),
             )
-            made.append(_pair(first, second, found, len(one), p=ratio_p(one - other, strata)))
-        adjusted = holm([pair["p"] for pair in made])
-        return [pair | {"p_holm": float(p)} for pair, p in zip(made, adjusted, strict=True)]
+            difference = difference_from_draws(
+                values, other, one_draws - other_draws, clusters=strata.clusters
+            )
+            pairs.append(
+                _pair(first, second, difference, len(values), p=ratio_p(values - other, strata))
+            )
+        adjusted = holm([pair["p"] for pair in pairs])
+        return [pair | {"p_holm": float(p)} for pair, p in zip(pairs, adjusted, strict=True)]
 
     def _errors(self, row: Row, mode: str) -> list[dict[str, Any]]:
         """Return scores and signed severity difference by group of cases, with intervals.
@@ -229,15 +237,17 @@ class DdxCases:
         each grouping the largest groups.
         """
         pool = self._table.pool(self._table.domains, row, mode)
-        made = []
+        errors = []
         severities = self._golden_severities(row, mode)
         for by, labels in {"golden_severity": severities, **self._groups}.items():
             sizes = Counter(label for label in labels if label)
             names, inverse = np.unique(np.array(labels), return_inverse=True)
             numbers = {name: number for number, name in enumerate(names.tolist())}
             for value, size in sorted(sizes.most_common(MOST_GROUPS)):
-                found = case_estimates(pool.only(inverse == numbers[value]), self._weighting)
-                made.append(
+                estimates = case_estimates(
+                    pool.only(inverse == numbers[value]), self._weighting
+                )
+                errors.append(
                     {
                         "model": row[0],
                         "prompt": row[1],
@@ -245,13 +255,13 @@ class DdxCases:
                         "by": by,
                         "value": value,
                         "n": size,
-                        "semantic_mean": found.get(("semantic", "raw")),
-                        "severity_mean": found.get(("severity", "raw")),
-                        "severity_shift": found.get(("shift", "mean")),
-                        "top5": found.get(("top5", "mean")),
+                        "semantic_mean": estimates.get(("semantic", "raw")),
+                        "severity_mean": estimates.get(("severity", "raw")),
+                        "severity_shift": estimates.get(("shift", "mean")),
+                        "top5": estimates.get(("top5", "mean")),
                     }
                 )
-        return made
+        return errors
 
     @cached_property
     def _groups(self) -> dict[str, list[str]]:
@@ -278,24 +288,26 @@ class DdxCases:
 
     def _golden_severities(self, row: Row, mode: str) -> list[str]:
         """Return the golden severity of each case over all domains: as judged, else as the bank says."""
-        given, at = self._given_severities.copy(), 0
+        severities, at = self._given_severities.copy(), 0
         for domain, clusters in self._table.clusters.items():
             cases = self._labelled.get((domain, *row, mode))
             for place, severity in ({} if cases is None else cases.golden).items():
-                given[at + place] = severity
+                severities[at + place] = severity
             at += len(clusters)
-        return given
+        return severities
 
 
-def _pair(first: Row, second: Row, found: Difference, n: int, *, p: float) -> dict[str, Any]:
+def _pair(
+    first: Row, second: Row, difference: Difference, n: int, *, p: float
+) -> dict[str, Any]:
     return {
         "first": list(first),
         "second": list(second),
-        "difference": found.value,
-        "lo": found.lo,
-        "hi": found.hi,
+        "difference": difference.value,
+        "lo": difference.lo,
+        "hi": difference.hi,
         "n": n,
         "p": p,
         "test": "t of the linearised difference",
-        "different": found.different,
+        "different": difference.different,
     }

@@ -67,12 +67,12 @@ def remembered_rules(rules: DdxRules, golden: Iterable[str], base: Path) -> dict
 def case_scores(run: Run, name: str, mode: str) -> dict[tuple[str, str], list[float]]:
     """Return (model, setting) → the scores of its lists, `semantic` or `severity`, unknown ones left out."""
     cases = DdxCases(RunItems(run.path, run.manifest["domains"]), run.manifest)
-    found: dict[tuple[str, str], list[float]] = {}
+    scores: dict[tuple[str, str], list[float]] = {}
     for record in read_jsonl(run.path / "scores.jsonl"):
         value = cases.numbers(record)[NUMBERS.index(name)]
         if record["mode"] == mode and value is not None:
-            found.setdefault((record["model"], record["setting"]), []).append(value)
-    return found
+            scores.setdefault((record["model"], record["setting"]), []).append(value)
+    return scores
 
 
 def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
@@ -91,9 +91,9 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
         )
     if (problem := rules.problem()) is not None:
         raise InputError(problem)
-    kept = rules_from_dict(run.manifest["ddx"]["rules"])
+    rules_kept = rules_from_dict(run.manifest["ddx"]["rules"])
     chosen = {name: getattr(rules, name) for name in AGGREGATING}
-    ddx = {**run.manifest["ddx"], "rules": replace(kept, **chosen).to_dict()}
+    ddx = {**run.manifest["ddx"], "rules": replace(rules_kept, **chosen).to_dict()}
     manifest = {**run.manifest, "ddx": ddx}
     items = RunItems(run.path, run.manifest["domains"])
     task = {DDX.name: DDX, DDX_NAMES.name: DDX_NAMES}[run.manifest["task"]]
@@ -102,7 +102,7 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
     for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
         table.add(trial, score["score"])
         cases.add(trial, score)
-    made = leaderboard_document(table, manifest, task, None, [cases])
+    document = leaderboard_document(table, manifest, task, None, [cases])
     kept_of = {
         (name, row["model"], row["setting"], row["mode"]): row
         for name, rows in run.statistics["domains"].items()
@@ -114,6 +114,6 @@ def aggregated_by(run: Run, rules: DdxRules) -> dict[str, Any]:
             | {key: value for key, value in row.items() if key in CASE_KEYS}
             for row in rows
         ]
-        for name, rows in made["domains"].items()
+        for name, rows in document["domains"].items()
     }
-    return {**run.statistics, "domains": domains, "ddx": made["ddx"]}
+    return {**run.statistics, "domains": domains, "ddx": document["ddx"]}

@@ -39,13 +39,13 @@ def fact_score(
     0.4
     """
     worth = {"entail": 1.0, "missing": 0.0, "contradict": -lam}
-    given = [1.0] * len(verdicts) if weights is None else list(weights)
-    if not verdicts or len(given) != len(verdicts):
+    fact_weights = [1.0] * len(verdicts) if weights is None else list(weights)
+    if not verdicts or len(fact_weights) != len(verdicts):
         raise ValueError(
-            f"{len(verdicts)} verdicts with {len(given)} weights; expected one each"
+            f"{len(verdicts)} verdicts with {len(fact_weights)} weights; expected one each"
         )
-    total = sum(w * worth[v] for w, v in zip(given, verdicts, strict=True))
-    return max(0.0, total / sum(given))
+    total = sum(w * worth[v] for w, v in zip(fact_weights, verdicts, strict=True))
+    return max(0.0, total / sum(fact_weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,8 @@ class FactGrader(SingleQuestionGrader):
         """Return the judge score; None unless the verdict is valid."""
         if not verdict.valid:
             return None
-        given = [fact["verdict"] for fact in verdict.body["facts"]]
-        return fact_score(given, [fact.weight for fact in item.facts], self.lam)
+        verdicts = [fact["verdict"] for fact in verdict.body["facts"]]
+        return fact_score(verdicts, [fact.weight for fact in item.facts], self.lam)
 
     def _prompt(
         self, case: Case, facts: Sequence[Fact], *, claims: bool, again: bool
@@ -163,51 +163,51 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_reply(reply: str, wanted: Iterable[Fact], shown: str, *, claims: bool) -> _FactReply:
+def read_reply(reply: str, wanted: Iterable[Fact], answer: str, *, claims: bool) -> _FactReply:
     """Return what can be used of a reply; whatever is doubtful is left out and asked again.
 
     Two different objects in one reply are doubtful as a whole: one may be quoted from the answer.
     A quote that the shown text does not contain is dropped and counted.
     """
-    found = find_objects(reply, "facts") or find_objects(reply, "extra_false_claims")
-    if len(found) != 1:
+    objects = find_objects(reply, "facts") or find_objects(reply, "extra_false_claims")
+    if len(objects) != 1:
         return _FactReply({}, None)
-    value, shown = found[0].value, plain(shown)
-    facts, unsupported = _facts(value.get("facts"), {fact.id for fact in wanted}, shown)
+    value, answer = objects[0].value, plain(answer)
+    facts, unsupported = _facts(value.get("facts"), {fact.id for fact in wanted}, answer)
     listed: list[dict[str, str]] | None = None
     if claims:
-        listed, dropped = _claims(value.get("extra_false_claims"), shown)
+        listed, dropped = _claims(value.get("extra_false_claims"), answer)
         unsupported += dropped
-    return _FactReply(facts, listed, found[0].repaired, unsupported)
+    return _FactReply(facts, listed, objects[0].repaired, unsupported)
 
 
-def _facts(given: Any, wanted: set[str], shown: str) -> tuple[dict[str, dict[str, str]], int]:
+def _facts(entries: Any, ids: set[str], answer: str) -> tuple[dict[str, dict[str, str]], int]:
     facts: dict[str, dict[str, str]] = {}
     doubtful: set[str] = set()
     unsupported = 0
-    for entry in given if isinstance(given, list) else ():
+    for entry in entries if isinstance(entries, list) else ():
         if not isinstance(entry, Mapping):
             continue
         name, verdict = str(entry.get("id", "")), entry.get("verdict")
-        if name not in wanted or verdict not in FACT_VERDICTS:
+        if name not in ids or verdict not in FACT_VERDICTS:
             continue
         if name in facts and facts[name]["verdict"] != verdict:
             doubtful.add(name)
-        evidence = _quote(entry.get("evidence"), shown)
+        evidence = _quote(entry.get("evidence"), answer)
         unsupported += evidence is None
         facts[name] = {"id": name, "verdict": verdict, "evidence": evidence or ""}
     return {name: fact for name, fact in facts.items() if name not in doubtful}, unsupported
 
 
-def _claims(given: Any, shown: str) -> tuple[list[dict[str, str]] | None, int]:
-    if not isinstance(given, list):
+def _claims(entries: Any, answer: str) -> tuple[list[dict[str, str]] | None, int]:
+    if not isinstance(entries, list):
         return None, 0
     claims: list[dict[str, str]] = []
     unsupported = 0
-    for entry in given:
+    for entry in entries:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("quote"), str):
             return None, 0
-        quote = _quote(entry["quote"], shown)
+        quote = _quote(entry["quote"], answer)
         if not quote:
             unsupported += 1
             continue
@@ -219,13 +219,13 @@ def _claims(given: Any, shown: str) -> tuple[list[dict[str, str]] | None, int]:
     return claims, unsupported
 
 
-def _quote(given: Any, shown: str) -> str | None:
+def _quote(value: Any, answer: str) -> str | None:
     """Return a quote as it was given, "" for none, None if the shown text does not contain it."""
-    if given is None or given == "":
+    if value is None or value == "":
         return ""
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         return None
-    bare = plain(given).strip(_QUOTES)
-    if bare not in shown:
+    bare = plain(value).strip(_QUOTES)
+    if bare not in answer:
         return None
-    return given.encode("utf-8", "replace").decode() if bare else ""
+    return value.encode("utf-8", "replace").decode() if bare else ""

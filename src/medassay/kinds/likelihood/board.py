@@ -27,32 +27,37 @@ def shown_likelihoods(
         return {"targets": list(_targets(item, trial["drawn"]))}
     if trial.get("likelihoods") is None:
         return None
-    found = [
-        {**one, "per_byte": one["total"] / one["n_bytes"] if _known(one) else None}
-        for one in trial["likelihoods"]
+    likelihoods = [
+        {
+            **likelihood,
+            "per_byte": likelihood["total"] / likelihood["n_bytes"]
+            if _known(likelihood)
+            else None,
+        }
+        for likelihood in trial["likelihoods"]
     ]
     if not item.get("options"):
-        return {"texts": found}
-    order = trial.get("order") or range(len(found))
+        return {"texts": likelihoods}
+    order = trial.get("order") or range(len(likelihoods))
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     return {
         "options": [
-            {**one, "letter": letters[place], "chosen": letters[place] == trial["value"]}
-            for one, place in zip(found, order, strict=True)
+            {**likelihood, "letter": letters[place], "chosen": letters[place] == trial["value"]}
+            for likelihood, place in zip(likelihoods, order, strict=True)
         ]
     }
 
 
-def _known(one: Mapping[str, Any]) -> bool:
-    return one["total"] is not None and one["n_bytes"] > 0
+def _known(likelihood: Mapping[str, Any]) -> bool:
+    return likelihood["total"] is not None and likelihood["n_bytes"] > 0
 
 
-def _targets(item: Mapping[str, Any], drawn: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _targets(item: Mapping[str, Any], samples: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield what is shown of each statement, what an answer must have first."""
     facts = [f["text"] if isinstance(f, Mapping) else f for f in item.get("facts") or ()]
     must = facts or [item.get("reference") or ""]
     texts = [*must, *(item.get("nice_to_have") or ())]
-    for at, (text, target) in enumerate(zip(texts, drawn["targets"], strict=True)):
+    for at, (text, target) in enumerate(zip(texts, samples["targets"], strict=True)):
         tables = tables_from_dict(target)
         summed = combine(tables, "sum")
         best = max(range(len(summed.log_p)), key=summed.log_p.__getitem__)
@@ -68,35 +73,35 @@ def _targets(item: Mapping[str, Any], drawn: Mapping[str, Any]) -> Iterator[dict
             "best": {
                 "at": tables.positions[best].at,
                 "value": finite_or_none(summed.log_p[best]),
-                "behind": _behind(drawn["kept"], tables.positions[best], best),
+                "behind": _behind(samples["kept"], tables.positions[best], best),
             },
             "curve": _curve([finite_or_none(value) for value in summed.log_p]),
-            "completions": list(_pieces(drawn["kept"], tables)),
+            "completions": list(_pieces(samples["kept"], tables)),
         }
 
 
-def _behind(kept: Sequence[Mapping[str, Any]], position: Position, at: int) -> str:
+def _behind(sampled: Sequence[Mapping[str, Any]], position: Position, at: int) -> str:
     """Return the end of the beginning after which a statement is likeliest; "" for the empty one."""
     place = max(range(len(position.prefixes)), key=lambda n: position.prefixes[n].target)
-    for one in kept:
-        if at < len(one["prefixes"]) and one["prefixes"][at] == place:
-            text: str = one["text"][: one["ends"][at]]
+    for completion in sampled:
+        if at < len(completion["prefixes"]) and completion["prefixes"][at] == place:
+            text: str = completion["text"][: completion["ends"][at]]
             return text[-_LAST:]
     return ""
 
 
-def _pieces(kept: Sequence[Mapping[str, Any]], tables: Tables) -> Iterator[dict[str, Any]]:
+def _pieces(sampled: Sequence[Mapping[str, Any]], tables: Tables) -> Iterator[dict[str, Any]]:
     """Yield each completion cut at its positions, with how likely the statement is where a piece ends.
 
     Tints are steps between the least and the most likely place over all completions.
     """
     values = [p.target for position in tables.positions for p in position.prefixes]
-    known = [value for value in values if finite_or_none(value) is not None]
-    low, high = (min(known), max(known)) if known else (0.0, 0.0)
-    for one in kept:
+    finite = [value for value in values if finite_or_none(value) is not None]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+    for completion in sampled:
         pieces = []
-        ends = [*one["ends"], len(one["text"])]
-        for place, which in enumerate(one["prefixes"]):
+        ends = [*completion["ends"], len(completion["text"])]
+        for place, which in enumerate(completion["prefixes"]):
             value = tables.positions[place].prefixes[which].target
             share = (value - low) / (high - low) if high > low and value >= low else 0.0
             pieces.append(
@@ -105,18 +110,22 @@ def _pieces(kept: Sequence[Mapping[str, Any]], tables: Tables) -> Iterator[dict[
                     "value": finite_or_none(value),
                     "tint": min(_TINTS - 1, int(share * _TINTS)),
                     # What follows a position, up to the next one.
-                    "text": one["text"][ends[place] : ends[place + 1]],
+                    "text": completion["text"][ends[place] : ends[place + 1]],
                 }
             )
-        yield {"logprob": one["logprob"], "n_tokens": one["n_tokens"], "pieces": pieces}
+        yield {
+            "logprob": completion["logprob"],
+            "n_tokens": completion["n_tokens"],
+            "pieces": pieces,
+        }
 
 
 def _curve(values: Sequence[float | None]) -> dict[str, Any] | None:
     """Return points of a small curve, in pixels; None where nothing can be drawn."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
+    finite = [value for value in values if value is not None]
+    if len(finite) < 2:
         return None
-    low, high = min(known), max(known)
+    low, high = min(finite), max(finite)
     step = _WIDTH / max(1, len(values) - 1)
     points = [
         (round(at * step, 1), round((high - value) / (high - low or 1.0) * _HEIGHT, 1))

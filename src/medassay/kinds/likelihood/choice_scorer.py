@@ -24,13 +24,15 @@ def likeliest_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
         options share the highest log-probability: the first of them counts as chosen), margin (nats between the likeliest option and the next;
         None where one is impossible), expected (log-probability of the expected option; None for −∞).
     """
-    found = answer.likelihoods
-    if len(found) < 2 or item.expected is None:
+    likelihoods = answer.likelihoods
+    if len(likelihoods) < 2 or item.expected is None:
         return {}
-    values = [one.total for one in found]
+    values = [likelihood.total for likelihood in likelihoods]
     key = item.letters.index(item.expected)
-    by_byte = [one.total / max(1, one.n_bytes) for one in found]
-    by_character = [one.total / max(1, one.n_characters) for one in found]
+    by_byte = [likelihood.total / max(1, likelihood.n_bytes) for likelihood in likelihoods]
+    by_character = [
+        likelihood.total / max(1, likelihood.n_characters) for likelihood in likelihoods
+    ]
     first, second = sorted(values, reverse=True)[:2]
     return {
         "acc_norm": float(likeliest(by_byte) == key),

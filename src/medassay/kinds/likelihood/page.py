@@ -35,7 +35,7 @@ def pages(board: Board) -> Iterator[Page]:
                 yield from drawn(figure, f"likelihood-{role}-{slug}")
                 placed[role] = shown(figure, f"likelihood-{role}-{slug}")
         names = list(dict.fromkeys(n for row in rows for n in row["likelihood"]["metrics"]))
-        found = [_SETTING.findall(name) for name in names]
+        settings = [_SETTING.findall(name) for name in names]
         yield render(
             "likelihood.html",
             board,
@@ -45,7 +45,7 @@ def pages(board: Board) -> Iterator[Page]:
             without=[row for row in rows if not row["likelihood"]["metrics"]],
             says=SAID[document["asks"]],
             document=document,
-            told=next((one[0] for one in found if one), ""),
+            told=next((setting[0] for setting in settings if setting), ""),
             names={name: _SETTING.sub("", name) for name in names},
             figures=placed,
             roles=ROLES,

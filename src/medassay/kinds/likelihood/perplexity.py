@@ -81,10 +81,10 @@ def corpus(ll: Sequence[float], texts: Sequence[str]) -> Perplexities:
     for at, value in enumerate(ll):
         if not value <= 0:
             raise ValueError(f"log-likelihood {at}: {value}; expected a number, at most 0")
-    kept = [(value, text) for value, text in zip(ll, texts, strict=True) if text]
-    total = math.fsum(value for value, _ in kept)
-    words = sum(count_words(text) for _, text in kept)
-    size = sum(count_bytes(text) for _, text in kept)
+    pairs = [(value, text) for value, text in zip(ll, texts, strict=True) if text]
+    total = math.fsum(value for value, _ in pairs)
+    words = sum(count_words(text) for _, text in pairs)
+    size = sum(count_bytes(text) for _, text in pairs)
     per_word = -total / words if words else None
     per_byte = -total / size if size else None
     return Perplexities(
@@ -93,10 +93,10 @@ def corpus(ll: Sequence[float], texts: Sequence[str]) -> Perplexities:
         bits_per_byte=None if per_byte is None else per_byte / math.log(2),
         nats_per_word=per_word,
         nats_per_byte=per_byte,
-        documents=len(kept),
+        documents=len(pairs),
         words=words,
         bytes=size,
-        excluded=len(texts) - len(kept),
+        excluded=len(texts) - len(pairs),
     )
 
 
@@ -111,31 +111,31 @@ def finite_exp(value: float | None) -> float | None:
     if value is None:
         return None
     try:
-        found = math.exp(value)
+        perplexity = math.exp(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return perplexity if math.isfinite(perplexity) else None
 
 
 def bits_per_byte(item: Item, answer: Answer) -> tuple[float | None, str]:
     """Return the bits per byte of one document, and why; None where its text is empty or impossible."""
-    [one] = answer.likelihoods
-    if not one.n_bytes:
+    [likelihood] = answer.likelihoods
+    if not likelihood.n_bytes:
         return None, "empty target"
-    if math.isinf(one.total):
+    if math.isinf(likelihood.total):
         return None, "impossible"
-    return max(0.0, -one.total) / one.n_bytes / math.log(2), "likelihood"
+    return max(0.0, -likelihood.total) / likelihood.n_bytes / math.log(2), "likelihood"
 
 
 def perplexity_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
     """Return what corpus perplexities are summed from: nats, words and bytes of one document; {} for what was no likelihood."""
     if answer.drawn is not None or len(answer.likelihoods) != 1:
         return {}
-    [one] = answer.likelihoods
-    known = math.isfinite(one.total)
+    [likelihood] = answer.likelihoods
+    is_finite = math.isfinite(likelihood.total)
     return {
-        "nats": max(0.0, -one.total) if known else None,
+        "nats": max(0.0, -likelihood.total) if is_finite else None,
         "words": count_words(item.reference_text),
-        "bytes": one.n_bytes,
-        "tokens": one.n_tokens,
+        "bytes": likelihood.n_bytes,
+        "tokens": likelihood.n_tokens,
     }

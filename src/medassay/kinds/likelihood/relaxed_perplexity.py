@@ -77,14 +77,14 @@ def combine(tables: Tables, mode: Mode) -> Relaxed:
 def _combined(begun: Sequence[Prefix], mode: Mode) -> float:
     """Return the log-probability of the target at one position."""
     if mode == "sum":
-        return log_sum_exp([one.target for one in begun])
+        return log_sum_exp([prefix.target for prefix in begun])
     if mode == "mean":
-        return log_sum_exp([one.target for one in begun]) - math.log(len(begun))
-    weighted = log_sum_exp([one.target + one.prefix for one in begun])
+        return log_sum_exp([prefix.target for prefix in begun]) - math.log(len(begun))
+    weighted = log_sum_exp([prefix.target + prefix.prefix for prefix in begun])
     if mode == "weighted":
         return weighted
     if mode == "conditional":
-        return weighted - log_sum_exp([one.prefix for one in begun])
+        return weighted - log_sum_exp([prefix.prefix for prefix in begun])
     raise ValueError(f"mode '{mode}' is unknown; known are {', '.join(MODES)}")
 
 
@@ -108,10 +108,12 @@ ROLES = ("must", "nice")
 def relaxed_perplexity(item: Item, answer: Answer) -> tuple[float | None, str]:
     """Return the mean of the published `sum` form over what an answer must have, and why it is None if it is."""
     values = [combine(tables, "sum") for tables in _targets(item, answer)["must"]]
-    for one in values:
-        if one.value is None:
-            return None, one.reason
-    return math.fsum(v for one in values if (v := one.value) is not None) / len(values), "drawn"
+    for target_values in values:
+        if target_values.value is None:
+            return None, target_values.reason
+    return math.fsum(
+        v for target_values in values if (v := target_values.value) is not None
+    ) / len(values), "drawn"
 
 
 def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
@@ -129,7 +131,7 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
         return {}
     targets: list[dict[str, Any]] = []
     made = _targets(item, answer)
-    found: dict[str, Any] = {"per_position": {}, "log_p": {}}
+    parts: dict[str, Any] = {"per_position": {}, "log_p": {}}
     for role in ROLES:
         results = [{mode: combine(tables, mode) for mode in MODES} for tables in made[role]]
         for result in results:
@@ -143,18 +145,18 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
                 }
             )
         if results:
-            found[role] = {m: _mean([r[m].value for r in results]) for m in MODES}
-            found["per_position"][role] = {
+            parts[role] = {m: _mean([r[m].value for r in results]) for m in MODES}
+            parts["per_position"][role] = {
                 m: _mean([finite_or_none(r[m].per_position) for r in results]) for m in MODES
             }
             positions = zip(*(r["sum"].log_p for r in results), strict=True)
-            found["log_p"][role] = [
+            parts["log_p"][role] = [
                 _mean([finite_or_none(value) for value in values]) for values in positions
             ]
     return {
-        **found,
-        "above_one": sum(one["above_one"] for one in targets),
-        "impossible": sum(one["values"]["sum"] is None for one in targets),
+        **parts,
+        "above_one": sum(target["above_one"] for target in targets),
+        "impossible": sum(target["values"]["sum"] is None for target in targets),
         "n_targets": len(targets),
         "kept": len(answer.drawn["kept"]),
         "distinct": answer.drawn["distinct"],
@@ -164,12 +166,12 @@ def relaxed_parts(item: Item, answer: Answer, text: str) -> dict[str, Any]:
 
 def _targets(item: Item, answer: Answer) -> dict[str, list[Tables]]:
     """Return the tables of an item's targets by role: what an answer must have first, then what would be nice."""
-    drawn = answer.drawn or {"targets": []}
-    found = [tables_from_dict(target) for target in drawn["targets"]]
+    document = answer.drawn or {"targets": []}
+    tables = [tables_from_dict(target) for target in document["targets"]]
     must = len(item.must_have)
-    return {"must": found[:must], "nice": found[must:]}
+    return {"must": tables[:must], "nice": tables[must:]}
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if len(known) == len(values) else None
+    finite = [value for value in values if value is not None]
+    return math.fsum(finite) / len(finite) if len(finite) == len(values) else None

@@ -46,11 +46,11 @@ class LikelihoodScores:
     def __init__(self, items: RunItems, manifest: Mapping[str, Any], task: Task) -> None:
         self._asks = task.asks
         self._suffix = _COND if task.asks == "conditional" else ""
-        given = manifest["plan"].get("relaxed_perplexity")
-        self._setting = Setting(**given) if given else Setting()
+        setting = manifest["plan"].get("relaxed_perplexity")
+        self._setting = Setting(**setting) if setting else Setting()
         step, last = self._setting.stride, self._setting.max_tokens
         self._positions = range(0, last + 1, step) if self._asks == "relaxed" else range(0)
-        self._numbers = {one.name: one for one in self._wanted()}
+        self._numbers = {number.name: number for number in self._wanted()}
         sums = _SIZES if self._asks in ("alone", "conditional") else tuple(self._numbers)
         self._table = ItemMatrix(items, manifest, sums)
         self._sizes: dict[tuple[str, int], tuple[int, int]] = {}  # item → words and bytes
@@ -81,15 +81,17 @@ class LikelihoodScores:
         cell = (trial["domain"], trial["model"], trial["setting"], trial["mode"])
         if self._asks in ("alone", "conditional"):
             values = [(name, parts[name]) for name in _SIZES if name in parts]
-            known = bool(values) and parts["nats"] is not None and parts["bytes"] > 0
-            place = self._table.add(cell, trial["item"], values if known else ())
+            is_known = bool(values) and parts["nats"] is not None and parts["bytes"] > 0
+            place = self._table.add(cell, trial["item"], values if is_known else ())
             if values:
                 size = (parts["words"], parts["bytes"])
                 if self._sizes.setdefault((cell[0], place), size) != size:
                     self._unlike.add(cell)
         else:
             by_place = _by_place(parts, self._setting.stride)
-            found = [(one.name, _at(by_place, one.path)) for one in self._numbers.values()]
+            found = [
+                (number.name, _at(by_place, number.path)) for number in self._numbers.values()
+            ]
             self._table.add(cell, trial["item"], found)
         if parts.get("impossible") or ("nats" in parts and parts["nats"] is None):
             self._impossible[cell] = self._impossible.get(cell, 0) + 1
@@ -105,7 +107,7 @@ class LikelihoodScores:
         """
         pool = self._table.pool(domains, row, mode).only(used)
         cells = [(domain, *row, mode) for domain in domains]
-        found: dict[str, Any] = {
+        columns: dict[str, Any] = {
             "metrics": self._perplexities(pool)
             if self._asks in ("alone", "conditional")
             else self._means(pool),
@@ -113,42 +115,42 @@ class LikelihoodScores:
         }
         if self._asks in ("alone", "conditional"):
             sizes = {name: _total(pool, name) for name in ("words", "bytes", "tokens")}
-            found |= sizes
-            found["bytes_per_word"] = (
+            columns |= sizes
+            columns["bytes_per_word"] = (
                 sizes["bytes"] / sizes["words"] if sizes["words"] else None
             )
-            found["texts_differ"] = any(cell in self._unlike for cell in cells)
+            columns["texts_differ"] = any(cell in self._unlike for cell in cells)
         if self._asks == "relaxed":
-            kept, distinct, n = (
+            counts, distinct, n = (
                 sum(self._drawn.get(c, [0] * 3)[at] for c in cells) for at in range(3)
             )
-            found["kept"] = kept / n if n else None
-            found["distinct"] = distinct / n if n else None
-            found["positions"] = {
-                role: list(self._along(pool, role, found["metrics"])) for role in ROLES
+            columns["kept"] = counts / n if n else None
+            columns["distinct"] = distinct / n if n else None
+            columns["positions"] = {
+                role: list(self._along(pool, role, columns["metrics"])) for role in ROLES
             }
-        return {"likelihood": found}
+        return {"likelihood": columns}
 
     def _means(self, pool: CasePool) -> dict[str, dict[str, Any]]:
         """Return name → mean over the items, with interval and median; a null where an item has none is counted."""
-        scales = {name: one.scale for name, one in self._numbers.items()}
-        found = pooled_means(pool, scales)
-        made: dict[str, dict[str, Any]] = {}
-        for name in (name for name in self._numbers if name in found):
+        scales = {name: number.scale for name, number in self._numbers.items()}
+        estimates = pooled_means(pool, scales)
+        means: dict[str, dict[str, Any]] = {}
+        for name in (name for name in self._numbers if name in estimates):
             values = pool.column(name)[pool.known(name)]
-            made[name] = found[name] | {
+            means[name] = estimates[name] | {
                 "median": None if scales[name].unit else float(np.median(values)),
                 "nulls": len(pool.values) - len(values),
                 "scale": scales[name].ends,
             }
-        return made
+        return means
 
     def _along(
-        self, pool: CasePool, role: str, made: dict[str, dict[str, Any]]
+        self, pool: CasePool, role: str, means: dict[str, dict[str, Any]]
     ) -> Iterator[dict[str, Any]]:
         """Yield the mean log-probability at each position over the items that reach it; `made` gives up its estimates."""
         for at in self._positions:
-            estimate = made.pop(_place(role, at), {})
+            estimate = means.pop(_place(role, at), {})
             values = pool.column(_place(role, at))
             values = values[~np.isnan(values)]
             if len(values):
@@ -162,35 +164,35 @@ class LikelihoodScores:
 
     def _perplexities(self, pool: CasePool) -> dict[str, dict[str, Any]]:
         """Return name → perplexity of the corpus, each with its interval; the ends are carried through the exponential."""
-        known = pool.only(pool.known("nats"))
-        if not len(known.values) or not known.strata.has_interval:
+        pool_known = pool.only(pool.known("nats"))
+        if not len(pool_known.values) or not pool_known.strata.has_interval:
             return {}
-        nats, words, size = (known.column(name) for name in ("nats", "words", "bytes"))
-        sums = known.strata.sums(np.column_stack([nats, words, size]))
-        made = {}
-        for name, below, at, shown in (
+        nats, words, size = (pool_known.column(name) for name in ("nats", "words", "bytes"))
+        sums = pool_known.strata.sums(np.column_stack([nats, words, size]))
+        estimates = {}
+        for name, below, at, is_shown in (
             ("word_perplexity", words, 1, finite_exp),
             ("byte_perplexity", size, 2, finite_exp),
             ("bits_per_byte", size, 2, _bits),
             ("nats_per_word", words, 1, _same),
         ):
             draws = sums[:, 0] / sums[:, at]
-            estimate = ratio_estimate(nats, below, draws, known.strata, scale=PERPLEXITY)
+            estimate = ratio_estimate(nats, below, draws, pool_known.strata, scale=PERPLEXITY)
             plain = estimate.to_dict()
             for key in ("score", "lo", "hi"):
-                plain[key] = shown(plain[key])
+                plain[key] = is_shown(plain[key])
             if plain["second"]:
                 plain["second"] = plain["second"] | {
-                    key: shown(max(0.0, plain["second"][key])) for key in ("lo", "hi")
+                    key: is_shown(max(0.0, plain["second"][key])) for key in ("lo", "hi")
                 }
-            made[name + self._suffix] = plain | {"scale": PERPLEXITY.ends}
-        return made
+            estimates[name + self._suffix] = plain | {"scale": PERPLEXITY.ends}
+        return estimates
 
     def flags(self, row: Mapping[str, Any]) -> list[str]:
         """Return the marks of a row: texts that are not those of the other rows, and impossible ones."""
-        found = row["likelihood"]
-        marks = ["texts_differ"] if found.get("texts_differ") else []
-        return [*marks, *(["impossible_targets"] if found["impossible"] else [])]
+        likelihood = row["likelihood"]
+        marks = ["texts_differ"] if likelihood.get("texts_differ") else []
+        return [*marks, *(["impossible_targets"] if likelihood["impossible"] else [])]
 
     def document(self, used: Mapping[str, Mapping[Row, Bools]]) -> dict[str, Any]:
         """Return what was asked, and under which setting completions were drawn."""
@@ -220,10 +222,10 @@ def _by_place(parts: Mapping[str, Any], stride: int) -> Mapping[str, Any]:
 
 
 def _at(parts: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    found: Any = parts
+    value: Any = parts
     for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return None if found is None else float(found)
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return None if value is None else float(value)
 
 
 def _total(pool: CasePool, number: str) -> int:

@@ -44,8 +44,8 @@ def extract_number(
             match = regex.search(extract, text, timeout=1.0)
         except TimeoutError:
             return None, "pattern timeout"
-        found = _numbers(match[1], locale) if match and match[1] else []
-        return (found[0], "extract") if len(found) == 1 else (None, "no number")
+        numbers = _numbers(match[1], locale) if match and match[1] else []
+        return (numbers[0], "extract") if len(numbers) == 1 else (None, "no number")
     values = set(_numbers(text, locale))
     if len(values) > 1:
         cues = list(_CUE.finditer(text))
@@ -57,27 +57,27 @@ def extract_number(
 
 def _numbers(text: str, locale: str) -> list[float]:
     thousands: Literal[",", "."] = "." if locale == "de" else ","
-    found = (_value(match, thousands) for match in _NUMBER.finditer(text))
-    return [value for value in found if value is not None]
+    values = (_value(match, thousands) for match in _NUMBER.finditer(text))
+    return [value for value in values if value is not None]
 
 
 def _value(match: re.Match[str], thousands: str) -> float | None:
-    whole = re.sub(rf"[{_BLANK}]", "", match["digits"])
+    digits = re.sub(rf"[{_BLANK}]", "", match["digits"])
     parts = re.split(r"([.,])", match["marks"])[1:]
     marks, groups = parts[::2], parts[1::2]
     fraction = ""
     if marks:
-        all_threes = all(len(group) == 3 for group in groups) and len(whole) <= 3
+        all_threes = all(len(group) == 3 for group in groups) and len(digits) <= 3
         if len(set(marks)) == 2:  # both marks: the last is decimal
             if marks.count(marks[-1]) > 1 or any(len(g) != 3 for g in groups[:-1]):
                 return None
-            whole, fraction = whole + "".join(groups[:-1]), groups[-1]
-        elif marks[0] == thousands and all_threes and int(whole) != 0:
-            whole += "".join(groups)
+            digits, fraction = digits + "".join(groups[:-1]), groups[-1]
+        elif marks[0] == thousands and all_threes and int(digits) != 0:
+            digits += "".join(groups)
         elif len(marks) == 1:
             fraction = groups[0]
         else:
             return None
     sign = "-" if match["sign"] in ("-", "\u2212") else ""
     exponent = (match["exponent"] or "").replace("\u2212", "-")
-    return float(f"{sign}{whole}.{fraction or '0'}{exponent}")
+    return float(f"{sign}{digits}.{fraction or '0'}{exponent}")

@@ -12,10 +12,10 @@ def pattern(item: Item, answer: Answer) -> tuple[float | None, str]:
     import regex
 
     try:
-        found = regex.search(item.regex or "", answer.value or "", timeout=_LIMIT)
+        match = regex.search(item.regex or "", answer.value or "", timeout=_LIMIT)
     except TimeoutError:
         return None, "pattern timeout"
-    return float(found is not None), "found" if found else "not found"
+    return float(match is not None), "found" if match else "not found"
 
 
 def in_range(item: Item, answer: Answer) -> tuple[float, str]:

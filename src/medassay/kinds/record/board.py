@@ -17,7 +17,7 @@ def shown_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str,
     if not reference or "text" not in trial:
         return None
     reply = record_value(trial["value"], trial["outcome"])
-    found = json_similarity({RECORD: reference}, reply, exclude=(MONOLOGUE,))
+    similarity = json_similarity({RECORD: reference}, reply, exclude=(MONOLOGUE,))
     state = medication_state(reference["medications"], section_of(reply, "medications"))
     details = medication_details(
         reference["medications"],
@@ -25,19 +25,19 @@ def shown_record(item: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str,
         synonyms=item.get("drug_names"),
         language=item.get("language", "en"),
     )
-    missing = frozenset(found.missing)
+    missing = frozenset(similarity.missing)
     return {
-        "overall": found.overall,
+        "overall": similarity.overall,
         "fields": [
             {
                 "path": path.removeprefix(f"{RECORD}."),
                 "expected": text,
-                "score": found.leaf_scores[path],
+                "score": similarity.leaf_scores[path],
                 "missing": path in missing,
             }
             for path, text in _leaves(record_from(reference).to_dict(), RECORD)
         ],
-        "extra": [path.removeprefix(f"{RECORD}.") for path in found.extra],
+        "extra": [path.removeprefix(f"{RECORD}.") for path in similarity.extra],
         "stopped_as_current": state.stopped_as_current,
         "going_on": stopped_names(state, details),
         "perhaps": details.perhaps,

@@ -92,7 +92,7 @@ def without_amounts(text: str) -> str:
 
 def _found(text: str, language: str) -> list[tuple[float, float, str, str]]:
     """Return of each amount: number, factor to the base unit, that unit, and the unit as written."""
-    found = []
+    amounts = []
     for match in _AMOUNT.finditer(_plain(text)):
         unit = _unit(match["unit"])
         if unit is None:
@@ -101,9 +101,11 @@ def _found(text: str, language: str) -> list[tuple[float, float, str, str]]:
         factor *= _PREFIXES.get((match["prefix"] or "").casefold(), 1.0)
         if match["per"] and (per := _unit(match["per"])) is not None:
             factor, base, written = factor / per[0], f"{base}/{per[1]}", f"{written}/{per[2]}"
-        numbers = (_number(one, language) for one in re.split(r"\s*/\s*", match["numbers"]))
-        found += [(number, factor, base, written) for number in numbers]
-    return found
+        numbers = (
+            _number(number, language) for number in re.split(r"\s*/\s*", match["numbers"])
+        )
+        amounts += [(number, factor, base, written) for number in numbers]
+    return amounts
 
 
 def _plain(text: str) -> str:
@@ -122,17 +124,17 @@ def _number(text: str, language: str) -> float:
     thousands = "," if language == "en" else "."
     if re.fullmatch(rf"[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+(?:[.,]\d+)?", text):
         text = text.replace(thousands, "")
-    *whole, last = re.split(r"[.,]", text)
-    return float(f"{''.join(whole)}.{last}" if whole else last)
+    *groups, last = re.split(r"[.,]", text)
+    return float(f"{''.join(groups)}.{last}" if groups else last)
 
 
 @lru_cache(maxsize=4096)
 def _unit(token: str) -> tuple[float, str, str] | None:
     """Return factor, base unit and plain spelling of a unit; None where it is none."""
     word = token.casefold().replace("\u03bc", "u")  # a micro sign is a small letter mu by then
-    for known in (word, word.rstrip(".")):
-        if known in _TABLE:
-            return 1.0, _TABLE[known], _TABLE[known]
+    for unit in (word, word.rstrip(".")):
+        if unit in _TABLE:
+            return 1.0, _TABLE[unit], _TABLE[unit]
     word = word.rstrip(".")
     word = _SPELLINGS.get(word, word)
     if not _is_si(word):

@@ -94,8 +94,8 @@ def is_perhaps(key: str, other: str) -> bool:
     """
     if key == other or not key or not other:
         return False
-    one, two = (set(re.split(r"[ /]", each)) for each in (key, other))
-    if one <= two or two <= one:
+    words, two = (set(re.split(r"[ /]", each)) for each in (key, other))
+    if words <= two or two <= words:
         return True
     short, long = sorted((key, other), key=len)
     return len(short) >= _SHORTEST and long.startswith(short)
@@ -110,8 +110,8 @@ def _plain_key(name: str) -> str:
 def _part(text: str) -> str:
     """Return one substance of a name in plain words, without its salt."""
     words = [word for word in re.split(r"[^\w]+|_", text) if word]
-    kept = [word for word in words if word not in _FORMS and not word.isdigit()] or words
-    plain = [word for word in kept if word not in _SALTS] or kept
+    words_kept = [word for word in words if word not in _FORMS and not word.isdigit()] or words
+    plain = [word for word in words_kept if word not in _SALTS] or words_kept
     return " ".join(map(_without_salt, plain))
 
 

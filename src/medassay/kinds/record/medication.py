@@ -56,14 +56,16 @@ def medication_state(expected: Mapping[str, Any], actual: Any) -> MedicationStat
     >>> medication_state({"discontinued": [{"name": "A"}]}, {"current": [{"name": "a"}]}).stopped_as_current
     ('a',)
     """
-    wanted, found = _places(expected), _places(actual)
-    stopped = [name for name, places in wanted.items() if places == {"discontinued"}]
+    expected_places, actual_places = _places(expected), _places(actual)
+    stopped = [name for name, places in expected_places.items() if places == {"discontinued"}]
     return MedicationState(
-        correct=sum(found.get(name) == places for name, places in wanted.items()),
-        total=len(wanted),
-        stopped_as_current=tuple(n for n in stopped if "current" in found.get(n, ())),
-        lost=tuple(name for name in wanted if name not in found),
-        invented=tuple(name for name in found if name not in wanted),
+        correct=sum(
+            actual_places.get(name) == places for name, places in expected_places.items()
+        ),
+        total=len(expected_places),
+        stopped_as_current=tuple(n for n in stopped if "current" in actual_places.get(n, ())),
+        lost=tuple(name for name in expected_places if name not in actual_places),
+        invented=tuple(name for name in actual_places if name not in expected_places),
     )
 
 
@@ -156,34 +158,36 @@ def medication_details(
     >>> found.compared["dose"], found.agree["dose"], found.agree["schedule"]
     (1, 0, 1)
     """
-    wanted = list(_entries(expected, synonyms))
-    found = list(_entries(actual, synonyms))
+    expected_drugs = list(_entries(expected, synonyms))
+    actual_drugs = list(_entries(actual, synonyms))
     agree, compared = dict.fromkeys(DETAILS, 0), dict.fromkeys(DETAILS, 0)
     wrong = []
-    for drug, other in _pairs(wanted, found, language):
+    for drug, other in _pairs(expected_drugs, actual_drugs, language):
         for detail, same in _agreement(drug, other, language):
             compared[detail] += 1
             agree[detail] += same
             if not same:
-                said = (
-                    (one.schedule if detail == "schedule" else one.dose)
-                    for one in (drug, other)
+                schedules = (
+                    (entry.schedule if detail == "schedule" else entry.dose)
+                    for entry in (drug, other)
                 )
                 wrong.append(
                     Wrong(
                         detail=detail,
                         drug=drug.name,
                         place=drug.place,
-                        **dict(zip(("expected", "found"), said, strict=True)),
+                        **dict(zip(("expected", "found"), schedules, strict=True)),
                     )
                 )
     stopped = [
-        d for d in wanted if {w.place for w in wanted if w.key == d.key} == {"discontinued"}
+        d
+        for d in expected_drugs
+        if {w.place for w in expected_drugs if w.key == d.key} == {"discontinued"}
     ]
-    keys = {drug.key for drug in found}
-    current = {drug.key for drug in found if drug.place == "current"}
+    keys = {drug.key for drug in actual_drugs}
+    current = {drug.key for drug in actual_drugs if drug.place == "current"}
     certain = [drug for drug in stopped if drug.key in current]
-    changed = list(_changed(wanted, language))
+    changed = list(_changed(expected_drugs, language))
     return MedicationDetails(
         agree=agree,
         compared=compared,
@@ -201,10 +205,10 @@ def medication_details(
             drug.name
             for drug, dose in changed
             if any(
-                one.key == drug.key
-                and one.place == "current"
-                and read_amounts(one.dose, language) == dose
-                for one in found
+                entry.key == drug.key
+                and entry.place == "current"
+                and read_amounts(entry.dose, language) == dose
+                for entry in actual_drugs
             )
         ),
     )
@@ -214,11 +218,11 @@ def _entries(medications: Any, synonyms: Synonyms | None) -> Iterator[DrugEntry]
     for place in LISTS if isinstance(medications, Mapping) else ():
         drugs = medications.get(place)
         for drug in drugs if isinstance(drugs, list) else ():
-            given = drug if isinstance(drug, Mapping) else {"name": drug}
-            name = given.get("name")
+            record = drug if isinstance(drug, Mapping) else {"name": drug}
+            name = record.get("name")
             if isinstance(name, str) and (key := drug_key(name, synonyms)):
                 dose, schedule = (
-                    value if isinstance(value := given.get(part), str) else ""
+                    value if isinstance(value := record.get(part), str) else ""
                     for part in ("dose", "schedule")
                 )
                 # A dose within the name counts where there is none beside it.
@@ -228,11 +232,11 @@ def _entries(medications: Any, synonyms: Synonyms | None) -> Iterator[DrugEntry]
 
 
 def _pairs(
-    wanted: Sequence[DrugEntry], found: Sequence[DrugEntry], language: str
+    expected: Sequence[DrugEntry], actual: Sequence[DrugEntry], language: str
 ) -> Iterator[tuple[DrugEntry, DrugEntry]]:
     """Yield each expected entry with the entry of the reply that it is compared with; one that is lost has none."""
-    free = list(found)
-    for drug in wanted:
+    free = list(actual)
+    for drug in expected:
         same = [other for other in free if other.key == drug.key]
         if not same:
             continue
@@ -265,11 +269,13 @@ def _agreement(drug: DrugEntry, other: DrugEntry, language: str) -> Iterator[tup
 
 
 def _changed(
-    wanted: Sequence[DrugEntry], language: str
+    expected: Sequence[DrugEntry], language: str
 ) -> Iterator[tuple[DrugEntry, tuple[Amount, ...]]]:
     """Yield the stopped entries, with their doses, of drugs that go on in another dose."""
-    for old in (drug for drug in wanted if drug.place == "discontinued"):
-        new = [drug for drug in wanted if drug.key == old.key and drug.place != "discontinued"]
+    for old in (drug for drug in expected if drug.place == "discontinued"):
+        new = [
+            drug for drug in expected if drug.key == old.key and drug.place != "discontinued"
+        ]
         dose = read_amounts(old.dose, language)
         if dose and new and all(read_amounts(drug.dose, language) != dose for drug in new):
             yield old, dose
@@ -277,6 +283,6 @@ def _changed(
 
 def stopped_names(state: MedicationState, details: MedicationDetails) -> tuple[str, ...]:
     """Return the drugs that were stopped and are listed as current, each once: by its name in the reference, an old dose said so."""
-    known = {drug_key(name) for name in details.as_current}
-    others = (name for name in state.stopped_as_current if drug_key(name) not in known)
+    current = {drug_key(name) for name in details.as_current}
+    others = (name for name in state.stopped_as_current if drug_key(name) not in current)
     return (*details.as_current, *others, *(f"{name} (old dose)" for name in details.old_dose))

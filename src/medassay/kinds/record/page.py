@@ -100,10 +100,10 @@ def named(row: Mapping[str, Any]) -> str:
 def fields_figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
     """Return the likeness of each field of the record by row, at most forty rows, in the order of the ranking."""
     cells = [
-        {"row": named(row), "column": field_name(field), "value": found["score"]}
+        {"row": named(row), "column": field_name(field), "value": estimate["score"]}
         for row in rows[:_SHOWN]
         for field in FIELDS
-        if (found := row["record"]["fields"].get(field))
+        if (estimate := row["record"]["fields"].get(field))
     ]
     return score_grid(cells, unit="JSON similarity") if cells else None
 
@@ -122,11 +122,11 @@ def field_name(field: str) -> str:
 def thinking_figure(pairs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Figure | None:
     """Return what thinking first adds to the numbers named, model by model, at most forty rows; None for none."""
     shares = [
-        {"name": f"{pair['model']}: {SAID.get(name, name)}", "diff": one["difference"]}
-        | {key: one[key] for key in ("lo", "hi", "different")}
+        {"name": f"{pair['model']}: {SAID.get(name, name)}", "diff": difference["difference"]}
+        | {key: difference[key] for key in ("lo", "hi", "different")}
         for pair in pairs
         for name in names
-        if (one := pair["differences"].get(name))
+        if (difference := pair["differences"].get(name))
     ]
     return forest(shares[:_SHOWN], unit="points of 100", factor=100.0) if shares else None
 
@@ -135,13 +135,16 @@ def _ordered(pair: Mapping[str, Any]) -> dict[str, Any]:
     """Return a pair with its numbers in the order of the page: the whole, the sections, the graphs."""
     first = [*SAID, *SECTIONS, *(f"field {name}" for name in FIELDS)]
     place = {name: at for at, name in enumerate(first)}
-    found = sorted(pair["differences"].items(), key=lambda one: place.get(one[0], len(first)))
-    return {**pair, "differences": dict(found)}
+    differences = sorted(
+        pair["differences"].items(),
+        key=lambda named_difference: place.get(named_difference[0], len(first)),
+    )
+    return {**pair, "differences": dict(differences)}
 
 
 def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
     """Yield every drug that was stopped in a report and is listed as current, with the way to the answer."""
-    found = 0
+    n_stopped = 0
     for key, answers in board.answers():
         if key.mode != mode:
             continue
@@ -156,7 +159,7 @@ def _stopped(board: Board, mode: str) -> Iterator[dict[str, Any]]:
             ):
                 continue
             for drug in (answer.record() or {}).get("going_on", ()):
-                found += 1
-                if found <= _LISTED:
+                n_stopped += 1
+                if n_stopped <= _LISTED:
                     where = board.cell_link(key)
                     yield {"key": key, "answer": answer, "drug": drug, "link": where}

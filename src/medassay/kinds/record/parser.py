@@ -18,10 +18,10 @@ def read_record(
     JSON value counts, whatever it is.
     """
     if mode == "paper":
-        found = read_json_reply(text)
-        if found.value is None:
-            return Reading(None, found.reason)
-        return Reading(found.text, "json, keys twice" if found.duplicate_keys else "json")
+        reply = read_json_reply(text)
+        if reply.value is None:
+            return Reading(None, reply.reason)
+        return Reading(reply.text, "json, keys twice" if reply.duplicate_keys else "json")
     record = read_record_reply(text, cut=cut)
     if record.value is None:
         return Reading(None, record.reason, "truncated" if record.truncated else "answered")
@@ -32,12 +32,12 @@ def read_record_text(
     item: Item, prompt: Prompt, text: str, mode: str, *, cut: bool = False
 ) -> Reading:
     """Return the reply without thoughts, for judges that decide what a damaged form is worth; one that was cut off inside its record is none."""
-    kept = strip_thoughts(text)[0].strip()
-    if not kept:
+    answer_text = strip_thoughts(text)[0].strip()
+    if not answer_text:
         return Reading(None, "blank")
     record = read_record_reply(text, cut=cut)
     if mode != "paper" and record.truncated:
         return Reading(None, record.reason, "truncated")
-    if only_declines(kept):
+    if only_declines(answer_text):
         return Reading(None, SAID)
-    return Reading(kept, f"text: {record.reason}")
+    return Reading(answer_text, f"text: {record.reason}")

@@ -56,21 +56,21 @@ def read_record_reply(text: str, *, cut: bool = False) -> RecordReply:
     >>> read_record_reply('{"structured_health_record": {"diagnosis": ["Hyper').truncated
     True
     """
-    kept, unfinished = strip_thoughts(text)
+    answer_text, unfinished = strip_thoughts(text)
     if unfinished:
         return RecordReply(None, "thought not ended", truncated=True)
-    if cut and len(_FENCE.findall(kept)) % 2:
+    if cut and len(_FENCE.findall(answer_text)) % 2:
         return RecordReply(None, CUT_OFF, truncated=True)
-    found = json_values(text)
-    whole = [
-        (one, one.value)
-        for one in found
-        if isinstance(one.value, dict) and _has_envelope(one.value)
+    values = json_values(text)
+    documents = [
+        (value, value.value)
+        for value in values
+        if isinstance(value.value, dict) and _has_envelope(value.value)
     ]
-    if not whole:
-        return _unread(kept, found, cut=cut)
-    longest, value = max(whole, key=lambda pair: len(pair[0].text))
-    alone = _is_alone(kept)
+    if not documents:
+        return _unread(answer_text, values, cut=cut)
+    longest, value = max(documents, key=lambda pair: len(pair[0].text))
+    alone = _is_alone(answer_text)
     reason = "json" if alone else "json in prose"
     if longest.duplicate_keys:
         reason += ", keys twice"
@@ -81,9 +81,9 @@ def record_value(value: str | None, outcome: str) -> Any:
     """Return the parsed JSON of an answer's value, or the record in a value that is a whole reply; None for what is no answer."""
     if outcome != "answered" or value is None:
         return None
-    found = read_json_reply(value)
+    reply = read_json_reply(value)
     return (
-        found.value if found.text.strip() == value.strip() else read_record_reply(value).value
+        reply.value if reply.text.strip() == value.strip() else read_record_reply(value).value
     )
 
 
@@ -91,25 +91,27 @@ def _has_envelope(value: dict[str, Any]) -> bool:
     return isinstance(value.get(RECORD), dict)
 
 
-def _is_alone(kept: str) -> bool:
+def _is_alone(text: str) -> bool:
     """Return whether a reply without its thoughts is the record and nothing else, or one fenced block holds it."""
-    kept = kept.strip()
-    fences = list(_FENCE.finditer(kept))
+    text = text.strip()
+    fences = list(_FENCE.finditer(text))
     if len(fences) == 2:
-        kept = kept[kept.find("\n", fences[0].end()) + 1 : fences[1].start()].strip()
-    return kept.startswith("{") and read_json_reply(kept).text.strip() == kept
+        text = text[text.find("\n", fences[0].end()) + 1 : fences[1].start()].strip()
+    return text.startswith("{") and read_json_reply(text).text.strip() == text
 
 
-def _unread(kept: str, found: list[JsonReply], *, cut: bool) -> RecordReply:
+def _unread(text: str, values: list[JsonReply], *, cut: bool) -> RecordReply:
     """Return why no record was read: cut off, written as something else than JSON, other JSON, or none at all."""
-    at = kept.find("{")
-    lenient = read_lenient(kept[:_LOOKED_AT], at) if at >= 0 else None
+    at = text.find("{")
+    lenient = read_lenient(text[:_LOOKED_AT], at) if at >= 0 else None
     if lenient is not None and lenient.cut_off and (cut or lenient.open_text):
         return RecordReply(None, CUT_OFF, truncated=True)
     if lenient is not None and not lenient.cut_off and isinstance(lenient.value, dict):
-        fault = next((said for name, said in _FAULTS.items() if name in lenient.faults), "")
+        fault = next(
+            (description for name, description in _FAULTS.items() if name in lenient.faults), ""
+        )
         if fault and RECORD in lenient.value:
             return RecordReply(None, fault)
-    if any(isinstance(one.value, dict) for one in found):
+    if any(isinstance(value.value, dict) for value in values):
         return RecordReply(None, f"JSON without {RECORD}")
     return RecordReply(None, "no complete JSON object or array")

@@ -90,7 +90,7 @@ def read_schedule(text: str) -> DosingSchedule | None:
     return DosingSchedule(slots=slots, daily=daily, as_needed=as_needed)
 
 
-def schedules_agree(expected: str, found: str) -> bool:
+def schedules_agree(expected: str, actual: str) -> bool:
     """Return whether two schedules say the same; where one of them cannot be read, whether their words are the same.
 
     Times of day count where both tell them, else how often a day.
@@ -100,16 +100,16 @@ def schedules_agree(expected: str, found: str) -> bool:
     >>> schedules_agree("1-0-1", "morgens und abends"), schedules_agree("1-0-1", "2x täglich"), schedules_agree("1-0-0", "0-0-1")
     (True, True, False)
     """
-    one, other = read_schedule(expected), read_schedule(found)
-    if one is None or other is None:
-        return _plain(expected) == _plain(found)
-    if one.as_needed != other.as_needed:
+    expected_schedule, other = read_schedule(expected), read_schedule(actual)
+    if expected_schedule is None or other is None:
+        return _plain(expected) == _plain(actual)
+    if expected_schedule.as_needed != other.as_needed:
         return False
-    if one.slots is not None and other.slots is not None:
-        return one.slots == other.slots
-    if one.daily is None or other.daily is None:
-        return one.daily == other.daily
-    return abs(one.daily - other.daily) < 1e-9
+    if expected_schedule.slots is not None and other.slots is not None:
+        return expected_schedule.slots == other.slots
+    if expected_schedule.daily is None or other.daily is None:
+        return expected_schedule.daily == other.daily
+    return abs(expected_schedule.daily - other.daily) < 1e-9
 
 
 def read_route(text: str) -> str | None:
@@ -134,8 +134,8 @@ def _slots(plain: str) -> tuple[float, ...] | None:
     if match := _SLOTS.search(plain):
         parts = [_share(part) for part in re.split(r"\s*[-–—]\s*", match[1])]
         return tuple([*parts, 0.0][:4])
-    taken = tuple(float(re.search(words, plain) is not None) for words in _WHEN)
-    return taken if any(taken) and not re.search(_WEEKLY, plain) else None
+    slots = tuple(float(re.search(words, plain) is not None) for words in _WHEN)
+    return slots if any(slots) and not re.search(_WEEKLY, plain) else None
 
 
 def _share(text: str) -> float:

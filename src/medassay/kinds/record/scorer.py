@@ -28,10 +28,11 @@ _INDEX = re.compile(r"\[\d+\]")
 
 def record_similarity(item: Item, answer: Answer) -> tuple[float, str]:
     """Return the likeness of the whole record, in [0, 1]."""
-    found = json_similarity({RECORD: item.record}, answer.value, exclude=(MONOLOGUE,))
+    similarity = json_similarity({RECORD: item.record}, answer.value, exclude=(MONOLOGUE,))
     return (
-        found.overall,
-        found.reason or f"{len(found.missing)} of {len(found.leaf_scores)} missing",
+        similarity.overall,
+        similarity.reason
+        or f"{len(similarity.missing)} of {len(similarity.leaf_scores)} missing",
     )
 
 
@@ -60,33 +61,33 @@ def record_parts(item: Item, answer: Answer, reply_text: str) -> dict[str, Any]:
     """
     reply = record_value(answer.value, answer.outcome)
     alone = reply is not None and read_record_reply(reply_text).alone
-    known = {"read": alone, "characters": len(reply_text)}
+    parts = {"read": alone, "characters": len(reply_text)}
     if item.record is None:
-        return known
+        return parts
     expected = {RECORD: item.record}
-    found = json_similarity(expected, reply, exclude=(MONOLOGUE,))
-    said = section_of(reply, "medications")
-    state = medication_state(item.record["medications"], said)
-    sections = dict(found.by_section)
-    if not found.parsed:
+    similarity = json_similarity(expected, reply, exclude=(MONOLOGUE,))
+    section = section_of(reply, "medications")
+    state = medication_state(item.record["medications"], section)
+    sections = dict(similarity.by_section)
+    if not similarity.parsed:
         sections = dict.fromkeys(json_similarity(expected, expected).by_section, 0.0)
-    return known | {
+    return parts | {
         "reference": _reference(item),
-        "similarity": found.overall,
-        "as_published": found.overall
+        "similarity": similarity.overall,
+        "as_published": similarity.overall
         if alone
         else json_similarity(expected, reply_text, exclude=(MONOLOGUE,)).overall,
         "sections": sections,
-        "fields": _fields(found.leaf_scores),
-        "leaves": len(found.leaf_scores),
-        "missing": len(found.missing),
-        "extra": len(found.extra),
+        "fields": _fields(similarity.leaf_scores),
+        "leaves": len(similarity.leaf_scores),
+        "missing": len(similarity.missing),
+        "extra": len(similarity.extra),
         "correct": state.correct,
         "total": state.total,
         "stopped_as_current": len(state.stopped_as_current),
         "lost": len(state.lost),
         "invented": len(state.invented),
-        "drugs": _drugs(item, said),
+        "drugs": _drugs(item, section),
     }
 
 
@@ -101,17 +102,17 @@ def details_of(item: Item, medications: Any) -> MedicationDetails:
 
 
 def _drugs(item: Item, medications: Any) -> dict[str, Any]:
-    found = details_of(item, medications)
+    details = details_of(item, medications)
     return {
-        "agree": dict(found.agree),
-        "compared": dict(found.compared),
-        "stopped": found.stopped,
-        "matched": found.matched,
-        "as_current": len(found.as_current),
-        "perhaps": len(found.perhaps),
-        "changed": found.changed,
-        "old_dose": len(found.old_dose),
-        "going_on": found.going_on,
+        "agree": dict(details.agree),
+        "compared": dict(details.compared),
+        "stopped": details.stopped,
+        "matched": details.matched,
+        "as_current": len(details.as_current),
+        "perhaps": len(details.perhaps),
+        "changed": details.changed,
+        "old_dose": len(details.old_dose),
+        "going_on": details.going_on,
     }
 
 
@@ -120,19 +121,19 @@ def _reference(item: Item) -> dict[str, Any]:
 
     Who wrote a gold one stands in the item alone: scores outlive it, and it may be a person.
     """
-    told = item.origin.to_dict() if item.origin else {}
-    by = ("maker", "family") if told.get("standing") == "silver" else ()
-    return {key: told[key] for key in ("standing", "converted", *by) if key in told}
+    origin = item.origin.to_dict() if item.origin else {}
+    by = ("maker", "family") if origin.get("standing") == "silver" else ()
+    return {key: origin[key] for key in ("standing", "converted", *by) if key in origin}
 
 
 def _fields(leaves: Mapping[str, float]) -> dict[str, float]:
     """Return the mean over the leaves of each field."""
-    found: dict[str, list[float]] = {}
+    scores: dict[str, list[float]] = {}
     for path, score in leaves.items():
         plain = _INDEX.sub("", path.removeprefix(f"{RECORD}."))
         field = next(f for f in FIELDS if plain == f or plain.startswith(f"{f}."))
-        found.setdefault(field, []).append(score)
-    return {field: sum(scores) / len(scores) for field, scores in found.items()}
+        scores.setdefault(field, []).append(score)
+    return {field: sum(scores) / len(scores) for field, scores in scores.items()}
 
 
 # Keys of the record's objects in the order in which they are read aloud.
@@ -153,10 +154,8 @@ def section_text(value: Any) -> str:
         return "\n".join(filter(None, map(section_text, value)))
     if not isinstance(value, dict):
         return str(value)
-    known = [key for key in _KEYS if key in value]
-    parts = [
-        section_text(value[key]) for key in (*known, *(k for k in value if k not in _KEYS))
-    ]
+    keys = [key for key in _KEYS if key in value]
+    parts = [section_text(value[key]) for key in (*keys, *(k for k in value if k not in _KEYS))]
     flat = all("\n" not in part for part in parts) and not {*LISTS} & value.keys()
     return (" " if flat else "\n").join(filter(None, parts))
 

@@ -103,7 +103,7 @@ class RecordScores:
         """
         pool = self._table.pool(domains, row, mode)
         # Without a single reference nothing is ranked, and what was read is told of all reports.
-        found = pooled_means(pool.only(used) if used.any() else pool, _SCALES)
+        estimates = pooled_means(pool.only(used) if used.any() else pool, _SCALES)
         counted: Counter[str] = Counter()
         for domain in domains:
             counted.update(self._counted.get((domain, *row, mode), {}))
@@ -113,13 +113,15 @@ class RecordScores:
             for reference in self._references.get((domain, *row, mode), {}).values()
         ]
         record = {
-            **{name: found.get(name) for name in (*NUMBERS, AS_PUBLISHED, *LEAVES)},
-            "sections": {name: found[name] for name in SECTIONS if name in found},
-            "fields": {name: found[_field(name)] for name in FIELDS if _field(name) in found},
+            **{name: estimates.get(name) for name in (*NUMBERS, AS_PUBLISHED, *LEAVES)},
+            "sections": {name: estimates[name] for name in SECTIONS if name in estimates},
+            "fields": {
+                name: estimates[_field(name)] for name in FIELDS if _field(name) in estimates
+            },
             "graphs": {
                 graph: {
-                    "score": found.get(graph_number(graph)),
-                    "branches": {root: found.get(_branch(graph, root)) for root in roots},
+                    "score": estimates.get(graph_number(graph)),
+                    "branches": {root: estimates.get(_branch(graph, root)) for root in roots},
                 }
                 for graph, roots in self._graphs.items()
             },
@@ -135,7 +137,7 @@ class RecordScores:
             name in counted for name in map(_drug_count, STOPPED)
         ):  # scores of earlier versions do not tell
             record["drugs"] = {
-                **{name: found.get(name) for name in (*DRUG_DETAILS, GOING_ON)},
+                **{name: estimates.get(name) for name in (*DRUG_DETAILS, GOING_ON)},
                 "counted": {
                     name: counted[_drug_count(name)]
                     for name in (*STOPPED, *(f"{d}_{s}" for d in DRUG_DETAILS for s in _SIDES))
@@ -164,19 +166,26 @@ class RecordScores:
         """
         return {
             "graphs": {graph: list(roots) for graph, roots in self._graphs.items()},
-            "thinking": {mode: list(self._pairs(found, mode)) for mode, found in used.items()},
+            "thinking": {
+                mode: list(self._pairs(used_by_row, mode)) for mode, used_by_row in used.items()
+            },
         }
 
     def _pairs(self, used: Mapping[Row, Bools], mode: str) -> Iterator[dict[str, Any]]:
         """Yield the paired differences of each model with and without thinking, with minus without."""
         for model, thinking, direct in thinking_pairs(used):
-            both = used[model, thinking] & used[model, direct]
+            common = used[model, thinking] & used[model, direct]
             pools = [
-                self._table.pool(self._table.domains, (model, setting), mode).only(both)
+                self._table.pool(self._table.domains, (model, setting), mode).only(common)
                 for setting in (thinking, direct)
             ]
-            found = dict(paired_differences(pools[0], pools[1], self._numbers))
-            yield {"model": model, "thinking": thinking, "direct": direct, "differences": found}
+            differences = dict(paired_differences(pools[0], pools[1], self._numbers))
+            yield {
+                "model": model,
+                "thinking": thinking,
+                "direct": direct,
+                "differences": differences,
+            }
 
 
 def paired_differences(
@@ -184,36 +193,36 @@ def paired_differences(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each number's mean in both pools, and the paired difference, with thinking minus without."""
     for number in numbers:
-        both = first.known(number) & second.known(number)
-        if both.sum() < _FEWEST or not (pool := first.only(both)).strata.has_interval:
+        common = first.known(number) & second.known(number)
+        if common.sum() < _FEWEST or not (pool := first.only(common)).strata.has_interval:
             continue
-        one, other = pool.column(number), second.only(both).column(number)
-        sums = pool.strata.sums(np.column_stack([one - other, np.ones(len(one))]))
+        values, other = pool.column(number), second.only(common).column(number)
+        sums = pool.strata.sums(np.column_stack([values - other, np.ones(len(values))]))
         draws = sums[:, 0] / sums[:, 1]
-        found = difference_from_draws(one, other, draws, clusters=pool.strata.clusters)
+        difference = difference_from_draws(values, other, draws, clusters=pool.strata.clusters)
         yield (
             number,
             {
-                "thinking": float(one.mean()),
+                "thinking": float(values.mean()),
                 "direct": float(other.mean()),
-                "difference": found.value,
-                "lo": found.lo,
-                "hi": found.hi,
-                "p": ratio_p(one - other, pool.strata),
-                "different": found.different,
-                "n": len(one),
+                "difference": difference.value,
+                "lo": difference.lo,
+                "hi": difference.hi,
+                "p": ratio_p(values - other, pool.strata),
+                "different": difference.different,
+                "n": len(values),
             },
         )
 
 
 def thinking_pairs(rows: Iterable[Row]) -> Iterator[tuple[str, str, str]]:
     """Yield (model, setting with thinking, setting without) of rows that differ in nothing else."""
-    known = sorted(rows)
-    for model, setting in known:
+    rows_known = sorted(rows)
+    for model, setting in rows_known:
         base = setting.partition(":")[0]
         without = [
             s
-            for m, s in known
+            for m, s in rows_known
             if m == model and s.partition(":")[0] == base and thinks(s) is False
         ]
         if thinks(setting) is True and without:
@@ -256,9 +265,9 @@ def _values(
         yield GOING_ON, drugs[GOING_ON]
     yield from parts["sections"].items()
     yield from ((_field(name), value) for name, value in parts["fields"].items())
-    for graph, said in judged.items():
-        yield graph_number(graph), said["score"]
-        yield from ((_branch(graph, root), value) for root, value in said["branches"].items())
+    for graph, scores in judged.items():
+        yield graph_number(graph), scores["score"]
+        yield from ((_branch(graph, root), value) for root, value in scores["branches"].items())
 
 
 def _leaves(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -15,13 +15,13 @@ def read_text(
     return _unless_declined(item, strip_thoughts(text)[0].strip(), "text")
 
 
-def _unless_declined(item: Item, kept: str, form: str) -> tuple[str | None, str]:
+def _unless_declined(item: Item, text: str, form: str) -> tuple[str | None, str]:
     """Return a text, unless it does nothing but decline; where criteria say what a good reply does, declining may be it."""
-    if not kept:
+    if not text:
         return None, "blank"
-    if item.form not in _DECLINING_COUNTS and only_declines(kept):
+    if item.form not in _DECLINING_COUNTS and only_declines(text):
         return None, SAID
-    return kept, form
+    return text, form
 
 
 # Forms whose target may ask for just that: a criterion, a pattern.
@@ -37,12 +37,12 @@ def paragraph(least: int = 1) -> ReadOne:
     def read_paragraph(
         item: Item, prompt: Prompt, text: str, mode: Extraction
     ) -> tuple[str | None, str]:
-        kept = strip_thoughts(text)[0]
-        if kept != text:  # what separates thoughts from the answer does not end it
-            kept = kept.lstrip()
-        kept = kept.partition(BLANK_LINE)[0].strip()
-        if 0 < len(kept) < least:
+        answer_text = strip_thoughts(text)[0]
+        if answer_text != text:  # what separates thoughts from the answer does not end it
+            answer_text = answer_text.lstrip()
+        answer_text = answer_text.partition(BLANK_LINE)[0].strip()
+        if 0 < len(answer_text) < least:
             return None, "short"
-        return _unless_declined(item, kept, "paragraph")
+        return _unless_declined(item, answer_text, "paragraph")
 
     return read_paragraph

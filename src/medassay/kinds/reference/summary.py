@@ -32,14 +32,14 @@ class TextScores:
     def __init__(self, items: RunItems, manifest: Mapping[str, Any], task: Task) -> None:
         self._told = manifest.get("metrics", {})
         columns = {name: _SHARE for name in task.metrics if name in LEXICAL}
-        for one in self._told.values():
+        for entry in self._told.values():
             columns |= {
                 name: _SHARE if ends == [0, 1] else _ANY
-                for name, ends in one.get("columns", {}).items()
+                for name, ends in entry.get("columns", {}).items()
             }
         self._scales = columns
-        both = (*columns, *(name + _PUBLISHED for name in columns))
-        self._table = ItemMatrix(items, manifest, both)
+        all_columns = (*columns, *(name + _PUBLISHED for name in columns))
+        self._table = ItemMatrix(items, manifest, all_columns)
         self._left_out: dict[tuple[str, str, str, str], int] = {}
 
     def add(self, trial: Mapping[str, Any], score: Mapping[str, Any]) -> None:
@@ -53,8 +53,8 @@ class TextScores:
         worst = {name: s.worst for name, s in self._scales.items() if math.isfinite(s.worst)}
         values: list[tuple[str, float | None]] = []
         for name in self._scales:
-            found = said.get(name) if answered else worst.get(name)
-            values += [(name, found), (name + _PUBLISHED, found if answered else None)]
+            value = said.get(name) if answered else worst.get(name)
+            values += [(name, value), (name + _PUBLISHED, value if answered else None)]
         self._table.add(cell, trial["item"], values)
         self._left_out[cell] = self._left_out.get(cell, 0) + (not answered)
 
@@ -62,12 +62,12 @@ class TextScores:
         """Return what a report row says besides its rank, under the key `text`."""
         pool = self._table.pool(domains, row, mode).only(used)
         scales = {**self._scales, **{n + _PUBLISHED: s for n, s in self._scales.items()}}
-        found = pooled_means(pool, scales)
+        estimates = pooled_means(pool, scales)
         return {
             "text": {
-                "metrics": {n: self._estimate(pool, found, n) for n in self._scales},
+                "metrics": {n: self._estimate(pool, estimates, n) for n in self._scales},
                 "as_published": {
-                    name: self._estimate(pool, found, name + _PUBLISHED)
+                    name: self._estimate(pool, estimates, name + _PUBLISHED)
                     for name in self._scales
                 },
                 "left_out": sum(self._left_out.get((d, *row, mode), 0) for d in domains),
@@ -75,14 +75,14 @@ class TextScores:
         }
 
     def _estimate(
-        self, pool: CasePool, found: Mapping[str, dict[str, Any]], name: str
+        self, pool: CasePool, estimates: Mapping[str, dict[str, Any]], name: str
     ) -> dict[str, Any] | None:
         """Return the mean of a metric with interval, standard error and nulls; None where no item has it."""
         values = pool.column(name)[pool.known(name)]
         if not len(values):
             return None
         several = len(values) > 1
-        plain = found.get(name, {"score": float(values.mean()), "lo": None, "hi": None})
+        plain = estimates.get(name, {"score": float(values.mean()), "lo": None, "hi": None})
         return {
             **{key: plain.get(key) for key in ("score", "lo", "hi", "second", "flags")},
             "se": float(values.std(ddof=1) / math.sqrt(len(values))) if several else None,
@@ -102,11 +102,11 @@ class TextScores:
             if name in LEXICAL
         }
         measured = {
-            column: {"id": one["id"], "scale": ends}
-            for one in self._told.values()
-            for column, ends in one.get("columns", {}).items()
+            column: {"id": entry["id"], "scale": ends}
+            for entry in self._told.values()
+            for column, ends in entry.get("columns", {}).items()
         }
         absent = {
-            n: one["unavailable"] for n, one in self._told.items() if "unavailable" in one
+            n: entry["unavailable"] for n, entry in self._told.items() if "unavailable" in entry
         }
         return {"metrics": {**lexical, **measured}, "unavailable": absent}

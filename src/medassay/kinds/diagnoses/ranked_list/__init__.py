@@ -44,7 +44,7 @@ def read_ranked_list(text: str, *, cut: bool = False) -> RankedList | None:
     """
     text = text[:LONGEST]
     candidates = list(json_candidates(text, cut=cut)) if "{" in text or "[" in text else []
-    if not any(one.strength > 1 for one in candidates):
+    if not any(candidate.strength > 1 for candidate in candidates):
         candidates += text_candidates(text, cut=cut)
     chosen = choose(candidates)
     if chosen is None or _follows_refusal(text, chosen):
@@ -68,24 +68,24 @@ def _follows_refusal(text: str, chosen: CandidateList) -> bool:
     if end < 0:
         return False
     between = before[end : end + 400]
-    said = _SENTENCE_END.split(between)[1:]  # "I can't give a diagnosis." names none
-    named = any(subject_of(sentence).says_diagnoses for sentence in said)
+    sentences = _SENTENCE_END.split(between)[1:]  # "I can't give a diagnosis." names none
+    named = any(subject_of(sentence).says_diagnoses for sentence in sentences)
     return not (named or turns_to_answer(between))
 
 
 def _ranked(entries: tuple[ListEntry, ...]) -> tuple[ListEntry, ...]:
     """Return the entries with a rank each; a repeated name counts once, and those behind it move up."""
-    given = [entry.rank for entry in entries]
-    own = all(rank is not None for rank in given) and len(set(given)) == len(given)
+    ranks = [entry.rank for entry in entries]
+    has_own_ranks = all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks)
     ranked: list[ListEntry] = []
-    seen: set[str] = set()
+    seen_names: set[str] = set()
     repeated = 0
     for place, entry in enumerate(entries, 1):
         same = plain_name(entry.name) or entry.name
-        if same in seen:
+        if same in seen_names:
             repeated += 1
             continue
-        seen.add(same)
-        rank = (entry.rank if own and entry.rank is not None else place) - repeated
+        seen_names.add(same)
+        rank = (entry.rank if has_own_ranks and entry.rank is not None else place) - repeated
         ranked.append(ListEntry(name=entry.name, rank=rank, codes=entry.codes))
     return tuple(sorted(ranked, key=lambda entry: entry.rank or 0))

@@ -24,29 +24,35 @@ _PLUS = 6  # of lines marked "+1.", as some prompts ask for
 def choose(candidates: Iterable[CandidateList]) -> CandidateList | None:
     """Return the list that a reply means by its diagnoses, None where it holds none."""
     usable = [
-        one
-        for one in candidates
-        if one.subject is not Subject.EXCLUDED
-        and (one.subject is not Subject.OTHER or one.strength == _PLUS)
+        candidate
+        for candidate in candidates
+        if candidate.subject is not Subject.EXCLUDED
+        and (candidate.subject is not Subject.OTHER or candidate.strength == _PLUS)
     ]
     for tier in (
-        [one for one in usable if one.strength == _JSON],
-        [one for one in usable if one.strength == _PLUS],
-        [one for one in usable if one.subject in _SAID],
+        [candidate for candidate in usable if candidate.strength == _JSON],
+        [candidate for candidate in usable if candidate.strength == _PLUS],
+        [candidate for candidate in usable if candidate.subject in _SAID],
     ):
         if tier:
-            lists = [one for one in tier if not one.single]
+            lists = [candidate for candidate in tier if not candidate.single]
             if not lists:
-                return min(tier, key=lambda one: one.start)
-            return _with_first(_last_said(lists), [one for one in tier if one.single])
+                return min(tier, key=lambda candidate: candidate.start)
+            return _with_first(
+                _last_said(lists), [candidate for candidate in tier if candidate.single]
+            )
     if not usable:
         return None
-    return max(usable, key=lambda one: (one.strength, -one.start))
+    return max(usable, key=lambda candidate: (candidate.strength, -candidate.start))
 
 
 def _with_first(chosen: CandidateList, singles: Sequence[CandidateList]) -> CandidateList:
     """Return a list with the one diagnosis that a label before it names at its head."""
-    before = [one for one in singles if one.start < chosen.start and one.entries]
+    before = [
+        candidate
+        for candidate in singles
+        if candidate.start < chosen.start and candidate.entries
+    ]
     if not before or chosen.strength == _JSON:
         return chosen
     unranked = tuple(ListEntry(name=entry.name, codes=entry.codes) for entry in chosen.entries)
@@ -55,48 +61,54 @@ def _with_first(chosen: CandidateList, singles: Sequence[CandidateList]) -> Cand
 
 def _last_said(candidates: Sequence[CandidateList]) -> CandidateList:
     """Return the last list of diagnoses, with the one before it where it only goes on from there."""
-    ordered = sorted(candidates, key=lambda one: (one.start, one.strength))
-    strongest: dict[int, CandidateList] = {one.start: one for one in ordered}
-    listed = [one for one in strongest.values() if one.entries] or list(strongest.values())
+    ordered = sorted(candidates, key=lambda candidate: (candidate.start, candidate.strength))
+    strongest: dict[int, CandidateList] = {candidate.start: candidate for candidate in ordered}
+    listed = [candidate for candidate in strongest.values() if candidate.entries] or list(
+        strongest.values()
+    )
     chosen = _whole_lists(listed)
     last = chosen[-1]
     if last.subject is Subject.INITIAL and any(
-        one.subject is not Subject.INITIAL for one in chosen
+        candidate.subject is not Subject.INITIAL for candidate in chosen
     ):
-        last = next(one for one in reversed(chosen) if one.subject is not Subject.INITIAL)
+        last = next(
+            candidate
+            for candidate in reversed(chosen)
+            if candidate.subject is not Subject.INITIAL
+        )
     return last
 
 
 def _whole_lists(listed: Sequence[CandidateList]) -> list[CandidateList]:
     """Return the lists with those that go on from the one before joined to it."""
     joined: list[CandidateList] = []
-    for one in listed:
+    for candidate in listed:
         before = joined[-1] if joined else None
         if (
             before is not None
             and before.subject is not Subject.INITIAL
-            and _goes_on(before, one)
+            and _goes_on(before, candidate)
         ):
-            joined[-1] = _together(before, one)
+            joined[-1] = _together(before, candidate)
         else:
-            joined.append(one)
+            joined.append(candidate)
     return joined
 
 
-def _goes_on(before: CandidateList, one: CandidateList) -> bool:
-    if one.strength == _JSON or not before.entries or not one.entries:
+def _goes_on(before: CandidateList, candidate: CandidateList) -> bool:
+    if candidate.strength == _JSON or not before.entries or not candidate.entries:
         return False
-    first, last = one.entries[0].rank, before.entries[-1].rank
+    first, last = candidate.entries[0].rank, before.entries[-1].rank
     if first is not None and last is not None and first == last + 1:
         return True
-    return one.subject is Subject.FURTHER
+    return candidate.subject is Subject.FURTHER
 
 
-def _together(before: CandidateList, one: CandidateList) -> CandidateList:
+def _together(before: CandidateList, candidate: CandidateList) -> CandidateList:
     """Return two lists as one; ranks stay only where they go on rising."""
-    entries = (*before.entries, *one.entries)
+    entries = (*before.entries, *candidate.entries)
     ranks = [entry.rank for entry in entries if entry.rank is not None]
     rising = len(ranks) == len(entries) and all(a < b for a, b in pairwise(ranks))
     if not rising:
         entries = tuple(ListEntry(name=entry.name, codes=entry.codes) for entry in entries)
-    return replace(before, entries=entries, cut_off=one.cut_off)
+    return replace(before, entries=entries, cut_off=candidate.cut_off)

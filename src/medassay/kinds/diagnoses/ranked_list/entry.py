@@ -219,14 +219,14 @@ def codes_in(text: str) -> tuple[str, ...]:
     """Return the codes of classifications in a text, as "ICD-10:Q87.4", "ORPHA:558", "OMIM:154700"."""
     if not _DIGIT.search(text):
         return ()
-    found = [
+    codes = [
         f"{system}:{match[1].upper()}"
         for system, pattern in _CODES
         for match in pattern.finditer(text)
     ]
-    if not found and (bare := _BARE_ICD.fullmatch(text)):
+    if not codes and (bare := _BARE_ICD.fullmatch(text)):
         return (f"ICD-10:{bare[1].upper()}",)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(codes))
 
 
 def without_codes(text: str) -> tuple[str, tuple[str, ...]]:
@@ -241,16 +241,16 @@ def without_codes(text: str) -> tuple[str, tuple[str, ...]]:
         text = text[leading.end() :]
 
     def bracket(match: re.Match[str]) -> str:
-        kept = []
+        parts = []
         for part in re.split(r"[,;，；]", match["body"]):
             if found := codes_in(part):
                 codes.extend(found)
             elif not _LIKELIHOOD.fullmatch(part) and not _REASON.match(match["body"]):
-                kept.append(part.strip())
-        left = ", ".join(part for part in kept if part)
-        if left == match["body"].strip():
+                parts.append(part.strip())
+        remainder = ", ".join(part for part in parts if part)
+        if remainder == match["body"].strip():
             return match[0]
-        return f" ({left})" if left else ""
+        return f" ({remainder})" if remainder else ""
 
     text = _BRACKETED.sub(bracket, text)
     if found := codes_in(text):  # "Marfan syndrome ICD-10 Q87.4", without brackets

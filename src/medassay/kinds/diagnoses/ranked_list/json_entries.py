@@ -124,11 +124,11 @@ def is_of_disease(value: Mapping[str, Any]) -> bool:
 
 def entries_of(listed: list[Any]) -> tuple[ListEntry, ...]:
     """Return the entries of an array: ranks as given where all are distinct whole numbers from 1, else places."""
-    found = [entry for part in listed if (entry := entry_in(part)) is not None]
-    given = [entry.rank for entry in found]
-    if all(rank is not None for rank in given) and len(set(given)) == len(given):
-        return tuple(sorted(found, key=lambda entry: entry.rank or 0))
-    return tuple(ListEntry(name=entry.name, codes=entry.codes) for entry in found)
+    entries = [entry for part in listed if (entry := entry_in(part)) is not None]
+    ranks = [entry.rank for entry in entries]
+    if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
+        return tuple(sorted(entries, key=lambda entry: entry.rank or 0))
+    return tuple(ListEntry(name=entry.name, codes=entry.codes) for entry in entries)
 
 
 def entry_in(part: Any) -> ListEntry | None:
@@ -147,7 +147,7 @@ def entry_in(part: Any) -> ListEntry | None:
     text = _name_text(keys)
     if text is None:
         inner = (keys[key] for key in keys if key in OF_DISEASE and isinstance(keys[key], dict))
-        return next((entry for one in inner if (entry := entry_in(one)) is not None), None)
+        return next((entry for value in inner if (entry := entry_in(value)) is not None), None)
     name, codes = _name_in_object(text)
     if not name:
         return None
@@ -157,13 +157,13 @@ def entry_in(part: Any) -> ListEntry | None:
 
 def _name_text(keys: Mapping[str, Any]) -> str | None:
     """Return the text under the key that names the disease, None without one."""
-    known = (keys[key] for key in NAMES if isinstance(keys.get(key), str))
+    names = (keys[key] for key in NAMES if isinstance(keys.get(key), str))
     like = (
         value
         for key, value in keys.items()
         if isinstance(value, str) and _LIKE_A_NAME.search(key) and not NOT_A_NAME.search(key)
     )
-    return next(known, None) or next(like, None)
+    return next(names, None) or next(like, None)
 
 
 def _rank_in_object(keys: Mapping[str, Any]) -> int | None:
@@ -177,11 +177,11 @@ def _rank_in_object(keys: Mapping[str, Any]) -> int | None:
 
 def _codes_in_object(keys: Mapping[str, Any]) -> Iterator[str]:
     """Yield the codes under keys that name a classification."""
-    for key, given in keys.items():
+    for key, value in keys.items():
         if _CODE_KEY.search(key):
-            for one in given if isinstance(given, list) else [given]:
-                if isinstance(one, str | int):
-                    yield from _codes_of_key(key, str(one))
+            for element in value if isinstance(value, list) else [value]:
+                if isinstance(element, str | int):
+                    yield from _codes_of_key(key, str(element))
 
 
 def _name_in_object(value: str) -> tuple[str, tuple[str, ...]]:
@@ -191,9 +191,9 @@ def _name_in_object(value: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _codes_of_key(key: str, value: str) -> tuple[str, ...]:
-    found = codes_in(value)
-    if found or key in ("code", "codes", "id"):
-        return found
+    codes = codes_in(value)
+    if codes or key in ("code", "codes", "id"):
+        return codes
     system = {"icd11": "ICD-11", "icd_11": "ICD-11"}.get(key, "")
     if system or re.search("icd|cie|cim", key):
         bare = re.fullmatch(r"\s*([0-9A-Z]{2,4}(?:\.[0-9A-Z]{1,4})?)\s*", value.upper())

@@ -51,11 +51,11 @@ def json_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
         lost = read.cut_off
         form = "json" if not read.faults else "json, cut off" if lost else "json, repaired"
         if isinstance(read.value, dict):
-            found = list(_lists_in(read.value, subject_of(above), 0))
-            entry = None if found else entry_in(read.value)
+            lists = list(_lists_in(read.value, subject_of(above), 0))
+            entry = None if lists else entry_in(read.value)
             if entry is not None and (entry.rank is not None or is_of_disease(read.value)):
                 objects.append((start, read.value, read))
-            for entries, subject in found:
+            for entries, subject in lists:
                 yield CandidateList(
                     entries=entries,
                     subject=subject,
@@ -125,26 +125,30 @@ def _lists_in(value: Mapping[str, Any], above: Subject, level: int) -> list[Foun
     if numbered := _by_number(value):
         return [(numbered, Subject.UNKNOWN if above is Subject.OTHER else above)]
     first = _first_name(value)
-    found: list[Found] = []
+    lists: list[Found] = []
     for name, part in value.items():
         key, subject = plain_key(name), subject_of_key(plain_key(name))
         if subject is Subject.OTHER:
             continue
         if isinstance(part, list):
-            found += _of_array(part, subject)
+            lists += _of_array(part, subject)
         elif isinstance(part, dict):
-            found += _of_object(part, subject, level)
+            lists += _of_object(part, subject, level)
         elif isinstance(part, str) and first is None and subject.says_diagnoses:
             listed = () if key in OF_DISEASE else _in_text(part)
-            found += [(listed, subject)] if listed else []
-    return found if first is None else _behind(first, found)
+            lists += [(listed, subject)] if listed else []
+    return lists if first is None else _behind(first, lists)
 
 
 def _of_array(part: list[Any], subject: Subject) -> list[Found]:
     """Return the list in an array: any under a key that says so, else of objects that name a disease each."""
     if subject is Subject.UNKNOWN:
         entries = entries_of(
-            [one for one in part if isinstance(one, dict) and is_of_disease(one)]
+            [
+                element
+                for element in part
+                if isinstance(element, dict) and is_of_disease(element)
+            ]
         )
         return [(entries, Subject.DIAGNOSES)] if entries else []
     entries = entries_of(part)
@@ -168,13 +172,13 @@ def _of_object(part: Mapping[str, Any], subject: Subject, level: int) -> list[Fo
     return [(entries, subject if of is Subject.DIAGNOSES else of) for entries, of in inner]
 
 
-def _behind(first: ListEntry, found: list[Found]) -> list[Found]:
+def _behind(first: ListEntry, lists: list[Found]) -> list[Found]:
     """Return lists with the one diagnosis that stands beside them at the head of the first that goes on from it."""
-    for at, (entries, subject) in enumerate(found):
+    for at, (entries, subject) in enumerate(lists):
         if entries and subject in (Subject.FURTHER, Subject.DIAGNOSES):
-            rest = (ListEntry(name=one.name, codes=one.codes) for one in entries)
-            return [*found[:at], *found[at + 1 :], ((first, *rest), Subject.DIAGNOSES)]
-    return found
+            rest = (ListEntry(name=entry.name, codes=entry.codes) for entry in entries)
+            return [*lists[:at], *lists[at + 1 :], ((first, *rest), Subject.DIAGNOSES)]
+    return lists
 
 
 def _in_text(text: str) -> tuple[ListEntry, ...]:
@@ -233,15 +237,17 @@ def _by_number(value: Mapping[str, Any]) -> tuple[ListEntry, ...]:
 def _names_as_keys(value: Mapping[str, Any]) -> tuple[ListEntry, ...]:
     """Return the keys of an object whose values only say something of each: {"Gout": 0.5}."""
     plain = all(isinstance(part, int | float | str) or part is None for part in value.values())
-    told = all(isinstance(part, dict) and not is_of_disease(part) for part in value.values())
+    is_described = all(
+        isinstance(part, dict) and not is_of_disease(part) for part in value.values()
+    )
     if (
         not value
-        or not (plain or told)
+        or not (plain or is_described)
         or any(NOT_A_NAME.search(plain_key(name)) or plain_key(name) in NAMES for name in value)
     ):
         return ()
-    found = (entry_of(name) for name in value)
-    return tuple(ListEntry(name=name, codes=codes) for name, codes in found if name)
+    pairs = (entry_of(name) for name in value)
+    return tuple(ListEntry(name=name, codes=codes) for name, codes in pairs if name)
 
 
 def _bare_array(
@@ -253,21 +259,21 @@ def _bare_array(
         if subject.says_diagnoses:
             yield CandidateList(entries=(), subject=subject, form=form, start=start, strength=9)
         return
-    whole = partial(CandidateList, start=start, cut_off=lost)
+    make_candidate = partial(CandidateList, start=start, cut_off=lost)
     listed = form if form != "json" else "json list"
-    objects = [one for one in value if isinstance(one, dict)]
+    objects = [element for element in value if isinstance(element, dict)]
     if objects and (entries := entries_of(objects)):
         kind = Subject.DIAGNOSES
         echo = subject is Subject.OTHER and not any(map(is_of_disease, objects))
         if echo or subject in (Subject.EXCLUDED, Subject.INITIAL):
             kind = subject
-        yield whole(entries=entries, subject=kind, form=listed, strength=9)
+        yield make_candidate(entries=entries, subject=kind, form=listed, strength=9)
     elif objects:
-        for one in objects:
-            for entries, of in _lists_in(one, subject, 1):
-                yield whole(entries=entries, subject=of, form=form, strength=9)
-    elif entries := entries_of([one for one in value if isinstance(one, list)]):
-        yield whole(entries=entries, subject=subject, form=listed, strength=8)
-    elif entries := entries_of([one for one in value if isinstance(one, str)]):
+        for element in objects:
+            for entries, of in _lists_in(element, subject, 1):
+                yield make_candidate(entries=entries, subject=of, form=form, strength=9)
+    elif entries := entries_of([element for element in value if isinstance(element, list)]):
+        yield make_candidate(entries=entries, subject=subject, form=listed, strength=8)
+    elif entries := entries_of([element for element in value if isinstance(element, str)]):
         # It may be an echo of the symptoms: it counts where nothing else does.
-        yield whole(entries=entries, subject=subject, form=listed, strength=1)
+        yield make_candidate(entries=entries, subject=subject, form=listed, strength=1)

@@ -87,10 +87,10 @@ def _html_name(item: str) -> str:
 
 def tagged_names(text: str) -> Iterator[CandidateList]:
     """Yield the names that stand in tags of their own."""
-    found = [
+    entries = [
         (tag.start(), split_entry(tag["body"].strip())) for tag in _NAME_TAG.finditer(text)
     ]
-    named = [(at, entry) for at, entry in found if entry is not None]
+    named = [(at, entry) for at, entry in entries if entry is not None]
     if len(named) > 1:
         start = text.count("\n", 0, named[0][0])
         yield CandidateList(

@@ -168,7 +168,7 @@ def _heading(line: str) -> int:
 
 def marked_lists(lines: Sequence[OutlineLine]) -> list[MarkedList]:
     """Return all lists of marked lines in the order in which they begin, those below entries among them."""
-    found: list[MarkedList] = []
+    lists: list[MarkedList] = []
     open_lists: list[MarkedList] = []
     above: OutlineLine | None = None  # the last heading or paragraph that stands directly above
     for line in lines:
@@ -185,18 +185,18 @@ def marked_lists(lines: Sequence[OutlineLine]) -> list[MarkedList]:
         )
         at = _continued(open_lists, mark, subject, above)
         if at is None:
-            at = _opened(found, open_lists, mark)
+            at = _opened(lists, open_lists, mark)
         else:
             del open_lists[at + 1 :]
         owner = open_lists[at]
         owner.parted = False
         owner.points.append(_point(lines, line, mark, roman=owner.family == "roman"))
         above = None
-    kept = [one for one in found if one.points]
-    _adopt(lines, kept)
-    for one in kept:
-        one.subject = _subject_above(lines, one)
-    return kept
+    filled = [marked for marked in lists if marked.points]
+    _adopt(lines, filled)
+    for marked in filled:
+        marked.subject = _subject_above(lines, marked)
+    return filled
 
 
 def _adopt(lines: Sequence[OutlineLine], lists: Sequence[MarkedList]) -> None:
@@ -217,19 +217,28 @@ def _adopt(lines: Sequence[OutlineLine], lists: Sequence[MarkedList]) -> None:
                 break
 
 
-def _heading_above(lines: Sequence[OutlineLine], one: MarkedList) -> str:
+def _heading_above(lines: Sequence[OutlineLine], marked: MarkedList) -> str:
     """Return the words directly above a list."""
     above = next(
-        (line for line in reversed(lines[max(0, one.first - 4) : one.first]) if line.text), None
+        (
+            line
+            for line in reversed(lines[max(0, marked.first - 4) : marked.first])
+            if line.text
+        ),
+        None,
     )
     return "" if above is None or above.mark is not None else above.bare.casefold()
 
 
 def _after_heading(open_lists: list[MarkedList], line: OutlineLine) -> list[MarkedList]:
     """Return the lists that a heading leaves open: numbers may go on below it, bullets end unless it is indented under them."""
-    for one in open_lists:
-        one.parted = one.parted or line.indent < one.indent + _DEEPER
-    return [one for one in open_lists if one.family not in _UNNUMBERED or not one.parted]
+    for open_list in open_lists:
+        open_list.parted = open_list.parted or line.indent < open_list.indent + _DEEPER
+    return [
+        open_list
+        for open_list in open_lists
+        if open_list.family not in _UNNUMBERED or not open_list.parted
+    ]
 
 
 def _continued(
@@ -237,44 +246,44 @@ def _continued(
 ) -> int | None:
     """Return the open list that a mark continues, the innermost first."""
     for at in range(len(open_lists) - 1, -1, -1):
-        one = open_lists[at]
-        if not one.points or not one.continues(mark):
+        open_list = open_lists[at]
+        if not open_list.points or not open_list.continues(mark):
             if (
-                one.points
+                open_list.points
                 and mark.roman == 2
-                and one.family == "letter"
-                and _turns_roman(one, mark)
+                and open_list.family == "letter"
+                and _turns_roman(open_list, mark)
             ):
-                one.family, one.points[0].value = "roman", 1
+                open_list.family, open_list.points[0].value = "roman", 1
                 return at
             continue
-        fresh = above is not None and above.heading and mark.value <= one.points[0].value
+        fresh = above is not None and above.heading and mark.value <= open_list.points[0].value
         if fresh or subject in (Subject.OTHER, Subject.EXCLUDED):
             return None
         return at
     return None
 
 
-def _turns_roman(one: MarkedList, mark: Mark) -> bool:
+def _turns_roman(marked: MarkedList, mark: Mark) -> bool:
     """Return whether "I." followed by "II." is a list of roman numbers and none of letters."""
-    first = one.points[0]
-    own = first.line.mark
-    same = abs(mark.indent - one.indent) < _DEEPER
-    return len(one.points) == 1 and own is not None and own.roman == 1 and same
+    first = marked.points[0]
+    own_mark = first.line.mark
+    same = abs(mark.indent - marked.indent) < _DEEPER
+    return len(marked.points) == 1 and own_mark is not None and own_mark.roman == 1 and same
 
 
-def _opened(found: list[MarkedList], open_lists: list[MarkedList], mark: Mark) -> int:
+def _opened(lists: list[MarkedList], open_lists: list[MarkedList], mark: Mark) -> int:
     """Begin a list below the entry where its mark stands, or beside the others."""
     while open_lists and not open_lists[-1].parted and not _holds(open_lists[-1], mark):
         open_lists.pop()
     # Behind a heading a list stands for itself, though the one before it may go on later.
     held = bool(open_lists) and not open_lists[-1].parted
     parent = open_lists[-1].points[-1] if held else None
-    made = MarkedList(mark.family, mark.indent, mark.style, [], parent=parent)
+    marked = MarkedList(mark.family, mark.indent, mark.style, [], parent=parent)
     if parent is not None:
-        parent.below.append(made)
-    open_lists.append(made)
-    found.append(made)
+        parent.below.append(marked)
+    open_lists.append(marked)
+    lists.append(marked)
     return len(open_lists) - 1
 
 
@@ -304,10 +313,10 @@ def _point(
     return OutlinePoint(line=line, text=rest, value=value, name_line=name_line)
 
 
-def _subject_above(lines: Sequence[OutlineLine], one: MarkedList) -> Subject:
+def _subject_above(lines: Sequence[OutlineLine], marked: MarkedList) -> Subject:
     """Return what is said of a list: by the line above it, else by the heading above that line, else by the entry it stands below."""
     nearest: OutlineLine | None = None
-    for line in reversed(lines[max(0, one.first - 40) : one.first]):
+    for line in reversed(lines[max(0, marked.first - 40) : marked.first]):
         if not line.text:
             continue
         if line.mark is not None:
@@ -325,8 +334,8 @@ def _subject_above(lines: Sequence[OutlineLine], one: MarkedList) -> Subject:
                 return subject
         if line.heading:
             return subject_of(line.bare)
-    if one.parent is not None:
-        return subject_of(one.parent.text)
+    if marked.parent is not None:
+        return subject_of(marked.parent.text)
     return Subject.UNKNOWN
 
 

@@ -109,16 +109,21 @@ def subject_of(heading: str) -> Subject:
 @lru_cache(maxsize=4096)  # the lines above a list are looked at for more than one reason
 def _subject_of(heading: str) -> Subject:
     text = _NUMBERED.sub("", heading)
-    said, other = _DIAGNOSES.search(text), _OTHER.search(text)
+    diagnosis_match, other = _DIAGNOSES.search(text), _OTHER.search(text)
     long = len(text.split()) > _TITLE_WORDS  # says too much for one word of it to decide
     excluded = _EXCLUDED.search(text)
-    led = long and said is not None and excluded is not None and said.start() < excluded.start()
+    led = (
+        long
+        and diagnosis_match is not None
+        and excluded is not None
+        and diagnosis_match.start() < excluded.start()
+    )
     if excluded is not None and not led:
         return Subject.EXCLUDED
-    if said is None:
+    if diagnosis_match is None:
         led = other is not None and _lead_in_ends(text) > other.start()
         return Subject.UNKNOWN if other is None or led else Subject.OTHER
-    if other is not None and not _leads_to_diagnoses(text, said, other):
+    if other is not None and not _leads_to_diagnoses(text, diagnosis_match, other):
         return Subject.UNKNOWN if long else Subject.OTHER
     if _INITIAL.search(text):
         return Subject.INITIAL
@@ -132,11 +137,13 @@ def says_other_first(text: str) -> bool:
     return _OTHER.match(text) is not None or _EXCLUDED.match(text) is not None
 
 
-def _leads_to_diagnoses(text: str, said: re.Match[str], other: re.Match[str]) -> bool:
+def _leads_to_diagnoses(
+    text: str, diagnosis_match: re.Match[str], other: re.Match[str]
+) -> bool:
     """Return whether diagnoses are what the heading is about, though it names something else too."""
     if _CJK.search(text):  # the noun that counts stands last
         return _last(_DIAGNOSES, text) > _last(_OTHER, text)
-    if said.start() < other.start():
+    if diagnosis_match.start() < other.start():
         return True
     if (end := _lead_in_ends(text)) > 0:
         rest = text[end:]

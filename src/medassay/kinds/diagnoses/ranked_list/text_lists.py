@@ -64,12 +64,15 @@ def text_candidates(text: str, *, cut: bool) -> Iterator[CandidateList]:
     yield from in_tables
     plus = _plus_alone(lines)
     lists = marked_lists(plus or lines)
-    for one in lists:
-        yield from _marked(lines, one, last)
+    for marked in lists:
+        yield from _marked(lines, marked, last)
     if plus:  # no other layout counts beside the one that was asked for
         return
     in_list = {
-        point.line.number for one in lists if len(one.points) > 1 for point in one.points
+        point.line.number
+        for marked in lists
+        if len(marked.points) > 1
+        for point in marked.points
     }
     yield from on_one_line(lines, in_list, last)
     yield from labelled_names(lines, last)
@@ -90,35 +93,39 @@ def _plus_alone(lines: Sequence[OutlineLine]) -> list[OutlineLine]:
 
 
 def _marked(
-    lines: Sequence[OutlineLine], one: MarkedList, last: int
+    lines: Sequence[OutlineLine], marked: MarkedList, last: int
 ) -> Iterator[CandidateList]:
     """Yield a marked list, unless its entries are sections or points below a diagnosis."""
-    if one.parent is not None and not is_section(one.parent):
+    if marked.parent is not None and not is_section(marked.parent):
         return
-    points = [point for point in one.points if not is_section(point)]
-    if len(points) < len(one.points) and len(points) * 2 <= len(one.points):
+    points = [point for point in marked.points if not is_section(point)]
+    if len(points) < len(marked.points) and len(points) * 2 <= len(marked.points):
         return
     if len(points) == 1 and len(inline_marks(points[0].line.text)) > 1:
         return  # "(1) X, (2) Y": its entries stand on one line
-    fewest = _FEWEST.get(one.style, _FEWEST.get(one.family, 1))
+    fewest = _FEWEST.get(marked.style, _FEWEST.get(marked.family, 1))
     begins = (
-        one.family in ("bullet", "bare plus", "plus")
+        marked.family in ("bullet", "bare plus", "plus")
         or points[0].value <= 1
-        or one.subject is not Subject.UNKNOWN
+        or marked.subject is not Subject.UNKNOWN
     )
-    if (one.family in ("letter", "roman") or one.style == "bare") and points[0].value != 1:
+    if (marked.family in ("letter", "roman") or marked.style == "bare") and points[
+        0
+    ].value != 1:
         return
-    if len(points) < fewest and not (one.family == "bullet" and one.subject.says_diagnoses):
+    if len(points) < fewest and not (
+        marked.family == "bullet" and marked.subject.says_diagnoses
+    ):
         return
-    entries, cut_off = _entries(lines, one, points, last)
+    entries, cut_off = _entries(lines, marked, points, last)
     if not entries or _is_advice(points):
         return
     yield CandidateList(
         entries=tuple(entries),
-        subject=one.subject,
+        subject=marked.subject,
         form="lines",
-        start=one.first,
-        strength=_STRENGTH[one.family] - (0 if begins else 1) - 2 * (one.style == "bare"),
+        start=marked.first,
+        strength=_STRENGTH[marked.family] - (0 if begins else 1) - 2 * (marked.style == "bare"),
         cut_off=cut_off,
     )
 
@@ -126,16 +133,16 @@ def _marked(
 def _is_advice(points: Sequence[OutlinePoint]) -> bool:
     """Return whether most entries tell somebody what to do, or ask."""
     texts = [point.text.strip(" *_\"'-:：") for point in points]
-    told = sum(text.endswith(("?", "？")) or bool(_ADVICE.match(text)) for text in texts)
-    return 2 * told > len(points)
+    n_advice = sum(text.endswith(("?", "？")) or bool(_ADVICE.match(text)) for text in texts)
+    return 2 * n_advice > len(points)
 
 
 def _entries(
-    lines: Sequence[OutlineLine], one: MarkedList, points: Sequence[OutlinePoint], last: int
+    lines: Sequence[OutlineLine], marked: MarkedList, points: Sequence[OutlinePoint], last: int
 ) -> tuple[list[ListEntry], bool]:
     """Return the names of a list with the ranks that rising numbers give; the last is left out where it was cut off."""
     values = [point.value for point in points]
-    rising = one.family in ("number", "plus", "word") and all(
+    rising = marked.family in ("number", "plus", "word") and all(
         a < b for a, b in pairwise(values)
     )
     first = 1 if rising and values[0] == 0 else 0  # some count from 0

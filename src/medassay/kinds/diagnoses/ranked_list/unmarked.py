@@ -88,14 +88,14 @@ def plain_lists(
             block, heading = [], line
         elif line.text:
             block.append(line)
-    whole = len(blocks) == 1 and blocks[0][0] is None
+    is_one_block = len(blocks) == 1 and blocks[0][0] is None
     for head, block in blocks:
         subject = Subject.UNKNOWN if head is None else subject_of(head.bare)
-        if not (subject.says_diagnoses or (whole and len(block) > 1)):
+        if not (subject.says_diagnoses or (is_one_block and len(block) > 1)):
             continue
         found = [_plain_name(line) for line in block if line.number not in in_list]
         names = [entry for entry in found if entry is not None]
-        if len(names) < len(block) or len(names) < (2 if whole else 1):
+        if len(names) < len(block) or len(names) < (2 if is_one_block else 1):
             continue
         cut_off = block[-1].number == last and not names[-1].whole
         if cut_off:
