@@ -93,8 +93,10 @@ def run(
     def tell(line: str) -> None:
         warnings.warn(line, stacklevel=4)
 
-    given = dict(os.environ) if secrets is None else secrets
-    return pipeline.run(plan, secrets=given, workspace=workspace, engine=engine, tell=tell)
+    environment = dict(os.environ) if secrets is None else secrets
+    return pipeline.run(
+        plan, secrets=environment, workspace=workspace, engine=engine, tell=tell
+    )
 
 
 # Folders with a face of their own, as `medassay.synthesis.paths`: loaded when they are named.

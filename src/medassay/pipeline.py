@@ -123,14 +123,14 @@ def prepare(
         schedule.contexts.check(bank.items[at] for bank, at in schedule.items())
     if plan.tools is not None:
         schedule.tools = tool_schema(plan.tools)
-    known = {"banks": entries, "domains": schedule.domains, **rules}
-    rubrics = graders_of(schedule.task, known)
+    remembered = {"banks": entries, "domains": schedule.domains, **rules}
+    rubrics = graders_of(schedule.task, remembered)
     bench = assign_judges(plan, schedule.task, schedule.specs, specs, rubrics, rules)
-    asked = [*schedule.specs.values(), *(bench.models.values() if bench else ())]
+    asked_specs = [*schedule.specs.values(), *(bench.models.values() if bench else ())]
     if schedule.contexts is not None:
         embedding = embedding_entry(schedule.contexts.index)
-        asked += [specs[embedding]] if embedding in specs else []
-    refuse_leaving(entries, asked, plan.tools)
+        asked_specs += [specs[embedding]] if embedding in specs else []
+    refuse_leaving(entries, asked_specs, plan.tools)
     return schedule, banks, bench
 
 
@@ -169,11 +169,11 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
         After Ctrl-C; everything answered is kept.
     """
     base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
-    wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
+    plan_read = plan if isinstance(plan, Plan) else load_plan(Path(plan))
     refuse_unknown(engine)
-    workspace = open_workspace(workspace or base, wanted.hash)
-    schedule, banks, bench = prepare(wanted, base, workspace)
-    gauges = gauges_of(wanted.metrics, schedule.task)
+    workspace = open_workspace(workspace or base, plan_read.hash)
+    schedule, banks, bench = prepare(plan_read, base, workspace)
+    gauges = gauges_of(plan_read.metrics, schedule.task)
     for line in (*told_fallback(schedule.fallback), *schedule.unused, *told_room(schedule)):
         tell(line)
     identity = run_identity(schedule, banks, bench, gauges.to_dict())
@@ -181,30 +181,30 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
     stored = stored_run(workspace / "runs", schedule.plan.hash, contents) if fresh else None
     if fresh:
         identity["fresh_of"] = stored.id if stored else None
-    repeated = _repeated(workspace / "runs", wanted, again, fresh=fresh) if again else None
+    repeated = _repeated(workspace / "runs", plan_read, again, fresh=fresh) if again else None
     if repeated is not None and repeated[1] is not None:
         identity["again_of"] = _named(repeated[1], again)
-    found = _find(workspace / "runs", schedule.plan, identity, tell)
-    if found.sealed:
-        return found
+    current = _find(workspace / "runs", schedule.plan, identity, tell)
+    if current.sealed:
+        return current
     for bank in banks:
         register(workspace / "banks.lock", bank.version, bank.content_hash)
-    await_dead(found.path, tell)
+    await_dead(current.path, tell)
     fetch_runs(workspace, schedule.plan.hash)  # what others did until they ended
-    with lock_run(found), held(found.path) as in_doubt:
+    with lock_run(current), held(current.path) as in_doubt:
         specs = {**schedule.specs, **(bench.models if bench else {})}
-        searching = _embedder_of(schedule, base / wanted.models_file)
+        searching = _embedder_of(schedule, base / plan_read.models_file)
         with (
             ResponseStore(workspace / "responses") as store,
             spending(
-                workspace, found.id, specs | searching, store, wanted.budget, fresh=fresh
+                workspace, current.id, specs | searching, store, plan_read.budget, fresh=fresh
             ) as purse,
         ):
-            if found.sealed:  # by another process, between finding the run and locking it
-                tidy(found)
-                return found
+            if current.sealed:  # by another process, between finding the run and locking it
+                tidy(current)
+                return current
             majority = schedule.majority() if knows_majority(specs) else {}
-            portable = AnswerStageSpec(schedule, base / wanted.models_file, majority)
+            portable = AnswerStageSpec(schedule, base / plan_read.models_file, majority)
             named = all_named_secrets(specs.values(), secrets, portable.secret_names)
             means = RunContext(
                 asker=Asker(
@@ -212,24 +212,24 @@ def run(  # noqa: PLR0913 -- each is an option of the verb
                     make_chats(specs, secrets, majority),
                     store,
                     purse,
-                    seed=wanted.seed,
-                    rules=wanted.engine,
+                    seed=plan_read.seed,
+                    rules=plan_read.engine,
                     fresh=fresh,
                 ),
-                engine=engine_of(engine, wanted.engine, workspace / "responses", named),
+                engine=engine_of(engine, plan_read.engine, workspace / "responses", named),
                 watch=watch,
                 accept_failures=accept_failures,
                 in_doubt=in_doubt,
                 again=None if repeated is None else repeated[0],
                 source=None if repeated is None else repeated[1],
             )
-            items = _ask(found, portable, means, secrets)
+            items = _ask(current, portable, means, secrets)
             if bench is not None:
-                judge(found, schedule.task, bench, items, means)
-            measure(found, items, gauges, workspace, watch, means.engine)
-            _seal(found, schedule.task, items, stored)
-        carry_home(found.path)
-    return open_run(found.path)
+                judge(current, schedule.task, bench, items, means)
+            measure(current, items, gauges, workspace, watch, means.engine)
+            _seal(current, schedule.task, items, stored)
+        carry_home(current.path)
+    return open_run(current.path)
 
 
 def _embedder_of(schedule: Schedule, models_file: Path) -> dict[str, ModelSpec]:
@@ -246,7 +246,7 @@ def _repeated(runs: Path, plan: Plan, again: str, *, fresh: bool) -> tuple[Again
     InputError
         When nothing was run yet, or a model or judge is not of this plan.
     """
-    wanted = read_again(again)
+    again_rule = read_again(again)
     if fresh:
         raise UsageError(
             "--again asks for some replies once more, --fresh for all: give one of them"
@@ -254,18 +254,18 @@ def _repeated(runs: Path, plan: Plan, again: str, *, fresh: bool) -> tuple[Again
     _, last = latest(runs, plan.hash)
     if last is None:
         raise InputError(f"--again {again}: this plan was not run yet; run it first")
-    known = {*plan.models, *plan.judges, plan.substitute}
-    if wanted.model and wanted.model not in known:
+    names = {*plan.models, *plan.judges, plan.substitute}
+    if again_rule.model and again_rule.model not in names:
         raise InputError(
-            f"--again {again}: '{wanted.model}' is no model or judge of this plan; expected one of "
-            + ", ".join(sorted(known - {""}))
+            f"--again {again}: '{again_rule.model}' is no model or judge of this plan; expected one of "
+            + ", ".join(sorted(names - {""}))
         )
     if not last.sealed:
-        told = last.manifest.get("again_of")
-        return wanted, open_run(runs / told["run"]) if told and told["of"] == str(
-            wanted
-        ) else None
-    return wanted, last
+        again_of = last.manifest.get("again_of")
+        return again_rule, open_run(runs / again_of["run"]) if again_of and again_of[
+            "of"
+        ] == str(again_rule) else None
+    return again_rule, last
 
 
 def _named(source: Run, again: str) -> dict[str, str]:
@@ -311,7 +311,7 @@ def _has_failures(run: Run) -> bool:
 
 
 def _ask(
-    found: Run, portable: AnswerStageSpec, means: RunContext, secrets: Mapping[str, str]
+    run_: Run, portable: AnswerStageSpec, means: RunContext, secrets: Mapping[str, str]
 ) -> RunItems:
     """Ask what was not asked yet and write the trials; return the items of the run.
 
@@ -323,26 +323,26 @@ def _ask(
         When trials failed or the budget ended.
     """
     schedule, tally = portable.schedule, means.asker.tally
-    journal = Journal(found.path / JOURNAL, schedule.n_trials)
+    journal = Journal(run_.path / JOURNAL, schedule.n_trials)
     journal.resume(schedule.number_of)
     portable = _asked_again(portable, journal, means)
     if schedule.contexts is not None and journal.done < schedule.n_trials:
-        asked = (bank.items[at] for bank, at in schedule.items())
+        items_asked = (bank.items[at] for bank, at in schedule.items())
         try:
             schedule.contexts.find(
-                asked, portable.models_file, secrets, means.watch, means.asker.purse
+                items_asked, portable.models_file, secrets, means.watch, means.asker.purse
             )
         except OverBudget as over:
-            raise IncompleteError(f"run {found.id}: {over}; the same command resumes") from None
-    items = answer(found, portable, journal, means, secrets)
-    left = schedule.n_trials - journal.done
+            raise IncompleteError(f"run {run_.id}: {over}; the same command resumes") from None
+    items = answer(run_, portable, journal, means, secrets)
+    n_left = schedule.n_trials - journal.done
     if not (means.accept_failures and journal.done):
         models = {name for name, spec in schedule.specs.items() if not spec.is_baseline}
-        refuse_given_up(found, "model", left, models, tally)
-    refuse_incomplete(found, "trials have no answer", left, tally, means.accept_failures)
+        refuse_given_up(run_, "model", n_left, models, tally)
+    refuse_incomplete(run_, "trials have no answer", n_left, tally, means.accept_failures)
     from medassay.runner.finish import write_trials
 
-    write_trials(found, schedule, journal)
+    write_trials(run_, schedule, journal)
     return items
 
 
@@ -362,15 +362,15 @@ def _asked_again(
     return replace(portable, again=attempts)
 
 
-def _seal(found: Run, task: Task, items: RunItems, stored: Run | None) -> None:
+def _seal(run_: Run, task: Task, items: RunItems, stored: Run | None) -> None:
     """Compute the statistics of a run, hold it against the stored one of the same plan, and seal it."""
     from medassay.runner.finish import finish
 
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     findings = []
     if stored is not None:
-        findings = compare_with_stored(stored, found, task, items, opened=now)
-    finish(found, task, items, findings, sealed_at=now)
+        findings = compare_with_stored(stored, run_, task, items, opened=now)
+    finish(run_, task, items, findings, sealed_at=now)
 
 
 def _open(plan_hash: str, identity: Mapping[str, Any], title: str, runs: Path) -> Run:
@@ -406,14 +406,14 @@ def leaderboard(run: Run | str | Path, *, ddx: DdxRules | None = None) -> Leader
 
     `ddx` are other rules for the aggregates of ranked diagnoses (preset, k and x0, semantic_max).
     """
-    found = run if isinstance(run, Run) else open_run(Path(run))
-    if not found.sealed:
-        raise IncompleteError(f"run {found.id}: not finished; run its plan again to resume it")
-    statistics: dict[str, Any] = found.statistics
+    opened = run if isinstance(run, Run) else open_run(Path(run))
+    if not opened.sealed:
+        raise IncompleteError(f"run {opened.id}: not finished; run its plan again to resume it")
+    statistics: dict[str, Any] = opened.statistics
     if ddx is not None:
-        statistics = aggregated_by(found, ddx)
+        statistics = aggregated_by(opened, ddx)
     return Leaderboard(
-        run=found.id,
+        run=opened.id,
         domains=statistics["domains"],
         by_kind=statistics.get("by_kind"),
         ddx=statistics.get("ddx"),
@@ -440,40 +440,42 @@ def figure(
     from medassay.report.pages.compare import pairs_figure
     from medassay.report.plot.bars import bars
 
-    found = run if isinstance(run, Run) else open_run(Path(run))
-    board = leaderboard(found)
-    made: Figure | None
-    mode = sorted(found.statistics["fields"], key=lambda one: (one != "solo", one))[0]
+    opened = run if isinstance(run, Run) else open_run(Path(run))
+    board = leaderboard(opened)
+    drawing: Figure | None
+    mode = sorted(opened.statistics["fields"], key=lambda mode_: (mode_ != "solo", mode_))[0]
     if name == "forest":
-        made = pairs_figure(found.statistics, mode)
+        drawing = pairs_figure(opened.statistics, mode)
     elif name == "bars":
         rows = [
             {**row, "domain": domain, "model": f"{row['model']} · {row['setting']}"}
-            for domain, some in board.domains.items()
-            for row in some
+            for domain, rows_of_domain in board.domains.items()
+            for row in rows_of_domain
             if domain != "overall" and row["mode"] == mode and row["score"] is not None
         ]
         hundred = bool(rows) and rows[0]["scale"] == [0, 1]
         unit = f"{rows[0]['metric']}, %" if hundred else "score"
-        made = bars(rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1)
-    elif name in DDX_FIGURES and "ddx" in found.statistics:
-        statistics = aggregated_by(found, ddx) if ddx else found.statistics
-        made = ddx_figure(found, statistics, name, mode)
-    elif name == "positions" and "likelihood" in found.statistics:
+        drawing = bars(
+            rows, by="domain", group="model", unit=unit, factor=100 if hundred else 1
+        )
+    elif name in DDX_FIGURES and "ddx" in opened.statistics:
+        statistics = aggregated_by(opened, ddx) if ddx else opened.statistics
+        drawing = ddx_figure(opened, statistics, name, mode)
+    elif name == "positions" and "likelihood" in opened.statistics:
         from medassay.kinds.likelihood.page import positions_figure
 
-        made = positions_figure(
+        drawing = positions_figure(
             [r for r in board.domains["overall"] if r["mode"] == mode], "must"
         )
     else:
-        known = ["forest", "bars", *(DDX_FIGURES if "ddx" in found.statistics else ())]
-        known += ["positions"] if "likelihood" in found.statistics else []
-        raise InputError(f"figure '{name}': expected {', '.join(known)}")
-    if made is None or not made.rows:
+        names = ["forest", "bars", *(DDX_FIGURES if "ddx" in opened.statistics else ())]
+        names += ["positions"] if "likelihood" in opened.statistics else []
+        raise InputError(f"figure '{name}': expected {', '.join(names)}")
+    if drawing is None or not drawing.rows:
         raise InputError(
-            f"run {found.id}: nothing to draw as {name}: too few models, or no such score"
+            f"run {opened.id}: nothing to draw as {name}: too few models, or no such score"
         )
-    return made
+    return drawing
 
 
 DDX_FIGURES = ("quadrant", "semantic", "severity", "top")
@@ -496,30 +498,30 @@ def ddx_figure(
 def preview(plan: Plan | str | Path, *, workspace: Path | str | None = None) -> dict[str, Any]:
     """Return what a run would ask, judges among it: calls, replies already stored, upper bounds."""
     base = Path.cwd() if isinstance(plan, Plan) else Path(plan).resolve().parent
-    wanted = plan if isinstance(plan, Plan) else load_plan(Path(plan))
-    workspace = open_workspace(workspace or base, wanted.hash)
-    schedule, _, bench = prepare(wanted, base, workspace)
+    plan_read = plan if isinstance(plan, Plan) else load_plan(Path(plan))
+    workspace = open_workspace(workspace or base, plan_read.hash)
+    schedule, _, bench = prepare(plan_read, base, workspace)
     if schedule.contexts is not None:
         schedule.contexts.assumed = True
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_model(schedule, spec, store) for spec in schedule.specs.values()]
         if bench is not None:
             judged, judges = judged_cases(schedule, bench, store), bench.models.values()
-            rows += [preview_judge(schedule, bench, one, judged, store) for one in judges]
-        _, last = latest(workspace / "runs", wanted.hash)
+            rows += [preview_judge(schedule, bench, spec, judged, store) for spec in judges]
+        _, last = latest(workspace / "runs", plan_read.hash)
         resumed = "" if last is None or last.sealed else last.id
         spent = spent_by(workspace, resumed, store) if resumed else NOTHING
     fallback = {"fallback": schedule.fallback} if schedule.fallback else {}
     lines = [*schedule.unused, *told_room(schedule)]
     limits = {"limits": lines} if lines else {}
     to_come = totals(rows)
-    held = held_against(wanted.budget, spent, to_come)
-    told = {**to_come, "models": rows, **fallback, **limits, **held}
-    return {"trials": schedule.n_trials, **told}
+    held = held_against(plan_read.budget, spent, to_come)
+    document = {**to_come, "models": rows, **fallback, **limits, **held}
+    return {"trials": schedule.n_trials, **document}
 
 
 def has_prices(plan: Path) -> bool:
     """Return whether any model or judge of a plan has a price, so that a run may cost money."""
-    wanted = load_plan(plan)
-    models_file = plan.resolve().parent / wanted.models_file
-    return priced(models_file, {*wanted.models, *wanted.judges, wanted.substitute})
+    plan_read = load_plan(plan)
+    models_file = plan.resolve().parent / plan_read.models_file
+    return priced(models_file, {*plan_read.models, *plan_read.judges, plan_read.substitute})

@@ -3,7 +3,8 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from medassay.answer_gone import extract_number
+
+from medassay.kinds.pattern.number import extract_number
 
 
 def test_reproduces_the_golden_ranges(golden):

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from medassay.answer_gone import extract_option
 from tests.growth import growth
+
+from medassay.kinds.choice.option import extract_option
 
 LETTERS = "ABCDE"
 

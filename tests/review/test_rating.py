@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medassay.errors import InputError, StatisticError
-from medassay.review.rating import Group, Rating, group_of, is_flagged, together
+from medassay.review.rating import Rating, ReviewerGroup, group_of, is_flagged, together
 from medassay.statistic.agreement.votes import margin_of_error, vote_table
 
 scores = st.integers(1, 5)
@@ -30,7 +30,7 @@ def test_golden_ratings(golden):
 def test_golden_table_weights_by_reviews(golden):
     known = golden("bank_synthesis")["review_table"]
     groups = [
-        Group(
+        ReviewerGroup(
             qualification=g["g"],
             question=g["q"],
             answer=g["a"],

@@ -59,7 +59,7 @@ def test_every_entry_gets_its_reviewers_and_nobody_much_more_than_others(n, peop
 @given(st.integers(1, 20), st.integers(2, 6))
 def test_what_was_given_stays_and_only_what_lacks_is_added(n, people):
     first = assign(range(n), range(people), 1, "7")
-    more = assign(range(n), range(people), 2, "7", given=first)
+    more = assign(range(n), range(people), 2, "7", assigned=first)
     assert not set(first) & set(more)
     assert Counter(entry for entry, _ in [*first, *more]) == dict.fromkeys(range(n), 2)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from medassay.cli.main import call
 from medassay.errors import InputError
-from medassay.selection import Candidate, Steps, load_candidates, load_steps, shortlist
+from medassay.selection import Candidate, SelectionSteps, load_candidates, load_steps, shortlist
 from medassay.selection.candidate import our_candidates
 from medassay.selection.discipline import load_predictions
 from medassay.selection.licence import FAMILIES, POLICIES, admits, family_of
@@ -43,7 +43,7 @@ def kept(found):
 def test_the_published_tables(golden, table):
     wanted = golden("model_selection")
     candidates = of_golden(golden) if table == "golden" else our_candidates()
-    steps = Steps(unknown="remove" if table == "golden" else "keep")
+    steps = SelectionSteps(unknown="remove" if table == "golden" else "keep")
     found = shortlist(candidates, steps)
     stays = kept(found)
     assert stays["qualifier"] == stays["disciplines"] == wanted["after_steps_1_to_3"]
@@ -93,7 +93,7 @@ ONE = Candidate(model="one model", scores=SCORES)
 @settings(deadline=None)  # the first example loads the templates
 def test_every_model_stays_or_goes_once_with_its_reason(given, unknown, random):
     given = [*given, ONE]
-    steps = Steps(unknown=unknown)
+    steps = SelectionSteps(unknown=unknown)
     found = shortlist(given, steps)
     before = {candidate.model for candidate in given}
     for step in found.taken:
@@ -116,13 +116,13 @@ def test_every_model_stays_or_goes_once_with_its_reason(given, unknown, random):
 
 
 def test_what_nobody_knows_stays_and_is_marked_or_goes():
-    found = shortlist([ONE], Steps())
+    found = shortlist([ONE], SelectionSteps())
     [row] = found.rows
     assert row.unknown == ("size", "weights", "qualifier", "window", "licence")
     assert "Unknown, kept: one model." in markdown(found, found.document())
-    assert shortlist([ONE], Steps(unknown="remove")).rows == ()
+    assert shortlist([ONE], SelectionSteps(unknown="remove")).rows == ()
     few = Candidate(model="few", scores={"biology": 1.0})
-    last = shortlist([few, ONE], Steps()).rows[-1]
+    last = shortlist([few, ONE], SelectionSteps()).rows[-1]
     assert (last.candidate.model, last.mean) == ("few", None)
 
 
@@ -130,7 +130,7 @@ def test_a_bound_is_passed_by_what_equals_it():
     at = replace(ONE, parameters_b=18.0, context_tokens=8000, licence="Apache-2.0")
     over = replace(at, model="over", parameters_b=18.1)
     short = replace(at, model="short", context_tokens=7999)
-    found = shortlist([at, over, short], Steps())
+    found = shortlist([at, over, short], SelectionSteps())
     assert [row.candidate.model for row in found.rows] == ["one model"]
     reasons = dict(pair for step in found.taken for pair in step.removed)
     assert reasons == {"over": "18.1 billion parameters", "short": "a window of 7,999 tokens"}
@@ -149,7 +149,7 @@ def test_policies_widen_and_each_family_has_its_say():
 
 
 def test_nothing_left_is_a_result():
-    found = shortlist([replace(ONE, parameters_b=70.0)], Steps())
+    found = shortlist([replace(ONE, parameters_b=70.0)], SelectionSteps())
     assert found.rows == ()
     assert "No model passes every step." in markdown(found, found.document())
 
@@ -209,7 +209,7 @@ def test_a_column_of_predictions_that_is_not_there_is_refused(tmp_path):
     scores = load_predictions(path, ["x"])
     assert scores.accuracy("A") == {"x": 1.0}
     one = Candidate(model="A", scores={"x": 0.5})
-    steps = Steps(disciplines=("x",))
+    steps = SelectionSteps(disciplines=("x",))
     assert shortlist([one], steps, scores).recomputed.models == ("A",)
     with pytest.raises(InputError, match="model 'A': the predictions have no column 'a'"):
         shortlist([replace(one, predictions="a")], steps, scores)
@@ -217,14 +217,16 @@ def test_a_column_of_predictions_that_is_not_there_is_refused(tmp_path):
 
 def test_hostile_names_break_neither_markdown_nor_spreadsheets():
     odd = "=x | <b>"
-    found = shortlist([Candidate(model=odd, scores={odd: 0.5})], Steps(disciplines=(odd,)))
+    found = shortlist(
+        [Candidate(model=odd, scores={odd: 0.5})], SelectionSteps(disciplines=(odd,))
+    )
     text = markdown(found, found.document())
     assert "=x | <b>" not in text
     assert csv_text(found).splitlines()[0].endswith(",'=x | <b>,mean,unknown,source")
 
 
 def test_a_line_break_in_a_name_stays_in_its_cell():
-    found = shortlist([Candidate(model="a\rb\nc", scores=SCORES)], Steps())
+    found = shortlist([Candidate(model="a\rb\nc", scores=SCORES)], SelectionSteps())
     rows = list(csv.reader(io.StringIO(csv_text(found), newline="")))
     assert [row[0] for row in rows] == ["model", "a\rb\nc"]
 
@@ -246,7 +248,9 @@ def test_steps_from_a_file(tmp_path):
         'max_parameters_b = 9\nqualifiers = []\nlicences = "any"\nunknown = "remove"\n'
     )
     steps = load_steps(path)
-    assert steps == Steps(max_parameters_b=9, qualifiers=(), licences=None, unknown="remove")
+    assert steps == SelectionSteps(
+        max_parameters_b=9, qualifiers=(), licences=None, unknown="remove"
+    )
     names = [step.name for step in shortlist([ONE], steps).taken]
     assert names == ["size", "weights", "disciplines", "window"]
     for text, told in {
@@ -268,14 +272,14 @@ def test_steps_from_a_file(tmp_path):
 
 def test_a_licence_that_no_family_has_goes():
     given = [replace(ONE, licence="GPL-3.0"), replace(ONE, model="blank")]
-    found = shortlist(given, Steps())
+    found = shortlist(given, SelectionSteps())
     assert [row.candidate.model for row in found.rows] == ["blank"]
     assert found.taken[-1].removed == (("one model", "licence GPL-3.0"),)
 
 
 def test_a_discipline_that_stands_twice_is_refused():
     with pytest.raises(InputError, match="would weigh double"):
-        shortlist([ONE], Steps(disciplines=("health", "health")))
+        shortlist([ONE], SelectionSteps(disciplines=("health", "health")))
 
 
 def test_names_cannot_forge_lines_or_markup(tmp_path, capsys):
@@ -295,7 +299,7 @@ def test_names_cannot_forge_lines_or_markup(tmp_path, capsys):
 
 def test_a_discipline_that_nobody_has_is_refused():
     with pytest.raises(InputError, match="nobody has a score in 'law'; the table has biology"):
-        shortlist([ONE], Steps(disciplines=("law",)))
+        shortlist([ONE], SelectionSteps(disciplines=("law",)))
 
 
 PREDICTIONS = "question_id,category,answer,A,B\n"
@@ -374,7 +378,7 @@ def test_real_predictions_give_the_published_accuracies(data):
     # Printed as 0.5037 (412 of 818); one key was corrected since.
     assert scores.accuracy(llama)["health"] == 411 / 818
     candidates = [Candidate(model=name, scores=scores.accuracy(name)) for name in scores.models]
-    found = shortlist(candidates, Steps(), scores).document()["recomputed"]
+    found = shortlist(candidates, SelectionSteps(), scores).document()["recomputed"]
     assert len(found["models"]) == 29
     assert len(found["pairs"]) == 29 * 28 / 2
     assert 0 < sum(pair["noise"] for pair in found["pairs"]) < len(found["pairs"])
@@ -416,7 +420,7 @@ def test_the_command_line(tmp_path, capsys):
 
 
 def test_written_files_name_sources_and_scores_that_no_step_asks_for(tmp_path):
-    found = shortlist(our_candidates(), Steps())
+    found = shortlist(our_candidates(), SelectionSteps())
     heads, *rows = csv.reader(io.StringIO(csv_text(found), newline=""))
     assert heads[-3:] == ["unknown", "overall", "source"]
     assert rows[0][-2:] == ["0.4801", "TIGER-Lab MMLU-Pro"]

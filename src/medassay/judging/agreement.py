@@ -136,8 +136,8 @@ class Judgements:
             place = self._items.place(domain, first["item"])
             _add_facts(cell, verdicts, valid, self._items.clusters[domain][place])
         if valid and "criteria" in valid[0]["body"]:
-            said = [[c["met"] for c in v["body"]["criteria"]] for v in valid]
-            self._add_criteria(cell, first, said)
+            met_by_judge = [[c["met"] for c in v["body"]["criteria"]] for v in valid]
+            self._add_criteria(cell, first, met_by_judge)
 
     def add_unanswered(self, trial: Mapping[str, Any]) -> None:
         """Take a trial that no judge saw, since it holds no answer: it meets no criterion."""
@@ -147,18 +147,21 @@ class Judgements:
         self._add_criteria(cell, trial, [[False] * len(item.criteria)])
 
     def _add_criteria(
-        self, cell: _JudgedCell, trial: Mapping[str, Any], said: Sequence[Sequence[bool]]
+        self,
+        cell: _JudgedCell,
+        trial: Mapping[str, Any],
+        met_by_judge: Sequence[Sequence[bool]],
     ) -> None:
         """Add the score over the criteria of each tag, the mean over what each judge said."""
         domain, item = trial["domain"], self._items.get(trial["domain"], trial["item"])
-        _add_harm(cell, item, said)
+        _add_harm(cell, item, met_by_judge)
         cluster = self._items.clusters[domain][self._items.place(domain, item.id)]
         for tag in sorted({tag for criterion in item.criteria for tag in criterion.tags}):
             chosen = [n for n, criterion in enumerate(item.criteria) if tag in criterion.tags]
             criteria = [{"points": item.criteria[n].points} for n in chosen]
             if not any(c["points"] > 0 for c in criteria):
                 continue  # nothing could be reached
-            scores = [rubric_points(criteria, [met[n] for n in chosen]) for met in said]
+            scores = [rubric_points(criteria, [met[n] for n in chosen]) for met in met_by_judge]
             tagged = cell.tags.setdefault(tag, _Tagged())
             tagged.scores.append(float(np.mean(scores)))
             tagged.clusters.append(cluster)
@@ -179,9 +182,7 @@ class Judgements:
         self, domains: Sequence[str], model: str, setting: str, mode: str, seed: int
     ) -> dict[str, Any]:
         """Return what a report row says of its judging; empty if nothing was judged."""
-        cells = [
-            found for d in domains if (found := self._cells.get((d, model, setting, mode)))
-        ]
+        cells = [cell for d in domains if (cell := self._cells.get((d, model, setting, mode)))]
         if not cells:
             return {}
         tags = _by_tag(cells, seed)
@@ -226,7 +227,7 @@ class Judgements:
         ratings = ratings.astype(np.float64)
         ratings[ratings < 0] = np.nan
         units = _joined(c.units for c in cells)
-        found = alpha_estimate(ratings, units, seed=seed)
+        alpha = alpha_estimate(ratings, units, seed=seed)
         answers = len(pairwise)
         hallucination = bootstrap_mean(
             _joined(c.hallucinated for c in cells),
@@ -242,7 +243,7 @@ class Judgements:
                 "nominal": krippendorff_alpha(ratings),
                 "ordinal": krippendorff_alpha(ratings, "ordinal"),
                 "interval": krippendorff_alpha(ratings, "interval"),
-                "estimate": None if found is None else found.to_dict(),
+                "estimate": None if alpha is None else alpha.to_dict(),
             },
             "hallucination_rate": hallucination.to_dict(),
             "claims_per_answer": float(np.mean(_joined(c.claims for c in cells))),
@@ -257,21 +258,21 @@ class Judgements:
         """Return how far each judge lies above the others: own family minus other families."""
         joined = np.concatenate([np.array(c) for _, c in sorted(self._items.clusters.items())])
         numbers = number_clusters(joined)
-        found = []
+        preferences = []
         for (of, judge), table in sorted(self._above.items()):
             sums = table.sum(axis=0)
             if of != mode or not sums[1] or not sums[3]:
                 continue
             clustered = table if numbers is None else cluster_sums(table, numbers)[0]
-            drawn = np.concatenate(
+            draws = np.concatenate(
                 [c @ clustered for c in count_rows(len(clustered), 1000, seed)]
             )
-            kept = drawn[(drawn[:, 1] > 0) & (drawn[:, 3] > 0)]
+            usable = draws[(draws[:, 1] > 0) & (draws[:, 3] > 0)]
             ends: list[float | None] = [None, None]
-            if len(kept) >= 0.95 * len(drawn):
-                differences = kept[:, 0] / kept[:, 1] - kept[:, 2] / kept[:, 3]
+            if len(usable) >= 0.95 * len(draws):
+                differences = usable[:, 0] / usable[:, 1] - usable[:, 2] / usable[:, 3]
                 ends = [float(q) for q in np.quantile(differences, [0.025, 0.975])]
-            found.append(
+            preferences.append(
                 {
                     "judge": judge,
                     "family": self._families.get(judge, ""),
@@ -282,16 +283,16 @@ class Judgements:
                     "hi": ends[1],
                 }
             )
-        return found
+        return preferences
 
 
-def _add_harm(cell: _JudgedCell, item: Item, said: Sequence[Sequence[bool]]) -> None:
+def _add_harm(cell: _JudgedCell, item: Item, met_by_judge: Sequence[Sequence[bool]]) -> None:
     """Count an answer that meets a criterion marked `harm` by the word of most judges."""
     marked = [n for n, criterion in enumerate(item.criteria) if criterion.harm]
     if marked:
         cell.harm_marked.add(f"{item.domain}/{item.id}")
     for n in marked:
-        if 2 * sum(met[n] for met in said) > len(said):
+        if 2 * sum(met[n] for met in met_by_judge) > len(met_by_judge):
             cell.harm_met[f"{item.domain}/{item.id}/{item.criteria[n].id}"] += 1
 
 
@@ -324,14 +325,14 @@ def _batch_difference(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]
 def _by_tag(cells: Sequence[_JudgedCell], seed: int) -> dict[str, Any]:
     """Return tag → mean score over its criteria, over the answers whose items have such; clipped."""
     scale = Scale(floor=-sys.float_info.max)
-    found = {}
+    estimates = {}
     for tag in sorted({tag for c in cells for tag in c.tags}):
         tagged = [c.tags[tag] for c in cells if tag in c.tags]
         scores = _joined(t.scores for t in tagged)
         clusters = _joined(t.clusters for t in tagged)
         estimate = bootstrap_mean(scores, seed=seed, clusters=clusters, scale=scale)
-        found[tag] = clipped(estimate, scale).to_dict()
-    return found
+        estimates[tag] = clipped(estimate, scale).to_dict()
+    return estimates
 
 
 def _add_facts(
@@ -344,8 +345,8 @@ def _add_facts(
     while len(cell.ratings) < len(verdicts):
         cell.ratings.append(array("b"))
     for seat, verdict in enumerate(verdicts):
-        said = verdict["body"]["facts"] if verdict["outcome"] == "valid" else ()
-        codes = [FACT_VERDICTS.index(fact["verdict"]) for fact in said] or [-1] * n_facts
+        facts = verdict["body"]["facts"] if verdict["outcome"] == "valid" else ()
+        codes = [FACT_VERDICTS.index(fact["verdict"]) for fact in facts] or [-1] * n_facts
         cell.ratings[seat].extend(codes)
     cell.units.extend([cluster] * n_facts)
     for verdict in valid:

@@ -47,10 +47,10 @@ class GraderText:
         """Return `name@hash` of the texts."""
         return f"{self.name}@{sha256_hex(self.texts)[:12]}"
 
-    def render(self, language: str, **given: Any) -> str:
+    def render(self, language: str, **values: Any) -> str:
         """Return the text of a language filled with what is given."""
         template = self._templates.get(language) or self._templates["en"]
-        return template.render(**given)
+        return template.render(**values)
 
     def prompt(
         self,
@@ -59,10 +59,10 @@ class GraderText:
         *,
         schema: dict[str, Any] | None = None,
         alternatives: int = 0,
-        **given: Any,
+        **values: Any,
     ) -> Prompt:
         """Return the prompt filled with what is given; `name` is the item's id, or the batch's."""
-        messages = ({"role": "user", "content": self.render(language, **given)},)
+        messages = ({"role": "user", "content": self.render(language, **values)},)
         return Prompt(
             item_id=name,
             messages=messages,

@@ -26,10 +26,10 @@ def panel_score(
     >>> panel_score([1.0, 0.5, 0.75]), panel_score([1.0, None, 0.75])
     (0.75, None)
     """
-    given = [score for score in per_judge if score is not None]
-    if not given or len(given) < min_judges:
+    scores = [score for score in per_judge if score is not None]
+    if not scores or len(scores) < min_judges:
         return None
-    return sum(given) / len(given)
+    return sum(scores) / len(scores)
 
 
 def check_panel(judges: Sequence[ModelSpec]) -> None:
@@ -100,8 +100,10 @@ def seated(
     """Return the judges of one tested model: the substitute sits for a judge of its family."""
     if substitute is None:
         return tuple(judges)
-    own = tested.family.casefold()
-    return tuple(substitute if judge.family.casefold() == own else judge for judge in judges)
+    own_family = tested.family.casefold()
+    return tuple(
+        substitute if judge.family.casefold() == own_family else judge for judge in judges
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

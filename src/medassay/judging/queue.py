@@ -49,7 +49,7 @@ class Answers:
         run: Run,
         items: RunItems,
         task: Task,
-        known: "tuple[array[int], array[int]] | None" = None,
+        numbers: "tuple[array[int], array[int]] | None" = None,
     ) -> None:
         self.task = task
         self._file = os.open(run.path / "trials.jsonl", os.O_RDONLY)
@@ -59,8 +59,8 @@ class Answers:
             {n for e in entries for n in (e["id"], e.get("model", ""))}
         )
         self.items = items
-        if known is not None:  # found by another process
-            self._starts, self.open = known
+        if numbers is not None:  # found by another process
+            self._starts, self.open = numbers
             return
         self._starts = array("Q", [0])
         self.open = array("Q")  # numbers of the trials that judges decide on
@@ -105,9 +105,11 @@ class Answers:
 
     def case(self, trial: Mapping[str, Any]) -> tuple[Case, SanitizedAnswer]:
         """Return what a judge is shown of a trial."""
-        shown = sanitize_answer(trial["value"], self._speaker)
+        sanitized = sanitize_answer(trial["value"], self._speaker)
         item = self.items.get(trial["domain"], trial["item"])
-        return Case(item=item, text=shown.text, template=trial.get("template", "")), shown
+        return Case(
+            item=item, text=sanitized.text, template=trial.get("template", "")
+        ), sanitized
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +237,7 @@ class Batches(Sequence[Sequence[int]]):
     def __getitem__(self, at: slice) -> Sequence[Sequence[int]]: ...
     def __getitem__(self, at: int | slice) -> Sequence[int] | Sequence[Sequence[int]]:
         if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
+            return [self[position] for position in range(*at.indices(len(self)))]
         if not 0 <= at < len(self):
             raise IndexError(at)
         return self._numbers[self._ends[at - 1] if at else 0 : self._ends[at]]

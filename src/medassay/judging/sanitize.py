@@ -60,11 +60,11 @@ def speaker_pattern(names: Iterable[str] = ()) -> re.Pattern[str]:
     ours = sorted((re.escape(n) for n in names if len(n) > 2), key=len, reverse=True)
     name = "|".join([*ours, _MODELS])
     speaks = rf"\b(?P<before>{_SPEAKS})(?P<name>{name})(?![\w-])"
-    made = rf"\b(?P<made>{_MADE}\s+)(?P<maker>{_MAKERS})(?![\w-])"
+    maker_phrase = rf"\b(?P<made>{_MADE}\s+)(?P<maker>{_MAKERS})(?![\w-])"
     label = (
         rf"^(?P<indent>[ \t>*#_-]{{0,20}})(?P<label>{name})(?P<after>[*_]{{0,3}}[ \t]{{0,5}}:)"
     )
-    return re.compile(rf"{speaks}|{made}|{label}", re.IGNORECASE | re.MULTILINE)
+    return re.compile(rf"{speaks}|{maker_phrase}|{label}", re.IGNORECASE | re.MULTILINE)
 
 
 def sanitize_answer(answer: str, speaker: re.Pattern[str]) -> SanitizedAnswer:
@@ -96,7 +96,7 @@ def delimit(text: str, what: str) -> str:
 
     Examples
     --------
-    >>> print(fence("Rest.", "answer"))
+    >>> print(delimit("Rest.", "answer"))
     <<<answer a75893997ee9>>>
     Rest.
     <<<end of answer a75893997ee9>>>

@@ -53,10 +53,10 @@ def why_elsewhere(spec: ModelSpec) -> str | None:
     if not parts.hostname:
         return "it names no 'url', so that its vendor's own address would be asked"
     try:
-        found = socket.getaddrinfo(parts.hostname, parts.port or 0, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(parts.hostname, parts.port or 0, type=socket.SOCK_STREAM)
     except OSError:
         return f"its host '{parts.hostname}' has no address"
-    for *_, place in found:
+    for *_, place in addresses:
         if not is_own(str(place[0])):
             return (
                 f"its host '{parts.hostname}' is at {place[0]}, no loopback or private address"
@@ -95,8 +95,8 @@ def open_client(spec: ModelSpec) -> "httpx2.AsyncClient":
 
         async def connect_tcp(self, host: str, port: int, *rest: Any, **options: Any) -> Any:
             if is_bound(spec):
-                found = await _LocalResolver().resolve(host, port)
-                host = found[0]["host"]
+                resolved = await _LocalResolver().resolve(host, port)
+                host = resolved[0]["host"]
             return await super().connect_tcp(host, port, *rest, **options)
 
     async def refuse(response: httpx2.Response) -> None:
@@ -117,7 +117,7 @@ def open_client(spec: ModelSpec) -> "httpx2.AsyncClient":
     )
 
 
-def refuse_redirect(spec: ModelSpec, status: int, asked: str, where: str | None) -> None:
+def refuse_redirect(spec: ModelSpec, status: int, address: str, where: str | None) -> None:
     """Refuse a reply that sends on to another address.
 
     Raises
@@ -128,11 +128,11 @@ def refuse_redirect(spec: ModelSpec, status: int, asked: str, where: str | None)
     if not 300 <= status < 400:
         return
     try:
-        to = _named(urljoin(asked, where)) if where else "no address"
+        to = _named(urljoin(address, where)) if where else "no address"
     except ValueError:  # of what is no address
         to = _named(where or "")
     raise Permanent(
-        f"{spec.id}: HTTP {status}: {_named(asked)} sends on to {to}; redirects are not followed, since key and question would "
+        f"{spec.id}: HTTP {status}: {_named(address)} sends on to {to}; redirects are not followed, since key and question would "
         "go along: if that address is right, make it the entry's 'url'",
         refused=True,
     )
@@ -150,10 +150,10 @@ class _LocalResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """Return the addresses of a name; see aiohttp's `AbstractResolver`."""
-        found = await aiohttp.ThreadedResolver().resolve(host, port, family)
-        for one in found:
+        resolved = await aiohttp.ThreadedResolver().resolve(host, port, family)
+        for one in resolved:
             _refuse_elsewhere(one["host"])
-        return found
+        return resolved
 
     async def close(self) -> None:
         """Nothing to free."""
@@ -173,11 +173,11 @@ def _refuse_elsewhere(address: str) -> None:
 
 def elsewhere(spec: ModelSpec, error: BaseException) -> Permanent | None:
     """Return what is said where a connection failed since a local entry's host is elsewhere, None for any other failure."""
-    found = caused_by(error, ElsewhereError)
-    if found is None:
+    cause = caused_by(error, ElsewhereError)
+    if cause is None:
         return None
     return Permanent(
-        f"{spec.id}: marked local, but {found}; nothing was sent there: if it is of this place, name its host in "
+        f"{spec.id}: marked local, but {cause}; nothing was sent there: if it is of this place, name its host in "
         "'trusted_hosts' of the models file",
         endpoint_wide=True,
         refused=True,

@@ -78,12 +78,17 @@ class Echoed:
             raise WrongEchoError(
                 "the first token of a prompt has no log-probability: without a context nothing can be scored"
             )
-        own = tuple(value for value in values if value is not None)
+        known_values = tuple(value for value in values if value is not None)
         tops = [top for top in self.best[first:] if top is not None]
         greedy = None
-        if len(tops) == len(own):
-            greedy = all(v >= top - 1e-9 for v, top in zip(own, tops, strict=True))
-        return LogLikelihood(total=math.fsum(own), n_tokens=len(own), greedy=greedy, tokens=own)
+        if len(tops) == len(known_values):
+            greedy = all(v >= top - 1e-9 for v, top in zip(known_values, tops, strict=True))
+        return LogLikelihood(
+            total=math.fsum(known_values),
+            n_tokens=len(known_values),
+            greedy=greedy,
+            tokens=known_values,
+        )
 
 
 class Echo:
@@ -113,30 +118,30 @@ class Echo:
                 '"likelihood" out of its capabilities, and it is asked for replies',
                 endpoint_wide=True,
             )
-        wanted = prompt.likely
-        if wanted is None or wanted.relaxed is not None or wanted.chat_template:
+        request = prompt.likely
+        if request is None or request.relaxed is not None or request.chat_template:
             raise Permanent(
                 f"{self._spec.id}: an echo tells the likelihood of plain texts only"
             )
         context = joined(prompt.messages)
         bare = context.rstrip()
         behind = context[len(bare) :] + blank_after(context)
-        found, seconds = [], 0.0
-        for text in wanted.continuations:
+        likelihoods, seconds = [], 0.0
+        for text in request.continuations:
             try:
                 echoed, took = await self._ask(bare + behind + text)
-                found.append(echoed.after(len(bare)).of(text) | {"usage": echoed.usage})
+                likelihoods.append(echoed.after(len(bare)).of(text) | {"usage": echoed.usage})
             except WrongEchoError as error:
                 raise Permanent(f"{self._spec.id}: {error}") from None
             seconds += took
-        usages = [one.pop("usage") for one in found]
-        written = sum(one["n_tokens"] for one in found)
+        usages = [likelihood.pop("usage") for likelihood in likelihoods]
+        written = sum(likelihood["n_tokens"] for likelihood in likelihoods)
         read = sum(usage.prompt for usage in usages) - written
         return Completion(
             text="",
             usage=Usage(prompt=max(0, read), completion=written),
             seconds=seconds,
-            likelihoods=tuple(found),
+            likelihoods=tuple(likelihoods),
         )
 
     async def _ask(self, text: str) -> tuple[Echoed, float]:
@@ -156,13 +161,13 @@ class Echo:
     async def _check(self) -> str | None:
         """Return what is wrong with the endpoint's echo, None if it tells what it must."""
         try:
-            whole, _ = await self._ask(_KNOWN)
-            if not any(whole.values):
+            echoed, _ = await self._ask(_KNOWN)
+            if not any(echoed.values):
                 return "every token of a text has log-probability 0"
             agreed = 0
             for length in _BEGINNINGS:
                 begun, _ = await self._ask(_KNOWN[:length])
-                _same_beginning(whole, begun)
+                _same_beginning(echoed, begun)
                 token, value = begun.generated[0]
                 if not token or any(mark in token for mark in _PARTIAL):
                     continue
@@ -178,22 +183,22 @@ class Echo:
         return None
 
 
-def _same_beginning(whole: Echoed, begun: Echoed) -> None:
+def _same_beginning(echoed: Echoed, begun: Echoed) -> None:
     """Refuse an echo in which what follows a token changes what it says of it."""
-    for at, (one, other) in enumerate(zip(whole.tokens, begun.tokens, strict=False)):
-        if one != other:
+    for at, (token, other) in enumerate(zip(echoed.tokens, begun.tokens, strict=False)):
+        if token != other:
             return  # tokenised otherwise from here on
-        first, second = whole.values[at], begun.values[at]
+        first, second = echoed.values[at], begun.values[at]
         if first is not None or second is not None:
             _agreeing(
                 first, second, f"token {at + 1} of one text, read with and without the rest"
             )
 
 
-def _agreeing(one: float | None, other: float | None, what: str) -> None:
-    if one is None or other is None or abs(one - other) > _TOLERANCE:
-        shown = ["none" if value is None else f"{value:.3f}" for value in (one, other)]
-        raise WrongEchoError(f"{what} has log-probabilities {shown[0]} and {shown[1]}")
+def _agreeing(first: float | None, other: float | None, what: str) -> None:
+    if first is None or other is None or abs(first - other) > _TOLERANCE:
+        texts = ["none" if value is None else f"{value:.3f}" for value in (first, other)]
+        raise WrongEchoError(f"{what} has log-probabilities {texts[0]} and {texts[1]}")
 
 
 def read_echo(data: bytes, text: str) -> Echoed:
@@ -207,16 +212,18 @@ def read_echo(data: bytes, text: str) -> Echoed:
     try:
         reply = json.loads(data)
         choice, usage = reply["choices"][0], reply["usage"]
-        told, given = choice["text"], choice["logprobs"]
-        tokens = [str(token) for token in given["tokens"]]
-        values = [None if value is None else float(value) for value in given["token_logprobs"]]
-        best = [_highest(top) for top in given.get("top_logprobs") or [None] * len(tokens)]
+        echoed_text, logprobs = choice["text"], choice["logprobs"]
+        tokens = [str(token) for token in logprobs["tokens"]]
+        values = [
+            None if value is None else float(value) for value in logprobs["token_logprobs"]
+        ]
+        best = [_highest(top) for top in logprobs.get("top_logprobs") or [None] * len(tokens)]
         read, written = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
     except UNREADABLE:
         raise WrongEchoError(
             "the reply has no text, tokens, log-probabilities and counts of the completions protocol"
         ) from None
-    if not isinstance(told, str) or not told.startswith(text):
+    if not isinstance(echoed_text, str) or not echoed_text.startswith(text):
         raise WrongEchoError("the reply does not begin with the prompt (is 'echo' ignored?)")
     if written not in (0, 1) or not len(tokens) == len(values) == read + written:
         raise WrongEchoError(

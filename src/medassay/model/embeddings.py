@@ -58,8 +58,8 @@ class EndpointEmbedder(OpenAICompatible):
         """
         self.check_key()
         batches = [texts[at : at + _BATCH] for at in range(0, len(texts), _BATCH)]
-        found = await asyncio.gather(*(self._batch(batch) for batch in batches))
-        return [vector for batch in found for vector in batch]
+        vectors = await asyncio.gather(*(self._batch(batch) for batch in batches))
+        return [vector for batch in vectors for vector in batch]
 
     async def _batch(self, texts: Sequence[str]) -> list[list[float]]:
         body = canonical(
@@ -106,30 +106,30 @@ class EndpointEmbedder(OpenAICompatible):
         try:
             rows = sorted(json.loads(data)["data"], key=lambda row: int(row["index"]))
             numbered = [row["index"] for row in rows] == list(range(n))
-            made = [[_number(value) for value in row["embedding"]] for row in rows]
+            numbers = [[_number(value) for value in row["embedding"]] for row in rows]
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-            shown = known_secrets.told(data[:4000].decode("utf-8", "replace"), 80)
+            excerpt = known_secrets.told(data[:4000].decode("utf-8", "replace"), 80)
             raise Permanent(
-                f"{self._spec.id}: not a reply with embeddings: {shown!r}"
+                f"{self._spec.id}: not a reply with embeddings: {excerpt!r}"
             ) from None
-        sizes = {len(vector) for vector in made}
+        sizes = {len(vector) for vector in numbers}
         if not numbered or len(sizes) != 1 or 0 in sizes:
             raise Permanent(
-                f"{self._spec.id}: {len(made)} vectors of {sorted(sizes)} numbers for {n} texts; expected one for each, "
+                f"{self._spec.id}: {len(numbers)} vectors of {sorted(sizes)} numbers for {n} texts; expected one for each, "
                 "numbered from 0"
             )
-        if not all(0 < math.hypot(*vector) < _FARTHEST for vector in made):
+        if not all(0 < math.hypot(*vector) < _FARTHEST for vector in numbers):
             raise Permanent(
                 f"{self._spec.id}: a vector of zeros, or with numbers beyond reason"
             )
-        return made
+        return numbers
 
 
 def _tokens(data: bytes) -> int:
     """Return how many tokens a reply says were read, 0 where it does not say."""
     try:
-        told = json.loads(data)["usage"]
-        return max(0, min(int(told.get("prompt_tokens") or told["total_tokens"]), 2**40))
+        usage = json.loads(data)["usage"]
+        return max(0, min(int(usage.get("prompt_tokens") or usage["total_tokens"]), 2**40))
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return 0
 

@@ -52,8 +52,8 @@ class Fake:
                 text="", finish="tool_calls", usage=_usage(prompt, ""), calls=calls
             )
         replies, template = script.get("replies", {}), prompt.template.partition("@")[0]
-        own = replies.get(prompt.item_id, script.get("reply", ""))
-        text = replies.get(f"{template}/{prompt.item_id}", own)
+        own_reply = replies.get(prompt.item_id, script.get("reply", ""))
+        text = replies.get(f"{template}/{prompt.item_id}", own_reply)
         if isinstance(
             text, list
         ):  # one for each time that it is asked, the last for all further ones
@@ -98,12 +98,12 @@ _ANSWER = re.compile(r"<<<answer (\w+)>>>\n(.*)\n<<<end of answer \1>>>", re.DOT
 _WORD = re.compile(r"\w{4,}")
 
 
-def _verdicts(asked: str, threshold: float) -> str:
+def _verdicts(prompt_text: str, threshold: float) -> str:
     """Return a scripted judge's reply: a count of shared words, no judgement at all."""
-    found = _ANSWER.search(asked)
-    answer = set(_WORD.findall(found[2].lower())) if found else set()
+    match = _ANSWER.search(prompt_text)
+    answer = set(_WORD.findall(match[2].lower())) if match else set()
     facts = []
-    for name, text in _FACT.findall(asked[: found.start()] if found else asked):
+    for name, text in _FACT.findall(prompt_text[: match.start()] if match else prompt_text):
         words = set(_WORD.findall(text.lower()))
         entailed = len(words & answer) >= threshold * max(1, len(words))
         facts.append(
@@ -118,17 +118,17 @@ _REFERENCE = re.compile(_BETWEEN.format("reference"), re.DOTALL)
 _ENTRY = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
 
 
-def _labels(asked: str, table: dict[str, Any]) -> str:
+def _labels(prompt_text: str, table: dict[str, Any]) -> str:
     """Return a scripted judge's labels of a list: what the table says, no judgement at all."""
-    listed, reference = _LIST.search(asked), _REFERENCE.search(asked)
+    listed, reference = _LIST.search(prompt_text), _REFERENCE.search(prompt_text)
     items: list[dict[str, Any]] = []
     for at, name in _ENTRY.findall(listed[2]) if listed else ():
         if reference is None:
             level = table.get("severity", {}).get(name, "moderate")
             items.append({"id": int(at), "severity": level})
         else:
-            known = table.get("relation", {}).get(reference[2], {})
-            items.append({"id": int(at), "relation": known.get(name, "Not Related")})
+            relations = table.get("relation", {}).get(reference[2], {})
+            items.append({"id": int(at), "relation": relations.get(name, "Not Related")})
     return json.dumps({"items": items})
 
 
@@ -141,17 +141,19 @@ _SHARE = re.compile(r"Shares (\d+) of (\d+) words")
 
 def _step(prompt: Prompt, threshold: float) -> str:
     """Return a scripted judge's reply to a node of a graph: counted words, no judgement at all."""
-    asked = prompt.messages[-1]["content"]
-    output = _OUTPUT.search(asked)
+    prompt_text = prompt.messages[-1]["content"]
+    output = _OUTPUT.search(prompt_text)
     answer = set(_WORD.findall(output[2].lower())) if output else set()
-    documents = [set(_WORD.findall(text.lower())) for _, _, text in _DOCUMENT.findall(asked)]
+    documents = [
+        set(_WORD.findall(text.lower())) for _, _, text in _DOCUMENT.findall(prompt_text)
+    ]
     shared = max(((len(words & answer), len(words)) for words in documents), default=(1, 1))
     if not prompt.schema:
         return f"Shares {shared[0]} of {shared[1]} words with the document."
-    if (report := _SHARE.search(asked)) is not None:
+    if (report := _SHARE.search(prompt_text)) is not None:
         shared = (int(report[1]), int(report[2]))
-    wanted = json.loads(prompt.schema)["properties"]["verdict"]
-    options = wanted.get("enum", [True, False])
+    verdict_schema = json.loads(prompt.schema)["properties"]["verdict"]
+    options = verdict_schema.get("enum", [True, False])
     below = max(0.0, threshold - shared[0] / max(1, shared[1]))
     chosen = options[min(len(options) - 1, math.ceil(10 * below))]
     return json.dumps({"verdict": chosen, "reason": f"{shared[0]} of {shared[1]} words"})

@@ -164,8 +164,8 @@ class LikelihoodEngine:
             if tokens[:1] == (self.prefix,) and len(tokens) > 1:
                 return tokens[:1], tokens[1:]
             return (self.prefix,), tokens
-        whole, begun = self.ids(context + continuation), self.ids(context)
-        return self.begun(begun), whole[len(begun) :]
+        all_ids, begun = self.ids(context + continuation), self.ids(context)
+        return self.begun(begun), all_ids[len(begun) :]
 
     def begun(self, context: Ids) -> Ids:
         """Return the tokens of a context as the model reads them: with its BOS, and never empty."""
@@ -184,14 +184,14 @@ class LikelihoodEngine:
         places: dict[Request, list[int]] = {}
         for at, request in enumerate(fitting):
             places.setdefault(request, []).append(at)
-        found: list[LogLikelihood | None] = [None] * len(requests)
+        likelihoods: list[LogLikelihood | None] = [None] * len(requests)
         done = 0
         for request, likelihood in self._scored(list(places)):
             for at in places[request]:
-                found[at] = likelihood
+                likelihoods[at] = likelihood
                 done += 1
             advance(done)
-        return [one for one in found if one is not None]
+        return [likelihood for likelihood in likelihoods if likelihood is not None]
 
     def ids(self, text: str) -> Ids:
         """Return the tokens of a text, nothing added."""
@@ -222,9 +222,11 @@ class LikelihoodEngine:
         """Yield each distinct request with its likelihood, longest first: memory that is too small shows at once."""
         within = [r for r in requests if self._packs(r)]
         plain = [r for r in requests if not self._packs(r)]
-        for shared, some in by_beginning(within):
+        for shared, requests_sharing in by_beginning(within):
             cost = partial(packed_cost, len(shared))
-            yield from self._in_passes(some, partial(self._pack, shared=shared), cost)
+            yield from self._in_passes(
+                requests_sharing, partial(self._pack, shared=shared), cost
+            )
         yield from self._in_passes(plain, self._plainly, plain_cost)
 
     def _packs(self, request: Request) -> bool:
@@ -284,7 +286,7 @@ class LikelihoodEngine:
             self._packed = self._compared()
         return self._packed
 
-    def logits(self, given: dict[str, Any], past: Any) -> Callable[[int, Sequence[int]], Any]:
+    def logits(self, inputs: dict[str, Any], past: Any) -> Callable[[int, Sequence[int]], Any]:
         """Return what gives the logits of a pass at some places of one of its rows.
 
         Parameters
@@ -292,11 +294,11 @@ class LikelihoodEngine:
         given : ids, positions and mask of a packed pass
         past : the cache of what stands before it; None for nothing
         """
-        kept = {"past_key_values": past, "use_cache": past is not None}
+        cache = {"past_key_values": past, "use_cache": past is not None}
         if self._whole:
-            whole = self.model(**given, **kept).logits
-            return lambda row, places: whole[row, list(places)]
-        hidden = self.model.base_model(**given, **kept).last_hidden_state
+            all_logits = self.model(**inputs, **cache).logits
+            return lambda row, places: all_logits[row, list(places)]
+        hidden = self.model.base_model(**inputs, **cache).last_hidden_state
         head = self.model.get_output_embeddings()
         cap = getattr(self.model.config, "final_logit_softcapping", None)
         return lambda row, places: _capped(head(hidden[row, list(places)]), cap)
@@ -315,12 +317,14 @@ class LikelihoodEngine:
             mask[at, : len(row)] = 1
         with torch.inference_mode():
             logits = self.model(input_ids=ids, attention_mask=mask).logits
-            found = []
+            likelihoods = []
             for at, (context, continuation) in enumerate(batch):
                 start = len(context) - 1
-                own = logits[at, start : start + len(continuation)]
-                found.append(of_tokens(*log_probabilities(own, continuation, device)))
-        return found
+                own_logits = logits[at, start : start + len(continuation)]
+                likelihoods.append(
+                    of_tokens(*log_probabilities(own_logits, continuation, device))
+                )
+        return likelihoods
 
     def _compared(self) -> bool:
         """Return whether the packed path gives what the plain one gives, on a few tokens of the model's own.
@@ -328,42 +332,42 @@ class LikelihoodEngine:
         Where it does not with the output layer alone (some models scale logits afterwards), the whole model is tried.
         """
         size = int(self.model.get_input_embeddings().weight.shape[0])
-        some = [(7 * n * n + 3 * n + 1) % size for n in range(48)]
-        shared = tuple(some[:SHARED])
+        sampled = [(7 * n * n + 3 * n + 1) % size for n in range(48)]
+        shared = tuple(sampled[:SHARED])
         requests: list[Request] = [
-            ((*shared, *some[32:36]), (some[40],)),
-            ((*shared, *some[32:36]), (some[40], some[41], some[42])),
-            ((*shared, *some[32:36]), (some[43], some[44])),
-            ((*shared, some[37]), (some[45], some[46])),
+            ((*shared, *sampled[32:36]), (sampled[40],)),
+            ((*shared, *sampled[32:36]), (sampled[40], sampled[41], sampled[42])),
+            ((*shared, *sampled[32:36]), (sampled[43], sampled[44])),
+            ((*shared, sampled[37]), (sampled[45], sampled[46])),
         ]
         # Half precision differs more between two right ways than the tolerance of single precision.
         allowed = _TOLERANCE if str(self.model.dtype) == "torch.float32" else 0.3
-        plain, told = self._plainly(requests), ""
+        plain, notice = self._plainly(requests), ""
         for self._whole in (False, True):
             try:
                 packed = [self._pack(requests, shared=()), self._pack(requests, shared=shared)]
             except _UNFIT as error:
                 if lacks_memory(error):
                     raise
-                told = f"{type(error).__name__}: {str(error)[:120]}"
+                notice = f"{type(error).__name__}: {str(error)[:120]}"
                 continue
-            apart = max(_apart(found, plain) for found in packed)
+            apart = max(_apart(packed_values, plain) for packed_values in packed)
             if apart <= allowed:
                 return True
-            told = f"log-probabilities differ by up to {apart:.3g}"
+            notice = f"log-probabilities differ by up to {apart:.3g}"
         warnings.warn(
-            f"this architecture is scored sequence by sequence, not packed: {told}",
+            f"this architecture is scored sequence by sequence, not packed: {notice}",
             stacklevel=4,
         )
         return False
 
 
-def _apart(found: Sequence[LogLikelihood], other: Sequence[LogLikelihood]) -> float:
+def _apart(first: Sequence[LogLikelihood], other: Sequence[LogLikelihood]) -> float:
     """Return the largest difference of a token's log-probability."""
     return max(
         abs(a - b)
-        for one, same in zip(found, other, strict=True)
-        for a, b in zip(one.tokens, same.tokens, strict=True)
+        for likelihood, same in zip(first, other, strict=True)
+        for a, b in zip(likelihood.tokens, same.tokens, strict=True)
     )
 
 

@@ -35,23 +35,28 @@ def measure(
     name : of the model, for errors
     """
     started = time.perf_counter()
-    asked = [_asked(engine, prompt) for prompt in prompts]
-    requests = [r for one in asked if not isinstance(one, ValueError) for r in one]
+    requests_of = [_asked(engine, prompt) for prompt in prompts]
+    requests = [
+        r
+        for asked_requests in requests_of
+        if not isinstance(asked_requests, ValueError)
+        for r in asked_requests
+    ]
     scores = iter(engine.score_tokens(requests))
-    found: list[Completion | Permanent] = []
-    for prompt, one, repeat in zip(prompts, asked, repeats, strict=True):
-        wanted = _wanted(prompt)
+    completions: list[Completion | Permanent] = []
+    for prompt, prompt_requests, repeat in zip(prompts, requests_of, repeats, strict=True):
+        request = _wanted(prompt)
         try:
-            if isinstance(one, ValueError):
-                raise one
-            if wanted.relaxed is not None:
-                found.append(_drawn(engine, prompt, wanted, seed + repeat))
+            if isinstance(prompt_requests, ValueError):
+                raise prompt_requests
+            if request.relaxed is not None:
+                completions.append(_drawn(engine, prompt, request, seed + repeat))
             else:
-                found.append(_scored(engine, wanted, one, scores))
+                completions.append(_scored(engine, request, prompt_requests, scores))
         except ValueError as error:
-            found.append(Permanent(f"{name}: {error}"))
+            completions.append(Permanent(f"{name}: {error}"))
     seconds = (time.perf_counter() - started) / len(prompts)
-    return [_timed(one, seconds) for one in found]
+    return [_timed(completion, seconds) for completion in completions]
 
 
 def _wanted(prompt: Prompt) -> LikelihoodRequest:
@@ -62,17 +67,17 @@ def _wanted(prompt: Prompt) -> LikelihoodRequest:
 
 def _asked(engine: LikelihoodEngine, prompt: Prompt) -> "list[Request] | ValueError":
     """Return the requests of a prompt, those of one text together; none for completions to be drawn."""
-    wanted = _wanted(prompt)
+    request = _wanted(prompt)
     try:
-        if wanted.relaxed is not None:
+        if request.relaxed is not None:
             return []
         if not prompt.messages:
             return [
-                request for text in wanted.continuations for request in engine.windows(text)
+                request for text in request.continuations for request in engine.windows(text)
             ]
-        context = context_text(engine.tokenizer, prompt, chat_template=wanted.chat_template)
-        blank = "" if wanted.chat_template else blank_after(context)
-        requests = [engine.encode(context, blank + text) for text in wanted.continuations]
+        context = context_text(engine.tokenizer, prompt, chat_template=request.chat_template)
+        blank = "" if request.chat_template else blank_after(context)
+        requests = [engine.encode(context, blank + text) for text in request.continuations]
         for _, continuation in requests:
             engine.refuse_too_long(continuation)
     except ValueError as error:
@@ -94,41 +99,46 @@ def context_text(tokenizer: Any, prompt: Prompt, *, chat_template: bool) -> str:
 
 def _scored(
     engine: LikelihoodEngine,
-    wanted: LikelihoodRequest,
+    request: LikelihoodRequest,
     requests: Sequence[Request],
     scores: Iterator[LogLikelihood],
 ) -> Completion:
     """Return the likelihoods of some texts, each the sum of its windows if it stands alone."""
     parts = [next(scores) for _ in requests]
-    if len(parts) != len(wanted.continuations):  # windows of the one text that stands alone
+    if len(parts) != len(request.continuations):  # windows of the one text that stands alone
         parts = [engine.joined(parts)]
     read = sum(len(context) for context, _ in requests)
     return Completion(
         text="",
-        usage=Usage(prompt=read, completion=sum(one.n_tokens for one in parts)),
+        usage=Usage(prompt=read, completion=sum(part.n_tokens for part in parts)),
         likelihoods=tuple(
-            one.of(text) for one, text in zip(parts, wanted.continuations, strict=True)
+            likelihood.of(text)
+            for likelihood, text in zip(parts, request.continuations, strict=True)
         ),
     )
 
 
 def _drawn(
-    engine: LikelihoodEngine, prompt: Prompt, wanted: LikelihoodRequest, seed: int
+    engine: LikelihoodEngine, prompt: Prompt, request: LikelihoodRequest, seed: int
 ) -> Completion:
     """Return completions and the tables of every text in them."""
-    setting = wanted.relaxed
+    setting = request.relaxed
     if setting is None:
         raise ValueError("no completions were asked for")
-    context = context_text(engine.tokenizer, prompt, chat_template=wanted.chat_template)
-    own = int(sha256_hex(f"{seed}\x1f{prompt.item_id}".encode())[:15], 16)
-    drawn = relaxed_tables(engine, context, wanted.continuations, setting, seed=own)
-    written = sum(len(one.tokens) for one in drawn.kept)
+    context = context_text(engine.tokenizer, prompt, chat_template=request.chat_template)
+    own_seed = int(sha256_hex(f"{seed}\x1f{prompt.item_id}".encode())[:15], 16)
+    sampled = relaxed_tables(engine, context, request.continuations, setting, seed=own_seed)
+    written = sum(len(sample.tokens) for sample in sampled.kept)
     return Completion(
         text="",
         usage=Usage(prompt=len(engine.ids(context)), completion=written),
-        drawn=drawn.to_dict(stride=setting.stride),
+        drawn=sampled.to_dict(stride=setting.stride),
     )
 
 
-def _timed(one: Completion | Permanent, seconds: float) -> Completion | Permanent:
-    return replace(one, seconds=seconds) if isinstance(one, Completion) else one
+def _timed(completion: Completion | Permanent, seconds: float) -> Completion | Permanent:
+    return (
+        replace(completion, seconds=seconds)
+        if isinstance(completion, Completion)
+        else completion
+    )

@@ -62,15 +62,15 @@ class LocalModel:
             try:
                 done = await asyncio.to_thread(self._answered, batch)
             except Exception as error:  # noqa: BLE001 -- torch raises many kinds; each prompt of the batch must hear of it
-                known = isinstance(error, Permanent)
-                told = (
+                is_permanent = isinstance(error, Permanent)
+                error_told = (
                     error
-                    if known
+                    if is_permanent
                     else Permanent(f"{self._spec.id}: {type(error).__name__}: {error}")
                 )
                 for job in batch:
                     if not job[-1].done():
-                        job[-1].set_exception(told)
+                        job[-1].set_exception(error_told)
                 continue
             for job, completion in zip(batch, done, strict=True):
                 if job[-1].done():
@@ -93,15 +93,15 @@ class LocalModel:
             likely = job[2].likely
             return job[3], job[2].alternatives, likely is None or likely.relaxed
 
-        found = [job for job in self._waiting if alike(job) == alike(first)]
-        return found[: self._spec.batch_size] if first[2].likely is None else found
+        jobs = [job for job in self._waiting if alike(job) == alike(first)]
+        return jobs[: self._spec.batch_size] if first[2].likely is None else jobs
 
     def _answered(self, batch: list[Job]) -> _Made:
         """Return the completions of a batch; only the worker calls this, one batch at a time."""
         prompts, sampling = [job[2] for job in batch], batch[0][3]
         if prompts[0].likely is None:
-            drawn = [(job[2].encoded, job[4]) for job in batch]
-            return [*self._generate(prompts, sampling, drawn)]
+            keys = [(job[2].encoded, job[4]) for job in batch]
+            return [*self._generate(prompts, sampling, keys)]
         from medassay.model.likelihood import LikelihoodEngine
         from medassay.model.likelihood_adapter import measure
 
@@ -148,16 +148,16 @@ class LocalModel:
                 f"{self._spec.id}: a prompt of {longest} tokens and {sampling.max_tokens} new ones "
                 f"exceed the context of {limit}"
             )
-        drawn: dict[str, Any] = {"do_sample": False}
+        options: dict[str, Any] = {"do_sample": False}
         if sampling.temperature:
-            drawn = {
+            options = {
                 "do_sample": True,
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
             }
             torch.manual_seed(_seed(sampling.seed or 0, drawn_for))
         if sampling.stop:
-            drawn |= {"stop_strings": list(sampling.stop), "tokenizer": tokenizer}
+            options |= {"stop_strings": list(sampling.stop), "tokenizer": tokenizer}
         heard = _Likelihoods(prompts[0].alternatives) if self._spec.logprobs else None
         with torch.inference_mode():
             output = model.generate(
@@ -165,7 +165,7 @@ class LocalModel:
                 max_new_tokens=sampling.max_tokens,
                 pad_token_id=tokenizer.pad_token_id,
                 logits_processor=[] if heard is None else [heard],
-                **drawn,
+                **options,
             )
         if heard is not None:
             heard.end(output)
@@ -177,16 +177,16 @@ class LocalModel:
             new = row[longest:].tolist()
             ends = {tokenizer.eos_token_id, tokenizer.pad_token_id}
             stop = next((i for i, token in enumerate(new) if token in ends), None)
-            kept = new if stop is None else new[:stop]
-            text = tokenizer.decode(kept, skip_special_tokens=True)
-            whole = stop is not None or any(end in text for end in sampling.stop)
+            tokens = new if stop is None else new[:stop]
+            text = tokenizer.decode(tokens, skip_special_tokens=True)
+            is_stopped = stop is not None or any(end in text for end in sampling.stop)
             made.append(
                 Completion(
                     text=text,
-                    finish="stop" if whole else "length",
-                    usage=Usage(prompt=int(mask.sum()), completion=len(kept)),
+                    finish="stop" if is_stopped else "length",
+                    usage=Usage(prompt=int(mask.sum()), completion=len(tokens)),
                     seconds=seconds,
-                    **({} if heard is None else heard.of(place, kept, tokenizer)),
+                    **({} if heard is None else heard.of(place, tokens, tokenizer)),
                 )
             )
         return made
@@ -226,13 +226,13 @@ class _Likelihoods:
         if self._last is not None:
             self._taken.append(self._last.gather(1, ids[:, -1:])[:, 0].tolist())
 
-    def of(self, row: int, kept: list[int], tokenizer: Any) -> dict[str, Any]:
+    def of(self, row: int, tokens: list[int], tokenizer: Any) -> dict[str, Any]:
         """Return `logprobs` and `alternatives` of one completion."""
-        taken = zip(kept, self._taken, strict=False)  # not what follows the end of the text
-        logprobs = tuple((tokenizer.decode([token]), step[row]) for token, step in taken)
+        steps = zip(tokens, self._taken, strict=False)  # not what follows the end of the text
+        logprobs = tuple((tokenizer.decode([token]), step[row]) for token, step in steps)
         tops = [
             zip(tokens[row], values[row], strict=True)
-            for values, tokens in self._tops[: len(kept)]
+            for values, tokens in self._tops[: len(tokens)]
         ]
         alternatives = tuple(
             tuple((tokenizer.decode([t]), v) for t, v in top if math.isfinite(v))

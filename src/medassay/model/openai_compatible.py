@@ -61,15 +61,15 @@ class OpenAICompatible:
 
     def __init__(self, spec: ModelSpec, secrets: dict[str, str], *, path: str = "") -> None:
         self._spec = spec
-        own = "/chat/completions" if spec.protocol == "chat" else "/completions"
-        self._url = spec.url.rstrip("/") + (path or own)
+        endpoint = "/chat/completions" if spec.protocol == "chat" else "/completions"
+        self._url = spec.url.rstrip("/") + (path or endpoint)
         self._headers = {"Content-Type": "application/json"}
-        wanted = {**spec.headers_env}
+        header_names = {**spec.headers_env}
         if spec.api_key_env:
-            wanted["Authorization"] = spec.api_key_env
+            header_names["Authorization"] = spec.api_key_env
         # A missing key is told when it is needed: replaying stored responses needs none.
-        self._missing = sorted(name for name in wanted.values() if not secrets.get(name))
-        for header, variable in wanted.items():
+        self._missing = sorted(name for name in header_names.values() if not secrets.get(name))
+        for header, variable in header_names.items():
             prefix = "Bearer " if header == "Authorization" else ""
             self._headers[header] = prefix + secrets.get(variable, "")
         known_secrets.learn(secrets.values())
@@ -159,11 +159,11 @@ class OpenAICompatible:
             raise self._unreached(error) from None
         seconds = time.perf_counter() - started
         if status != 200:
-            said = data[:_SHOWN].decode("utf-8", "replace")
+            text = data[:_SHOWN].decode("utf-8", "replace")
             doubtful = status in _UNKNOWN and not self._answered
-            explained = await self._explained(status, said) if doubtful else ""
+            explained = await self._explained(status, text) if doubtful else ""
             wait = _seconds(headers.get("Retry-After"))
-            raise failure(self._spec, status, said, wait, explained)
+            raise failure(self._spec, status, text, wait, explained)
         if len(data) > _LONGEST_REPLY:
             raise Permanent(
                 f"{self._spec.id}: the reply is longer than {_LONGEST_REPLY >> 20} MiB"
@@ -171,12 +171,12 @@ class OpenAICompatible:
         self._answered = True
         return data, seconds
 
-    async def _explained(self, status: int, said: str) -> str:
+    async def _explained(self, status: int, text: str) -> str:
         """Return what may be wrong with an entry whose address, model or parameter an endpoint does not know."""
         for word, mend in _MENDS.items() if status == 400 else ():
-            if word in said.casefold():
+            if word in text.casefold():
                 return f"; {mend}"
-        if status != 404 and "model" not in said.casefold():
+        if status != 404 and "model" not in text.casefold():
             return ""
         names = await self._named_models()
         if names and self._spec.sent_name not in names:
@@ -186,11 +186,15 @@ class OpenAICompatible:
 
     def _asked_address(self) -> str:
         """Return the address that was asked, and how an entry's should end."""
-        asked = f"; asked was {known_secrets.told(self._url.partition('?')[0], _SAID)}"
+        address_text = f"; asked was {known_secrets.told(self._url.partition('?')[0], _SAID)}"
         path = urlsplit(self._spec.url).path.rstrip("/")
         if path.endswith(("/completions", "/chat")):
-            return f"{asked}: 'url' is the address before /chat/completions, and mostly ends in /v1"
-        return asked if path.endswith("/v1") else f"{asked}: 'url' should mostly end in /v1"
+            return f"{address_text}: 'url' is the address before /chat/completions, and mostly ends in /v1"
+        return (
+            address_text
+            if path.endswith("/v1")
+            else f"{address_text}: 'url' should mostly end in /v1"
+        )
 
     async def _named_models(self) -> tuple[str, ...]:
         """Return the models that the endpoint says it has, asked once; none where it does not say."""
@@ -203,8 +207,8 @@ class OpenAICompatible:
                     timeout=aiohttp.ClientTimeout(total=_PATIENCE),
                 ) as response:
                     data = await _read(response, _LONGEST_LIST)
-                found = json.loads(data)["data"] if response.status == 200 else []
-                names = [one["id"] for one in found if isinstance(one["id"], str)]
+                entries = json.loads(data)["data"] if response.status == 200 else []
+                names = [entry["id"] for entry in entries if isinstance(entry["id"], str)]
                 self._models = tuple(known_secrets.told(_text(name), _SAID) for name in names)
             except (*UNREADABLE, TimeoutError, aiohttp.ClientError, OSError, RecursionError):
                 pass
@@ -217,11 +221,11 @@ class OpenAICompatible:
             self._session = None
 
     def _unreached(self, error: Exception) -> Transient | Permanent:
-        if (found := elsewhere(self._spec, error)) is not None:
-            return found
-        said = known_secrets.told(f"{type(error).__name__}: {error}", 300)
+        if (cause := elsewhere(self._spec, error)) is not None:
+            return cause
+        message = known_secrets.told(f"{type(error).__name__}: {error}", 300)
         refused = caused_by(error, ConnectionRefusedError) is not None
-        return Transient(f"{self._spec.id}: {said}", unconnected=refused)
+        return Transient(f"{self._spec.id}: {message}", unconnected=refused)
 
     def _completion(self, data: bytes, seconds: float) -> Completion:
         try:
@@ -240,9 +244,9 @@ class OpenAICompatible:
             logprobs, alternatives = _logprobs(choice.get("logprobs"))
         except UNREADABLE:
             # Malformed once is often a proxy's hiccup; bounded retries decide.
-            shown = known_secrets.told(data[:_SHOWN].decode("utf-8", "replace"), 80)
+            excerpt = known_secrets.told(data[:_SHOWN].decode("utf-8", "replace"), 80)
             raise Transient(
-                f"{self._spec.id}: not a reply of this protocol: {shown!r}"
+                f"{self._spec.id}: not a reply of this protocol: {excerpt!r}"
             ) from None
         if refusal:
             return Completion(
@@ -271,29 +275,29 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
     return data
 
 
-def _usage(told: dict[str, Any]) -> Usage:
+def _usage(usage: dict[str, Any]) -> Usage:
     """Return the tokens that a reply counts, with those that were cached and those that are thoughts where it tells them apart."""
-    read, written = _count(told.get("prompt_tokens")), _count(told.get("completion_tokens"))
+    read, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     return Usage(
         prompt=read,
         completion=written,
-        cached=min(read, _part(told.get("prompt_tokens_details"), "cached_tokens")),
+        cached=min(read, _part(usage.get("prompt_tokens_details"), "cached_tokens")),
         reasoning=min(
-            written, _part(told.get("completion_tokens_details"), "reasoning_tokens")
+            written, _part(usage.get("completion_tokens_details"), "reasoning_tokens")
         ),
     )
 
 
 def _part(details: Any, name: str) -> int:
     """Return a part of the tokens, 0 where it is not told in the usual way: no reason to lose a reply."""
-    told = details.get(name) if isinstance(details, dict) else None
-    return _count(told) if type(told) is int else 0
+    value = details.get(name) if isinstance(details, dict) else None
+    return _count(value) if type(value) is int else 0
 
 
-def _calls(given: Any) -> tuple[ToolCall, ...]:
+def _calls(entries: Any) -> tuple[ToolCall, ...]:
     """Return the calls in a reply that name a function; arguments as an object, which some endpoints give, become text."""
-    found = []
-    for call in given[:_MOST_CALLS] if isinstance(given, list) else ():
+    calls = []
+    for call in entries[:_MOST_CALLS] if isinstance(entries, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
         name = function.get("name") if isinstance(function, dict) else None
         if function is None or not isinstance(name, str) or not name:
@@ -301,14 +305,14 @@ def _calls(given: Any) -> tuple[ToolCall, ...]:
         arguments = function.get("arguments") or "{}"
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments)
-        found.append(
+        calls.append(
             ToolCall(
                 id=_text(call.get("id") or "")[:200],
                 name=_text(name)[:200],
                 arguments=_text(arguments)[:_LONGEST_ARGUMENTS],
             )
         )
-    return tuple(found)
+    return tuple(calls)
 
 
 def _seconds(retry_after: str | None) -> float | None:
@@ -325,29 +329,29 @@ def _text(value: Any) -> str:
     return storable(str(value))
 
 
-def _count(given: Any) -> int:
+def _count(value: Any) -> int:
     """Return a number of tokens within reason: replies are hostile, and budgets rely on it."""
-    return min(max(int(given or 0), 0), 2**40)
+    return min(max(int(value or 0), 0), 2**40)
 
 
 def _logprobs(
-    given: Any,
+    logprobs: Any,
 ) -> tuple[tuple[TokenLogprob, ...] | None, tuple[tuple[TokenLogprob, ...], ...] | None]:
     """Return the tokens with their log-probabilities, and the candidates at each if there are any."""
-    if not isinstance(given, dict):
+    if not isinstance(logprobs, dict):
         return None, None
-    content, tokens, values = (given.get(k) for k in ("content", "tokens", "token_logprobs"))
+    content, tokens, values = (logprobs.get(k) for k in ("content", "tokens", "token_logprobs"))
     if isinstance(content, list):  # chat
         rows = [(t["token"], t["logprob"], _candidates(t.get("top_logprobs"))) for t in content]
     elif isinstance(tokens, list) and isinstance(values, list):  # completions
-        tops = [*(given.get("top_logprobs") or ()), *[None] * len(tokens)]
+        tops = [*(logprobs.get("top_logprobs") or ()), *[None] * len(tokens)]
         pairs = [list((top or {}).items()) for top in tops]
         rows = list(zip(tokens, values, pairs, strict=False))
     else:
         return None, None
-    kept = [(_likely([(token, value)]), _likely(top)) for token, value, top in rows]
-    alternatives = tuple(top for taken, top in kept if taken)
-    taken = tuple(likely for taken, _ in kept for likely in taken)
+    rows_read = [(_likely([(token, value)]), _likely(top)) for token, value, top in rows]
+    alternatives = tuple(top for is_own, top in rows_read if is_own)
+    taken = tuple(likely for tokens, _ in rows_read for likely in tokens)
     return taken, alternatives if any(alternatives) else None
 
 

@@ -42,7 +42,7 @@ class PackedRow:
         if self._last is None or self._last[:2] != (context, after):
             self._group += 1
             for at, token in enumerate(context):
-                self._put(token, branch=0, position=after + at, seen=after)
+                self._put(token, branch=0, position=after + at, seen_tokens=after)
             self._last = (context, after, len(self.ids) - 1)
         before = self._last[2]
         self._branch += 1
@@ -59,9 +59,9 @@ class PackedRow:
         there = self._last is not None and self._last[:2] == (context, after)
         return (0 if there else len(context)) + len(continuation) - 1
 
-    def _put(self, token: int, branch: int, position: int, seen: int) -> None:
+    def _put(self, token: int, branch: int, position: int, seen_tokens: int) -> None:
         self.ids.append(token)
-        self.seen.append(seen)
+        self.seen.append(seen_tokens)
         self.groups.append(self._group)
         self.branches.append(branch)
         self.positions.append(position)
@@ -74,8 +74,8 @@ class PackedRow:
         order = torch.arange(len(self.ids), device=device)
         sees = (group[:, None] == group[None, :]) & (order[:, None] >= order[None, :])
         sees &= (branch[None, :] == 0) | (branch[:, None] == branch[None, :])
-        seen = torch.tensor(self.seen, device=device)
-        before = torch.arange(self.shared, device=device)[None, :] < seen[:, None]
+        seen_counts = torch.tensor(self.seen, device=device)
+        before = torch.arange(self.shared, device=device)[None, :] < seen_counts[:, None]
         sees = torch.cat([before, sees], dim=1)
         lowest = torch.finfo(dtype).min
         mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill(~sees, lowest)
@@ -107,15 +107,15 @@ def at_least_single(logits: Any) -> Any:
 
 
 def log_probabilities(
-    logits: Any, wanted: Sequence[int], device: Any
+    logits: Any, tokens: Sequence[int], device: Any
 ) -> tuple[list[float], list[bool]]:
     """Return the log-probability of each wanted token, and whether it is the likeliest."""
     import torch
 
-    ids = torch.tensor(wanted, device=device)
+    ids = torch.tensor(tokens, device=device)
     logits = at_least_single(logits)
-    taken = logits.gather(1, ids[:, None])[:, 0] - logits.logsumexp(dim=1)
-    return taken.tolist(), (logits.argmax(dim=1) == ids).tolist()
+    log_probs = logits.gather(1, ids[:, None])[:, 0] - logits.logsumexp(dim=1)
+    return log_probs.tolist(), (logits.argmax(dim=1) == ids).tolist()
 
 
 def of_tokens(values: Sequence[float], likeliest: Sequence[bool]) -> LogLikelihood:
@@ -144,14 +144,14 @@ def by_beginning(requests: Sequence[Request]) -> Iterator[tuple[Ids, list[Reques
     for request in requests:
         groups.setdefault(request[0][:SHARED], []).append(request)
     alone: list[Request] = []
-    for beginning, some in groups.items():
-        contexts = sorted({context for context, _ in some})
+    for beginning, group in groups.items():
+        contexts = sorted({context for context, _ in group})
         if len(beginning) < SHARED or len(contexts) < 2:
-            alone += some
+            alone += group
             continue
         shared = _common(contexts[0], contexts[-1])
         # A context must keep a token of its own: the one that predicts.
-        yield shared[: min(map(len, contexts)) - 1], some
+        yield shared[: min(map(len, contexts)) - 1], group
     yield (), alone
 
 
@@ -180,8 +180,8 @@ def within(
 def packed_cost(shared: int, batch: Sequence[Request]) -> int:
     """Return the tokens of one row that holds some requests, each context once."""
     contexts = {context for context, _ in batch}
-    own = sum(len(context) - shared for context in contexts)
-    return own + sum(len(continuation) - 1 for _, continuation in batch)
+    own_cost = sum(len(context) - shared for context in contexts)
+    return own_cost + sum(len(continuation) - 1 for _, continuation in batch)
 
 
 def plain_cost(batch: Sequence[Request]) -> int:

@@ -37,40 +37,42 @@ def relaxed_tables(
     ValueError
         When a target is empty, or context, completion and target do not fit the model's context.
     """
-    asked = engine.begun(engine.ids(context))
-    wanted = [_target(engine, context, target) for target in targets]
-    longest = len(asked) + setting.max_tokens + max(map(len, wanted), default=0)
+    context_ids = engine.begun(engine.ids(context))
+    target_ids = [_target(engine, context, target) for target in targets]
+    longest = len(context_ids) + setting.max_tokens + max(map(len, target_ids), default=0)
     if longest > engine.longest:
         raise ValueError(
             f"context, completion and target have up to {longest} tokens; the model reads {engine.longest}"
         )
     cached = engine.packs_up_to(longest)
-    drawn, kept, states = draw(engine, asked, setting, seed=seed, cached=cached)
+    samples, kept_samples, states = draw(engine, context_ids, setting, seed=seed, cached=cached)
     begun = [
         beginning
-        for _, some in prefixes(kept, stride=setting.stride, max_tokens=setting.max_tokens)
-        for beginning in some
+        for _, prefix_tables in prefixes(
+            kept_samples, stride=setting.stride, max_tokens=setting.max_tokens
+        )
+        for beginning in prefix_tables
     ]
     if states is None:
-        scored = _scored_plainly(engine, asked, begun, wanted)
+        scored = _scored_plainly(engine, context_ids, begun, target_ids)
     else:
-        scored = _scored_on_states(engine, asked, kept, begun, wanted, states)
-    said = [engine.tokenizer.decode(list(one.tokens)) for one in kept]
+        scored = _scored_on_states(engine, context_ids, kept_samples, begun, target_ids, states)
+    texts = [engine.tokenizer.decode(list(sample.tokens)) for sample in kept_samples]
     return Drawn(
-        kept=kept,
-        texts=tuple(said),
+        kept=kept_samples,
+        texts=tuple(texts),
         ends=tuple(
             tuple(
-                len(engine.tokenizer.decode(list(one.tokens[:at]))) if at else 0
-                for at in range(0, len(one.tokens) + 1, setting.stride)
+                len(engine.tokenizer.decode(list(sample.tokens[:at]))) if at else 0
+                for at in range(0, len(sample.tokens) + 1, setting.stride)
             )
-            for one in kept
+            for sample in kept_samples
         ),
-        samples=len(drawn),
-        distinct=len({one.tokens for one in drawn}),
+        samples=len(samples),
+        distinct=len({sample.tokens for sample in samples}),
         tables=tuple(
-            tables(kept, setting, len(tokens), lambda x, at=at: scored[x][at])  # type: ignore[misc]
-            for at, tokens in enumerate(wanted)
+            tables(kept_samples, setting, len(tokens), lambda x, at=at: scored[x][at])  # type: ignore[misc]
+            for at, tokens in enumerate(target_ids)
         ),
     )
 
@@ -84,20 +86,22 @@ def _target(engine: LikelihoodEngine, context: str, target: str) -> Ids:
 
 
 def _scored_plainly(
-    engine: LikelihoodEngine, asked: Ids, begun: Sequence[Ids], wanted: Sequence[Ids]
+    engine: LikelihoodEngine, context_ids: Ids, begun: Sequence[Ids], target_ids: Sequence[Ids]
 ) -> Beginnings:
     """Return the log-probability of each target after each beginning, each a request of its own."""
-    requests = [((*asked, *beginning), target) for beginning in begun for target in wanted]
-    found = iter(engine.score_tokens(requests))
-    return {beginning: tuple(next(found).total for _ in wanted) for beginning in begun}
+    requests = [
+        ((*context_ids, *beginning), target) for beginning in begun for target in target_ids
+    ]
+    values = iter(engine.score_tokens(requests))
+    return {beginning: tuple(next(values).total for _ in target_ids) for beginning in begun}
 
 
 def _scored_on_states(
     engine: LikelihoodEngine,
-    asked: Ids,
-    kept: Sequence[Sampled],
+    context_ids: Ids,
+    kept_samples: Sequence[Sampled],
     begun: Sequence[Ids],
-    wanted: Sequence[Ids],
+    target_ids: Sequence[Ids],
     states: States,
 ) -> Beginnings:
     """Return the same from few passes: behind the states of a completion stand targets after all of its beginnings.
@@ -105,40 +109,44 @@ def _scored_on_states(
     A target is read from the last token of its beginning on, which is read again, once for all targets: so their first tokens
     are predicted here too. It sees the states up to there, and itself.
     """
-    found: dict[Ids, list[float]] = {beginning: [0.0] * len(wanted) for beginning in begun}
+    totals: dict[Ids, list[float]] = {beginning: [0.0] * len(target_ids) for beginning in begun}
     waiting: list[tuple[int, Ids, int]] = [
-        (_owner(kept, beginning), beginning, at)
+        (_owner(kept_samples, beginning), beginning, at)
         for beginning in begun
-        for at in range(len(wanted))
+        for at in range(len(target_ids))
     ]
-    waiting.sort(key=lambda one: one[0])  # stable: the targets of a beginning stay together
+    waiting.sort(
+        key=lambda pending: pending[0]
+    )  # stable: the targets of a beginning stay together
     width = min(_WIDTH, engine.budget)
     while waiting:
         number = waiting[0][0]
-        row, taken = PackedRow(states.length(number)), 0
+        row, n_taken = PackedRow(states.length(number)), 0
         for owner, beginning, at in waiting:
-            before = (*asked, *beginning)
-            unit = (before[-1:], wanted[at], len(before) - 1)
-            if owner != number or (taken and len(row.ids) + row.cost(*unit) > width):
+            before = (*context_ids, *beginning)
+            unit = (before[-1:], target_ids[at], len(before) - 1)
+            if owner != number or (n_taken and len(row.ids) + row.cost(*unit) > width):
                 break
             row.add(unit[0], unit[1], after=unit[2])
-            taken += 1
+            n_taken += 1
         try:
             values = _read(engine, row, states.cache(number))
         except (RuntimeError, MemoryError) as error:
-            if not lacks_memory(error) or taken == 1:
+            if not lacks_memory(error) or n_taken == 1:
                 raise
             width = max(1, len(row.ids) // 2)
             continue
-        for (_, beginning, at), one in zip(waiting, values, strict=False):
-            found[beginning][at] = math.fsum(one.tokens)
-        waiting = waiting[taken:]
-    return {beginning: tuple(values) for beginning, values in found.items()}
+        for (_, beginning, at), value in zip(waiting, values, strict=False):
+            totals[beginning][at] = math.fsum(value.tokens)
+        waiting = waiting[n_taken:]
+    return {beginning: tuple(values) for beginning, values in totals.items()}
 
 
-def _owner(kept: Sequence[Sampled], beginning: Ids) -> int:
+def _owner(kept_samples: Sequence[Sampled], beginning: Ids) -> int:
     """Return the first completion that begins so."""
-    return next(i for i, c in enumerate(kept) if c.tokens[: len(beginning)] == beginning)
+    return next(
+        i for i, c in enumerate(kept_samples) if c.tokens[: len(beginning)] == beginning
+    )
 
 
 def _read(engine: LikelihoodEngine, row: PackedRow, past: Any) -> list[LogLikelihood]:

@@ -52,7 +52,7 @@ def _row(cache: Any, row: int, length: int) -> RowStates:
 
 
 def draw(
-    engine: LikelihoodEngine, asked: Ids, setting: Setting, *, seed: int, cached: bool
+    engine: LikelihoodEngine, context_ids: Ids, setting: Setting, *, seed: int, cached: bool
 ) -> tuple[list[Sampled], tuple[Sampled, ...], States | None]:
     """Return all completions, those kept, and the states of these in the same order.
 
@@ -63,21 +63,25 @@ def draw(
     import torch
 
     with torch.inference_mode():
-        ids = torch.tensor([asked], device=engine.model.device)
+        ids = torch.tensor([context_ids], device=engine.model.device)
         output = engine.model(input_ids=ids, use_cache=True)
         past = output.past_key_values
         if not cached or not _can_be_cut(past):
-            reading: _Cached | _Whole = _Whole(engine, asked)
+            reading: _Cached | _Whole = _Whole(engine, context_ids)
         else:
             reading = _Cached(engine, past)
         first = output.logits[:, -1]
         if setting.sampler == "beam":
-            made = _beams(engine, setting, first, reading)
-            kept = keep(made, setting.keep)
-            return made, kept, reading.read(kept)
-        made, rows = _samples(engine, setting, first, reading, seed)
-        kept = keep(made, setting.keep)
-        return made, kept, reading.states([rows[made.index(one)] for one in kept])
+            samples = _beams(engine, setting, first, reading)
+            kept_samples = keep(samples, setting.keep)
+            return samples, kept_samples, reading.read(kept_samples)
+        samples, rows = _samples(engine, setting, first, reading, seed)
+        kept_samples = keep(samples, setting.keep)
+        return (
+            samples,
+            kept_samples,
+            reading.states([rows[samples.index(sample)] for sample in kept_samples]),
+        )
 
 
 def _can_be_cut(past: Any) -> bool:
@@ -107,7 +111,7 @@ class _Cached:
         device = self._engine.model.device
         if list(parents) != list(range(self._past.layers[0].keys.shape[0])):
             self._past.batch_select_indices(torch.tensor(parents, device=device))
-        last = torch.tensor([[one[-1]] for one in completions], device=device)
+        last = torch.tensor([[completion[-1]] for completion in completions], device=device)
         return self._engine.model(
             input_ids=last, past_key_values=self._past, use_cache=True
         ).logits[:, -1]
@@ -122,15 +126,17 @@ class _Cached:
         """Return the states of completions that have ended."""
         return States(self._past, rows)
 
-    def read(self, kept: Sequence[Sampled]) -> States:
+    def read(self, samples: Sequence[Sampled]) -> States:
         """Return the states of completions that are read once more, padded on the right."""
         import torch
 
-        longest = max(len(one.tokens) for one in kept)
-        self._begun.batch_repeat_interleave(len(kept))
+        longest = max(len(sample.tokens) for sample in samples)
+        self._begun.batch_repeat_interleave(len(samples))
         if longest:
             # What pads a row stands behind it, where no token of it looks.
-            rows = [[*one.tokens, *[0] * (longest - len(one.tokens))] for one in kept]
+            rows = [
+                [*sample.tokens, *[0] * (longest - len(sample.tokens))] for sample in samples
+            ]
             self._engine.model.base_model(
                 input_ids=torch.tensor(rows, device=self._engine.model.device),
                 past_key_values=self._begun,
@@ -139,8 +145,8 @@ class _Cached:
         return States(
             self._begun,
             [
-                _row(self._begun, row, self._length + len(one.tokens))
-                for row, one in enumerate(kept)
+                _row(self._begun, row, self._length + len(sample.tokens))
+                for row, sample in enumerate(samples)
             ],
         )
 
@@ -148,15 +154,15 @@ class _Cached:
 class _Whole:
     """The next logits of several completions, each read anew."""
 
-    def __init__(self, engine: LikelihoodEngine, asked: Ids) -> None:
+    def __init__(self, engine: LikelihoodEngine, context_ids: Ids) -> None:
         self._engine = engine
-        self._asked = asked
+        self._asked = context_ids
 
     def after(self, parents: Sequence[int], completions: Sequence[Ids]) -> Any:
         """Return the logits after each completion."""
         import torch
 
-        ids = [(*self._asked, *one) for one in completions]
+        ids = [(*self._asked, *completion) for completion in completions]
         return self._engine.model(
             input_ids=torch.tensor(ids, device=self._engine.model.device)
         ).logits[:, -1]
@@ -168,7 +174,7 @@ class _Whole:
     def states(self, rows: Sequence[RowStates]) -> None:
         """Return None: there are no states."""
 
-    def read(self, kept: Sequence[Sampled]) -> None:
+    def read(self, samples: Sequence[Sampled]) -> None:
         """Return None: there are no states."""
 
 
@@ -208,11 +214,11 @@ def _samples(
         if still:
             logits = reading.after(parents, [tuple(tokens[row]) for row in still])
             parents = list(range(len(still)))
-    made = [
-        Sampled(tokens=tuple(said), logprobs=tuple(own))
-        for said, own in zip(tokens, values, strict=True)
+    samples = [
+        Sampled(tokens=tuple(token_ids), logprobs=tuple(logprobs))
+        for token_ids, logprobs in zip(tokens, values, strict=True)
     ]
-    return made, states
+    return samples, states
 
 
 def _pick(logits: Any, setting: Setting, chance: Sequence[Any]) -> list[tuple[int, float]]:
@@ -227,26 +233,28 @@ def _pick(logits: Any, setting: Setting, chance: Sequence[Any]) -> list[tuple[in
         else (logits / setting.temperature).softmax(dim=-1)
     )
     likely, order = _likeliest(warm, setting.top_p)
-    whole = likely.cumsum(dim=-1)
+    cumulative = likely.cumsum(dim=-1)
     # A token stays while what stands before it has not reached top-p: the likeliest always does.
-    whole = whole.masked_fill(whole - likely >= setting.top_p, 0.0)
-    reach, last = whole.max(dim=-1)
-    found = []
+    cumulative = cumulative.masked_fill(cumulative - likely >= setting.top_p, 0.0)
+    reach, last = cumulative.max(dim=-1)
+    picks = []
     for row, generator in enumerate(chance):
-        drawn = torch.rand((), generator=generator, device=logits.device) * reach[row]
-        place = int(torch.searchsorted(whole[row, : int(last[row]) + 1], drawn, right=True))
+        threshold = torch.rand((), generator=generator, device=logits.device) * reach[row]
+        place = int(
+            torch.searchsorted(cumulative[row, : int(last[row]) + 1], threshold, right=True)
+        )
         token = int(order[row, min(place, int(last[row]))])
-        found.append((token, float(plain[row, token])))
-    return found
+        picks.append((token, float(plain[row, token])))
+    return picks
 
 
 def _likeliest(chances: Any, top_p: float) -> tuple[Any, Any]:
     """Return the likeliest tokens of each row, at least as many as reach top-p, and which they are."""
-    size, whole = _NUCLEUS, chances.shape[-1]
+    size, vocabulary = _NUCLEUS, chances.shape[-1]
     while True:
-        found = chances.topk(min(size, whole), dim=-1)
-        if size >= whole or bool((found.values.sum(dim=-1) >= top_p).all()):
-            return found.values, found.indices
+        top = chances.topk(min(size, vocabulary), dim=-1)
+        if size >= vocabulary or bool((top.values.sum(dim=-1) >= top_p).all()):
+            return top.values, top.indices
         size *= 8
 
 
@@ -265,32 +273,36 @@ def _beams(
     for step in range(setting.max_tokens):
         logits = at_least_single(logits)
         chances = logits - logits.logsumexp(dim=-1, keepdim=True)
-        totals = torch.tensor([one.total for one in live], dtype=torch.float64)
-        whole = (chances.double().cpu() + totals[:, None]).flatten()
+        totals = torch.tensor([beam_state.total for beam_state in live], dtype=torch.float64)
+        scores = (chances.double().cpu() + totals[:, None]).flatten()
         # Each beam has at most one end for each stop token: so many candidates are always enough.
-        best = whole.topk(min(len(whole), width + len(live) * len(ends)))
+        best = scores.topk(min(len(scores), width + len(live) * len(ends)))
         following: list[tuple[int, Sampled]] = []
         for value, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
             beam, token = divmod(place, chances.shape[1])
             if token in ends:
                 ended.append((value, live[beam]))
             elif len(following) < width:
-                own = (*live[beam].logprobs, float(chances[beam, token]))
+                logprobs = (*live[beam].logprobs, float(chances[beam, token]))
                 following.append(
-                    (beam, Sampled(tokens=(*live[beam].tokens, token), logprobs=own))
+                    (beam, Sampled(tokens=(*live[beam].tokens, token), logprobs=logprobs))
                 )
-        live = [one for _, one in following]
+        live = [beam_state for _, beam_state in following]
         ended = sorted(ended, key=lambda pair: -pair[0])[:width]
-        surest = len(ended) == width and ended[-1][0] >= max(one.total for one in live)
+        surest = len(ended) == width and ended[-1][0] >= max(
+            beam_state.total for beam_state in live
+        )
         if surest or step == setting.max_tokens - 1:
             break
-        logits = reading.after([beam for beam, _ in following], [one.tokens for one in live])
-    found = [*ended, *((one.total, one) for one in live)]
-    return [one for _, one in sorted(found, key=lambda pair: -pair[0])[:width]]
+        logits = reading.after(
+            [beam for beam, _ in following], [beam_state.tokens for beam_state in live]
+        )
+    finished = [*ended, *((beam_state.total, beam_state) for beam_state in live)]
+    return [beam_state for _, beam_state in sorted(finished, key=lambda pair: -pair[0])[:width]]
 
 
 def stop_tokens(engine: LikelihoodEngine) -> frozenset[int]:
     """Return the tokens that end a completion."""
-    given = getattr(engine.model.generation_config, "eos_token_id", None)
-    listed = given if isinstance(given, list) else [given, engine.tokenizer.eos_token_id]
+    eos = getattr(engine.model.generation_config, "eos_token_id", None)
+    listed = eos if isinstance(eos, list) else [eos, engine.tokenizer.eos_token_id]
     return frozenset(token for token in listed if token is not None)

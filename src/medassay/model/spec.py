@@ -65,9 +65,9 @@ def named(
         When there is no such enabled entry, with those that there are.
     """
     if name not in specs:
-        known = ", ".join(sorted(specs)) or "none"
+        names = ", ".join(sorted(specs)) or "none"
         raise InputError(
-            f"{where} '{name}' is not an enabled entry of {models_file}; known are {known}"
+            f"{where} '{name}' is not an enabled entry of {models_file}; known are {names}"
         )
     return specs[name]
 

@@ -144,8 +144,8 @@ class Vendor:
         except exceptions.UserError as error:
             raise Permanent(_told(f"{self._spec.id}: {error}")) from None
         except _UNREADABLE as error:  # of the vendor's library, on a reply it did not expect
-            said = f"{self._spec.id}: not a reply of this protocol: {error}"
-            raise Transient(_told(said)) from None
+            message = f"{self._spec.id}: not a reply of this protocol: {error}"
+            raise Transient(_told(message)) from None
         return _completion(response, time.perf_counter() - started)
 
     async def close(self) -> None:
@@ -187,8 +187,8 @@ class Vendor:
             return None
         from pydantic_ai.output import OutputObjectDefinition
 
-        wanted = OutputObjectDefinition(name="reply", json_schema=json.loads(prompt.schema))
-        return ModelRequestParameters(output_mode="native", output_object=wanted)
+        output = OutputObjectDefinition(name="reply", json_schema=json.loads(prompt.schema))
+        return ModelRequestParameters(output_mode="native", output_object=output)
 
     def _unreached(self, error: Exception) -> Transient | Permanent:
         """Return the error of a request without a reply; what the connection itself refused is behind it."""
@@ -208,11 +208,11 @@ def _tools(schema: bytes) -> list[Any]:
 
     return [
         ToolDefinition(
-            name=one["function"]["name"],
-            description=one["function"]["description"],
-            parameters_json_schema=one["function"]["parameters"],
+            name=alternative["function"]["name"],
+            description=alternative["function"]["description"],
+            parameters_json_schema=alternative["function"]["parameters"],
         )
-        for one in json.loads(schema)
+        for alternative in json.loads(schema)
     ]
 
 
@@ -237,9 +237,9 @@ def _messages(prompt: Prompt) -> list[Any]:
         if not turns or isinstance(turns[-1], ModelResponse):
             turns.append(ModelRequest(parts=[]))
         if message["role"] == "tool":
-            given = message["tool_call_id"]
-            made = ToolReturnPart(names[given], message["content"], tool_call_id=given)
-            turns[-1].parts.append(made)
+            call_id = message["tool_call_id"]
+            part = ToolReturnPart(names[call_id], message["content"], tool_call_id=call_id)
+            turns[-1].parts.append(part)
             continue
         if message["role"] == "user":
             turns[-1].parts.append(UserPromptPart(_shown(message)))
@@ -265,14 +265,14 @@ def _said(text: str, calls: Any) -> list[Any]:
 
     parts: list[Any] = [TextPart(text)] if text or not calls else []
     for call in calls:
-        kept = json.loads(call["details"]) if "details" in call else {}
+        details = json.loads(call["details"]) if "details" in call else {}
         parts.append(
             ToolCallPart(
                 call["function"]["name"],
                 call["function"]["arguments"],
                 tool_call_id=call["id"],
-                provider_name=kept.get("provider_name"),
-                provider_details=kept.get("provider_details"),
+                provider_name=details.get("provider_name"),
+                provider_details=details.get("provider_details"),
             )
         )
     return parts
@@ -282,8 +282,11 @@ def _call(part: Any) -> ToolCall:
     """Return a call of a tool, with what the vendor wants back (a signature of its thoughts, say)."""
     details = ""
     if part.provider_details:
-        kept = {"provider_name": part.provider_name, "provider_details": part.provider_details}
-        details = json.dumps(kept)
+        fields_kept = {
+            "provider_name": part.provider_name,
+            "provider_details": part.provider_details,
+        }
+        details = json.dumps(fields_kept)
     return ToolCall(
         id=_clean(part.tool_call_id),
         name=_clean(part.tool_name),
@@ -319,27 +322,27 @@ def _completion(response: Any, seconds: float) -> Completion:
     )
 
 
-def _usage(told: Any) -> Usage:
+def _usage(usage: Any) -> Usage:
     """Return the tokens that a vendor counts, with those that were cached and those that are thoughts where it tells them apart."""
-    read, written = (min(max(n, 0), 2**40) for n in (told.input_tokens, told.output_tokens))
-    details = told.details or {}
-    thought = told.output_reasoning_tokens or details.get("thoughts_tokens", 0)
+    read, written = (min(max(n, 0), 2**40) for n in (usage.input_tokens, usage.output_tokens))
+    details = usage.details or {}
+    thought = usage.output_reasoning_tokens or details.get("thoughts_tokens", 0)
     return Usage(
         prompt=read,
         completion=written,
-        cached=min(max(told.cache_read_tokens, 0), read),
+        cached=min(max(usage.cache_read_tokens, 0), read),
         reasoning=min(max(thought, 0), written),
     )
 
 
 def _logprobs(
-    given: Any,
+    result: Any,
 ) -> tuple[tuple[TokenLogprob, ...] | None, tuple[tuple[TokenLogprob, ...], ...] | None]:
     """Return the tokens with their log-probabilities, and the candidates at each, as Google says them."""
-    if not given:
+    if not result:
         return None, None
-    chosen = _likely(given.get("chosen_candidates"))
-    tops = tuple(_likely(top.get("candidates")) for top in given.get("top_candidates") or ())
+    chosen = _likely(result.get("chosen_candidates"))
+    tops = tuple(_likely(top.get("candidates")) for top in result.get("top_candidates") or ())
     return chosen, tops if len(tops) == len(chosen) and any(tops) else None
 
 

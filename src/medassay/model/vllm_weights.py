@@ -67,19 +67,19 @@ class Vllm(LocalModel):
         began = time.perf_counter()
         if self._spec.protocol == "completions":
             texts = ["\n\n".join(m["content"] for m in p.messages) for p in prompts]
-            found = llm.generate(texts, parameters, use_tqdm=False)
+            outputs = llm.generate(texts, parameters, use_tqdm=False)
         else:
-            found = llm.chat([list(p.messages) for p in prompts], parameters, use_tqdm=False)
+            outputs = llm.chat([list(p.messages) for p in prompts], parameters, use_tqdm=False)
         seconds = (time.perf_counter() - began) / len(prompts)
         return [
             Completion(
-                text=one.outputs[0].text,
-                finish="length" if one.outputs[0].finish_reason == "length" else "stop",
+                text=output.outputs[0].text,
+                finish="length" if output.outputs[0].finish_reason == "length" else "stop",
                 usage=Usage(
-                    prompt=len(one.prompt_token_ids or ()),
-                    completion=len(one.outputs[0].token_ids),
+                    prompt=len(output.prompt_token_ids or ()),
+                    completion=len(output.outputs[0].token_ids),
                 ),
                 seconds=seconds,
             )
-            for one in found
+            for output in outputs
         ]

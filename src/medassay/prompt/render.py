@@ -41,9 +41,9 @@ class PromptPart:
         """Return the text in a language with its holes filled."""
         return self._texts[self.language(language)].render(**holes)
 
-    def language(self, wanted: str) -> str:
+    def language(self, language: str) -> str:
         """Return the language in which a text is given that is wanted in another."""
-        return wanted if wanted in self._texts else "en"
+        return language if language in self._texts else "en"
 
 
 class Template(PromptPart):
@@ -62,35 +62,37 @@ class Template(PromptPart):
         self.schema = canonical(SCHEMAS[name]) if name in SCHEMAS else b""
         super().__init__(name, TEMPLATES[name], self.schema)
 
-    def fill(self, item: Item, order: Order | None, given: PromptContext | None = None) -> str:
+    def fill(
+        self, item: Item, order: Order | None, context: PromptContext | None = None
+    ) -> str:
         """Return the text of one item, with what is given where the template has a hole for it, else before it."""
-        shown = item.options if order is None else tuple(item.options[i] for i in order)
-        evidence = "" if given is None else _evidence(given, item.language)
+        options = item.options if order is None else tuple(item.options[i] for i in order)
+        evidence = "" if context is None else _evidence(context, item.language)
         try:
-            made = self.text(
+            text = self.text(
                 item.language,
                 given=evidence,
                 question=item.question,
                 context=item.context or "",
                 condition=item.condition or "",
                 domain=item.domain,
-                options=tuple(zip(item.letters, shown, strict=True)),
+                options=tuple(zip(item.letters, options, strict=True)),
                 form=item.form,
             )
         except jinja2.UndefinedError as error:
             raise InputError(f"template '{self.id}', item '{item.id}': {error}") from None
         if not evidence or self.language(item.language) in self._holes:
-            return made
-        return f"{evidence}\n\n{made}"
+            return text
+        return f"{evidence}\n\n{text}"
 
 
-def _evidence(given: PromptContext, language: str) -> str:
+def _evidence(context: PromptContext, language: str) -> str:
     """Return what is given in words; nothing where a search found nothing."""
-    if not (given.passages or given.path or given.text):
+    if not (context.passages or context.path or context.text):
         return ""
-    passages = BETWEEN.join(given.passages)
+    passages = BETWEEN.join(context.passages)
     return load_part("evidence").text(
-        language, passages=passages, path=given.path, text=given.text
+        language, passages=passages, path=context.path, text=context.text
     )
 
 
@@ -177,32 +179,32 @@ def render(
     order: Order | None = None,
     system: str = "",
     system_role: str = "system",
-    given: PromptContext | None = None,
+    context: PromptContext | None = None,
 ) -> Prompt:
     """Return the prompt of one item: system line, examples as turns, question with what is given.
 
     With the `system_role` "none" the system line is left out, with "question" it stands before the question.
     """
-    asked = template.fill(item, order, given)
+    question_text = template.fill(item, order, context)
     if system and system_role == "question":
-        system, asked = "", f"{system}\n\n{asked}"
+        system, question_text = "", f"{system}\n\n{question_text}"
     messages: list[dict[str, str]] = []
     if system and system_role != "none":
         messages.append({"role": system_role, "content": system})
     messages.extend(examples)
-    messages.append({"role": "user", "content": asked})
-    shown = item.options if order is None else tuple(item.options[i] for i in order)
+    messages.append({"role": "user", "content": question_text})
+    options = item.options if order is None else tuple(item.options[i] for i in order)
     return Prompt(
         item_id=item.id,
         messages=tuple(messages),
         encoded=canonical(messages),
-        template=template.id if given is None else id_with_evidence(template),
+        template=template.id if context is None else id_with_evidence(template),
         letters=item.letters,
-        options=shown,
+        options=options,
         order=order,
         schema=template.schema,
-        retrieved=() if given is None else given.retrieved,
-        own_source=None if given is None else given.own_source,
+        retrieved=() if context is None else context.retrieved,
+        own_source=None if context is None else context.own_source,
     )
 
 

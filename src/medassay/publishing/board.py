@@ -47,7 +47,7 @@ def board_of(run: Run, name: str, *, compact: bool | None = None, front: bool = 
     """
     if compact is None:
         rows = run.statistics["domains"]
-        cells = sum(len(found) for name, found in rows.items() if name != OVERALL)
+        cells = sum(len(domain_rows) for name, domain_rows in rows.items() if name != OVERALL)
         compact = cells > _CELL_PAGES or n_trials(run.statistics) > _ANSWERS
     items = RunItems(run.path, run.manifest["domains"])
     times, failures = ({}, Counter()) if front else times_of(run, items)
@@ -129,8 +129,8 @@ class _Line(msgspec.Struct, omit_defaults=True):
 
 def _documents(folder: Path) -> dict[str, str]:
     """Return name → text of the validation documents of a publication."""
-    found = (p for p in sorted(folder.glob("*")) if p.suffix in (".md", ".txt"))
-    return {path.name: path.read_text(encoding="utf-8") for path in found}
+    paths = (p for p in sorted(folder.glob("*")) if p.suffix in (".md", ".txt"))
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
@@ -138,19 +138,24 @@ def _banks(run: Run, items: RunItems) -> list[dict[str, Any]]:
     domains: dict[str, set[str]] = {}
     for domain, version in run.manifest["domains"].items():
         domains.setdefault(version, set()).add(domain)
-    found = []
+    banks = []
     for bank in run.manifest["banks"]:
-        own = items.of(domains.get(bank["version"], ()), public=False)
+        own_items = items.of(domains.get(bank["version"], ()), public=False)
         public = items.of(domains.get(bank["version"], ()), public=True)
         stats = item_stats(public) if public else None
         years = stats is not None and "year" in stats["by"]
-        shown = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
-        found.append(
-            {**bank, "asked": len(own), "withheld": len(own) - len(public), "stats": stats}
+        examples = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
+        banks.append(
+            {
+                **bank,
+                "asked": len(own_items),
+                "withheld": len(own_items) - len(public),
+                "stats": stats,
+            }
             | {"cross": _cross(public, years=years)}
-            | {"examples": [{**_ABSENT, **record} for record in shown]}
+            | {"examples": [{**_ABSENT, **record} for record in examples]}
         )
-    return found
+    return banks
 
 
 def _cross(items: Sequence[Item], *, years: bool) -> dict[str, Any] | None:
@@ -161,7 +166,9 @@ def _cross(items: Sequence[Item], *, years: bool) -> dict[str, Any] | None:
     )
     if not counts:
         return None
-    rows = [{over: one, by: other, "n": n} for (one, other), n in sorted(counts.items())]
+    rows = [
+        {over: row_name, by: other, "n": n} for (row_name, other), n in sorted(counts.items())
+    ]
     return {"over": over, "by": by, "counts": rows}
 
 
@@ -175,18 +182,18 @@ def _answers(run: Run, items: RunItems) -> Iterator[tuple[CellKey, Iterator[Show
             digests,
             strict=True,
         )
-        said = _verdicts(run)
+        verdicts_of = _verdicts(run)
         cell = lambda entry: tuple(entry[0][k] for k in ("domain", "model", "setting", "mode"))  # noqa: E731 -- a key
         for (domain, model, setting, mode), group in groupby(records, key=cell):
             yield (
                 CellKey(domain=domain, model=model, setting=setting, mode=mode),
-                (_shown(items, said, *entry) for entry in group),
+                (_shown(items, verdicts_of, *entry) for entry in group),
             )
 
 
 def _shown(
     items: RunItems,
-    said: _Said,
+    verdicts_of: _Said,
     trial: dict[str, Any],
     score: dict[str, Any],
     digest: str,
@@ -202,13 +209,15 @@ def _shown(
         sha256=digest,
         record=partial(shown_record, record, trial),
         likelihoods=partial(shown_likelihoods, record, trial),
-        verdicts=[v for v in said(tuple(trial[k] for k in TRIAL_KEY)) if "tombstone" not in v],
+        verdicts=[
+            v for v in verdicts_of(tuple(trial[k] for k in TRIAL_KEY)) if "tombstone" not in v
+        ],
     )
 
 
 def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
     """Yield (model, line) of every answer as a compact publication lists it: canonical, the trial's bytes as they are."""
-    said = _verdicts(run)
+    verdicts_of = _verdicts(run)
     heads = read_as(run.path / "trials.jsonl", _TrialKeys)
     scores = read_as(run.path / "scores.jsonl", _Score)
     panels = read_as(run.path / "scores.jsonl", _Panel)
@@ -223,7 +232,7 @@ def _lines(run: Run) -> Iterator[tuple[str, bytes]]:
                 sha256=sha256_hex(trial),
                 trial=msgspec.Raw(trial),
             )
-            if verdicts := [v for v in said(head.key) if "tombstone" not in v]:
+            if verdicts := [v for v in verdicts_of(head.key) if "tombstone" not in v]:
                 made.verdicts = msgspec.Raw(canonical(verdicts))
             yield head.model, encode(made) + b"\n"
 
@@ -234,11 +243,11 @@ def _verdicts(run: Run) -> _Said:
     groups = by_trial(read_jsonl(path)) if path.exists() else iter(())
     waiting = next(groups, None)
 
-    def said(key: tuple[Any, ...]) -> list[dict[str, Any]]:
+    def verdicts_of_trial(key: tuple[Any, ...]) -> list[dict[str, Any]]:
         nonlocal waiting
         if waiting is None or waiting[0] != key:
             return []
-        found, waiting = waiting[1], next(groups, None)
-        return found
+        current, waiting = waiting[1], next(groups, None)
+        return current
 
-    return said
+    return verdicts_of_trial

@@ -71,10 +71,10 @@ def fetch_site(
     """
     try:
         parts = urlsplit(address)
-        known = parts.port is None or parts.port > 0
+        has_port = parts.port is None or parts.port > 0
     except ValueError:
-        parts, known = urlsplit(""), False
-    if not known or parts.query or parts.fragment or parts.username or not parts.hostname:
+        parts, has_port = urlsplit(""), False
+    if not has_port or parts.query or parts.fragment or parts.username or not parts.hostname:
         raise InputError(f"{address}: expected http(s)://host/path/ of a site or a publication")
     base = re.sub(r"index\.html$", "", address).rstrip("/") + "/"
     return run_async(lambda: _Copy(base, folder, bounds, tell).within())
@@ -167,10 +167,10 @@ class _Copy:
         for name in states:
             if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,199}", name):
                 raise IntegrityError(f"{LEDGER}: '{name}' is no id of a publication")
-        own = [HEAD, SITE_SUMS, "index.html", "log/index.html"]
-        own += [f"status/{name}.json" for name in states]
-        own += [f"status/{name}/index.html" for name in states]
-        await self._all(own)
+        own_files = [HEAD, SITE_SUMS, "index.html", "log/index.html"]
+        own_files += [f"status/{name}.json" for name in states]
+        own_files += [f"status/{name}/index.html" for name in states]
+        await self._all(own_files)
         for entry in entries:
             if is_publication(entry):
                 prefix = f"p/{entry.record['publication']}/"
@@ -215,12 +215,12 @@ class _Copy:
                     raise Transient(f"{url}: comes packed, though it was asked for as it is")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 listing = name == LEDGER or name.endswith(SUMS)
-                left = _LONGEST_LIST if listing else self._bounds.bytes
+                n_left = _LONGEST_LIST if listing else self._bounds.bytes
                 with target.open("wb") as file:
                     async for block in reply.content.iter_chunked(1 << 18):
-                        left -= len(block)
+                        n_left -= len(block)
                         self._bytes += len(block)
-                        if left < 0:
+                        if n_left < 0:
                             raise IntegrityError(f"{url}: a list longer than any")
                         if self._bytes > self._bounds.bytes:
                             raise IntegrityError(
@@ -229,8 +229,8 @@ class _Copy:
                             )
                         file.write(block)
         except (aiohttp.ClientError, TimeoutError) as error:
-            said = str(error)
-            what = said if said and said != url else type(error).__name__
+            message = str(error)
+            what = message if message and message != url else type(error).__name__
             raise Transient(f"{url}: {what}; nothing was checked") from None
         except (OSError, UnicodeError) as error:  # a name that no file here can have
             raise IntegrityError(f"{url}: cannot be kept: {type(error).__name__}") from None

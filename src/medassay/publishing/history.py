@@ -61,10 +61,10 @@ def set_status(
         raise InputError(f"{site}: no site; expected a folder with {LEDGER}")
     refuse_key_inside(site, signer)
     with lock_site(site):
-        known = status_of(read_ledger(site))
+        statuses = status_of(read_ledger(site))
         for name in (publication, following):
-            if name is not None and name not in known:
-                listed = ", ".join(sorted(known)) or "none"
+            if name is not None and name not in statuses:
+                listed = ", ".join(sorted(statuses)) or "none"
                 raise InputError(f"{site}: no publication '{name}'; there are {listed}")
         if following == publication:
             raise InputError(f"--next: '{following}' is the publication itself")
@@ -148,8 +148,10 @@ def front_page(board: Board, entries: Sequence[LedgerEntry]) -> bytes:
     up = f"p/{board.publication}/"
     names = [e.record["publication"] for e in reversed(entries) if is_publication(e)]
     state = status_of(entries)[board.publication]
-    shown = replace(board, reruns=state.get("reruns", []))
-    _, content = ranking(shown, OVERALL, board.modes[0], up=up, publications=names, state=state)
+    board_shown = replace(board, reruns=state.get("reruns", []))
+    _, content = ranking(
+        board_shown, OVERALL, board.modes[0], up=up, publications=names, state=state
+    )
     return content.encode()
 
 

@@ -59,31 +59,31 @@ def open_item(
         raise InputError(f"{run.path}: is the public copy; the text is in the private run")
     hidden = withholding_of(run)
     domains = {record["domain"] for record in items}
-    known = None if publication is None else _commitments(publication)
-    found = [("item", record, item_key(record)) for record in items]
-    found += [
+    commitments = None if publication is None else _commitments(publication)
+    records_found = [("item", record, item_key(record)) for record in items]
+    records_found += [
         (f"answer of {record['model']}", record, trial_key(record))
         for record in read_jsonl(run.path / "trials.jsonl")
         if record["item"] == name
         and record["domain"] in domains
         and model in ("", record["model"])
     ]
-    if model and len(found) == len(items):
+    if model and len(records_found) == len(items):
         raise InputError(f"run {run.id}: no answer of '{model}' to item '{name}'")
     opened = []
-    for what, record, key in found:
-        made = hidden.commitment(record, *key)
-        if known is not None and made not in known:
+    for what, record, key in records_found:
+        commitment_made = hidden.commitment(record, *key)
+        if commitments is not None and commitment_made not in commitments:
             raise IntegrityError(
-                f"{what} ('{name}'): commitment {made} is not in {publication}: not what was published"
+                f"{what} ('{name}'): commitment {commitment_made} is not in {publication}: not what was published"
             )
         opened.append(
             Opened(
                 what=what,
                 record=record,
                 salt=hidden.salt(*key),
-                commitment=made,
-                public=None if known is None else True,
+                commitment=commitment_made,
+                public=None if commitments is None else True,
             )
         )
     return opened

@@ -44,7 +44,7 @@ def prove(place: str | Path, answer: str) -> tuple[VerificationReport, dict[str,
     digest = sha256_hex(record)
     report.add("record", f"{name} line {line}, sha256 {digest}")
     seal = read_document(run / SEAL)
-    path = inclusion_proof((as_leaf(found) for _, _, found in sealed_records(run)), index)
+    path = inclusion_proof((as_leaf(leaf) for _, _, leaf in sealed_records(run)), index)
     root = bytes.fromhex(seal["root"])
     report.add(
         "data root",
@@ -92,21 +92,21 @@ def _find(place: Path, answer: str) -> tuple[Path, Path, int, tuple[str, int, by
     """Return publication (or run), run, place in the tree, and the record."""
     publications = sorted(p for p in place.glob("p/*/") if not p.name.startswith("."))
     folders = publications or [place]
-    found = []
+    matches = []
     for folder in folders:
         run = folder / "data" / "run" if (folder / "data" / "run").is_dir() else folder
         if not (run / SEAL).is_file():
             raise InputError(f"{folder}: neither a run, nor a publication, nor a site")
-        found += [
+        matches += [
             (folder, run, index, located)
             for index, located in enumerate(sealed_records(run))
             if sha256_hex(located[2]).startswith(answer)
         ]
-    if not found:
+    if not matches:
         raise InputError(f"{place}: no record whose sha256 begins with {answer}")
-    digests = {sha256_hex(located[2]) for *_, located in found}
+    digests = {sha256_hex(located[2]) for *_, located in matches}
     if len(digests) > 1:
         raise InputError(
             f"{place}: {len(digests)} records begin with {answer}; give more digits"
         )
-    return found[-1]  # published twice: the newer name
+    return matches[-1]  # published twice: the newer name

@@ -92,14 +92,14 @@ def publish(
         If the id is taken, or what would become public must not (banks that may not leave, words of
         a synthetic item, text that looks like a secret). Nothing is written then.
     """
-    found = _one(runs)
-    _refuse_broken(found)
-    items = RunItems(found.path, found.manifest["domains"])
-    _refuse_private(found)
-    _refuse_blind(found)
+    opened = _one(runs)
+    _refuse_broken(opened)
+    items = RunItems(opened.path, opened.manifest["domains"])
+    _refuse_private(opened)
+    _refuse_blind(opened)
     if about.require_api:
-        _refuse_local(found)
-    name = publication or found.id
+        _refuse_local(opened)
+    name = publication or opened.id
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,199}", name):
         raise InputError(
             f"publication id '{name}': expected a-z, 0-9, dot and hyphen, at most 200; give one with --id"
@@ -118,7 +118,7 @@ def publish(
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         try:
-            board = _assemble(draft, found, items, site, name, about=about)
+            board = _assemble(draft, opened, items, site, name, about=about)
             draft.rename(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -138,13 +138,13 @@ def _copy_documents(folder: Path, documents: Path | None) -> None:
     """Copy validation documents into a publication that is being made."""
     if documents is None:
         return
-    found = sorted(documents.glob("*")) if documents.is_dir() else []
-    if not found:
+    paths = sorted(documents.glob("*")) if documents.is_dir() else []
+    if not paths:
         raise InputError(f"{documents}: no documents; expected a folder of .md or .txt files")
     (folder / VALIDATION).mkdir()
-    for path in found:
-        whole = path.is_file() and not path.is_symlink()
-        data = path.read_bytes() if whole else b""
+    for path in paths:
+        is_plain_file = path.is_file() and not path.is_symlink()
+        data = path.read_bytes() if is_plain_file else b""
         fits = path.suffix in (".md", ".txt") and 0 < len(data) <= _LONGEST_DOCUMENT
         if not fits or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", path.name):
             raise InputError(
@@ -162,15 +162,15 @@ def _copy_documents(folder: Path, documents: Path | None) -> None:
 
 def _one(runs: Run | str | Path | Sequence[Run | str | Path]) -> Run:
     """Return the run to publish: the only one, or what joins them all."""
-    given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
-    found = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
-    if not found:
+    places = [runs] if isinstance(runs, Run | str | Path) else list(runs)
+    opened = [run if isinstance(run, Run) else Run(Path(run)) for run in places]
+    if not opened:
         raise InputError("no run to publish; name at least one")
-    if len(found) == 1:
-        return found[0]
-    for run in found:
+    if len(opened) == 1:
+        return opened[0]
+    for run in opened:
         _refuse_broken(run)
-    return join_runs(found, found[0].path.resolve().parent)
+    return join_runs(opened, opened[0].path.resolve().parent)
 
 
 def _refuse_broken(run: Run) -> None:
@@ -199,11 +199,11 @@ def _refuse_private(run: Run) -> None:
 
 def _refuse_blind(run: Run) -> None:
     """Refuse a run whose tools could not be reached too often: its series would measure the network."""
-    found = run.statistics.get("lookups", {})
-    share = found.get("unavailable_share") or 0.0
+    lookups = run.statistics.get("lookups", {})
+    share = lookups.get("unavailable_share") or 0.0
     if share > MOST_UNAVAILABLE:
         raise GateError(
-            f"run {run.id}: {found['calls']['unavailable']} of {found['calls']['calls']} calls of tools were unavailable "
+            f"run {run.id}: {lookups['calls']['unavailable']} of {lookups['calls']['calls']} calls of tools were unavailable "
             f"({100 * share:.1f} %, at most {100 * MOST_UNAVAILABLE:.0f} %); run it again with --fresh where the services can be reached, "
             "or publish a plan of mode solo"
         )
@@ -233,15 +233,15 @@ def _assemble(
     data = folder / DATA
     data.mkdir(parents=True)
     if items.withholding:
-        shown = write_public(run, items, data)
+        public_run = write_public(run, items, data)
     else:
         for file in sealed_names(run.path):
             shutil.copyfile(run.path / file, data / file)
-        shown = Run(data)
-    write_trend(folder, site, shown, name, about.reason)
-    write_reruns(folder, read_ledger(site), series_of(shown))
+        public_run = Run(data)
+    write_trend(folder, site, public_run, name, about.reason)
+    write_reruns(folder, read_ledger(site), series_of(public_run))
     _copy_documents(folder, about.validation)
-    board = board_of(shown, name, compact=about.compact)
+    board = board_of(public_run, name, compact=about.compact)
     for file in _ASSETS:
         (folder / file).write_bytes(asset(file))
     (folder / "data" / "leaderboard.csv").write_text(leaderboard_csv(board), encoding="utf-8")

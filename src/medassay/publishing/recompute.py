@@ -99,15 +99,15 @@ def _check_seal(folder: Path) -> str:
     if not (folder / SEAL).is_file():
         raise Mismatch(f"{SEAL}: missing")
     seal = read_document(folder / SEAL)
-    given = seal.pop("hash", None)
+    stated_hash = seal.pop("hash", None)
     if (
-        sha256_hex(canonical(seal)) != given
-        or (folder / SEAL).read_bytes() != canonical({**seal, "hash": given}) + b"\n"
+        sha256_hex(canonical(seal)) != stated_hash
+        or (folder / SEAL).read_bytes() != canonical({**seal, "hash": stated_hash}) + b"\n"
     ):
         raise Mismatch(f"{SEAL}: its content does not have its own hash")
     if not (folder / SUMS).is_file() or file_sha256(folder / SUMS) != seal["sums_sha256"]:
         raise Mismatch(f"{SUMS}: not the file that was sealed")
-    return f"seal {given[:16]}"
+    return f"seal {stated_hash[:16]}"
 
 
 def _check_run_sums(folder: Path) -> str:
@@ -122,15 +122,17 @@ def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
     for line in sums.read_text(encoding="utf-8").splitlines():
         digest, _, name = line.partition("  ")
         listed[name] = digest
-    own = {sums.relative_to(folder).as_posix()}
+    own_files = {sums.relative_to(folder).as_posix()}
     if of_run:
-        own |= {SEAL, TOMBSTONES}
+        own_files |= {SEAL, TOMBSTONES}
     amended = read_tombstones(folder)["files"] if of_run else {}
     # What a kill just behind the seal leaves is no part of the run; `run` removes it.
     work = (*JOURNALS, LEASES) if of_run else ()
-    present = files_in(folder, may_be_empty=work) - own
-    left = tuple(f"{name}/" for name in work)
-    present = {n for n in present if not (of_run and n == LOCK) and not n.startswith(left)}
+    present = files_in(folder, may_be_empty=work) - own_files
+    unfinished = tuple(f"{name}/" for name in work)
+    present = {
+        n for n in present if not (of_run and n == LOCK) and not n.startswith(unfinished)
+    }
     for name in sorted(listed.keys() | present):
         if name not in present:
             raise Mismatch(f"{name}: missing")
@@ -148,10 +150,10 @@ def _changed_record(path: Path, name: str) -> str:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    whole = canonical(parse_record(line, name)) + b"\n" == line
+                    is_canonical = canonical(parse_record(line, name)) + b"\n" == line
                 except (ValueError, MedassayError):
-                    whole = False
-                if not whole:
+                    is_canonical = False
+                if not is_canonical:
                     return f"{name} line {number}: not the record that was sealed"
     return f"{name}: its bytes are not those that were sealed"
 
@@ -178,8 +180,10 @@ def _check_root(folder: Path) -> str:
         raise Mismatch(
             f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were {seal['count']} with {seal['root'][:16]}"
         )
-    said = f"; {counted(len(deleted), 'item')} deleted, see {TOMBSTONES}" if deleted else ""
-    return f"{counted(count, 'record')}, root {root[:16]}{said}"
+    deleted_text = (
+        f"; {counted(len(deleted), 'item')} deleted, see {TOMBSTONES}" if deleted else ""
+    )
+    return f"{counted(count, 'record')}, root {root[:16]}{deleted_text}"
 
 
 def _check_joined(folder: Path) -> str:
@@ -228,8 +232,8 @@ def _check_content(folder: Path) -> str:
     )
     for trial, record in checked:
         table.add(trial, record["score"])
-        for one in further:
-            one.add(trial, record)
+        for summary in further:
+            summary.add(trial, record)
     withheld = "withheld" in items.forms
     if judged is not None and judged.other is None and same_code and not withheld:
         judged.audit()
@@ -263,8 +267,8 @@ def _check_statistics(run: Run, document: bytes, *, withheld: bool) -> None:
 
 def _is_this_code(run: Run) -> bool:
     """Return whether the very commit that runs now made a run; a changed checkout cannot be known again."""
-    made, commit = run.manifest.get("code"), code_of_today()["commit"]
-    return made == code_of_today() and commit is not None and not commit.endswith("+")
+    code, commit = run.manifest.get("code"), code_of_today()["commit"]
+    return code == code_of_today() and commit is not None and not commit.endswith("+")
 
 
 @dataclass(frozen=True)
@@ -316,8 +320,8 @@ def _scores(
 def _stored(run: Run, part: _LineRange) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     trials = read_jsonl(run.path / "trials.jsonl", offset=part.trials, line=part.first)
     scores = read_jsonl(run.path / "scores.jsonl", offset=part.scores, line=part.first)
-    both = zip(trials, scores, strict=part.lines is None)
-    return islice(both, part.lines)
+    pairs = zip(trials, scores, strict=part.lines is None)
+    return islice(pairs, part.lines)
 
 
 def _in_order(trial: dict[str, Any], last: tuple[Any, ...], number: int) -> tuple[Any, ...]:
@@ -333,8 +337,8 @@ def _may_help() -> bool:
     """Return whether other processes may be started: from our own command, not from a script that they would run again."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
-    own = spec is not None and spec.name.partition(".")[0] == "medassay"
-    return own or Path(getattr(main, "__file__", "")).stem == "medassay"
+    is_medassay = spec is not None and spec.name.partition(".")[0] == "medassay"
+    return is_medassay or Path(getattr(main, "__file__", "")).stem == "medassay"
 
 
 def _scores_beside(
@@ -351,8 +355,8 @@ def _scores_beside(
                 last = _in_order(trial, last, number)
                 yield trial, record
             for check in checks:
-                if (found := check.result()) is not None:
-                    raise Mismatch(found)
+                if (outcome := check.result()) is not None:
+                    raise Mismatch(outcome)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -417,14 +421,14 @@ def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int
     if parser is None or trial["outcome"] == "failed":
         return
     order = tuple(trial["order"]) if "order" in trial else None
-    shown = item.options if order is None else tuple(item.options[i] for i in order)
+    options_shown = item.options if order is None else tuple(item.options[i] for i in order)
     prompt = Prompt(
         item_id=item.id,
         messages=(),
         encoded=b"",
         template="",
         letters=item.letters,
-        options=shown,
+        options=options_shown,
         order=order,
     )
     likelihoods = tuple(trial["likelihoods"]) if "likelihoods" in trial else None
@@ -452,26 +456,28 @@ def _reread(trial: dict[str, Any], item: Item, task: Task, run: Run, number: int
         raise Mismatch(f"trials.jsonl line {number}: read as {was}; reads as {now}")
 
 
-def _compare(found: Any, sealed: Any, where: str, own_code: bool) -> None:
+def _compare(computed: Any, sealed: Any, where: str, own_code: bool) -> None:
     """Compare two documents; numbers may differ by 1e-9.
 
     Of a run of other code than this, fields that this code has added are no difference.
     """
-    if isinstance(found, dict) and isinstance(sealed, dict):
-        for key in sorted((found.keys() | sealed.keys()) if own_code else sealed.keys()):
+    if isinstance(computed, dict) and isinstance(sealed, dict):
+        for key in sorted((computed.keys() | sealed.keys()) if own_code else sealed.keys()):
             _compare(
-                found.get(key, _ABSENT),
+                computed.get(key, _ABSENT),
                 sealed.get(key, _ABSENT),
                 f"{where}: {key}" if ":" not in where else f"{where}.{key}",
                 own_code,
             )
-    elif isinstance(found, list) and isinstance(sealed, list) and len(found) == len(sealed):
-        for number, (one, other) in enumerate(zip(found, sealed, strict=True)):
-            _compare(one, other, f"{where}[{number}]", own_code)
-    elif _number(found) and _number(sealed):
-        if not math.isclose(found, sealed, rel_tol=0.0, abs_tol=TOLERANCE):
-            raise Mismatch(f"{where}: {sealed} was sealed, {found} is recomputed")
-    elif found is _ABSENT or sealed is _ABSENT or found != sealed:
+    elif (
+        isinstance(computed, list) and isinstance(sealed, list) and len(computed) == len(sealed)
+    ):
+        for number, (computed_item, other) in enumerate(zip(computed, sealed, strict=True)):
+            _compare(computed_item, other, f"{where}[{number}]", own_code)
+    elif _number(computed) and _number(sealed):
+        if not math.isclose(computed, sealed, rel_tol=0.0, abs_tol=TOLERANCE):
+            raise Mismatch(f"{where}: {sealed} was sealed, {computed} is recomputed")
+    elif computed is _ABSENT or sealed is _ABSENT or computed != sealed:
         raise Mismatch(f"{where}: differs from what is recomputed")
 
 

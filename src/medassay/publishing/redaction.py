@@ -99,10 +99,10 @@ def kept(record: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
 
 def numbers_of(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return what may be known of an item without its text: bounds need the lowest score it allows."""
-    made = kept(item, ITEM_FIELDS)
+    numbers = kept(item, ITEM_FIELDS)
     if "criteria" in item:
-        made["lowest"] = lowest_points(float(c["points"]) for c in item["criteria"])
-    return made
+        numbers["lowest"] = lowest_points(float(c["points"]) for c in item["criteria"])
+    return numbers
 
 
 class Withholding:
@@ -122,32 +122,32 @@ class Withholding:
 
     def item(self, record: Mapping[str, Any], cluster: str | None) -> dict[str, Any]:
         """Return what is published of an item; `cluster` is the public name of its cluster."""
-        made = numbers_of(record)
+        numbers = numbers_of(record)
         if cluster is not None:
-            made["cluster"] = cluster
-        made["commitment"] = self.commitment(record, *item_key(record))
-        return made
+            numbers["cluster"] = cluster
+        numbers["commitment"] = self.commitment(record, *item_key(record))
+        return numbers
 
     def trial(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is published of an answer."""
-        made = kept(record, TRIAL_FIELDS)
-        if "tool_use" in made:
-            made["tool_use"] = kept(made["tool_use"], TOOL_FIELDS)
+        public = kept(record, TRIAL_FIELDS)
+        if "tool_use" in public:
+            public["tool_use"] = kept(public["tool_use"], TOOL_FIELDS)
         if record.get("reason") == "ambiguous":  # a word of our parsers, counted apart
-            made["reason"] = "ambiguous"
+            public["reason"] = "ambiguous"
         if record.get("finish") == "length":  # counted too
-            made["cut_off"] = True
-        made["commitment"] = self.commitment(record, *trial_key(record))
-        return made
+            public["cut_off"] = True
+        public["commitment"] = self.commitment(record, *trial_key(record))
+        return public
 
     def score(
         self, record: Mapping[str, Any], verdicts: Iterable[Mapping[str, Any]]
     ) -> dict[str, Any]:
         """Return what is published of a score: numbers, those of the panel among them."""
-        made = kept(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
-        if "parts" in made:
-            made["parts"] = kept(made["parts"], PART_FIELDS)
-        return made
+        public = kept(record, SCORE_FIELDS) | _panel_numbers(list(verdicts))
+        if "parts" in public:
+            public["parts"] = kept(public["parts"], PART_FIELDS)
+        return public
 
 
 def commitment(salt: str, record: Mapping[str, Any]) -> str:
@@ -170,13 +170,15 @@ def _panel_numbers(verdicts: list[Mapping[str, Any]]) -> dict[str, Any]:
         return {}
     from medassay.judging.panel import agreement
 
-    found: dict[str, Any] = {"panel_scores": [v["score"] for v in verdicts]}
+    numbers: dict[str, Any] = {"panel_scores": [v["score"] for v in verdicts]}
     # Of a deleted item's verdicts the scores are left, and nothing that was said.
     bodies = [v["body"] for v in verdicts if v.get("outcome") == "valid" and "body" in v]
     if bodies and all("facts" in body for body in bodies):
-        said = [[fact["verdict"] for fact in body["facts"]] for body in bodies]
-        found["extra_false_claim_count"] = sum(len(body["claims"]) for body in bodies)
-        found["contradict_count"] = sum(one.count("contradict") for one in said)
+        verdict_lists = [[fact["verdict"] for fact in body["facts"]] for body in bodies]
+        numbers["extra_false_claim_count"] = sum(len(body["claims"]) for body in bodies)
+        numbers["contradict_count"] = sum(
+            verdict_list.count("contradict") for verdict_list in verdict_lists
+        )
         if len(bodies) == len(verdicts) > 1:
-            found["agreement"] = agreement(said).pairwise
-    return found
+            numbers["agreement"] = agreement(verdict_lists).pairwise
+    return numbers

@@ -28,14 +28,14 @@ class Rejudging:
     def __init__(self, run: Run, items: RunItems, task: Task) -> None:
         self._bench = run.manifest["bench"]
         self._answers = Answers(run, items, task)
-        made = run.manifest
-        self._judges = graders_of(task, made)
-        self._imported = {j["id"] for j in made["judges"] if j["provider"] == "import"}
-        deleted = [*read_tombstones(run.path)["entries"], *made.get("deleted_items", ())]
+        manifest = run.manifest
+        self._judges = graders_of(task, manifest)
+        self._imported = {j["id"] for j in manifest["judges"] if j["provider"] == "import"}
+        deleted = [*read_tombstones(run.path)["entries"], *manifest.get("deleted_items", ())]
         self._deleted = {(entry["domain"], entry["item"]) for entry in deleted}
-        said = read_jsonl(run.path / "verdicts.jsonl")
-        self._said = by_trial(v for v in said if "tombstone" not in v)
-        self._rubrics = made["rubrics"]
+        verdict_lines = read_jsonl(run.path / "verdicts.jsonl")
+        self._said = by_trial(v for v in verdict_lines if "tombstone" not in v)
+        self._rubrics = manifest["rubrics"]
         self.other: str | None = None  # by what else than this code judges, verdicts were read
 
     @property
@@ -51,11 +51,11 @@ class Rejudging:
         Mismatch
             When revisions are the same and graders are not, or this very commit made the run.
         """
-        made = self._answers.run.manifest
-        if "revisions" in made:
+        manifest = self._answers.run.manifest
+        if "revisions" in manifest:
             same = {d: j.id for d, j in self._judges.items()} == self._rubrics
             prompts = {d: list(j.prompts) for d, j in self._judges.items()}
-            if other is None and same and prompts != made.get("judge_prompts"):
+            if other is None and same and prompts != manifest.get("judge_prompts"):
                 other = "other prompts"
         else:
             same = {d: hashed_id(j) for d, j in self._judges.items()} == self._rubrics
@@ -99,15 +99,15 @@ class Rejudging:
         answers, run = self._answers, self._answers.run
         present = (run.path / f"{SPOT_CHECK}.jsonl").exists()
         if present != run.manifest.get("audited", False):
-            said = "not there" if not present else "there, and the manifest knows of none"
-            raise Mismatch(f"{SPOT_CHECK}.jsonl: {said}")
+            state = "not there" if not present else "there, and the manifest knows of none"
+            raise Mismatch(f"{SPOT_CHECK}.jsonl: {state}")
         if not present:
             return
         readers = auditors(self._judges)
-        wanted = iter(audited(answers.open, int(run.manifest["plan"]["seed"])))
+        numbers = iter(audited(answers.open, int(run.manifest["plan"]["seed"])))
         for key, verdicts in by_trial(read_jsonl(run.path / f"{SPOT_CHECK}.jsonl")):
             where = f"audit.jsonl: item '{verdicts[0]['item']}' of '{verdicts[0]['model']}'"
-            number = next(wanted, None)
+            number = next(numbers, None)
             trial = {} if number is None else answers.trial(number)
             seats = self._bench.get(trial.get("model"))
             if key != tuple(trial.get(k) for k in TRIAL_KEY) or seats != [
@@ -117,7 +117,7 @@ class Rejudging:
             for verdict in verdicts:
                 if verdict["outcome"] != "failed":
                     self._reread(readers[trial["domain"]], verdict, where)
-        if next(wanted, None) is not None:
+        if next(numbers, None) is not None:
             raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
 
     def _reread(self, judge: Grader, stored: Mapping[str, Any], where: str) -> None:

@@ -29,9 +29,9 @@ def words(text: str) -> list[str]:
 
 def shingles(text: str, size: int = WORDS) -> Iterator[str]:
     """Yield every run of `size` words, joined by blanks."""
-    found = words(text)
-    for at in range(len(found) - size + 1):
-        yield " ".join(found[at : at + size])
+    words_found = words(text)
+    for at in range(len(words_found) - size + 1):
+        yield " ".join(words_found[at : at + size])
 
 
 @dataclass
@@ -82,7 +82,7 @@ def leaking_file(folder: Path, secrets: PrivateShingles) -> tuple[Path, str] | N
         if not path.is_file():
             continue
         names = secrets.found_in(path.relative_to(folder).as_posix().replace("/", " "))
-        found = names or secrets.found_in(path.read_bytes().decode("utf-8", "replace"))
-        if found:
-            return path, found
+        names_found = names or secrets.found_in(path.read_bytes().decode("utf-8", "replace"))
+        if names_found:
+            return path, names_found
     return None

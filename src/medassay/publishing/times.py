@@ -154,7 +154,7 @@ def times_of(
     ----------
     synthetic : (domain, item) of those whose times are told apart
     """
-    found: dict[TimesKey, Times] = {}
+    times_by_key: dict[TimesKey, Times] = {}
     failures: Counter[str] = Counter()
     replies = _Seen()
     trials = read_as(run.path / "trials.jsonl", _TimedTrial)
@@ -171,7 +171,7 @@ def times_of(
                 kind="open" if items.form(trial.domain, trial.item) in OPEN_FORMS else "quiz",
                 items="synthetic" if (trial.domain, trial.item) in synthetic else "public",
             )
-            found.setdefault(key, Times()).add(timing.seconds, timing.usage)
+            times_by_key.setdefault(key, Times()).add(timing.seconds, timing.usage)
     path = run.path / f"{VERDICTS}.jsonl"
     for verdict in read_as(path, _Verdict) if path.exists() else ():
         key = TimesKey(
@@ -182,12 +182,14 @@ def times_of(
             kind="verdicts",
             items="synthetic" if (verdict.domain, verdict.item) in synthetic else "public",
         )
-        told = verdict.usage or [_Used()] * len(verdict.seconds)
+        usages = verdict.usage or [_Used()] * len(verdict.seconds)
         # Imported verdicts may tell no seconds.
-        for reply, seconds, used in zip(verdict.responses, verdict.seconds, told, strict=False):
+        for reply, seconds, used in zip(
+            verdict.responses, verdict.seconds, usages, strict=False
+        ):
             if replies.is_new(reply):
-                found.setdefault(key, Times()).add(seconds, used.usage)
-    return found, failures
+                times_by_key.setdefault(key, Times()).add(seconds, used.usage)
+    return times_by_key, failures
 
 
 class _Seen:
@@ -205,31 +207,33 @@ class _Seen:
         return True
 
 
-def to_sealed(found: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
+def to_sealed(times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
     """Return times as the seal of a public copy keeps them."""
-    return [key.to_dict() | took.to_dict() for key, took in sorted(found.items())]
+    return [key.to_dict() | took.to_dict() for key, took in sorted(times_by_key.items())]
 
 
 def from_sealed(rows: Sequence[Mapping[str, Any]]) -> dict[TimesKey, Times]:
     """Return the times that the seal of a public copy keeps."""
-    found = {}
+    times_by_key = {}
     for row in rows:
         key = TimesKey(**{name: row[name] for name in TimesKey.__dataclass_fields__})
         usage = Usage(**row["usage"])
-        found[key] = Times(
+        times_by_key[key] = Times(
             replies=row["replies"],
             seconds=row["seconds"],
             usage=usage,
             untold=row["untold"],
             squares=row.get("squares"),
         )
-    return found
+    return times_by_key
 
 
-def shown_times(run: Run, found: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
+def shown_times(run: Run, times_by_key: Mapping[TimesKey, Times]) -> list[dict[str, Any]]:
     """Return a row for each sum as pages and times.csv show it, with cost, engine and machine."""
     prices = _prices(run)
-    return [_row(run, prices, key, took) for key, took in sorted(found.items(), key=_place)]
+    return [
+        _row(run, prices, key, took) for key, took in sorted(times_by_key.items(), key=_place)
+    ]
 
 
 def _place(entry: tuple[TimesKey, Times]) -> tuple[bool, TimesKey]:
@@ -242,11 +246,11 @@ def _prices(run: Run) -> dict[tuple[Role, str], Price | None]:
         ("model", entry) for entry in run.manifest["models"].values()
     ]
     entries += [("judge", entry) for entry in run.manifest.get("judges", [])]
-    found: dict[tuple[Role, str], Price | None] = {}
+    prices: dict[tuple[Role, str], Price | None] = {}
     for role, entry in entries:
         with suppress(ValueError):  # made elsewhere, say: the price is not known
-            found[role, entry["id"]] = remembered(entry).known_price
-    return found
+            prices[role, entry["id"]] = remembered(entry).known_price
+    return prices
 
 
 def _row(
@@ -310,11 +314,11 @@ def _entry(run: Run, key: TimesKey) -> Mapping[str, Any]:
 
 def _machine(run: Run, model: str, setting: str) -> dict[str, Any]:
     """Return the machine that a row ran on: that of its member where runs are joined."""
-    wanted = f"{model}\x1f{setting}\x1f"
+    prefix = f"{model}\x1f{setting}\x1f"
     for member in run.manifest.get("joined", []):
-        if any(cell.startswith(wanted) for cell in member["cells"]):
-            found: dict[str, Any] = member["machine"]
-            return found
+        if any(cell.startswith(prefix) for cell in member["cells"]):
+            machine: dict[str, Any] = member["machine"]
+            return machine
     return dict(run.manifest["machine"])
 
 
@@ -324,11 +328,11 @@ def cost_totals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     `cost` is currency → money, over the replies whose price and tokens are known; `unknown` says whether there are others.
     """
     named = dict.fromkeys((row["role"], row["model"]) for row in rows)
-    found = [
+    totals = [
         _total(role, model, [r for r in rows if (r["role"], r["model"]) == (role, model)])
         for role, model in named
     ]
-    return [*found, _total("", "", rows)] if rows else []
+    return [*totals, _total("", "", rows)] if rows else []
 
 
 def _total(role: str, model: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

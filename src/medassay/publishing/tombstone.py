@@ -83,10 +83,12 @@ def read_tombstones(folder: Path) -> dict[str, Any]:
     """Return what was deleted from a run after sealing: entries, and files as sealed and now."""
     if not (folder / TOMBSTONES).is_file():
         return {"entries": [], "files": {}}
-    found = read_document(folder / TOMBSTONES)
-    if not isinstance(found.get("entries"), list) or not isinstance(found.get("files"), dict):
+    document = read_document(folder / TOMBSTONES)
+    if not isinstance(document.get("entries"), list) or not isinstance(
+        document.get("files"), dict
+    ):
         raise InputError(f"{TOMBSTONES}: expected entries and files")
-    return found
+    return document
 
 
 def _runs(workspace: Path) -> list[Run]:
@@ -103,28 +105,28 @@ def _domains(run: Run, item: str, domain: str) -> set[str]:
 
 def _batches(run: Run, item: str) -> set[str]:
     """Return the items under which replies on batches with an item are filed."""
-    found = set()
+    batches = set()
     for name in JUDGED:
         if (run.path / name).exists():
             for verdict in read_jsonl(run.path / name):
                 if verdict["item"] == item and verdict.get("batch"):
-                    found.add(verdict["batch"][0][4])
-    return found
+                    batches.add(verdict["batch"][0][4])
+    return batches
 
 
 def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> None:
     """Put tombstones in the place of an item's records; the same call finishes what was cut off."""
-    found = read_tombstones(run.path)
-    known = {(entry["domain"], entry["item"]) for entry in found["entries"]}
-    entries = [*found["entries"]]
+    tombstones = read_tombstones(run.path)
+    buried = {(entry["domain"], entry["item"]) for entry in tombstones["entries"]}
+    entries = [*tombstones["entries"]]
     entries += [
         {"domain": name, "item": item, "at": at, "reason": reason}
         for name in sorted(domains)
-        if (name, item) not in known
+        if (name, item) not in buried
     ]
     listed = (run.path / SUMS).read_text(encoding="utf-8").splitlines()
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in listed)}
-    files = dict(found["files"])
+    files = dict(tombstones["files"])
     parts = []
     for name in ("items.jsonl", "trials.jsonl", *JUDGED, "findings.jsonl"):
         path = run.path / name
@@ -155,16 +157,19 @@ def _without_names(run: Run, item: str, domains: set[str]) -> dict[str, dict[str
     """
     if "ddx" not in run.manifest:
         return {}
-    left = {
+    plain_names_left = {
         plain_name(record["diagnoses"][0])
         for record in read_jsonl(run.path / "items.jsonl")
         if "diagnoses" in record and not (record["id"] == item and record["domain"] in domains)
     }
     manifest, statistics = dict(run.manifest), dict(run.statistics)
-    known = manifest["ddx"]["synonyms"].items()
-    manifest["ddx"] = {**manifest["ddx"], "synonyms": {k: v for k, v in known if k in left}}
-    told = [e for e in statistics["ddx"]["errors"] if e["by"] == "golden_severity"]
-    statistics["ddx"] = {**statistics["ddx"], "errors": told}
+    synonyms = manifest["ddx"]["synonyms"].items()
+    manifest["ddx"] = {
+        **manifest["ddx"],
+        "synonyms": {k: v for k, v in synonyms if k in plain_names_left},
+    }
+    errors = [e for e in statistics["ddx"]["errors"] if e["by"] == "golden_severity"]
+    statistics["ddx"] = {**statistics["ddx"], "errors": errors}
     return {"manifest.json": manifest, "statistics.json": statistics}
 
 
@@ -184,8 +189,8 @@ def _tombstone(
     line = raw.removesuffix(b"\n")
     if name == "findings.jsonl":
         about = record["trial"][4] == item and record["trial"][0] in domains
-        made = {k: v for k, v in record.items() if k not in ("old", "new")}
-        return canonical(made) + b"\n" if about and record["field"] != "score" else raw
+        entry = {k: v for k, v in record.items() if k not in ("old", "new")}
+        return canonical(entry) + b"\n" if about and record["field"] != "score" else raw
     about = (
         record["domain"] in domains
         and item == record["id" if name == "items.jsonl" else "item"]
@@ -193,13 +198,13 @@ def _tombstone(
     if not about or "tombstone" in record:
         return raw
     if name == "items.jsonl":
-        made = numbers_of(record) | kept(record, ("cluster", "lowest"))
-        made["tombstone"] = sha256(line).hexdigest()
+        entry = numbers_of(record) | kept(record, ("cluster", "lowest"))
+        entry["tombstone"] = sha256(line).hexdigest()
     else:
-        made = kept(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)
+        entry = kept(record, TRIAL_FIELDS if name == "trials.jsonl" else _VERDICT_FIELDS)
         if name == "trials.jsonl" and record.get("reason") == "ambiguous":
-            made["reason"] = "ambiguous"
+            entry["reason"] = "ambiguous"
         if record.get("finish") == "length":  # counted still
-            made["cut_off"] = True
-        made["tombstone"] = leaf_hash(line).hex()
-    return canonical(made) + b"\n"
+            entry["cut_off"] = True
+        entry["tombstone"] = leaf_hash(line).hex()
+    return canonical(entry) + b"\n"

@@ -50,7 +50,7 @@ def files_in(folder: Path, may_be_empty: Collection[str] = ()) -> set[str]:
     """
     names: set[str] = set()
     links: Counter[tuple[int, int]] = Counter()
-    wanted: dict[tuple[int, int], tuple[int, str]] = {}
+    expected: dict[tuple[int, int], tuple[int, str]] = {}
     twins: dict[str, str] = {}
     for name, found in _entries(folder, "", frozenset(may_be_empty)):
         alike = unicodedata.normalize("NFC", name).casefold()
@@ -66,8 +66,8 @@ def files_in(folder: Path, may_be_empty: Collection[str] = ()) -> set[str]:
         if found.st_nlink > 1:
             place = (found.st_dev, found.st_ino)
             links[place] += 1
-            wanted[place] = (found.st_nlink, name)
-    for place, (count, name) in wanted.items():
+            expected[place] = (found.st_nlink, name)
+    for place, (count, name) in expected.items():
         if links[place] < count:
             raise Mismatch(
                 f"{name}: a hard link to a file elsewhere, through which it can be changed; copy it"
@@ -83,9 +83,9 @@ def _entries(
     if not listed and under and under.rstrip("/") not in may_be_empty:
         raise Mismatch(f"{under.rstrip('/')}: an empty folder, which no list names")
     for entry in listed:
-        name, found = under + entry.name, entry.stat(follow_symlinks=False)
-        yield name, found
-        if stat.S_ISDIR(found.st_mode):
+        name, status = under + entry.name, entry.stat(follow_symlinks=False)
+        yield name, status
+        if stat.S_ISDIR(status.st_mode):
             yield from _entries(folder, f"{name}/", may_be_empty)
 
 

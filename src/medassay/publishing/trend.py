@@ -20,8 +20,8 @@ OVERALL = "overall"
 def write_trend(folder: Path, site: Path, run: Run, publication: str, reason: str) -> None:
     """Write the trend of a publication that is being made: the earlier points and its own."""
     before = _earlier(site)
-    made = extended(before, run, publication, reason)
-    (folder / TREND).write_bytes(canonical(made) + b"\n")
+    document = extended(before, run, publication, reason)
+    (folder / TREND).write_bytes(canonical(document) + b"\n")
 
 
 def extended(before: dict[str, Any], run: Run, publication: str, reason: str) -> dict[str, Any]:
@@ -59,10 +59,10 @@ def extended(before: dict[str, Any], run: Run, publication: str, reason: str) ->
         for row in run.statistics["domains"][OVERALL]
         if row["score"] is not None
     ]
-    known = [{"publication": publication, **series}]
+    entries = [{"publication": publication, **series}]
     return {
         "schema_version": 1,
-        "series": [*before["series"], *known],
+        "series": [*before["series"], *entries],
         "markers": markers,
         "points": [*before["points"], *points],
     }
@@ -90,5 +90,5 @@ def read_trend(publication: Path) -> dict[str, Any]:
     path = publication / TREND
     if not path.is_file():
         return nothing()
-    found = parse_record(path.read_bytes(), str(TREND))
-    return found if isinstance(found, dict) else nothing()
+    document = parse_record(path.read_bytes(), str(TREND))
+    return document if isinstance(document, dict) else nothing()

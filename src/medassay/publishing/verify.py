@@ -89,7 +89,7 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> VerificationReport
     places = [p for p in sorted(folder.glob("p/*/")) if not p.name.startswith(".")]
     if not places and not (folder / LEDGER).exists():
         raise InputError(f"{folder}: a site without publications; nothing to verify")
-    kept = _kept(since) if since else None
+    head_kept = _kept(since) if since else None
     if signed_by and not re.fullmatch("[0-9a-fA-F]{64}", signed_by.strip()):
         raise InputError(
             f"--signed-by '{signed_by}': expected a public key, 64 hexadecimal digits"
@@ -99,11 +99,11 @@ def _verify_site(folder: Path, since: str, signed_by: str) -> VerificationReport
         ("signature", lambda: _check_signatures(read_ledger(folder), signed_by)),
         ("pages of the site", lambda: _check_pages(folder)),
     ]
-    if kept is not None:
-        steps.append(("history", lambda: _check_history(read_ledger(folder), kept)))
+    if head_kept is not None:
+        steps.append(("history", lambda: _check_history(read_ledger(folder), head_kept)))
     if strange:
-        left = strange[0].suffix == ".part"
-        why = "; a publication that was cut off left it: remove it" if left else ""
+        is_partial = strange[0].suffix == ".part"
+        why = "; a publication that was cut off left it: remove it" if is_partial else ""
         report.add("log", f"p/{strange[0].name}: no publication{why}", ok=False)
     elif all(report.check(name, step) for name, step in steps):
         for place in places:
@@ -120,15 +120,17 @@ def _check_trends(folder: Path) -> str:
     before = nothing()
     for name in names:
         place = folder / "p" / name
-        found = read_trend(place)
+        trend = read_trend(place)
         if (place / TREND).exists():  # boards of earlier versions have none
-            said: dict[str, Any] = next(
-                (m for m in found["markers"] if m["publication"] == name), {}
+            entry_said: dict[str, Any] = next(
+                (m for m in trend["markers"] if m["publication"] == name), {}
             )
-            made = extended(before, Run(place / DATA), name, said.get("reason", ""))
-            if parse_record(canonical(made), str(TREND)) != found:
+            extended_trend = extended(
+                before, Run(place / DATA), name, entry_said.get("reason", "")
+            )
+            if parse_record(canonical(extended_trend), str(TREND)) != trend:
                 raise Mismatch(f"p/{name}/{TREND.as_posix()}: not what its publications say")
-            before = found
+            before = trend
     n, changes = len(before["series"]), len(before["markers"])
     return f"{n} publication{'s' if n != 1 else ''}, {changes} change{'s' if changes != 1 else ''} of series"
 
@@ -210,8 +212,8 @@ def _check_pages(folder: Path) -> str:
     expected = site_sums(folder, entries)
     if sums.read_bytes() != expected:
         listed = sums.read_bytes().splitlines()
-        own = expected.splitlines()
-        changed = next((line for line in own if line not in listed), b"")
+        own_lines = expected.splitlines()
+        changed = next((line for line in own_lines if line not in listed), b"")
         name = changed.decode().partition("  ")[2] or SITE_SUMS
         raise Mismatch(f"{name}: its bytes are not those listed in {SITE_SUMS}")
     listed_names = {line.partition("  ")[2] for line in expected.decode().splitlines()}
@@ -236,10 +238,12 @@ def _kept(since: str) -> tuple[int, str] | str:
     if re.fullmatch("[0-9a-f]{64}", since.lower()):
         return since.lower()
     try:
-        found = parse_record(Path(since).read_bytes(), since)
+        record = parse_record(Path(since).read_bytes(), since)
     except OSError:
-        found = None
-    size, root = (found.get(k) for k in ("size", "root")) if isinstance(found, dict) else (0, 0)
+        record = None
+    size, root = (
+        (record.get(k) for k in ("size", "root")) if isinstance(record, dict) else (0, 0)
+    )
     if type(size) is not int or size < 1 or not re.fullmatch("[0-9a-f]{64}", str(root)):
         raise InputError(
             f"--since '{since}': expected the hash of a line of {LEDGER}, or a file kept from {HEAD}"
@@ -247,14 +251,16 @@ def _kept(since: str) -> tuple[int, str] | str:
     return size, str(root)
 
 
-def _check_history(entries: list[LedgerEntry], kept: tuple[int, str] | str) -> str:
+def _check_history(entries: list[LedgerEntry], head_kept: tuple[int, str] | str) -> str:
     """Check that the ledger has only grown since something of it was kept."""
-    if isinstance(kept, str):
-        numbers = [n for n, entry in enumerate(entries, 1) if entry.hash == kept]
+    if isinstance(head_kept, str):
+        numbers = [n for n, entry in enumerate(entries, 1) if entry.hash == head_kept]
         if not numbers:
-            raise Mismatch(f"{LEDGER}: no line has the kept hash {kept}: history was rewritten")
+            raise Mismatch(
+                f"{LEDGER}: no line has the kept hash {head_kept}: history was rewritten"
+            )
         return f"line {numbers[0]} of {len(entries)} is the kept one"
-    size, root = kept
+    size, root = head_kept
     records = [canonical(entry.record) for entry in entries]
     head = head_of(entries)
     if size > len(records):

@@ -88,22 +88,24 @@ def write_public(run: Run, items: RunItems, folder: Path) -> Run:
     for name in JUDGED:
         if (run.path / name).exists():
             _write(folder / name, _public(read_jsonl(run.path / name), withheld))
-    made = Run(folder)
+    public_run = Run(folder)
     times, _ = times_of(run, items, withheld)
     took = {key: sums for key, sums in times.items() if key.items == "synthetic"}
     of = {"items": len(withheld), "root": run.seal["root"], "seal": run.seal["hash"]}
     if took:
         of["times"] = to_sealed(took)
-    seal_run(made, sealed_at=run.seal["sealed_at"], withheld=of)
-    left = [
+    seal_run(public_run, sealed_at=run.seal["sealed_at"], withheld=of)
+    entries_left = [
         entry
         for entry in read_tombstones(run.path)["entries"]
         if (entry["domain"], entry["item"]) not in withheld
     ]
-    if left:  # the files were written with their tombstones: none was amended after this seal
-        note = {"schema_version": 1, "entries": left, "files": {}}
+    if (
+        entries_left
+    ):  # the files were written with their tombstones: none was amended after this seal
+        note = {"schema_version": 1, "entries": entries_left, "files": {}}
         write_new(folder / TOMBSTONES, canonical(note) + b"\n")
-    return made
+    return public_run
 
 
 def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
@@ -112,23 +114,23 @@ def secrets_of(run: Run, items: RunItems) -> PrivateShingles:
     What models and judges say in the same words of public items is no secret, nor are words that a
     public item has too; other words of an item are, wherever they stand.
     """
-    found = PrivateShingles()
+    secrets_found = PrivateShingles()
     withheld = {(d, n) for d in items.clusters for n in _synthetic(items, d)}
     for secret in (True, False):
         for record in _said(run):
             if ((record["domain"], record["item"]) in withheld) is secret:
                 for text in _texts(record):
                     if secret:
-                        found.add(text, f"what was said of item '{record['item']}'")
+                        secrets_found.add(text, f"what was said of item '{record['item']}'")
                     else:
-                        found.allow(text)
+                        secrets_found.allow(text)
     for domain, name in sorted(withheld):
-        _add_item(found, items.record(domain, name))
+        _add_item(secrets_found, items.record(domain, name))
     for item in items:
         if item.kind == "public":  # the same words in a public item: they are public
             for _, words in _item_texts(items.record(item.domain, item.id)):
-                found.allow(words)
-    return found
+                secrets_found.allow(words)
+    return secrets_found
 
 
 def _said(run: Run) -> Iterator[dict[str, Any]]:
@@ -137,9 +139,9 @@ def _said(run: Run) -> Iterator[dict[str, Any]]:
             yield from read_jsonl(run.path / name)
 
 
-def _add_item(found: PrivateShingles, item: dict[str, Any]) -> None:
+def _add_item(secrets_found: PrivateShingles, item: dict[str, Any]) -> None:
     for key, text in _item_texts(item):
-        found.add(text, f"item '{item['id']}', {key}")
+        secrets_found.add(text, f"item '{item['id']}', {key}")
 
 
 def _item_texts(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -150,8 +152,8 @@ def _item_texts(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _synthetic(items: RunItems, domain: str) -> Iterator[str]:
-    for name, made in zip(items.names(domain), items.synthetic[domain], strict=True):
-        if made:
+    for name, is_synthetic in zip(items.names(domain), items.synthetic[domain], strict=True):
+        if is_synthetic:
             yield name
 
 
@@ -185,40 +187,45 @@ def _manifest(run: Run, items: RunItems) -> dict[str, Any]:
     ]
     # What changed from version to version is told in words of the items, as often as not.
     banks = [{**bank, "changes": ""} for bank in run.manifest["banks"]]
-    made = {**run.manifest, "models": models, "banks": banks}
-    if "ddx" in made:
+    manifest = {**run.manifest, "models": models, "banks": banks}
+    if "ddx" in manifest:
         public = {
             plain_name(i.diagnoses[0]) for i in items if i.kind == "public" and i.diagnoses
         }
-        known = made["ddx"]["synonyms"].items()
-        made["ddx"] = {**made["ddx"], "synonyms": {k: v for k, v in known if k in public}}
-    return {**made, "judges": judges} if judges else made
+        synonyms = manifest["ddx"]["synonyms"].items()
+        manifest["ddx"] = {
+            **manifest["ddx"],
+            "synonyms": {k: v for k, v in synonyms if k in public},
+        }
+    return {**manifest, "judges": judges} if judges else manifest
 
 
 def _statistics(run: Run, items: RunItems) -> dict[str, Any]:
     """Return the statistics without names that stand in synthetic items alone: tags, criteria."""
     public = [item for item in items if item.kind == "public"]
     tags = {tag for item in public for criterion in item.criteria for tag in criterion.tags}
-    known = {f"{item.domain}/{item.id}" for item in public}
+    public_items = {f"{item.domain}/{item.id}" for item in public}
     document = run.statistics
     rows = {
-        domain: [_named(row, tags, known) for row in found]
-        for domain, found in document["domains"].items()
+        domain: [_named(row, tags, public_items) for row in domain_rows]
+        for domain, domain_rows in document["domains"].items()
     }
     return {**document, "domains": rows}
 
 
-def _named(row: dict[str, Any], tags: set[str], known: set[str]) -> dict[str, Any]:
-    made = dict(row)
+def _named(row: dict[str, Any], tags: set[str], public_items: set[str]) -> dict[str, Any]:
+    public_row = dict(row)
     if "tags" in row:
-        made["tags"] = {tag: found for tag, found in row["tags"].items() if tag in tags}
+        public_row["tags"] = {
+            tag: tag_estimate for tag, tag_estimate in row["tags"].items() if tag in tags
+        }
     if "harmful_criteria" in row:
         events: Counter[str] = Counter()
         for name, n in row["harmful_criteria"]["events"].items():
             item = name.rsplit("/", 1)[0]
-            events[name if item in known else item] += n
-        made["harmful_criteria"] = {**row["harmful_criteria"], "events": dict(events)}
-    return made
+            events[name if item in public_items else item] += n
+        public_row["harmful_criteria"] = {**row["harmful_criteria"], "events": dict(events)}
+    return public_row
 
 
 def _cluster(run: Run, item: dict[str, Any]) -> tuple[str, str]:
@@ -231,14 +238,14 @@ def _clusters(run: Run, hidden: Withholding) -> dict[tuple[str, str], str]:
 
     Intervals need to know who belongs together, public and synthetic items and domains alike.
     """
-    made: dict[tuple[str, str], str] = {}
+    clusters_by_item: dict[tuple[str, str], str] = {}
     for item in read_jsonl(run.path / "items.jsonl"):
         if "cluster" in item:
             key = _cluster(run, item)
             if item.get("kind") != "synthetic":
-                made[key] = key[1]
-            made.setdefault(key, hidden.salt("cluster", *key)[:16])
-    return made
+                clusters_by_item[key] = key[1]
+            clusters_by_item.setdefault(key, hidden.salt("cluster", *key)[:16])
+    return clusters_by_item
 
 
 def _redacted(

@@ -136,28 +136,28 @@ class Board:
 
     def relations(self, domain: str, mode: str) -> Mapping[str, Any]:
         """Return what holds between the rows of one ranking."""
-        found: Mapping[str, Any] = self.statistics["fields"][mode][domain]
-        return found
+        relations_of: Mapping[str, Any] = self.statistics["fields"][mode][domain]
+        return relations_of
 
     def kinds(self, domain: str, mode: str, model: str = "") -> list[dict[str, Any]]:
         """Return rows of one ranking with public and synthetic items apart, and the gap; [] without."""
         by_kind = self.statistics.get("by_kind")
         if by_kind is None:
             return []
-        found: dict[tuple[str, str], dict[str, Any]] = {}
+        kinds: dict[tuple[str, str], dict[str, Any]] = {}
         for kind in ("public", "synthetic"):
             for row in by_kind[kind].get(domain, []):
                 if row["mode"] == mode and model in ("", row["model"]):
-                    place = found.setdefault((row["model"], row["setting"]), {"row": row})
+                    place = kinds.setdefault((row["model"], row["setting"]), {"row": row})
                     place[kind] = row
         for gap in by_kind["gap"]:
             if (gap["domain"], gap["mode"]) == (domain, mode):
-                found.get((gap["model"], gap["setting"]), {})["gap"] = gap
+                kinds.get((gap["model"], gap["setting"]), {})["gap"] = gap
         for tools in by_kind["tools_minus_solo"]:
             if (tools["domain"], tools["mode"]) == (domain, mode):
                 key = (tools["model"], tools["setting"])
-                found.get(key, {}).setdefault("tools", {})[tools["kind"]] = tools
-        return list(found.values())
+                kinds.get(key, {}).setdefault("tools", {})[tools["kind"]] = tools
+        return list(kinds.values())
 
     def slug(self, text: str, kind: str = "") -> str:
         """Return the part of an address for a name of some kind, unique within that kind.
@@ -166,11 +166,11 @@ class Board:
         """
         key = (kind, text)
         if key not in self.slugs:
-            taken = {slug for (other, _), slug in self.slugs.items() if other == kind}
+            slugs_taken = {slug for (other, _), slug in self.slugs.items() if other == kind}
             slug = slug_text(text)
             digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
             length = 8
-            while not slug or slug in taken or slug == "index.html":
+            while not slug or slug in slugs_taken or slug == "index.html":
                 slug = f"{slug_text(text)}-{digest[:length]}".lstrip("-")
                 length += 4
             self.slugs[key] = slug

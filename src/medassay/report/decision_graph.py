@@ -37,11 +37,11 @@ class DecisionBox:
     @property
     def lines(self) -> list[tuple[str, str, int]]:
         """Return (class, text, height of the baseline) of each line."""
-        told = [("name", text) for text in self.name] + [
+        lines_of = [("name", text) for text in self.name] + [
             ("says", text) for text in self.content
         ]
         first = self.y + _PADDING + 11
-        return [(kind, text, first + _LINE * at) for at, (kind, text) in enumerate(told)]
+        return [(kind, text, first + _LINE * at) for at, (kind, text) in enumerate(lines_of)]
 
 
 def draw_decision_graph(graph: DecisionGraph, *, title: str = "") -> str:
@@ -118,15 +118,15 @@ def _tops(graph: DecisionGraph, heights: Sequence[int]) -> list[float]:
             lowest += heights[at] + _APART
     tops = [0.0] * len(graph.nodes)
     free: dict[int, float] = {}
-    for at in sorted(range(len(centres)), key=lambda one: (columns[one], centres[one])):
-        wanted = centres[at] - heights[at] / 2
-        tops[at] = max(wanted, free.get(columns[at], float(_HEAD)))
+    for at in sorted(range(len(centres)), key=lambda place: (columns[place], centres[place])):
+        top = centres[at] - heights[at] / 2
+        tops[at] = max(top, free.get(columns[at], float(_HEAD)))
         free[columns[at]] = tops[at] + heights[at] + _APART
     return tops
 
 
 def _line(start: DecisionBox, end: DecisionBox) -> str:
-    left, right = start.x + _WIDE, end.x
+    left_edge, right = start.x + _WIDE, end.x
     top, bottom = start.y + start.high / 2, end.y + end.high / 2
-    bend = left + _GAP * 0.6
-    return f"M{left} {top:g}C{bend:g} {top:g} {left + _GAP * 0.3:g} {bottom:g} {left + _GAP - 8} {bottom:g}H{right - 5}"
+    bend = left_edge + _GAP * 0.6
+    return f"M{left_edge} {top:g}C{bend:g} {top:g} {left_edge + _GAP * 0.3:g} {bottom:g} {left_edge + _GAP - 8} {bottom:g}H{right - 5}"

@@ -63,7 +63,7 @@ class ReportDocument:
         """Return the files by name; figures are left out where they cannot be drawn."""
         page = environment().get_template("sheet.html")
         figures = dict(s.figure for s in self.sections if s.figure is not None)
-        made = {
+        files_made = {
             "index.html": page.render(sheet=self, drawn=drawable()).encode(),
             f"{self.name}.md": self.markdown().encode(),
             f"{self.name}.tex": self.latex().encode(),
@@ -75,20 +75,20 @@ class ReportDocument:
             "style.css": asset("style.css"),
         }
         for name, figure in figures.items() if drawable() else ():
-            made[f"{name}.svg"] = figure.svg().encode()
-            made[f"{name}-dark.svg"] = figure.svg(dark=True).encode()
-        return made
+            files_made[f"{name}.svg"] = figure.svg().encode()
+            files_made[f"{name}-dark.svg"] = figure.svg(dark=True).encode()
+        return files_made
 
     def csv_text(self) -> str:
         """Return the numbers; cells that a spreadsheet would run are quoted by an apostrophe."""
-        made = io.StringIO()
+        text = io.StringIO()
         writer = csv.DictWriter(
-            made, list(self.columns), lineterminator="\n", extrasaction="ignore"
+            text, list(self.columns), lineterminator="\n", extrasaction="ignore"
         )
         writer.writeheader()
         for line in self.lines:
             writer.writerow({key: harmless(value) for key, value in line.items()})
-        return made.getvalue()
+        return text.getvalue()
 
     def markdown(self) -> str:
         """Return the sheet as Markdown."""

@@ -63,14 +63,14 @@ class Drawing:
 
     def passed(self, trace: Sequence[Mapping[str, Any]]) -> Passed:
         """Return the path of one answer, from its trace."""
-        said = {step["node"]: step["verdict"] for step in trace if step.get("verdict")}
+        verdicts = {step["node"]: step["verdict"] for step in trace if step.get("verdict")}
         edges = []
         for step in trace:
-            found = [
+            edges_passed = [
                 e for e in self.edges if (e.start, e.end) == (step["parent"], step["node"])
             ]
-            chosen = [e for e in found if e.label == said.get(step["parent"])]
-            edges += (chosen or found)[:1]
+            chosen = [e for e in edges_passed if e.label == verdicts.get(step["parent"])]
+            edges += (chosen or edges_passed)[:1]
         boxes = [self.boxes[step["node"]] for step in trace]
         return Passed(boxes=boxes, edges=edges, says="; ".join(_branches(trace)))
 
@@ -90,12 +90,12 @@ def _branches(trace: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if step["parent"] is None and words:
             yield " → ".join(words)
             words = []
-        told = step.get("verdict")
+        verdict = step.get("verdict")
         if step["score"] is not None:
             words.append(f"{step['score']:g}")
         else:
             status = "" if step["status"] == "ok" else f" ({step['status']})"
-            words.append(step["node"] + (f": {told}" if told else "") + status)
+            words.append(step["node"] + (f": {verdict}" if verdict else "") + status)
     if words:
         yield " → ".join(words)
 
@@ -168,11 +168,11 @@ def _edges(nodes: Mapping[str, Any], boxes: Mapping[str, Box]) -> Iterator[Edge]
     for name, box in boxes.items():
         for label, end in _below(nodes[name]):
             other = boxes[end]
-            left, right = box.x + BOX, other.x
+            left_edge, right = box.x + BOX, other.x
             top, bottom = box.y + _HIGH / 2, other.y + _HIGH / 2
-            bend = left + _BEND
-            turn = f"C{left + 35} {top:g} {left + 25} {bottom:g} {bend} {bottom:g}"
-            line = f"M{left} {top:g}{turn}H{right}"
+            bend = left_edge + _BEND
+            turn = f"C{left_edge + 35} {top:g} {left_edge + 25} {bottom:g} {bend} {bottom:g}"
+            line = f"M{left_edge} {top:g}{turn}H{right}"
             # Where several ways lead to one node, their labels stand above each other.
             lift = 11 * arrived.get(end, 0)
             arrived[end] = arrived.get(end, 0) + 1

@@ -19,8 +19,8 @@ def site_files(entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, bytes]]:
     for name, state in states.items():
         history = [e for e in entries if e.record["publication"] == name]
         up = f"../../p/{newest}/"
-        shown = _page("status.html", up=up, state=state, history=history)
-        yield f"status/{name}/index.html", shown
+        status_page = _page("status.html", up=up, state=state, history=history)
+        yield f"status/{name}/index.html", status_page
         yield f"status/{name}.json", status_document(state)
 
 

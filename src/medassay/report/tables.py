@@ -95,20 +95,20 @@ def diagnoses_csv(board: Board) -> str:
     """Return every estimate on ranked diagnoses as one table: a row for each number and its weights."""
 
     def rows() -> Iterator[dict[str, Any]]:
-        for domain, found in board.statistics["domains"].items():
-            for row in found:
+        for domain, rows_of_domain in board.statistics["domains"].items():
+            for row in rows_of_domain:
                 who = {name: row[name] for name in ("mode", "model", "prompt")}
-                for number, weights, one in _estimates(row):
+                for number, weights, estimate in _estimates(row):
                     yield {
                         **who,
-                        **one,
+                        **estimate,
                         "domain": domain,
                         "number": number,
                         "weights": weights,
-                        "estimate": one["score"],
-                        "scale_lo": one["scale"][0],
-                        "scale_hi": one["scale"][1],
-                        **{f"second_{k}": v for k, v in (one["second"] or {}).items()},
+                        "estimate": estimate["score"],
+                        "scale_lo": estimate["scale"][0],
+                        "scale_hi": estimate["scale"][1],
+                        **{f"second_{k}": v for k, v in (estimate["second"] or {}).items()},
                     }
 
     return _table(_OF_CASES, rows())
@@ -117,9 +117,9 @@ def diagnoses_csv(board: Board) -> str:
 def _estimates(row: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield (number, weights, estimate) of one model-prompt, of what is known."""
     for number in ("semantic", "severity"):
-        for weights, one in row[number].items():
-            if one is not None:
-                yield f"{number}, rescaled", "none" if weights == "mean" else weights, one
+        for weights, estimate in row[number].items():
+            if estimate is not None:
+                yield f"{number}, rescaled", "none" if weights == "mean" else weights, estimate
     means = ("semantic_mean", "severity_mean", "all_places_mean", "names", "short_lists")
     for number in (*means, "top1", "top3", "top5"):
         if row.get(number) is not None:
@@ -136,17 +136,17 @@ def records_csv(board: Board) -> str:
     """Return every estimate on health records as one table: a row for each number, section and branch of a graph."""
 
     def rows() -> Iterator[dict[str, Any]]:
-        for domain, found in board.statistics["domains"].items():
-            for row in found:
+        for domain, rows_of_domain in board.statistics["domains"].items():
+            for row in rows_of_domain:
                 who = {name: row[name] for name in ("mode", "model", "setting")}
                 marks = {"flags": " ".join(row["flags"])}
                 marks |= {
                     name: row["record"]["references"][name] for name in ("gold", "silver")
                 }
-                for number, one in _record_estimates(row["record"]):
-                    second = {f"second_{k}": v for k, v in (one["second"] or {}).items()}
-                    told = {"domain": domain, "number": number, "estimate": one["score"]}
-                    yield {**who, **one, **told, **second, **marks}
+                for number, estimate in _record_estimates(row["record"]):
+                    second = {f"second_{k}": v for k, v in (estimate["second"] or {}).items()}
+                    cells = {"domain": domain, "number": number, "estimate": estimate["score"]}
+                    yield {**who, **estimate, **cells, **second, **marks}
 
     return _table(_OF_RECORDS, rows())
 
@@ -154,23 +154,29 @@ def records_csv(board: Board) -> str:
 def _record_estimates(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (number, estimate) of what is known of a row's records."""
     numbers = {name: record[name] for name in NUMBERS}
-    numbers |= {f"similarity of {name}": one for name, one in record["sections"].items()}
-    numbers |= {f"similarity of field {name}": one for name, one in record["fields"].items()}
+    numbers |= {
+        f"similarity of {name}": estimate for name, estimate in record["sections"].items()
+    }
+    numbers |= {
+        f"similarity of field {name}": estimate for name, estimate in record["fields"].items()
+    }
     drugs = record.get("drugs", {})
     numbers |= {name: record.get(name) for name in LEAVES}
     numbers |= {f"{name} of drugs": drugs.get(name) for name in (*DRUG_DETAILS, GOING_ON)}
-    for graph, told in record["graphs"].items():
-        numbers[graph] = told["score"]
-        numbers |= {f"{graph}/{root}": one for root, one in told["branches"].items()}
-    yield from ((name, one) for name, one in numbers.items() if one is not None)
+    for graph, graph_record in record["graphs"].items():
+        numbers[graph] = graph_record["score"]
+        numbers |= {
+            f"{graph}/{root}": estimate for root, estimate in graph_record["branches"].items()
+        }
+    yield from ((name, estimate) for name, estimate in numbers.items() if estimate is not None)
 
 
 def leaderboard_csv(board: Board) -> str:
     """Return every ranking as one table."""
 
     def rows() -> Iterator[dict[str, Any]]:
-        for domain, found in board.statistics["domains"].items():
-            for row in found:
+        for domain, rows_of_domain in board.statistics["domains"].items():
+            for row in rows_of_domain:
                 second = row["second"] or {}
                 ends = {f"second_{key}": second.get(key) for key in ("method", "lo", "hi")}
                 rate = row.get("hallucination_rate") or {}

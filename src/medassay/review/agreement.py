@@ -34,54 +34,57 @@ class LastReview:
     @property
     def scores(self) -> Scores:
         """Return aspect → value, None where it could not be judged; of a judge check with one's own rating."""
-        own = self.content.get("own", {}).get("scores", {})
-        return {**own, **self.content["scores"]}
+        own_scores = self.content.get("own", {}).get("scores", {})
+        return {**own_scores, **self.content["scores"]}
 
     @property
     def rating(self) -> Rating | None:
         """Return the scores of question, answer and path as a rating, None where they are not all there."""
-        found = [self.scores.get(name) for name in ("question", "answer", "path")]
-        if not all(type(score) is int for score in found):
+        scores = [self.scores.get(name) for name in ("question", "answer", "path")]
+        if not all(type(score) is int for score in scores):
             return None
-        return Rating(question=found[0], answer=found[1], path=found[2])  # type: ignore[arg-type]
+        return Rating(question=scores[0], answer=scores[1], path=scores[2])  # type: ignore[arg-type]
 
     @property
     def harm(self) -> Mapping[str, str] | None:
         """Return what harm was seen, None where none was."""
-        own = self.content.get("own", {}).get("harm")
-        return self.content.get("harm") or own or None
+        own_harm = self.content.get("own", {}).get("harm")
+        return self.content.get("harm") or own_harm or None
 
     @property
     def comments(self) -> list[str]:
         """Return what was written, of a judge check with one's own rating."""
         return [
-            one
-            for one in (self.content.get("own", {}).get("comment"), self.content["comment"])
-            if one
+            comment_text
+            for comment_text in (
+                self.content.get("own", {}).get("comment"),
+                self.content["comment"],
+            )
+            if comment_text
         ]
 
     @property
     def mean(self) -> float | None:
         """Return the mean of the scores from 1 to 5, None where there are none."""
-        found = [score for score in self.scores.values() if type(score) is int]
-        return sum(found) / len(found) if found else None
+        scores = [score for score in self.scores.values() if type(score) is int]
+        return sum(scores) / len(scores) if scores else None
 
 
-def differing(aspects: Iterable[Aspect], given: Sequence[LastReview]) -> list[str]:
+def differing(aspects: Iterable[Aspect], reviews: Sequence[LastReview]) -> list[str]:
     """Return the aspects on which reviewers of one entry disagree: scores two or more apart, or different labels.
 
     Whether harm was seen is an aspect of its own, `harm`.
     """
-    found = []
+    names = []
     for aspect in aspects:
-        values = {one.scores.get(aspect.name) for one in given} - {None}
+        values = {review.scores.get(aspect.name) for review in reviews} - {None}
         numbers = [aspect.number(value) for value in values if value is not None]
         apart = max(numbers, default=0) - min(numbers, default=0)
         if apart >= (_APART if aspect.level == "ordinal" else 1):
-            found.append(aspect.name)
-    if len({one.harm is not None for one in given}) > 1:
-        found.append("harm")
-    return found
+            names.append(aspect.name)
+    if len({review.harm is not None for review in reviews}) > 1:
+        names.append("harm")
+    return names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +102,7 @@ class ReviewerAgreement:
 def agreements(
     form: Form,
     contents: Mapping[int, Mapping[str, Any]],
-    given: Sequence[LastReview],
+    reviews: Sequence[LastReview],
     *,
     seed: int,
 ) -> list[ReviewerAgreement]:
@@ -111,15 +114,17 @@ def agreements(
     """
     kinds: dict[str, list[tuple[int, int, str, int]]] = defaultdict(list)
     levels: dict[str, Any] = {}
-    asked = {entry: (*form.aspects(content), *form.then) for entry, content in contents.items()}
-    for one in given:
-        scores = one.scores
-        for aspect in asked[one.entry]:
+    aspects_by_entry = {
+        entry: (*form.aspects(content), *form.then) for entry, content in contents.items()
+    }
+    for review in reviews:
+        scores = review.scores
+        for aspect in aspects_by_entry[review.entry]:
             if (value := scores.get(aspect.name)) is not None:
                 levels[aspect.group] = aspect.level
-                row = (one.entry, one.reviewer, aspect.name, aspect.number(value))
+                row = (review.entry, review.reviewer, aspect.name, aspect.number(value))
                 kinds[aspect.group].append(row)
-    qualified = {one.reviewer: one.qualification for one in given}
+    qualified = {review.reviewer: review.qualification for review in reviews}
     groups = [ALL, *sorted(set(qualified.values()))]
     return [
         _agreement(
@@ -164,19 +169,19 @@ def _agreement(
     )
 
 
-def is_right(form: Form, one: LastReview) -> bool | None:
+def is_right(form: Form, review: LastReview) -> bool | None:
     """Return whether a review finds its entry right, None where it cannot say.
 
     A pair is right when it is called correct, a judge when its verdict is; an item or an answer when no score is below 3 and no harm is seen.
     """
-    scores = one.scores
+    scores = review.scores
     for name in ("correct", "agree"):
         if name in scores:
             return None if scores[name] is None else scores[name] == "yes"
     numbers = [score for score in scores.values() if type(score) is int]
     if not numbers:
         return None
-    return min(numbers) >= 3 and one.harm is None
+    return min(numbers) >= 3 and review.harm is None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +195,10 @@ class Votes:
 
 
 def votes_of(
-    form: Form, places: Mapping[int, tuple[str, str]], given: Sequence[LastReview], overlap: int
+    form: Form,
+    places: Mapping[int, tuple[str, str]],
+    reviews: Sequence[LastReview],
+    overlap: int,
 ) -> list[Votes]:
     """Return how many of k reviewers found entries right: of all, of each category, and where there are several of each iteration.
 
@@ -203,16 +211,16 @@ def votes_of(
     if form.name == "preference":
         return []
     ballots: dict[int, list[bool]] = defaultdict(list)
-    for one in sorted(given, key=lambda one: (one.entry, one.reviewer)):
-        if (vote := is_right(form, one)) is not None:
-            ballots[one.entry].append(vote)
+    for review in sorted(reviews, key=lambda review: (review.entry, review.reviewer)):
+        if (vote := is_right(form, review)) is not None:
+            ballots[review.entry].append(vote)
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     several = len({iteration for _, iteration in places.values()}) > 1
     for entry, (category, iteration) in places.items():
         rounds = (ALL, iteration) if several else (ALL,)
-        for key in {(one, each) for one in (ALL, category) for each in rounds}:
+        for key in {(group, each) for group in (ALL, category) for each in rounds}:
             groups[key].append(entry)
-    made = []
+    rounds_made = []
     for (category, iteration), entries in sorted(
         groups.items(), key=lambda pair: tuple((name != ALL, name) for name in pair[0])
     ):
@@ -220,7 +228,7 @@ def votes_of(
             ballots[entry][:overlap] for entry in entries if len(ballots[entry]) >= overlap
         ]
         table = vote_table(whole) if whole and overlap > 1 else None
-        made.append(
+        rounds_made.append(
             Votes(
                 category=category,
                 iteration=iteration,
@@ -228,4 +236,4 @@ def votes_of(
                 missing=len(entries) - len(whole),
             )
         )
-    return made
+    return rounds_made

@@ -96,13 +96,13 @@ def group_of(qualification: str, given: Sequence[tuple[str, Rating]]) -> Reviewe
 
 def together(groups: Iterable[ReviewerGroup]) -> ReviewerGroup:
     """Return all groups as one, weighted by their ratings: published tables weight groups alike, which is no mean of ratings."""
-    found = list(groups)
-    reviews = sum(one.reviews for one in found)
+    groups_found = list(groups)
+    reviews = sum(group.reviews for group in groups_found)
     if not reviews:
         raise InputError("no ratings; a mean of nothing is no number")
 
     def mean(aspect: str) -> Any:
-        return sum(getattr(one, aspect) * one.reviews for one in found) / reviews
+        return sum(getattr(group, aspect) * group.reviews for group in groups_found) / reviews
 
     return ReviewerGroup(
         qualification="all",
@@ -110,6 +110,6 @@ def together(groups: Iterable[ReviewerGroup]) -> ReviewerGroup:
         answer=mean("answer"),
         path=mean("path"),
         total=mean("total"),
-        reviewers=sum(one.reviewers for one in found),
+        reviewers=sum(group.reviewers for group in groups_found),
         reviews=reviews,
     )

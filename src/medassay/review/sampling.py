@@ -62,19 +62,19 @@ def stratified_sample(categories: Mapping[str, str], n: int, seed: str) -> list[
 
 def _shares(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     """Return how many of each stratum: one each, the rest by size; none gets more than it has."""
-    whole = sum(sizes.values())
-    exact = {key: size * n / whole for key, size in sizes.items()}
-    given = {key: max(1, int(share)) for key, share in exact.items()}
+    total = sum(sizes.values())
+    exact = {key: size * n / total for key, size in sizes.items()}
+    shares = {key: max(1, int(share)) for key, share in exact.items()}
     # One each may be more than the shares allow: then the largest give back.
-    while sum(given.values()) < n:
+    while sum(shares.values()) < n:
         key = min(
-            (k for k in sizes if given[k] < sizes[k]), key=lambda k: (given[k] - exact[k], k)
+            (k for k in sizes if shares[k] < sizes[k]), key=lambda k: (shares[k] - exact[k], k)
         )
-        given[key] += 1
-    while sum(given.values()) > n:
-        key = max((k for k in sizes if given[k] > 1), key=lambda k: (given[k] - exact[k], k))
-        given[key] -= 1
-    return given
+        shares[key] += 1
+    while sum(shares.values()) > n:
+        key = max((k for k in sizes if shares[k] > 1), key=lambda k: (shares[k] - exact[k], k))
+        shares[key] -= 1
+    return shares
 
 
 def assign(
@@ -83,7 +83,7 @@ def assign(
     overlap: int,
     seed: str,
     *,
-    given: Iterable[tuple[int, int]] = (),
+    assigned: Iterable[tuple[int, int]] = (),
 ) -> list[tuple[int, int]]:
     """Return the (entry, reviewer) pairs that are missing so that every entry has `overlap` reviewers, as evenly as can be.
 
@@ -97,19 +97,19 @@ def assign(
     >>> sorted(Counter(reviewer for _, reviewer in made).values())
     [2, 2]
     """
-    have = set(given)
+    have = set(assigned)
     load = Counter(reviewer for _, reviewer in have)
     of_entry = Counter(entry for entry, _ in have)
-    made = []
-    for entry in sorted(entries, key=lambda one: drawn(seed, "assign", one)):
+    assignments = []
+    for entry in sorted(entries, key=lambda entry: drawn(seed, "assign", entry)):
         free = sorted(
-            (one for one in reviewers if (entry, one) not in have),
-            key=lambda one: (load[one], drawn(seed, "assign", entry, one)),
+            (reviewer for reviewer in reviewers if (entry, reviewer) not in have),
+            key=lambda reviewer: (load[reviewer], drawn(seed, "assign", entry, reviewer)),
         )
         for reviewer in free[: max(0, overlap - of_entry[entry])]:
             load[reviewer] += 1
-            made.append((entry, reviewer))
-    return made
+            assignments.append((entry, reviewer))
+    return assignments
 
 
 def sample_size(margin: float, population: int) -> int:

@@ -31,49 +31,51 @@ class EntrySummary:
     harm: bool
 
 
-def standing_of(entry: int, given: Sequence[LastReview]) -> EntrySummary:
+def standing_of(entry: int, reviews: Sequence[LastReview]) -> EntrySummary:
     """Return what the reviews of an entry say together.
 
     Flagged is a mean total below 9 or two reviews that flag it; where an entry has no path, the same in means: below 3.
     """
-    numbers = [score for one in given for score in one.scores.values() if type(score) is int]
-    ratings = [rating for one in given if (rating := one.rating) is not None]
+    numbers = [
+        score for review in reviews for score in review.scores.values() if type(score) is int
+    ]
+    ratings = [rating for review in reviews if (rating := review.rating) is not None]
     total = sum(r.total for r in ratings) / len(ratings) if ratings else None
     return EntrySummary(
         entry=entry,
-        reviews=len(given),
+        reviews=len(reviews),
         lowest=min(numbers, default=None),
         total=total,
         any_low=min(numbers, default=5) <= LOW,
         below_nine=total is not None and total < FLAGGED_BELOW,
-        flagged=_flagged(given, ratings),
-        harm=any(one.harm is not None for one in given),
+        flagged=_flagged(reviews, ratings),
+        harm=any(review.harm is not None for review in reviews),
     )
 
 
-def _flagged(given: Sequence[LastReview], ratings: Sequence[Rating]) -> bool:
+def _flagged(reviews: Sequence[LastReview], ratings: Sequence[Rating]) -> bool:
     if ratings:
         return is_flagged(ratings)
-    means = [one.mean for one in given if one.mean is not None]
+    means = [review.mean for review in reviews if review.mean is not None]
     if not means:
         return False
     return sum(means) / len(means) < _MEAN_BELOW or sum(m < _MEAN_BELOW for m in means) > 1
 
 
-def standings(given: Sequence[LastReview]) -> list[EntrySummary]:
+def standings(reviews: Sequence[LastReview]) -> list[EntrySummary]:
     """Return the standing of every entry that has a review, by entry."""
     of: dict[int, list[LastReview]] = defaultdict(list)
-    for one in given:
-        of[one.entry].append(one)
-    return [standing_of(entry, found) for entry, found in sorted(of.items())]
+    for review in reviews:
+        of[review.entry].append(review)
+    return [standing_of(entry, reviews_of) for entry, reviews_of in sorted(of.items())]
 
 
-def by_qualification(given: Sequence[LastReview]) -> list[ReviewerGroup]:
+def by_qualification(reviews: Sequence[LastReview]) -> list[ReviewerGroup]:
     """Return the table by qualification, and all of them together last; empty where no three scores were given."""
     of: dict[str, list[tuple[str, Rating]]] = defaultdict(list)
-    for one in given:
-        if (rating := one.rating) is not None:
-            of[one.qualification].append((str(one.reviewer), rating))
+    for review in reviews:
+        if (rating := review.rating) is not None:
+            of[review.qualification].append((str(review.reviewer), rating))
     groups = [group_of(qualification, rated) for qualification, rated in sorted(of.items())]
     return [*groups, together(groups)] if groups else []
 
@@ -92,45 +94,50 @@ class TrendPoint:
 By = Literal["all", "category", "qualification"]
 
 
-def scored_aspects(given: Sequence[LastReview]) -> list[str]:
+def scored_aspects(reviews: Sequence[LastReview]) -> list[str]:
     """Return the aspects that have scores from 1 to 5."""
-    found = (name for one in given for name, score in one.scores.items() if type(score) is int)
-    return sorted(set(found))
+    names = (
+        name
+        for review in reviews
+        for name, score in review.scores.items()
+        if type(score) is int
+    )
+    return sorted(set(names))
 
 
-def trend(given: Sequence[LastReview], aspect: str, by: By, *, seed: int) -> list[TrendPoint]:
+def trend(reviews: Sequence[LastReview], aspect: str, by: By, *, seed: int) -> list[TrendPoint]:
     """Return the mean score of an aspect by month, with intervals over entries: of all, of each category or each qualification."""
     rows: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     people: dict[tuple[str, str], set[int]] = defaultdict(set)
-    for one in given:
-        score = one.scores.get(aspect)
+    for review in reviews:
+        score = review.scores.get(aspect)
         if type(score) is int:
-            name = "all" if by == "all" else str(getattr(one, by))
-            rows[name, one.submitted_at[:7]].append((one.entry, score))
-            people[name, one.submitted_at[:7]].add(one.reviewer)
+            name = "all" if by == "all" else str(getattr(review, by))
+            rows[name, review.submitted_at[:7]].append((review.entry, score))
+            people[name, review.submitted_at[:7]].add(review.reviewer)
     return [
         TrendPoint(
             month=month,
             name=name,
             mean=bootstrap_mean(
-                [score for _, score in found],
+                [score for _, score in scores_of],
                 seed=seed,
-                clusters=[entry for entry, _ in found],
+                clusters=[entry for entry, _ in scores_of],
                 scale=_SCALE,
             ),
-            reviews=len(found),
+            reviews=len(scores_of),
             reviewers=len(people[name, month]),
         )
-        for (name, month), found in sorted(rows.items())
+        for (name, month), scores_of in sorted(rows.items())
     ]
 
 
-def counts(found: Sequence[EntrySummary]) -> Mapping[str, int]:
+def counts(entry_summaries: Sequence[EntrySummary]) -> Mapping[str, int]:
     """Return how many entries have any score of at most 3, and how many a mean total below 9: two questions, two answers."""
     return {
-        "entries": len(found),
-        "any_low": sum(one.any_low for one in found),
-        "below_nine": sum(one.below_nine for one in found),
-        "flagged": sum(one.flagged for one in found),
-        "harm": sum(one.harm for one in found),
+        "entries": len(entry_summaries),
+        "any_low": sum(entry_summary.any_low for entry_summary in entry_summaries),
+        "below_nine": sum(entry_summary.below_nine for entry_summary in entry_summaries),
+        "flagged": sum(entry_summary.flagged for entry_summary in entry_summaries),
+        "harm": sum(entry_summary.harm for entry_summary in entry_summaries),
     }

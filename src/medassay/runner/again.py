@@ -93,26 +93,26 @@ def judge_run(
     source = _sealed(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
-    wanted, bench, plan = _seat(source, sitting)
+    task, bench, plan = _seat(source, sitting)
     manifest = {k: v for k, v in source.manifest.items() if k not in _MADE_ANEW}
     identity = {
         **manifest,
-        "task": wanted.name,
-        **_read_as(source, wanted),
+        "task": task.name,
+        **_read_as(source, task),
         **bench_entry(bench),
-        "methodology": rejudged_methodology(manifest["methodology"], wanted, bench, plan),
-        "revisions": revision_ids(revisions(wanted, bench.judges.values())),
+        "methodology": rejudged_methodology(manifest["methodology"], task, bench, plan),
+        "revisions": revision_ids(revisions(task, bench.judges.values())),
         "judged_from": {"run": source.id, "root": source.seal["root"]},
     }
     how = _How(secrets, workspace, watch, accept_failures, engine)
-    return _judged(source, identity, wanted, bench, how)
+    return _judged(source, identity, task, bench, how)
 
 
-def _read_as(source: Run, wanted: Task) -> dict[str, Any]:
+def _read_as(source: Run, task: Task) -> dict[str, Any]:
     """Return which parsers read the answers of the source, where the task that judges them would read them otherwise."""
     parsers = task_of_run(source.manifest).parsers
-    here = {form: parsers.get(form, own) for form, own in wanted.parsers.items()}
-    same = here == wanted.parsers and wanted.name not in WHOLE_REPLIES
+    here = {form: parsers.get(form, parser) for form, parser in task.parsers.items()}
+    same = here == task.parsers and task.name not in WHOLE_REPLIES
     return {} if same else {"readers": here}
 
 
@@ -210,29 +210,29 @@ class _How:
 def _judged(
     source: Run,
     identity: dict[str, Any],
-    wanted: Task,
+    task: Task,
     bench: JudgeAssignment,
     how: _How,
     again: Again | None = None,
 ) -> Run:
     """Return a new sealed run with the answers of another one and the verdicts of a bench."""
     secrets, workspace = how.secrets, how.workspace
-    found = _derived(source, identity, workspace / "runs", bench.judges)
+    derived = _derived(source, identity, workspace / "runs", bench.judges)
     named = all_named_secrets(bench.models.values(), secrets)
     spread = engine_of(how.engine, EngineRules(), workspace / "responses", named)
-    await_dead(found.path, lambda line: None)
-    asked = {n: spec for n, spec in bench.models.items() if spec is not RULE}
-    with lock_run(found), held(found.path) as in_doubt:
+    await_dead(derived.path, lambda line: None)
+    asked_specs = {n: spec for n, spec in bench.models.items() if spec is not RULE}
+    with lock_run(derived), held(derived.path) as in_doubt:
         with (
             ResponseStore(workspace / "responses") as store,
-            spending(workspace, found.id, asked, store) as purse,
+            spending(workspace, derived.id, asked_specs, store) as purse,
         ):
             from medassay.runner.finish import copy_answers, finish, write_scores
 
-            copy_answers(source, found)
-            items = RunItems(found.path, found.manifest["domains"])
-            write_scores(found, wanted, items, spread)
-            chats = {n: provide(spec, secrets) for n, spec in asked.items()}
+            copy_answers(source, derived)
+            items = RunItems(derived.path, derived.manifest["domains"])
+            write_scores(derived, task, items, spread)
+            chats = {n: provide(spec, secrets) for n, spec in asked_specs.items()}
             asker = Asker(bench.models, chats, store, purse, seed=bench.seed)
             means = RunContext(
                 asker=asker,
@@ -243,11 +243,11 @@ def _judged(
                 again=again,
                 source=None if again is None else source,
             )
-            judge(found, wanted, bench, items, means)
+            judge(derived, task, bench, items, means)
             now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            finish(found, wanted, items, [], sealed_at=now)
-        carry_home(found.path)
-    return open_run(found.path)
+            finish(derived, task, items, [], sealed_at=now)
+        carry_home(derived.path)
+    return open_run(derived.path)
 
 
 def preview_again(
@@ -257,8 +257,8 @@ def preview_again(
     source = _sealed(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
-    wanted, bench, _ = _seat(source, sitting)
-    answers = Answers(source, RunItems(source.path, source.manifest["domains"]), wanted)
+    task, bench, _ = _seat(source, sitting)
+    answers = Answers(source, RunItems(source.path, source.manifest["domains"]), task)
     with ResponseStore(workspace / "responses") as store:
         rows = [preview_judging(answers, bench, spec, store) for spec in bench.models.values()]
     return {"answers": len(answers.open), **totals(rows), "models": rows}
@@ -276,7 +276,7 @@ def _sealed(run: Run | str | Path, what: str) -> Run:
 def _seat(source: Run, sitting: JudgingOptions) -> tuple[Task, JudgeAssignment, Plan]:
     """Return the task by which a run's answers are judged, and who judges; refuse what cannot be."""
     manifest = source.manifest
-    wanted = find_task(sitting.task or manifest["task"])
+    task = find_task(sitting.task or manifest["task"])
     specs = load_models(sitting.models_file)
     tested = {name: remembered(entry) for name, entry in manifest["models"].items()}
     plan = replace(
@@ -290,16 +290,16 @@ def _seat(source: Run, sitting: JudgingOptions) -> tuple[Task, JudgeAssignment, 
     rules = {"steps": load_steps(sitting.steps).to_dict()} if sitting.steps else {}
     if "ddx" in manifest:
         rules["ddx"] = manifest["ddx"]
-    rules |= remembered_graphs(wanted, sitting.graphs, Path.cwd())
-    if "graphs" in manifest and wanted.graphs and not sitting.graphs:
+    rules |= remembered_graphs(task, sitting.graphs, Path.cwd())
+    if "graphs" in manifest and task.graphs and not sitting.graphs:
         rules["graphs"] = manifest["graphs"]
     made = {"banks": manifest["banks"], "domains": manifest["domains"], **rules}
-    bench = assign_judges(plan, wanted, tested, specs, graders_of(wanted, made), rules)
+    bench = assign_judges(plan, task, tested, specs, graders_of(task, made), rules)
     if bench is None:
-        raise InputError(f"task '{wanted.name}' has no judges; name another one with --task")
+        raise InputError(f"task '{task.name}' has no judges; name another one with --task")
     refuse_leaving(manifest["banks"], bench.models.values())
-    _refuse_unscorable(source, wanted)
-    return wanted, bench, plan
+    _refuse_unscorable(source, task)
+    return task, bench, plan
 
 
 def rescore(
@@ -340,8 +340,8 @@ def rescore(
     identity["methodology"] = rescored_methodology(
         identity["methodology"], task, judges, contradiction_penalty
     )
-    asked = identity.get("plan", {}).get("metrics", ()) if task.metrics else ()
-    gauges = gauges_of(asked, task)
+    metrics = identity.get("plan", {}).get("metrics", ()) if task.metrics else ()
+    gauges = gauges_of(metrics, task)
     if gauges.to_dict():
         identity["metrics"] = gauges.to_dict()
     if "audited" in identity and deleted_items(source):
@@ -349,22 +349,22 @@ def rescore(
             False  # the second verdicts are a sample of all answers, which these are no more
         )
     identity["rescored_from"] = {"run": source.id, "root": source.seal["root"]}
-    found = _derived(source, identity, workspace / "runs", judges)
+    derived = _derived(source, identity, workspace / "runs", judges)
     spread = engine_of(engine, EngineRules(), workspace / "responses", {})
-    await_dead(found.path, lambda line: None)
-    with lock_run(found), held(found.path):
+    await_dead(derived.path, lambda line: None)
+    with lock_run(derived), held(derived.path):
         from medassay.runner.finish import copy_answers, finish, rescore_verdicts, write_scores
 
-        copy_answers(source, found)
-        items = RunItems(found.path, found.manifest["domains"])
-        write_scores(found, task, items, spread)
+        copy_answers(source, derived)
+        items = RunItems(derived.path, derived.manifest["domains"])
+        write_scores(derived, task, items, spread)
         if judges:
-            rescore_verdicts(source, found, items, judges)
-        measure(found, items, gauges, workspace, None, spread)
+            rescore_verdicts(source, derived, items, judges)
+        measure(derived, items, gauges, workspace, None, spread)
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        finish(found, task, items, [], sealed_at=now)
-        carry_home(found.path)
-    return open_run(found.path)
+        finish(derived, task, items, [], sealed_at=now)
+        carry_home(derived.path)
+    return open_run(derived.path)
 
 
 def deleted_items(run: Run) -> list[dict[str, str]]:
@@ -386,8 +386,8 @@ def _derived(
         return last
     created = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     identity.pop("parsers", None)  # hashes in place of which there are revisions now
-    made = {**identity, "created_at": created, **surroundings()}
-    return create_run(runs, f"{name}-{counter + 1}", made)
+    manifest = {**identity, "created_at": created, **surroundings()}
+    return create_run(runs, f"{name}-{counter + 1}", manifest)
 
 
 def _named_by(identity: Mapping[str, Any], judges: Mapping[str, Grader]) -> dict[str, Any]:

@@ -142,8 +142,8 @@ class Answering:
         record = failed_record(cell, item.id, repeat, reason)
         timing: dict[str, Any] = {"seconds": 0.0}
         if not isinstance(error, Transient | Permanent):  # our own mistake: keep what shows it
-            shown = secrets.redact("".join(traceback.format_exception(error)))
-            timing["traceback"] = storable(shown)
+            trace_text = secrets.redact("".join(traceback.format_exception(error)))
+            timing["traceback"] = storable(trace_text)
         self._journal.append(None, canonical(record), b"null", timing)
         self._progress.advance(cell.model, cell.domain, "failed")
 
@@ -211,7 +211,7 @@ def open_toolbox(
     from medassay.context.tools.toolbox import Toolbox
 
     searched = "doc_retrieval" in rules.use and contexts is not None
-    wanted = schedule.plan.retrieval
+    retrieval = schedule.plan.retrieval
     return Toolbox(
         rules,
         secrets={
@@ -219,7 +219,7 @@ def open_toolbox(
         },
         index=contexts.index if searched and contexts is not None else None,
         use=lambda index: index.use(models_file, secrets, purse),
-        query_prefix="" if wanted is None else wanted.query_prefix,
+        query_prefix="" if retrieval is None else retrieval.query_prefix,
     )
 
 

@@ -214,10 +214,10 @@ class Asker:
         stored = self._store.get(key)
         if stored is not None and not self.fresh:
             return stored.text
-        made = secrets.redact_reply(await make())
+        result_text = secrets.redact_reply(await make())
         if stored is None:
-            self._store.put(key, Completion(text=made), dict(columns))
-        return made
+            self._store.put(key, Completion(text=result_text), dict(columns))
+        return result_text
 
     async def _call(self, request: ModelRequest) -> Completion:
         """Ask once; on a transient failure ask again, at most five times, as the endpoint bears.
@@ -343,13 +343,13 @@ class Asker:
         """Note how a request failed, and give up a model that no request can reach."""
         if isinstance(error, NotAsked) or not isinstance(error, Exception):
             return
-        said = secrets.redact(str(error))
+        message = secrets.redact(str(error))
         if isinstance(error, Permanent) and error.endpoint_wide:
-            self.give_up(spec.id, said)
+            self.give_up(spec.id, message)
         elif isinstance(error, Transient) and error.patient:
-            self.hear(spec.id, RecentEnds(patient=1, last=said))
+            self.hear(spec.id, RecentEnds(patient=1, last=message))
         else:
-            self.hear(spec.id, RecentEnds(failed=1, last=said))
+            self.hear(spec.id, RecentEnds(failed=1, last=message))
 
     def hear(self, model: str, row: RecentEnds) -> None:
         """Take note of how requests of a model ended, and give it up where the rules say so."""
@@ -364,8 +364,10 @@ class Asker:
         if model not in self.tally.given_up:
             self.tally.given_up[model] = why
             for endpoint, gate in self.gates.items():
-                own = [name for name, one in self.specs.items() if endpoint_of(one) == endpoint]
-                if all(name in self.tally.given_up for name in own):
+                models_there = [
+                    name for name, spec_ in self.specs.items() if endpoint_of(spec_) == endpoint
+                ]
+                if all(name in self.tally.given_up for name in models_there):
                     gate.open()  # whoever waits there is asked no more
             log.warn("model_given_up", model=model, why=why)
             log.say(why)
@@ -392,17 +394,17 @@ def redacted(completion: Completion) -> Completion:
         )
         for call in completion.calls
     )
-    said = clean(completion.text)
+    text = clean(completion.text)
     named = [token for token, _ in completion.logprobs or ()]
     named += [token for top in completion.alternatives or () for token, _ in top]
     listed = "".join(named)
-    spilled = said != completion.text or (bool(listed) and clean(listed) != listed)
+    spilled = text != completion.text or (bool(listed) and clean(listed) != listed)
     if not spilled and calls == completion.calls:
         return completion
     if not spilled:
         return replace(completion, calls=calls)
     # The tokens, put together, hold the key, too.
-    return replace(completion, text=said, calls=calls, logprobs=None, alternatives=None)
+    return replace(completion, text=text, calls=calls, logprobs=None, alternatives=None)
 
 
 async def until_sure(in_doubt: Callable[[], bool], stopped: Callable[[], bool]) -> None:
@@ -438,9 +440,9 @@ def sampling_of(spec: ModelSpec, seed: int) -> Sampling:
 
 def _noticing_limit(completion: Completion, sampling: Sampling) -> Completion:
     """Return a reply that ended at its token limit as one that was cut off, whatever the server says of its end."""
-    told = completion.likelihoods is None and completion.drawn is None
+    is_text_reply = completion.likelihoods is None and completion.drawn is None
     if (
-        told
+        is_text_reply
         and completion.finish == "stop"
         and completion.usage.completion >= sampling.max_tokens
     ):

@@ -166,24 +166,24 @@ def prompt_batch(  # noqa: PLR0913 -- what every study that asks is given
         raise IncompleteError(
             f"{asker.tally.over_budget}; what was said is kept, the same command resumes with a larger one"
         )
-    found = {subject: _finding(record) for subject, record in records.items()}
-    answered = sum(not one.unanswered for one in found.values())
+    findings = {subject: _finding(record) for subject, record in records.items()}
+    answered = sum(not finding.unanswered for finding in findings.values())
     given_up = [*asker.tally.given_up.values(), *asker.tally.failures]
     if asker.tally.given_up or (asker.tally.failed and not answered):
         raise ModelError(f"model '{spec.id}' does not answer: {given_up[0]}")
     raise_if_interrupted(todo.stop, f"{what} are done", answered, len(questions))
-    return [found[subject] for subject in range(len(questions))]
+    return [findings[subject] for subject in range(len(questions))]
 
 
 @contextmanager
 def _kept(workspace: Path, what: str, spec: ModelSpec) -> Iterator[Run]:
     """Yield the folder of an inquiry, removed at its end; what killed ones left is removed, too."""
     now = dt.datetime.now(dt.UTC)
-    for left in _inquiries(workspace):
-        if left.name < f"{now - _LEFT_AFTER:{_STAMP}}":
-            _remove(left)
-    made = {"what": what, "model": spec.id, "created_at": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
-    run = create_run(workspace / STUDIES, f"{now:{_STAMP}}-{token_hex(4)}", made)
+    for inquiry in _inquiries(workspace):
+        if inquiry.name < f"{now - _LEFT_AFTER:{_STAMP}}":
+            _remove(inquiry)
+    manifest = {"what": what, "model": spec.id, "created_at": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
+    run = create_run(workspace / STUDIES, f"{now:{_STAMP}}-{token_hex(4)}", manifest)
     try:
         yield run
     finally:
@@ -210,11 +210,11 @@ def _subject(record: Mapping[str, Any]) -> int:
 
 
 def _refuse_strange(again: Collection[str], questions: Questions) -> None:
-    known = [questions.handle(subject) for subject in range(len(questions))]
-    if strange := sorted(set(again) - {*known, FAILED}):
+    handles = [questions.handle(subject) for subject in range(len(questions))]
+    if strange := sorted(set(again) - {*handles, FAILED}):
         raise InputError(
-            f"--again {strange[0]}: nothing is asked about it; expected {FAILED}, or one of {', '.join(known[:5])}"
-            + (" …" if len(known) > len(known[:5]) else "")
+            f"--again {strange[0]}: nothing is asked about it; expected {FAILED}, or one of {', '.join(handles[:5])}"
+            + (" …" if len(handles) > len(handles[:5]) else "")
         )
 
 
@@ -222,8 +222,10 @@ def _basis(questions: Questions, subject: int, spec: ModelSpec) -> str:
     """Return the hash of what decides the replies about a subject: limits of tokens and time, and how many ask at once, do not."""
     constant = request_constant(spec, sampling_of(spec, 0))
     constant["sampling"].pop("max_tokens")
-    asked = sha256_hex(questions.first(subject).asked)
-    return sha256_hex(canonical([questions.study, questions.handle(subject), asked, constant]))
+    first_hash = sha256_hex(questions.first(subject).asked)
+    return sha256_hex(
+        canonical([questions.study, questions.handle(subject), first_hash, constant])
+    )
 
 
 def _note(
@@ -233,7 +235,7 @@ def _note(
     before: Mapping[int, Asked],
 ) -> None:
     """Write down how the subjects were asked about, where that is news; what failed has no replies that could count."""
-    found = {
+    notes = {
         subject: Asked(
             basis=bases[subject],
             times=record["times"],
@@ -243,13 +245,15 @@ def _note(
         for subject, record in records.items()
         if record["outcome"] != "failed"
     }
-    note_asked(workspace, [one for n, one in sorted(found.items()) if before.get(n) != one])
+    note_asked(
+        workspace, [entry for n, entry in sorted(notes.items()) if before.get(n) != entry]
+    )
 
 
-def _finding(told: Mapping[str, Any]) -> Finding:
-    if told["outcome"] == "answered":
-        return Finding(told["value"])
-    return Finding(problem=told["reason"], unanswered=told["outcome"] == "failed")
+def _finding(record: Mapping[str, Any]) -> Finding:
+    if record["outcome"] == "answered":
+        return Finding(record["value"])
+    return Finding(problem=record["reason"], unanswered=record["outcome"] == "failed")
 
 
 @dataclass
@@ -300,12 +304,12 @@ class Inquiring:
         self.journal.append(unit, record, b"null", {})
         self.progress.advance(spec.id, self.portable.what, told["outcome"])
 
-    def _wants_more(self, unit: int, told: Mapping[str, Any], spec: ModelSpec) -> bool:
+    def _wants_more(self, unit: int, record: Mapping[str, Any], spec: ModelSpec) -> bool:
         """Return whether a subject of which all replies are stored is asked about once more."""
-        if told["outcome"] != "invalid":
+        if record["outcome"] != "invalid":
             return False
         named = {FAILED, self.portable.questions.handle(unit)} & {*self.portable.again}
-        return bool(named) or told["max_tokens"] < spec.reply_tokens
+        return bool(named) or record["max_tokens"] < spec.reply_tokens
 
     def _is_stored(self, unit: int, spec: ModelSpec, before: Asked) -> bool:
         limited = replace(spec, max_tokens=before.max_tokens)
@@ -332,17 +336,17 @@ class Inquiring:
             replayed.append(reply.replayed)
             return reply.completion
 
-        told: dict[str, Any] = {"times": times, "max_tokens": spec.reply_tokens}
+        record: dict[str, Any] = {"times": times, "max_tokens": spec.reply_tokens}
         try:
-            told |= {"outcome": "answered", "value": await questions.about(unit, ask)}
+            record |= {"outcome": "answered", "value": await questions.about(unit, ask)}
         except NotAsked:
             raise
         except UnusableReply as error:
-            told |= {"outcome": "invalid", "reason": storable(str(error)[:_REASON])}
+            record |= {"outcome": "invalid", "reason": storable(str(error)[:_REASON])}
         except Exception as error:  # noqa: BLE001 -- as for trials: a subject fails, the study goes on
             reason = self.asker.tally.fail(error)
-            told |= {"outcome": "failed", "reason": storable(reason[:_REASON])}
-        return {**told, "replayed": bool(replayed) and all(replayed)}
+            record |= {"outcome": "failed", "reason": storable(reason[:_REASON])}
+        return {**record, "replayed": bool(replayed) and all(replayed)}
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ def most_written(spec: ModelSpec, prompt: Prompt) -> int:
         return spec.reply_tokens if prompt.max_tokens is None else prompt.max_tokens
     if prompt.likely.relaxed is not None:
         return prompt.likely.relaxed.samples * prompt.likely.relaxed.max_tokens
-    given = prompt.likely.continuations
-    return sum(map(len, given)) // CHARACTERS_PER_TOKEN + len(given)
+    continuations = prompt.likely.continuations
+    return sum(map(len, continuations)) // CHARACTERS_PER_TOKEN + len(continuations)
 
 
 def most_read(spec: ModelSpec, prompt: Prompt) -> int:
@@ -84,11 +84,11 @@ def most_of(spec: ModelSpec, prompt: Prompt) -> Amount:
 def _numbers(body: Any, names: Collection[str]) -> list[int]:
     """Return the numbers that stand under some names, at any depth."""
     if isinstance(body, list):
-        return [n for one in body for n in _numbers(one, names)]
+        return [n for element in body for n in _numbers(element, names)]
     if not isinstance(body, dict):
         return []
-    found = [n for one in body.values() for n in _numbers(one, names)]
-    return found + [body[name] for name in names if type(body.get(name)) is int]
+    numbers = [n for element in body.values() for n in _numbers(element, names)]
+    return numbers + [body[name] for name in names if type(body.get(name)) is int]
 
 
 def _requests(spec: ModelSpec, prompt: Prompt) -> int:
@@ -194,32 +194,32 @@ class Budget:
     async def reserve(self, spec: ModelSpec, most: Usage, key: str, attempt: int) -> Booking:
         """Return the booking of a request that is no prompt; see `model.embeddings.Books`."""
         price = spec.known_price
-        asked = used(None if price is None else price.dearest, most)
-        booking = await self._book(spec, asked, key, attempt)
+        reserved = used(None if price is None else price.dearest, most)
+        booking = await self._book(spec, reserved, key, attempt)
         if booking is None:
             raise OverBudget(self.told)
         return booking
 
     async def _book(
-        self, spec: ModelSpec, asked: Amount, key: str, attempt: int
+        self, spec: ModelSpec, amount: Amount, key: str, attempt: int
     ) -> Booking | None:
-        while (number := self._reserved(spec, key, attempt, asked)) is None:
-            if not await self._more(asked):
-                self._asked = asked
+        while (number := self._reserved(spec, key, attempt, amount)) is None:
+            if not await self._more(amount):
+                self._asked = amount
                 return None
-        self.booked += asked
+        self.booked += amount
         self.under_way += 1
-        return Booking(spec, asked, number)
+        return Booking(spec, amount, number)
 
-    def _reserved(self, spec: ModelSpec, key: str, attempt: int, asked: Amount) -> int | None:
+    def _reserved(self, spec: ModelSpec, key: str, attempt: int, amount: Amount) -> int | None:
         """Return the number of a booking in the journal, 0 where none is kept, None while a bound has no room for it."""
-        if self._bounded and not is_within(self.booked + asked, self.budget):
+        if self._bounded and not is_within(self.booked + amount, self.budget):
             return None
         if self.journal is None:
             return 0
-        return self.journal.reserve(spec.id, key, attempt, asked)
+        return self.journal.reserve(spec.id, key, attempt, amount)
 
-    async def _more(self, asked: Amount) -> bool:
+    async def _more(self, amount: Amount) -> bool:
         """Wait until there may be room for a booking; return False where there will be none."""
         if not self.under_way:
             return False
@@ -253,17 +253,17 @@ class Budget:
         """Return which bound is spent."""
         if self.journal is not None and self.journal.refused:
             return self.journal.refused
-        asked = self._asked
-        found = []
+        n_asked = self._asked
+        lines = []
         for name, spent, more, bound in (
-            ("calls", self.booked.calls, asked.calls, self.budget.calls),
-            ("tokens", self.booked.tokens, asked.tokens, self.budget.tokens),
-            ("in money", round(self.booked.money, 6), asked.money, self.budget.money),
+            ("calls", self.booked.calls, n_asked.calls, self.budget.calls),
+            ("tokens", self.booked.tokens, n_asked.tokens, self.budget.tokens),
+            ("in money", round(self.booked.money, 6), n_asked.money, self.budget.money),
         ):
             if bound is None:
                 continue
             room = (
                 f", the next request may take {more:g}" if bound - more < spent < bound else ""
             )
-            found.append(f"{spent:g} of {bound:g} {name}{room}")
-        return f"{SPENT} ({'; '.join(found)})" if found else SPENT
+            lines.append(f"{spent:g} of {bound:g} {name}{room}")
+        return f"{SPENT} ({'; '.join(lines)})" if lines else SPENT

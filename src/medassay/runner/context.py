@@ -57,8 +57,8 @@ class Contexts:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let another process open the same index; what was found travels along."""
-        found = {} if self.index is None else {"_known": self._known}
-        return Contexts, self._made_with, found
+        arguments = {} if self.index is None else {"_known": self._known}
+        return Contexts, self._made_with, arguments
 
     def check(self, items: Iterable[Item]) -> None:
         """Refuse items that lack what a setting shows, before anything is asked.
@@ -77,12 +77,12 @@ class Contexts:
                     setting in TEXTS and self._text(item) is None
                 ):
                     lacking[setting].append(item.id)
-        for setting, found in lacking.items():
-            if found:
+        for setting, item_ids in lacking.items():
+            if item_ids:
                 what = "reasoning path" if setting == "topline_path" else "source text"
                 what = "path or source text" if setting == "topline_all" else what
                 raise InputError(
-                    f"setting '{setting}': {len(found)} of {n} items have no {what}, the first is '{found[0]}'; "
+                    f"setting '{setting}': {len(item_ids)} of {n} items have no {what}, the first is '{item_ids[0]}'; "
                     "paths stand in the bank, source texts in the index under the item's condition"
                 )
 
@@ -105,10 +105,10 @@ class Contexts:
         index = self._searched()
         index.use(models_file, secrets, books)
         sizes = Counter({("index", "queries"): len(queries)})
-        shown = watch("queries", sizes, Counter()) if watch else nullcontext(Silent())
+        bar = watch("queries", sizes, Counter()) if watch else nullcontext(Silent())
         keys = list(queries)
         stop = Stop()
-        with shown as progress:
+        with bar as progress:
 
             async def work() -> None:
                 try:
@@ -127,11 +127,11 @@ class Contexts:
             run_async(work, stop.ask)
 
     async def _search(self, index: "Index", queries: Mapping[str, str]) -> None:
-        found = await index.search(list(queries.values()), self._rules.k)
+        results = await index.search(list(queries.values()), self._rules.k)
         self._known.put(
             {
-                key: [float(one.chunk) for one in chunks]
-                for key, chunks in zip(queries, found, strict=True)
+                key: [float(chunk.chunk) for chunk in chunks]
+                for key, chunks in zip(queries, results, strict=True)
             }
         )
 
@@ -150,8 +150,8 @@ class Contexts:
     def _text(self, item: Item) -> str | None:
         if self.index is None or not item.condition:
             return None
-        found = self.index.document(item.condition)
-        return None if found is None or not found.text.strip() else found.text.strip()
+        document = self.index.document(item.condition)
+        return None if document is None or not document.text.strip() else document.text.strip()
 
     def given(self, setting: str, item: Item) -> PromptContext | None:
         """Return what a prompt shows in a setting, None for settings that show nothing."""
@@ -176,13 +176,13 @@ class Contexts:
         if any(not 0 <= place < index.n for place in places):
             raise IntegrityError("retrieved/: damaged; remove the folder, it is found again")
         chunks = [index.chunk(place) for place in places]
-        own = index.document(item.condition) if item.condition else None
+        document = index.document(item.condition) if item.condition else None
         return PromptContext(
-            passages=tuple(one["text"] for one in chunks),
-            retrieved=tuple((one["document"], one["start"]) for one in chunks),
+            passages=tuple(chunk["text"] for chunk in chunks),
+            retrieved=tuple((chunk["document"], chunk["start"]) for chunk in chunks),
             own_source=None
-            if own is None
-            else any(one["document"] == own.name for one in chunks),
+            if document is None
+            else any(chunk["document"] == document.name for chunk in chunks),
         )
 
 

@@ -78,12 +78,12 @@ def _hearing(hear: Callable[[], None]) -> Iterator[None]:
     """
     before = {}
     if threading.current_thread() is threading.main_thread():
-        before = {one: signal.getsignal(one) for one in _STOPPING}
-    heard = [one for one, handler in before.items() if handler not in {signal.SIG_IGN, None}]
-    for one in heard:
-        signal.signal(one, lambda number, frame: hear())
+        before = {sig: signal.getsignal(sig) for sig in _STOPPING}
+    heard = [sig for sig, handler in before.items() if handler not in {signal.SIG_IGN, None}]
+    for sig in heard:
+        signal.signal(sig, lambda number, frame: hear())
     try:
         yield
     finally:
-        for one in heard:
-            signal.signal(one, before[one])
+        for sig in heard:
+            signal.signal(sig, before[sig])

@@ -46,8 +46,8 @@ def write_trials(run: Run, schedule: Schedule, journal: Journal) -> None:
     ):
         done = journal.lines()
         following = next(done, None)
-        whole = journal.done == schedule.n_trials
-        failures = {} if whole else journal.failures(schedule.number_of)
+        is_complete = journal.done == schedule.n_trials
+        failures = {} if is_complete else journal.failures(schedule.number_of)
         for number in range(schedule.n_trials):
             if following is not None and following.number == number:
                 line, following = following, next(done, None)
@@ -115,13 +115,13 @@ def write_judged_scores(
     run: Run, answers: Answers, judges: Mapping[str, Grader], n_seats: int
 ) -> None:
     """Write the scores anew, those of judged trials from their verdicts; null where one failed."""
-    said = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
+    verdicts_by_trial = by_trial(read_jsonl(run.path / "verdicts.jsonl"))
     part = run.path / "scores.jsonl.part"
     open_trials = set(answers.open)
     with part.open("wb") as scores:
         for number, score in enumerate(read_jsonl(run.path / "scores.jsonl")):
             if number in open_trials:
-                _, verdicts = next(said)
+                _, verdicts = next(verdicts_by_trial)
                 judge = judges[score["domain"]]
                 item = answers.items.get(score["domain"], score["item"])
                 score = judged_score(score, item, verdicts, judge, n_seats)  # noqa: PLW2901 -- replaced
@@ -153,13 +153,13 @@ def _reread_all(
                 record["given"] = True
             if record["outcome"] != "failed":
                 judge = judges[record["domain"]]
-                said = reread(answers, judge, record)
-                if said is None:
+                verdict_again = reread(answers, judge, record)
+                if verdict_again is None:
                     raise InputError(
                         f"run {source.id}: today's reader of judge '{record['judge']}' would ask again; "
                         "judge the answers anew with `medassay judge`"
                     )
-                record.update(said, rubric=judge.id)
+                record.update(verdict_again, rubric=judge.id)
             verdicts.write(canonical(record) + b"\n")
 
 
@@ -193,11 +193,11 @@ class ScoringParts:
         """Return the lines of scores.jsonl for so many trials from an offset on."""
         folder, items = _opened(self._place, tuple(sorted(self._domains.items())))
         scoring, offset, count = Scoring(self._task), *part
-        made = []
+        line = []
         for trial in islice(read_jsonl(folder / "trials.jsonl", offset=offset), count):
             item = items.get(trial["domain"], trial["item"])
-            made.append(canonical(scoring.record(item, trial, answer_of(trial))) + b"\n")
-        return b"".join(made)
+            line.append(canonical(scoring.record(item, trial, answer_of(trial))) + b"\n")
+        return b"".join(line)
 
 
 @lru_cache(maxsize=1)
@@ -229,8 +229,8 @@ def finish(
     scores = read_jsonl(run.path / "scores.jsonl")
     for trial, score in zip(read_jsonl(run.path / "trials.jsonl"), scores, strict=True):
         table.add(trial, score["score"])
-        for one in further:
-            one.add(trial, score)
+        for summary in further:
+            summary.add(trial, score)
     document = leaderboard_document(table, run.manifest, task, judgements, further)
     if items.withholding:
         (run.path / SALT).unlink(missing_ok=True)

@@ -112,9 +112,9 @@ class Gate:
     def heard(self) -> EndpointStats:
         """Return what was heard of the endpoint since the last time."""
         pause = max(0.0, self._open_at - asyncio.get_running_loop().time())
-        found = EndpointStats(self._succeeded, self._overloads, pause)
+        stats = EndpointStats(self._succeeded, self._overloads, pause)
         self._succeeded = self._overloads = 0
-        return found
+        return stats
 
     def steer(self, share: Share) -> None:
         """Take a part of the endpoint, as told by whoever hears all that ask it."""

@@ -60,7 +60,9 @@ class Judging:
     def records(self, unit: int) -> tuple[int, ...]:
         """Return the numbers of the verdicts that a unit leaves in the journal."""
         number, seat = divmod(unit, self._bench.n_seats)
-        return tuple(self._docket.place(one, seat) for one in self._docket.batches[number])
+        return tuple(
+            self._docket.place(number_, seat) for number_ in self._docket.batches[number]
+        )
 
     def length(self, unit: int) -> int:
         """Return how long the answers of a unit are, in bytes."""
@@ -74,7 +76,9 @@ class Judging:
         """Ask a judge about one batch; nothing is left behind where it may not be asked."""
         number, seat = divmod(unit, self._bench.n_seats)
         batch = self._docket.batches[number]
-        await self._judge(spec, seat, [self._answers.trial(one) for one in batch], batch)
+        await self._judge(
+            spec, seat, [self._answers.trial(number_) for number_ in batch], batch
+        )
 
     async def _judge(
         self, spec: ModelSpec, seat: int, trials: list[dict[str, Any]], numbers: Sequence[int]
@@ -122,7 +126,7 @@ class Judging:
             asked["attempt"] = times
         if len(trials) > 1:
             asked |= {"batch": [[t[k] for k in TRIAL_KEY] for t in trials]}
-        for number, trial, (case, shown), verdict in zip(
+        for number, trial, (case, was_cut), verdict in zip(
             numbers, trials, seen, step, strict=True
         ):
             record = _key(trial, spec, seat) | asked | verdict_fields(verdict)
@@ -130,7 +134,7 @@ class Judging:
                 record["of_attempt"] = trial["attempt"]
             if not verdict.valid:
                 record["unusable"] = why_unusable(replies[-1].completion)
-            record |= {"masked": shown.masked, "cut": shown.cut}
+            record |= {"masked": was_cut.masked, "cut": was_cut.cut}
             record["score"] = judge.score(case.item, verdict)
             place = self._docket.place(number, seat)
             self._journal.append(place, canonical(record), b"null", {"seconds": seconds})
@@ -155,8 +159,10 @@ class JudgeStageSpec:
         """Return a docket as it travels."""
         answers, bench = docket.answers, docket.bench
         numbers = array("Q", docket.numbers)
-        known = answers.known
-        return cls(answers.task, docket.name, numbers, known, bench.seats, bench.seed, again)
+        numbers_known = answers.known
+        return cls(
+            answers.task, docket.name, numbers, numbers_known, bench.seats, bench.seed, again
+        )
 
     @property
     def specs(self) -> Mapping[str, ModelSpec]:
@@ -177,10 +183,10 @@ class JudgeStageSpec:
         secrets: Mapping[str, str],
     ) -> Judging:
         """Return the stage."""
-        found = Run(run)
-        judges = graders_of(self.task, found.manifest)
-        items = RunItems(run, found.manifest["domains"])
-        answers = Answers(found, items, self.task, self.known)
+        opened = Run(run)
+        judges = graders_of(self.task, opened.manifest)
+        items = RunItems(run, opened.manifest["domains"])
+        answers = Answers(opened, items, self.task, self.known)
         judges = auditors(judges) if self.name == SPOT_CHECK else judges
         bench = JudgeAssignment(judges=judges, seats=self.seats, seed=self.seed)
         docket = JudgingQueue(
@@ -192,21 +198,21 @@ class JudgeStageSpec:
 def reread(answers: Answers, judge: Grader, stored: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what the stored replies of a verdict say today; None if more would be asked."""
     if stored.get("given"):  # it came with an import, without replies: only the score follows
-        told = stored["outcome"] == "valid"
-        verdict = Verdict(valid=told, reason=stored["reason"], body=stored["body"])
+        is_valid = stored["outcome"] == "valid"
+        verdict = Verdict(valid=is_valid, reason=stored["reason"], body=stored["body"])
         number = answers.numbers[tuple(stored[k] for k in TRIAL_KEY)]
         case = answers.case(answers.trial(number))[0]
         if not judge.fits(case, verdict):
             return None
         return verdict_fields(verdict) | {"score": judge.score(case.item, verdict)}
-    own = [stored[k] for k in TRIAL_KEY]
-    batch = stored.get("batch", [own])
+    stored_key = [stored[k] for k in TRIAL_KEY]
+    batch = stored.get("batch", [stored_key])
     trials = [answers.trial(answers.numbers[tuple(key)]) for key in batch]
     cases = [answers.case(trial)[0] for trial in trials]
     verdicts = judge.step(cases, list(_heard(stored)))
     if isinstance(verdicts, Prompt):
         return None
-    at = batch.index(own)
+    at = batch.index(stored_key)
     return verdict_fields(verdicts[at]) | {"score": judge.score(cases[at].item, verdicts[at])}
 
 
@@ -214,10 +220,10 @@ def why_unusable(reply: Completion) -> str:
     """Return of what kind a judge's reply is in which nothing could be read."""
     if reply.finish in ("refusal", "moderation"):
         return "content filter"
-    said = strip_thoughts(reply.text)[0].strip()
+    reply_text = strip_thoughts(reply.text)[0].strip()
     if reply.finish == "length":
-        return "cut off" if said else "only thoughts, cut off"
-    return "unparsed" if said else "empty"
+        return "cut off" if reply_text else "only thoughts, cut off"
+    return "unparsed" if reply_text else "empty"
 
 
 def near_digits(completion: Completion) -> list[tuple[TokenLogprob, ...]] | None:
@@ -228,9 +234,9 @@ def near_digits(completion: Completion) -> list[tuple[TokenLogprob, ...]] | None
     if completion.alternatives is None:
         return None
     digits = [any(map(str.isdigit, token)) for token, _ in completion.logprobs or ()]
-    kept = (here or before for here, before in zip(digits, [False, *digits], strict=False))
+    flags = (here or before for here, before in zip(digits, [False, *digits], strict=False))
     return [
-        top if keep else () for top, keep in zip(completion.alternatives, kept, strict=False)
+        top if keep else () for top, keep in zip(completion.alternatives, flags, strict=False)
     ]
 
 

@@ -86,16 +86,16 @@ def _reading(schedule: Schedule) -> dict[str, Any]:
 
 def looking_up(schedule: Schedule) -> dict[str, Any]:
     """Return what prompts show besides the question and which tools are there, {} where there is nothing of it."""
-    found: dict[str, Any] = {}
+    entry: dict[str, Any] = {}
     if schedule.contexts is not None and schedule.contexts.described:
-        found["retrieval"] = schedule.contexts.described
+        entry["retrieval"] = schedule.contexts.described
     if "tools" in schedule.plan.modes and schedule.plan.tools is not None:
-        found["tools"] = {
+        entry["tools"] = {
             "rules": schedule.plan.tools.to_dict(),
             "schema": short_hash(schedule.tools.decode()),
             "template": load_part("tools").id,
         }
-    return found
+    return entry
 
 
 def bench_entry(bench: JudgeAssignment) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def rescored_methodology(
 def judging(bench: JudgeAssignment, plan: Plan) -> dict[str, Any]:
     """Return who judges by what, whichever models are judged and so whoever sat out."""
     entry = bench_entry(bench)
-    asked = {
+    requests = {
         name: request_constant(spec, sampling_of(spec, bench.seed))
         for name, spec in sorted(bench.models.items())
         if name in plan.judges
@@ -228,7 +228,7 @@ def judging(bench: JudgeAssignment, plan: Plan) -> dict[str, Any]:
         "steps": entry.get("steps"),
         "judges": sorted(plan.judges),
         "substitute": plan.substitute,
-        "models": asked,
+        "models": requests,
     }
 
 

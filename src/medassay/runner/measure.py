@@ -39,14 +39,14 @@ class TextMeasures:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a run remembers: id and columns with their scales, or why a metric is unavailable."""
-        told: dict[str, Any] = {
-            name: {"id": one.id, "columns": {c: s.ends for c, s in one.columns.items()}}
-            for name, one in self.found.items()
+        document: dict[str, Any] = {
+            name: {"id": metric.id, "columns": {c: s.ends for c, s in metric.columns.items()}}
+            for name, metric in self.found.items()
         }
-        return told | {name: {"unavailable": why} for name, why in self.absent.items()}
+        return document | {name: {"unavailable": why} for name, why in self.absent.items()}
 
 
-def gauges_of(given: Sequence[str], task: Task) -> TextMeasures:
+def gauges_of(options: Sequence[str], task: Task) -> TextMeasures:
     """Return the metrics of a task that need a model; `given` is what a plan says of them.
 
     Raises
@@ -54,33 +54,33 @@ def gauges_of(given: Sequence[str], task: Task) -> TextMeasures:
     InputError
         When the plan names a metric that is unknown, or for a task without metrics.
     """
-    if given and not task.metrics:
+    if options and not task.metrics:
         raise InputError(f"plan: task '{task.name}' compares no texts; leave 'metrics' out")
-    places = _places(given)
-    wanted = [name for name in task.metrics if name not in LEXICAL]
-    found: dict[str, TextMetric] = {}
+    places = _places(options)
+    names = [name for name in task.metrics if name not in LEXICAL]
+    metrics: dict[str, TextMetric] = {}
     absent: dict[str, str] = {}
-    for name in dict.fromkeys((*wanted, *places)):
+    for name in dict.fromkeys((*names, *places)):
         if places.get(name) == NONE:
             continue
         try:
-            found[name] = METRICS[name](places.get(name, ""))
+            metrics[name] = METRICS[name](places.get(name, ""))
         except UnavailableError as error:
             if name in places:
                 raise InputError(f"plan: 'metrics': {error}") from None
             absent[name] = str(error)
-    return TextMeasures(found, absent)
+    return TextMeasures(metrics, absent)
 
 
-def _places(wanted: Sequence[str]) -> dict[str, str]:
+def _places(options: Sequence[str]) -> dict[str, str]:
     """Return metric → where its model is, of the metrics that a plan names."""
     places: dict[str, str] = {}
-    for given in wanted:
-        name, _, place = given.partition("=")
+    for option in options:
+        name, _, place = option.partition("=")
         if name not in METRICS:
-            known = ", ".join(sorted(METRICS))
+            names_known = ", ".join(sorted(METRICS))
             raise InputError(
-                f"plan: 'metrics': '{name}' is no metric that needs a model; known are {known}"
+                f"plan: 'metrics': '{name}' is no metric that needs a model; known are {names_known}"
             )
         places[name] = place
     return places
@@ -153,9 +153,11 @@ def _compute(
         sizes[name, "pairs"] += len(chunk)
     if not sizes:
         return
-    shown = watch(f"pairs by {name}", sizes, Counter()) if watch else nullcontext(Silent())
-    with shown as progress:
-        batches = (one for some in _missing(run, items, store) for one in _alike(some))
+    bar = watch(f"pairs by {name}", sizes, Counter()) if watch else nullcontext(Silent())
+    with bar as progress:
+        batches = (
+            pair_group for pairs in _missing(run, items, store) for pair_group in _alike(pairs)
+        )
         for values in engine.spread(task, batches):
             store.put(values)
             progress.advance(name, "pairs", "answered", len(values))
@@ -163,19 +165,19 @@ def _compute(
 
 def _missing(run: Run, items: RunItems, store: MeasureStore) -> Iterator[dict[str, Pair]]:
     """Yield key → pair of what is not in a store, some at a time; a pair that two models share comes once."""
-    seen: set[str] = set()
-    found: dict[str, Pair] = {}
+    seen_keys: set[str] = set()
+    pairs: dict[str, Pair] = {}
     for trial in read_jsonl(run.path / "trials.jsonl"):
         pair = _pair(trial, items)
-        if pair is None or (key := pair_key(*pair)) in store or key in seen:
+        if pair is None or (key := pair_key(*pair)) in store or key in seen_keys:
             continue
-        seen.add(key)
-        found[key] = pair
-        if len(found) >= _WINDOW:
-            yield found
-            found = {}
-    if found:
-        yield found
+        seen_keys.add(key)
+        pairs[key] = pair
+        if len(pairs) >= _WINDOW:
+            yield pairs
+            pairs = {}
+    if pairs:
+        yield pairs
 
 
 def _pair(trial: Mapping[str, Any], items: RunItems) -> Pair | None:
@@ -201,7 +203,9 @@ def compared(
 
 def _alike(pairs: Mapping[str, Pair]) -> Iterator[dict[str, Pair]]:
     """Yield pairs in batches of like lengths, so that little is spent on padding."""
-    ordered = sorted(pairs.items(), key=lambda one: len(one[1][0]) + len(one[1][1]))
+    ordered = sorted(
+        pairs.items(), key=lambda keyed_pair: len(keyed_pair[1][0]) + len(keyed_pair[1][1])
+    )
     for at in range(0, len(ordered), _BATCH):
         yield dict(ordered[at : at + _BATCH])
 

@@ -110,9 +110,9 @@ def _refuse_unlike(members: Sequence[Run]) -> None:
             )
         for cell in _cells(run):
             if cell in owners:
-                shown = ", ".join(cell.split("\x1f"))
+                cell_text = ", ".join(cell.split("\x1f"))
                 raise InputError(
-                    f"runs {owners[cell]} and {run.id} both hold {shown}; a row is of one run, leave "
+                    f"runs {owners[cell]} and {run.id} both hold {cell_text}; a row is of one run, leave "
                     "one out"
                 )
             owners[cell] = run.id
@@ -123,7 +123,9 @@ def _banks(run: Run) -> list[tuple[str, str]]:
 
 
 def _cells(run: Run) -> list[str]:
-    rows = (row for found in run.statistics["domains"].values() for row in found)
+    rows = (
+        row for rows_of_domain in run.statistics["domains"].values() for row in rows_of_domain
+    )
     return sorted({trial_cell(row) for row in rows})
 
 
@@ -132,9 +134,9 @@ def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> Non
 
     shutil.copyfile(members[0].path / "items.jsonl", folder / "items.jsonl")
     trials, timings = folder / "trials.jsonl", folder / "timings.jsonl"
-    with trials.open("wb") as one, timings.open("wb") as other:
+    with trials.open("wb") as trials_file, timings.open("wb") as other:
         for trial, timing in _merged(_timed(run) for run in members):
-            one.write(canonical(trial) + b"\n")
+            trials_file.write(canonical(trial) + b"\n")
             other.write(canonical(timing) + b"\n")
     for file in ("scores.jsonl", *JUDGED):
         if (members[0].path / file).exists():
@@ -146,12 +148,12 @@ def _fill(folder: Path, members: Sequence[Run], name: str, drawn_as: str) -> Non
         folder / "manifest.json",
         canonical({"schema_version": 1, **manifest, "run": name}) + b"\n",
     )
-    made = Run(folder)
+    merged = Run(folder)
     items = RunItems(folder, manifest["domains"])
     findings = [f for run in members for f in read_jsonl(run.path / "findings.jsonl")]
     sealed_at = max(str(run.seal["sealed_at"]) for run in members)
     task = task_of_run(manifest)
-    finish(made, task, items, findings, sealed_at=sealed_at, secret=_secret(members))
+    finish(merged, task, items, findings, sealed_at=sealed_at, secret=_secret(members))
 
 
 def _merged(
@@ -174,15 +176,17 @@ def _alone(run: Run, file: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]
 
 def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
     """Return the first member's manifest with the models and judges of all."""
-    made = {k: v for k, v in members[0].manifest.items() if k not in ("run", "schema_version")}
+    manifest = {
+        k: v for k, v in members[0].manifest.items() if k not in ("run", "schema_version")
+    }
     for key in ("models", "sampling", "bench"):
         found = {n: v for run in members for n, v in run.manifest.get(key, {}).items()}
         if found:
-            made[key] = dict(sorted(found.items()))
+            manifest[key] = dict(sorted(found.items()))
     judges = {j["id"]: j for run in members for j in run.manifest.get("judges", [])}
     if judges:
-        made["judges"] = [judges[name] for name in sorted(judges)]
-    plan = dict(made["plan"])
+        manifest["judges"] = [judges[name] for name in sorted(judges)]
+    plan = dict(manifest["plan"])
     for key in ("models", "settings", "modes"):
         if key in plan:
             plan[key] = sorted(
@@ -200,14 +204,14 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> dict[str, Any]:
         }
         for run in members
     ]
-    made.pop("source", None)  # each import is of its own
-    return {**made, "plan": plan, "drawn_as": drawn_as, "joined": joined}
+    manifest.pop("source", None)  # each import is of its own
+    return {**manifest, "plan": plan, "drawn_as": drawn_as, "joined": joined}
 
 
 def _secret(members: Sequence[Run]) -> str | None:
     """Return the secret behind the commitments of a joined run: it follows from those of its members."""
-    found = [run.path / SALT for run in members]
-    if not all(path.is_file() for path in found):
+    salts = [run.path / SALT for run in members]
+    if not all(path.is_file() for path in salts):
         return None
-    secrets = sorted(str(read_document(path)["secret"]) for path in found)
+    secrets = sorted(str(read_document(path)["secret"]) for path in salts)
     return hashlib.sha256("".join(secrets).encode()).hexdigest()

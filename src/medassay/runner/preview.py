@@ -84,7 +84,7 @@ class _PreviewCounter:
 def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> dict[str, Any]:
     """Return calls, stored replies, and upper bounds of tokens and money for one model."""
     constant = canonical(request_constant(spec, sampling_of(spec, schedule.plan.seed)))
-    asked = _PreviewCounter(spec)
+    counter = _PreviewCounter(spec)
     for number in () if spec.is_baseline else schedule.numbers(spec.id):
         cell, item, repeat = schedule.trial(number)
         prompt = schedule.prompt(cell, item)
@@ -92,14 +92,14 @@ def preview_model(schedule: Schedule, spec: ModelSpec, store: ResponseStore) -> 
             continue
         stored = store.get(request_key(constant, prompt.asked, repeat)) is not None
         if cell.mode == "tools" and schedule.plan.tools is not None and not stored:
-            asked.add_talk(prompt, schedule.plan.tools)
+            counter.add_talk(prompt, schedule.plan.tools)
         else:
-            asked.add(prompt, stored=stored)
+            counter.add(prompt, stored=stored)
     replicas = schedule.plan.engine.replicas.get(spec.id, 1)
     replies = {}
     if not spec.is_baseline and schedule.task.asks == "reply":
         replies = {"max_tokens": spec.reply_tokens, "stop": list(spec.stop)}
-    return asked.row() | replies | ({"replicas": replicas} if spec.in_process else {})
+    return counter.row() | replies | ({"replicas": replicas} if spec.in_process else {})
 
 
 Judged = Mapping[
@@ -113,11 +113,11 @@ def judged_cases(schedule: Schedule, bench: JudgeAssignment, store: ResponseStor
     An answer that is not there yet counts as one as long as its model may write; of one that is, the text is known.
     """
     entries = [*schedule.specs.values(), *bench.models.values()]
-    speaker = speaker_pattern({name for one in entries for name in (one.id, one.model)})
+    speaker = speaker_pattern({name for spec_ in entries for name in (spec_.id, spec_.model)})
     rules = bench.rules.get("ddx", {}).get("rules", {})
     ranks = range(1, rules.get("rank_limit", 0) + 1)
     whole = canonical([{"rank": n, "name": "x" * LONGEST_NAME} for n in ranks]).decode()
-    found: dict[int, tuple[Case, bool]] = {}
+    cases: dict[int, tuple[Case, bool]] = {}
     for name, spec in schedule.specs.items():
         longest = "x" * (spec.reply_tokens * CHARACTERS_PER_TOKEN)
         constant = canonical(request_constant(spec, sampling_of(spec, schedule.plan.seed)))
@@ -131,14 +131,14 @@ def judged_cases(schedule: Schedule, bench: JudgeAssignment, store: ResponseStor
                 stored = store.get(request_key(constant, prompt.asked, repeat))
             if stored is None:
                 text = whole if item.form == "diagnoses" else longest
-                found[number] = Case(item=item, text=text), False
+                cases[number] = Case(item=item, text=text), False
                 continue
             parser = PARSERS[schedule.task.readers[item.form][0] or ""]
             answer = read_answer(item, prompt, stored, parser, schedule.plan.extraction)
             if answer.outcome == "answered":
                 text = sanitize_answer(answer.value or "", speaker).text
-                found[number] = Case(item=item, text=text, template=prompt.template), True
-    return found
+                cases[number] = Case(item=item, text=text, template=prompt.template), True
+    return cases
 
 
 def preview_judge(
@@ -154,40 +154,40 @@ def preview_judge(
     Replies that must be asked again (at most twice) come on top.
     """
     constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
-    asked = _PreviewCounter(spec)
-    all_known = all(known for _, known in judged.values())
+    counter = _PreviewCounter(spec)
+    all_known = all(is_known for _, is_known in judged.values())
 
-    def add(prompts: Iterable[Prompt], *, known: bool) -> None:
+    def add(prompts: Iterable[Prompt], *, is_known: bool) -> None:
         for prompt in prompts:
             key = request_key(constant, prompt.asked, 0)
-            asked.add(prompt, stored=known and store.get(key) is not None)
+            counter.add(prompt, stored=is_known and store.get(key) is not None)
 
     numbers = array("Q", sorted(judged))
     order = array("Q", numbers)
     random.Random(f"{bench.seed}\x1fjudges").shuffle(order)  # as `Batches` are cut
     gathered: dict[tuple[Any, ...], list[Case]] = {}
     for number in order:
-        case, known = judged[number]
+        case, is_known = judged[number]
         if not _sits(bench, spec, schedule.cell(number).model):
             continue
         judge = bench.judges[case.item.domain]
         if judge.batch == 1:
-            add(judge.opening([case]), known=known)
+            add(judge.opening([case]), is_known=is_known)
             continue
         alike = gathered.setdefault(alike_key(case.item), [])
         alike.append(case)
         if len(alike) == judge.batch:
-            add(judge.opening(alike), known=all_known)
+            add(judge.opening(alike), is_known=all_known)
             alike.clear()
     for rest in gathered.values():
         if rest:
-            add(bench.judges[rest[0].item.domain].opening(rest), known=all_known)
+            add(bench.judges[rest[0].item.domain].opening(rest), is_known=all_known)
     again = auditors(bench.judges)
     for number in audited(numbers, bench.seed) if again else ():
         case, _ = judged[number]
         if _sits(bench, spec, schedule.cell(number).model):
-            add(again[case.item.domain].opening([case]), known=all_known)
-    return asked.row()
+            add(again[case.item.domain].opening([case]), is_known=all_known)
+    return counter.row()
 
 
 def _sits(bench: JudgeAssignment, spec: ModelSpec, model: str) -> bool:
@@ -203,7 +203,7 @@ def preview_judging(
     Replies that must be asked again (at most twice) come on top.
     """
     constant = canonical(request_constant(spec, sampling_of(spec, bench.seed)))
-    asked = _PreviewCounter(spec)
+    counter = _PreviewCounter(spec)
     for docket in dockets(answers, bench):
         for batch in docket.batches:
             trials = [answers.trial(number) for number in batch]
@@ -212,8 +212,8 @@ def preview_judging(
             for seat in bench.seats[trials[0]["model"]]:
                 for prompt in prompts if seat.id == spec.id else ():
                     key = request_key(constant, prompt.asked, 0)
-                    asked.add(prompt, stored=store.get(key) is not None)
-    return asked.row()
+                    counter.add(prompt, stored=store.get(key) is not None)
+    return counter.row()
 
 
 def priced(models_file: Path, names: Iterable[str]) -> bool:
@@ -238,9 +238,9 @@ def held_against(
     """Return what of a budget was spent, and a warning for each bound that what is to come may pass; {} where nothing is bounded."""
     if not bounded(budget):
         return {}
-    told = {name: bound for name, bound in budget.bounds.items() if bound is not None}
+    bounds = {name: bound for name, bound in budget.bounds.items() if bound is not None}
     warnings = []
-    for name, bound in told.items():
+    for name, bound in bounds.items():
         before, more = getattr(spent, name), to_come[name]
         if before + more > bound:
             unit = "in money" if name == "money" else name
@@ -249,4 +249,4 @@ def held_against(
                 "what is asked until then is kept, and a larger budget resumes"
             )
     figures = {"calls": spent.calls, "tokens": spent.tokens, "money": round(spent.money, 6)}
-    return {"budget": told, "spent": figures, "warnings": warnings}
+    return {"budget": bounds, "spent": figures, "warnings": warnings}

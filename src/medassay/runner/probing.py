@@ -41,28 +41,28 @@ class Probe:
 async def probe(spec: ModelSpec, environment: Mapping[str, str]) -> Probe:
     """Return whether an entry answers, and does what it declares: log-probabilities, likelihood, tools, structured replies."""
     try:
-        found = Probe(text=(await _ask(spec, environment, _prompt(spec))).text)
+        finding = Probe(text=(await _ask(spec, environment, _prompt(spec))).text)
     except MedassayError as error:
         refused = isinstance(error, Permanent) and error.refused
         mend = await _mend(spec, environment) if refused else ""
         return Probe(problems=[f"does not answer: {error}{mend}"])
     if spec.is_scripted:
-        return found
+        return finding
     if spec.logprobs:
-        found.problems += await _logprobs(spec, environment)
+        finding.problems += await _logprobs(spec, environment)
     if "likelihood" in spec.capabilities and not spec.in_process:
-        found.problems += await _likelihood(spec, environment)
+        finding.problems += await _likelihood(spec, environment)
     if "tools" in spec.capabilities and not spec.in_process:
-        found.problems += await _tools(spec, environment)
+        finding.problems += await _tools(spec, environment)
     if "structured" in spec.capabilities and not spec.in_process:
-        found.problems += await _structured(spec, environment)
-    return found
+        finding.problems += await _structured(spec, environment)
+    return finding
 
 
 def _prompt(spec: ModelSpec, *, schema: bytes = b"", tools: bytes = b"") -> Prompt:
     """Return the question, with a system line where the entry says something of it."""
-    asked = "Call the tool with the letter A." if tools else "Reply with the letter A only."
-    messages = [{"role": "user", "content": asked}]
+    question = "Call the tool with the letter A." if tools else "Reply with the letter A only."
+    messages = [{"role": "user", "content": question}]
     declared = spec.system_line or spec.system_role in ("developer", "user")
     if declared and spec.system_role != "none":
         line = spec.system_line or "You answer briefly."
@@ -94,12 +94,12 @@ async def _mend(spec: ModelSpec, environment: Mapping[str, str]) -> str:
     """Return what to change in the entry so that the endpoint answers; nothing where no single change helps."""
     if spec.provider != "openai_compatible":
         return ""
-    for told, changed in _changes(spec):
+    for advice, changed in _changes(spec):
         try:
             await _ask(changed, environment, _prompt(changed))
         except MedassayError:
             continue
-        return f"; it answers with {told} in its entry"
+        return f"; it answers with {advice} in its entry"
     return ""
 
 
@@ -125,8 +125,8 @@ def _changes(spec: ModelSpec) -> Iterator[tuple[str, ModelSpec]]:
 
 
 async def _logprobs(spec: ModelSpec, environment: Mapping[str, str]) -> list[str]:
-    said = await _ask(spec, environment, replace(_prompt(spec), alternatives=2))
-    if said.logprobs:
+    reply = await _ask(spec, environment, replace(_prompt(spec), alternatives=2))
+    if reply.logprobs:
         return []
     return ['gives no log-probabilities although "logprobs" is true: take it out of the entry']
 
@@ -146,10 +146,10 @@ async def _tools(spec: ModelSpec, environment: Mapping[str, str]) -> list[str]:
     if (reason := spec.no_tools) is not None:
         return [f'declares "tools", but {reason}']
     try:
-        said = await _ask(spec, environment, _prompt(spec, tools=canonical([_TOOL])), _ROOM)
+        reply = await _ask(spec, environment, _prompt(spec, tools=canonical([_TOOL])), _ROOM)
     except MedassayError as error:
         return [f'refuses tools: {error}; take "tools" out of its capabilities']
-    if said.calls:
+    if reply.calls:
         return []
     return [
         'called no tool when it was told to: take "tools" out of its capabilities, or start the server with its tool parser'
@@ -158,11 +158,11 @@ async def _tools(spec: ModelSpec, environment: Mapping[str, str]) -> list[str]:
 
 async def _structured(spec: ModelSpec, environment: Mapping[str, str]) -> list[str]:
     try:
-        said = await _ask(spec, environment, _prompt(spec, schema=canonical(_SCHEMA)), _ROOM)
+        reply = await _ask(spec, environment, _prompt(spec, schema=canonical(_SCHEMA)), _ROOM)
     except MedassayError as error:
         return [f'refuses a JSON schema: {error}; take "structured" out of its capabilities']
     try:
-        held = "letter" in json.loads(said.text)
+        held = "letter" in json.loads(reply.text)
     except (ValueError, TypeError, RecursionError):
         held = False
     if held:

@@ -79,11 +79,11 @@ class Lines:
         now = time.monotonic()
         if now - self._printed >= self._every:
             self._printed = now
-            left = self._total - self._done
-            made = max(1, self._done - self._at_start)
-            seconds = (now - self._started) / made * left
+            remaining = self._total - self._done
+            done_here = max(1, self._done - self._at_start)
+            seconds = (now - self._started) / done_here * remaining
             sys.stderr.write(
-                f"{self._done} of {self._total} {self._what} done, {self._failed} failed, {left} left, "
+                f"{self._done} of {self._total} {self._what} done, {self._failed} failed, {remaining} left, "
                 f"about {duration_text(seconds)}{money_text(self.money())}\n"
             )
 
@@ -144,8 +144,8 @@ class Live:
         key = self._key(model, domain)
         moved = 0 if outcome == "failed" else times
         failed = self._failed.total() + times - moved
-        told = f"{failed} failed{money_text(self.money())}"
-        self._bars.update(self._sum, advance=moved, failed=told)
+        message = f"{failed} failed{money_text(self.money())}"
+        self._bars.update(self._sum, advance=moved, failed=message)
         if outcome == "failed":
             self._failed[key] += times
             self._bars.update(self._tasks[key], failed=f"{self._failed[key]} failed")

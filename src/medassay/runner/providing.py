@@ -16,20 +16,20 @@ def provide(spec: ModelSpec, secrets: Mapping[str, str]) -> Chat:
 def named_secrets(spec: ModelSpec, secrets: Mapping[str, str]) -> dict[str, str]:
     """Return the secrets that an entry names and that are set."""
     names = [spec.api_key_env, *spec.headers_env.values()]
-    found = {name: secrets[name] for name in names if name and secrets.get(name)}
-    known.learn(found.values())
-    return found
+    named = {name: secrets[name] for name in names if name and secrets.get(name)}
+    known.learn(named.values())
+    return named
 
 
 def all_named_secrets(
     specs: Iterable[ModelSpec], secrets: Mapping[str, str], more: Iterable[str] = ()
 ) -> dict[str, str]:
     """Return the secrets that some entries name, and those of `more` names, as far as they are set."""
-    found = {name: secrets[name] for name in more if secrets.get(name)}
-    known.learn(found.values())
+    named = {name: secrets[name] for name in more if secrets.get(name)}
+    known.learn(named.values())
     for spec in specs:
-        found |= named_secrets(spec, secrets)
-    return found
+        named |= named_secrets(spec, secrets)
+    return named
 
 
 def make_chats(

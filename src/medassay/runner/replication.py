@@ -133,17 +133,17 @@ def _differences(
     """Yield the finding on one trial: of its score, else of the first field that differs."""
     before, after = old[1]["score"], new[1]["score"]
     pairs = [("score", before, after), *((k, old[0].get(k), new[0].get(k)) for k in _FIELDS)]
-    for name, one, other in pairs:
-        if one != other:
-            numbers = name == "score" and one is not None and other is not None
+    for name, first, other in pairs:
+        if first != other:
+            numbers = name == "score" and first is not None and other is not None
             yield {
                 "schema_version": 1,
                 "run": run,
                 "trial": [new[0][k] for k in TRIAL_KEY],
                 "field": name,
-                "old": one,
+                "old": first,
                 "new": other,
-                "delta": other - one if numbers else None,
+                "delta": other - first if numbers else None,
                 "cause": _cause(old[0], new[0], closed=closed),
                 "opened": opened,
                 "note": "a fresh call against the stored run",
@@ -162,10 +162,10 @@ def _cause(old: Mapping[str, Any], new: Mapping[str, Any], *, closed: bool) -> s
 
 def _found_otherwise(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Return whether the first thing that differs on the way to two answers is what the same call of a tool gave."""
-    for one, other in zip(old.get("trace", ()), new.get("trace", ()), strict=False):
-        if any(one[key] != other[key] for key in ("turn", "tool", "arguments")):
+    for old_call, other in zip(old.get("trace", ()), new.get("trace", ()), strict=False):
+        if any(old_call[key] != other[key] for key in ("turn", "tool", "arguments")):
             return False
-        if one["sha256"] != other["sha256"]:
+        if old_call["sha256"] != other["sha256"]:
             return True
     return False
 
@@ -183,8 +183,8 @@ def _mean(scores: _Scores, task: Task) -> tuple[float | None, list[float] | None
         return None, None
     values = np.array([score for score, _ in scores])
     clusters = number_clusters([cluster for _, cluster in scores])
-    found = effective_interval([(values, clusters)], scale=task.scale)
-    return found.mean, None if found.ends is None else list(found.ends)
+    interval = effective_interval([(values, clusters)], scale=task.scale)
+    return interval.mean, None if interval.ends is None else list(interval.ends)
 
 
 def _summary(cell: _Cell, interval: tuple[float, float] | None, task: Task) -> dict[str, Any]:

@@ -73,10 +73,10 @@ class ReplyRoom:
         """Return a prompt with the reply as short as the window leaves room for; `max_tokens` 0 where the median record does not fit."""
         if spec.context is None or item.form not in FORMS or spec.is_baseline:
             return prompt
-        left = spec.context - prompt_tokens(spec, prompt)
-        if left >= spec.reply_tokens:
+        room = spec.context - prompt_tokens(spec, prompt)
+        if room >= spec.reply_tokens:
             return prompt
-        return replace(prompt, max_tokens=left if left >= max(1, self.need(spec)) else 0)
+        return replace(prompt, max_tokens=room if room >= max(1, self.need(spec)) else 0)
 
     def refusal(self, spec: ModelSpec, item: Item, prompt: Prompt) -> str:
         """Return why an item is not asked: what its prompt leaves of the window."""
@@ -153,9 +153,11 @@ def _told_window(schedule: "Schedule", spec: ModelSpec, how: str) -> Iterator[st
 
 
 def _names(tokens: Mapping[str, int], what: str = "to") -> str:
-    shown = [f"{name} ({what} {n:,} tokens)" for name, n in sorted(tokens.items())[:_NAMED]]
-    more = len(tokens) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    names_shown = [
+        f"{name} ({what} {n:,} tokens)" for name, n in sorted(tokens.items())[:_NAMED]
+    ]
+    more = len(tokens) - len(names_shown)
+    return ", ".join(names_shown) + (f" and {more} more" if more else "")
 
 
 def _round(tokens: int) -> int:

@@ -55,10 +55,10 @@ def verdicts_again(
     attempts: dict[int, int] = {}
     chosen = []
     for place, verdict in records:
-        wanted = again.wants(verdict_class(verdict), verdict["judge"])
-        if attempt := verdict.get("attempt", 0) + wanted:
+        is_wanted = again.wants(verdict_class(verdict), verdict["judge"])
+        if attempt := verdict.get("attempt", 0) + is_wanted:
             attempts[place] = attempt
-        if wanted:
+        if is_wanted:
             chosen.append(place)
     return attempts, chosen
 
@@ -76,43 +76,43 @@ def refuse_unusable(run: Run, journal: Journal, seats: Mapping[str, int]) -> Non
         Naming each judge with its counts, and what asks it again.
     """
     counts = _counted(record for _, record in journalled(journal))
-    told = []
+    lines = []
     for judge, n_seats in sorted(seats.items()):
         unusable = counts.get(judge, Counter())
         usable = n_seats - unusable.total()
         if usable < USABLE * n_seats:
             reasons = ", ".join(f"{n} × {why}" for why, n in unusable.most_common(3))
-            told.append(
+            lines.append(
                 f"judge '{judge}': {usable} of {n_seats} verdicts can be used ({reasons})"
             )
-    if told:
+    if lines:
         raise IncompleteError(
-            f"run {run.id}: {'; '.join(told)}; fewer than {USABLE:.0%} are too few: the same command with `--again unusable` asks "
+            f"run {run.id}: {'; '.join(lines)}; fewer than {USABLE:.0%} are too few: the same command with `--again unusable` asks "
             "these once more, --accept-failures seals the run as it is"
         )
 
 
 def _counted(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
     """Return judge → reason → how many of its verdicts cannot be used for it."""
-    found: dict[str, Counter[str]] = {}
+    counters: dict[str, Counter[str]] = {}
     for verdict in verdicts:
         if verdict_class(verdict):
-            found.setdefault(verdict["judge"], Counter())[_why(verdict)] += 1
-    return found
+            counters.setdefault(verdict["judge"], Counter())[_why(verdict)] += 1
+    return counters
 
 
 def told_unusable(run: Run) -> Iterator[str]:
     """Yield a line for each model and judge of a sealed run of which some replies could not be used."""
     replies: dict[str, Counter[str]] = {}
-    asked: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for trial in read_jsonl(run.path / "trials.jsonl"):
-        asked[trial["model"]] += 1
+        counts[trial["model"]] += 1
         if kind := trial_class(trial):
             replies.setdefault(trial["model"], Counter())[kind] += 1
     for model, kinds in sorted(replies.items()):
         counted = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
         yield (
-            f"{model}: {kinds.total()} of {asked[model]} replies cannot be used: {counted}; "
+            f"{model}: {kinds.total()} of {counts[model]} replies cannot be used: {counted}; "
             f"`--again {','.join(sorted(kinds))}` asks these once more"
         )
     verdicts = run.path / f"{VERDICTS}.jsonl"

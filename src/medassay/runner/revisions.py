@@ -148,8 +148,8 @@ def revisions_named(manifest: Mapping[str, Any]) -> str:
         if hashes_read_as_first(manifest):
             return _FIRST
         return f"hashes {short_hash([manifest.get(kind) for kind in ('parsers', 'scorers')])}"
-    ids = sorted({one for named in manifest["revisions"].values() for one in named})
-    return ", ".join(one for one in ids if not one.endswith("/1")) or _FIRST
+    ids = sorted({part_id for named in manifest["revisions"].values() for part_id in named})
+    return ", ".join(part_id for part_id in ids if not part_id.endswith("/1")) or _FIRST
 
 
 def other_revisions(

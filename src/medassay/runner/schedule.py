@@ -99,7 +99,7 @@ class Schedule:
             "_ids": {},
             "_index": {},
             "_bank_of": banks,
-            "_places": {domain: len(found) for domain, found in self._places.items()},
+            "_places": {domain: len(positions) for domain, positions in self._places.items()},
             "_dev": self._dev if few_shot else {},
         }
 
@@ -128,18 +128,18 @@ class Schedule:
             else:
                 kind = form if split == self.task.split else f"{form}, split {split}"
                 self._unused.setdefault(bank.name, Counter())[kind] += 1
-        for found in places.values():
-            found.sort(key=ids.__getitem__)
+        for positions in places.values():
+            positions.sort(key=ids.__getitem__)
         if self.plan.sample is not None:
             places = sample_evenly(places, self.plan.sample, self.plan.seed, bank.name)
         self._ids[bank.name] = ids
-        for domain, found in places.items():
+        for domain, positions in places.items():
             if domain in self._places:
                 raise InputError(
                     f"banks '{self._bank_of[domain].name}' and '{bank.name}' share the domain '{domain}'; "
                     "run them apart, or rename one"
                 )
-            self._places[domain], self._bank_of[domain] = array("Q", found), bank
+            self._places[domain], self._bank_of[domain] = array("Q", positions), bank
 
     def _refuse_unused(self, banks: Sequence[Bank]) -> None:
         """Refuse a bank of which the task can ask nothing: nobody names a bank in order not to ask it."""
@@ -150,16 +150,18 @@ class Schedule:
             kinds = self._unused.get(bank.name, Counter())
             n = kinds.total()
             if not n:
-                told = f"has nothing to ask of bank '{bank.name}': all its items are examples (split dev)"
+                reason = f"has nothing to ask of bank '{bank.name}': all its items are examples (split dev)"
             elif n == 1:
-                told = f"cannot ask the one item of bank '{bank.name}' ({_listed(kinds)})"
+                reason = f"cannot ask the one item of bank '{bank.name}' ({_listed(kinds)})"
             else:
-                told = f"can ask none of the {n} items of bank '{bank.name}' ({_listed(kinds)})"
+                reason = (
+                    f"can ask none of the {n} items of bank '{bank.name}' ({_listed(kinds)})"
+                )
             besides = f"; it asks those of {', '.join(sorted(used))}" if used else ""
             tasks = sorted({_TASKS_OF[form] for form in kinds if form in _TASKS_OF})
-            own = f" and ask it in a plan of its own, with task {' or '.join(tasks)}"
+            advice = f" and ask it in a plan of its own, with task {' or '.join(tasks)}"
             raise InputError(
-                f"plan: task '{self.task.name}' {told}{besides}; take the bank out of 'banks'{own if tasks else ''}"
+                f"plan: task '{self.task.name}' {reason}{besides}; take the bank out of 'banks'{advice if tasks else ''}"
             )
 
     @property
@@ -205,8 +207,8 @@ class Schedule:
             reason = spec.cannot_tell(asks, chat_template=self.task.chat_template)
             if reason is not None and not (spec.is_baseline and asks == "choices"):
                 self.without[name] = reason
-        asked = [name for name, spec in self.specs.items() if not spec.is_baseline]
-        if not self.without or (self._fallback and not self.without.keys() >= set(asked)):
+        names = [name for name, spec in self.specs.items() if not spec.is_baseline]
+        if not self.without or (self._fallback and not self.without.keys() >= set(names)):
             return
         name, reason = next(iter(self.without.items()))
         other = f'; by their replies: task = "{self.task.fallback}"' if self._fallback else ""
@@ -347,7 +349,7 @@ class Schedule:
             order=shown_order(item, self.plan.seed) if self.plan.shuffle_options else None,
             system=system,
             system_role=role,
-            given=None if self.contexts is None else self.contexts.given(setting, item),
+            context=None if self.contexts is None else self.contexts.given(setting, item),
         )
         if self.tools and cell.mode == "tools":
             return replace(
@@ -361,10 +363,10 @@ class Schedule:
         """Return the system line and its role; in the mode `tools` it says that there are some, before the question where there is none."""
         if cell.mode != "tools" or self.plan.tools is None or spec.is_baseline:
             return spec.system_line, spec.system_role
-        told = self._part.text(item.language, calls=self.plan.tools.max_calls)
+        text = self._part.text(item.language, calls=self.plan.tools.max_calls)
         if spec.system_role == "none":
-            return told, "question"
-        return "\n\n".join(filter(None, (spec.system_line, told))), spec.system_role
+            return text, "question"
+        return "\n\n".join(filter(None, (spec.system_line, text))), spec.system_role
 
     @property
     def _part(self) -> PromptPart:
@@ -460,15 +462,18 @@ def sample_evenly(
 
     The order within a domain is kept.
     """
-    left = {domain: list(range(len(found))) for domain, found in sorted(places.items())}
-    for domain, found in left.items():
-        random.Random(f"{seed}\x1f{bank}\x1f{domain}").shuffle(found)
-    taken: dict[str, list[int]] = {}
-    while size > 0 and any(left.values()):
-        for domain, found in left.items():
-            if size > 0 and found:
-                taken.setdefault(domain, []).append(found.pop())
+    remaining = {
+        domain: list(range(len(positions))) for domain, positions in sorted(places.items())
+    }
+    for domain, positions in remaining.items():
+        random.Random(f"{seed}\x1f{bank}\x1f{domain}").shuffle(positions)
+    sampled: dict[str, list[int]] = {}
+    while size > 0 and any(remaining.values()):
+        for domain, positions in remaining.items():
+            if size > 0 and positions:
+                sampled.setdefault(domain, []).append(positions.pop())
                 size -= 1
     return {
-        domain: [places[domain][at] for at in sorted(found)] for domain, found in taken.items()
+        domain: [places[domain][at] for at in sorted(positions)]
+        for domain, positions in sampled.items()
     }

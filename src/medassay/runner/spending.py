@@ -75,8 +75,11 @@ def spending(
 def spent_by(workspace: Path, account: str, store: ResponseStore) -> Amount:
     """Return what an account has spent until now."""
     begin(workspace, store)
-    found = spendings(workspace / SPEND, usage_in(store))
-    return sum((one.amount for one in found if one.account == account), NOTHING)
+    spendings_found = spendings(workspace / SPEND, usage_in(store))
+    return sum(
+        (spending_.amount for spending_ in spendings_found if spending_.account == account),
+        NOTHING,
+    )
 
 
 def spent_in_all(place: str) -> tuple[list[Spending], Path]:
@@ -106,8 +109,8 @@ def usage_in(store: ResponseStore) -> Callable[[str], Usage | None]:
     """Return how to find what a stored reply used, by its key."""
 
     def usage_of(key: str) -> Usage | None:
-        found = store.get(key)
-        return None if found is None or not found.tells_usage else found.usage
+        stored = store.get(key)
+        return None if stored is None or not stored.tells_usage else stored.usage
 
     return usage_of
 
@@ -117,47 +120,50 @@ def begin(workspace: Path, store: ResponseStore) -> None:
     folder = workspace / SPEND
     if folder.is_dir():
         return
-    found = _stored_spending(workspace, store)
+    opening = _stored_spending(workspace, store)
     # Under another name until it is whole: a folder that is there says that this was done.
-    made = folder.with_name(f".{SPEND}-{token_hex(6)}.part")
-    make_folder(made)
-    if found:
-        write_sums(made / f"{BEFORE}.jsonl", found)
+    draft = folder.with_name(f".{SPEND}-{token_hex(6)}.part")
+    make_folder(draft)
+    if opening:
+        write_sums(draft / f"{BEFORE}.jsonl", opening)
     try:
-        made.rename(folder)
+        draft.rename(folder)
     except OSError:  # another process was first
-        shutil.rmtree(made)
+        shutil.rmtree(draft)
         if not folder.is_dir():
             raise
 
 
 def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
     """Return what stored replies used, by the first run that names each; prices are those that the runs remember."""
-    told = {
+    document = {
         path.parent: _manifest(path) for path in (workspace / "runs").glob("*/manifest.json")
     }
-    runs = sorted(told, key=lambda run: str(told[run].get("created_at", "")))
+    runs = sorted(document, key=lambda run: str(document[run].get("created_at", "")))
     prices: dict[str, Price | None] = {}
     for run in runs:
         with suppress(
             AttributeError, LookupError, TypeError, ValueError
         ):  # made elsewhere, say
-            entries = [*told[run].get("models", {}).values(), *told[run].get("judges", [])]
+            entries = [
+                *document[run].get("models", {}).values(),
+                *document[run].get("judges", []),
+            ]
             prices |= {entry["id"]: remembered(entry).known_price for entry in entries}
-    left = store.usages()
+    usages = store.usages()
     sums: dict[tuple[str, str, str], Amount] = {}
 
     def add(account: str, month: str, key: str) -> None:
-        model, usage = left.pop(key)
+        model, usage = usages.pop(key)
         place = account, model, month
         sums[place] = sums.get(place, Amount()) + used(prices.get(model), usage)
 
     for run in runs:
-        month = str(told[run].get("created_at", ""))[:7]
+        month = str(document[run].get("created_at", ""))[:7]
         for key in _keys_in(run):
-            if key in left:
+            if key in usages:
                 add(run.name, month, key)
-    for key in list(left):
+    for key in list(usages):
         add(BEFORE, "", key)
     return [
         Spending(
@@ -174,10 +180,10 @@ def _stored_spending(workspace: Path, store: ResponseStore) -> list[Spending]:
 
 def _manifest(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
+        manifest = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def _keys_in(run: Path) -> Iterator[str]:

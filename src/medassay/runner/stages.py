@@ -148,13 +148,13 @@ def _keep_items(run: Run, schedule: Schedule) -> RunItems:
     """Write down and index the items of a run: what finishing needs, done while the models answer."""
     import medassay.runner.finish  # noqa: F401 -- numpy and the statistics
 
-    kept = run.path / "items.jsonl"
-    if not kept.exists():
-        part = kept.with_suffix(".part")
+    items_file = run.path / "items.jsonl"
+    if not items_file.exists():
+        part = items_file.with_suffix(".part")
         with part.open("wb") as file:
             for bank, position in schedule.items():
                 file.write(canonical(bank_record(bank, position)) + b"\n")
-        part.rename(kept)
+        part.rename(items_file)
     return RunItems(run.path, run.manifest["domains"])
 
 
@@ -188,11 +188,11 @@ def _give(docket: JudgingQueue, means: RunContext) -> Journal:
     total = sizes.total()
     raise_if_interrupted(todo.stop, "verdicts are there", journal.done, total)
     asker.tally.failed -= before
-    left = total - journal.done
-    asked = {name for name, _ in sizes}
+    n_left = total - journal.done
+    names = {name for name, _ in sizes}
     if not (means.accept_failures and journal.done):
-        refuse_given_up(run, "judge", left, asked, asker.tally)
-    refuse_incomplete(run, "verdicts are missing", left, asker.tally, means.accept_failures)
+        refuse_given_up(run, "judge", n_left, names, asker.tally)
+    refuse_incomplete(run, "verdicts are missing", n_left, asker.tally, means.accept_failures)
     if not means.accept_failures:
         seats: Counter[str] = Counter()
         for (name, _), size in sizes.items():
@@ -235,42 +235,42 @@ def raise_if_interrupted(stop: Stop, what: str, done: int, total: int) -> None:
 
 
 def refuse_given_up(
-    run: Run, who: str, left: int, asked: Collection[str], tally: Tally
+    run: Run, who: str, n_left: int, names: Collection[str], tally: Tally
 ) -> None:
     """Raise `ModelError` where something is left to ask and all who could be asked are given up."""
-    if left and asked and tally.given_up.keys() >= set(asked):
-        why = "; ".join(tally.given_up[name] for name in sorted(asked))
+    if n_left and names and tally.given_up.keys() >= set(names):
+        why = "; ".join(tally.given_up[name] for name in sorted(names))
         raise ModelError(f"run {run.id}: no {who} answers: {why}; the same command resumes")
 
 
 def refuse_incomplete(
-    run: Run, what: str, left: int, tally: Tally, accept_failures: bool
+    run: Run, what: str, n_left: int, tally: Tally, accept_failures: bool
 ) -> None:
     """Raise `IncompleteError`, saying what is left and why, unless failures are accepted."""
     # A unit that failed before its worker was lost is asked again, so that it may have failed twice.
-    known = (left <= tally.failed or bool(tally.given_up)) and not tally.over_budget
-    if not left or (accept_failures and known):
+    is_known = (n_left <= tally.failed or bool(tally.given_up)) and not tally.over_budget
+    if not n_left or (accept_failures and is_known):
         return
     whys = list(tally.given_up.values())
     if tally.over_budget:
         whys = [tally.over_budget, *whys]
     if tally.failures:
         reasons = sorted(tally.failures.items(), key=lambda pair: -pair[1])
-        shown = "; ".join(f"{count} × {reason}" for reason, count in reasons[:3])
-        whys.append(f"{tally.failed} failed ({shown})")
+        reasons_text = "; ".join(f"{count} × {reason}" for reason, count in reasons[:3])
+        whys.append(f"{tally.failed} failed ({reasons_text})")
     raise IncompleteError(
-        f"run {run.id}: {left} {what}: {'; '.join(whys)}; the same command resumes, "
+        f"run {run.id}: {n_left} {what}: {'; '.join(whys)}; the same command resumes, "
         "--accept-failures seals the run with them null and counted"
     )
 
 
 def refuse_leaving(
     banks: Sequence[Mapping[str, Any]],
-    asked: Iterable[ModelSpec],
+    specs: Iterable[ModelSpec],
     tools: ToolRules | None = None,
 ) -> None:
     """Refuse to send a bank that may not leave to an endpoint elsewhere or into a search, before any call."""
-    asked = list(asked)
+    specs = list(specs)
     looking = [name for name in (tools.use if tools else ()) if name != "doc_retrieval"]
     for bank in banks:
         if looking and not bank["may_leave"]:
@@ -278,7 +278,7 @@ def refuse_leaving(
                 f"bank '{bank['name']}' may not leave this place (may_leave = false), but what a model looks up by "
                 f"{', '.join(looking)} does; leave these out of 'tools.use', no call was made"
             )
-        for spec in asked:
+        for spec in specs:
             if bank["may_leave"] or spec.is_scripted:
                 continue
             if spec.location == "external":

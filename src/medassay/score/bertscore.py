@@ -47,21 +47,24 @@ class BertScore:
 
     def score(self, pairs: Sequence[Pair]) -> list[Values]:
         """Return the F1 of each pair."""
-        stripped = [(said.strip(), wanted.strip()) for said, wanted in pairs]
-        found = self._encoder.encode([text for pair in stripped for text in pair])
+        stripped = [(prediction.strip(), reference.strip()) for prediction, reference in pairs]
+        encoded = self._encoder.encode([text for pair in stripped for text in pair])
         special = self._encoder.special
-        return [(_f1(found[said], found[wanted], special),) for said, wanted in stripped]
+        return [
+            (_f1(encoded[prediction], encoded[reference], special),)
+            for prediction, reference in stripped
+        ]
 
 
-def _f1(said: Encoded, wanted: Encoded, special: set[int]) -> float | None:
+def _f1(prediction: Encoded, reference: Encoded, special: set[int]) -> float | None:
     """Return F1 of two encoded texts.
 
     As in the reference implementation, special tokens are found as neighbours but do not count themselves.
     """
-    first, second = (_unit(one.states) for one in (said, wanted))
+    first, second = (_unit(encoded.states) for encoded in (prediction, reference))
     near = first @ second.T
-    mine = [at for at, token in enumerate(said.ids) if token not in special]
-    theirs = [at for at, token in enumerate(wanted.ids) if token not in special]
+    mine = [at for at, token in enumerate(prediction.ids) if token not in special]
+    theirs = [at for at, token in enumerate(reference.ids) if token not in special]
     if not mine or not theirs:
         return None
     precision = float(near.max(dim=1).values[mine].mean())

@@ -64,32 +64,32 @@ class BgeM3:
     def score(self, pairs: Sequence[Pair]) -> list[Values]:
         """Return sparse+dense, dense, sparse, colbert and all three of each pair."""
         encoded = self._encoder.encode([text for pair in pairs for text in pair])
-        read = {text: self._read(one) for text, one in encoded.items()}
-        made: list[Values] = []
-        for said, wanted in pairs:
-            first, second = read[wanted], read[said]
+        read = {text: self._read(encoding) for text, encoding in encoded.items()}
+        values: list[Values] = []
+        for prediction, reference in pairs:
+            first, second = read[reference], read[prediction]
             dense = float(first.dense @ second.dense)
             sparse = sparse_likeness(first.sparse, second.sparse)
             near = first.colbert @ second.colbert.T
             colbert = float(near.max(dim=1).values.mean()) if near.numel() else None
-            both, everything = combined(dense, sparse, colbert)
-            made.append((both, dense, sparse, colbert, everything))
-        return made
+            combination, everything = combined(dense, sparse, colbert)
+            values.append((combination, dense, sparse, colbert, everything))
+        return values
 
-    def _read(self, one: Encoded) -> _Read:
+    def _read(self, encoding: Encoded) -> _Read:
         import torch
 
         sparse_head, colbert_head = self._load_heads()
         special = self._encoder.special
         with torch.inference_mode():
-            dense = torch.nn.functional.normalize(one.states[0], dim=-1)
+            dense = torch.nn.functional.normalize(encoding.states[0], dim=-1)
             weights = torch.relu(
-                one.states @ sparse_head["weight"].T + sparse_head["bias"]
+                encoding.states @ sparse_head["weight"].T + sparse_head["bias"]
             ).squeeze(-1)
-            vectors = one.states[1:] @ colbert_head["weight"].T + colbert_head["bias"]
+            vectors = encoding.states[1:] @ colbert_head["weight"].T + colbert_head["bias"]
             colbert = torch.nn.functional.normalize(vectors, dim=-1)
         sparse: dict[int, float] = {}
-        for token, weight in zip(one.ids, weights.tolist(), strict=True):
+        for token, weight in zip(encoding.ids, weights.tolist(), strict=True):
             if token not in special and weight > sparse.get(token, 0.0):
                 sparse[token] = weight
         return _Read(dense, sparse, colbert)
@@ -104,8 +104,8 @@ class BgeM3:
 def _head(path: Path) -> Any:
     import torch
 
-    found = torch.load(path, map_location="cpu", weights_only=True)
-    return {name: tensor.float() for name, tensor in found.items()}
+    weights = torch.load(path, map_location="cpu", weights_only=True)
+    return {name: tensor.float() for name, tensor in weights.items()}
 
 
 def sparse_likeness(first: Mapping[Any, float], second: Mapping[Any, float]) -> float:
@@ -134,7 +134,7 @@ def combined(
     """
     of_dense, of_sparse, of_colbert = weights
     two = of_dense * dense + of_sparse * sparse
-    both = two / (of_dense + of_sparse)
+    combination = two / (of_dense + of_sparse)
     if colbert is None:
-        return both, None
-    return both, (two + of_colbert * colbert) / sum(weights)
+        return combination, None
+    return combination, (two + of_colbert * colbert) / sum(weights)

@@ -69,18 +69,18 @@ class Encoder:
         if self._longest is not None:
             most = min(most, self._longest)
         # Byte-level tokenizers know a word by the blank before it, the first word of a text too.
-        shown = f" {text}" if model.config.model_type in ("roberta", "gpt2") else text
-        found: list[int] = tokenizer(shown, truncation=True, max_length=most)["input_ids"]
-        return found
+        padded = f" {text}" if model.config.model_type in ("roberta", "gpt2") else text
+        token_ids: list[int] = tokenizer(padded, truncation=True, max_length=most)["input_ids"]
+        return token_ids
 
     def encode(self, texts: Sequence[str]) -> dict[str, Encoded]:
         """Return every distinct text; like lengths are read together, so that little is spent on padding."""
-        wanted = sorted((self.ids(text), text) for text in set(texts))
-        wanted.sort(key=lambda pair: len(pair[0]))
-        made: dict[str, Encoded] = {}
-        for at in range(0, len(wanted), BATCH):
-            made |= self._batch(wanted[at : at + BATCH])
-        return made
+        ordered = sorted((self.ids(text), text) for text in set(texts))
+        ordered.sort(key=lambda pair: len(pair[0]))
+        encoded: dict[str, Encoded] = {}
+        for at in range(0, len(ordered), BATCH):
+            encoded |= self._batch(ordered[at : at + BATCH])
+        return encoded
 
     def _batch(self, batch: Sequence[tuple[list[int], str]]) -> Iterator[tuple[str, Encoded]]:
         import torch

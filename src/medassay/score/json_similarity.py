@@ -116,10 +116,10 @@ def json_similarity(
     absent_null = 0.0 if strict else 1.0
     if _is_nested(actual):
         try:
-            found = _Tree(paths, expected=gold)
-            found.build(actual)
+            tree = _Tree(paths, expected=gold)
+            tree.build(actual)
             scores = _Scores(absent_null=absent_null)
-            scores.score(gold.root, found.root, ())
+            scores.score(gold.root, tree.root, ())
         except ValueError as error:
             reason = str(error)
         else:
@@ -207,7 +207,7 @@ class _Tree:
         """
         self.root = self._made(value, self._exclude, 0, 0)
 
-    def _made(self, value: Any, left: list[Path], level: int, width: int) -> Tree:
+    def _made(self, value: Any, paths: list[Path], level: int, width: int) -> Tree:
         """Return a value as a tree; `width` is how many characters its path has."""
         self.values += 1
         if level > MOST_LEVELS:
@@ -217,14 +217,16 @@ class _Tree:
         if isinstance(value, dict):
             pairs = ((str(key), part) for key, part in value.items())
             return {
-                key: self._made(part, _below(left, key), level + 1, width + len(key) + 1)
+                key: self._made(part, _below(paths, key), level + 1, width + len(key) + 1)
                 for key, part in pairs
-                if (key,) not in left
+                if (key,) not in paths
             }
         if _is_array(value):
             return [
-                {} if (i,) in left else self._made(part, _below(left, i), level + 1, width + 4)
-                for i, part in enumerate(value if (_ANY,) not in left else ())
+                {}
+                if (i,) in paths
+                else self._made(part, _below(paths, i), level + 1, width + 4)
+                for i, part in enumerate(value if (_ANY,) not in paths else ())
             ]
         leaf = _leaf(value)
         self.characters += len(leaf or "")
@@ -269,7 +271,7 @@ class _Alignment:
     def __init__(self) -> None:
         self._steps = 0
 
-    def similarity(self, gold: str, found: str) -> float:
+    def similarity(self, gold: str, actual: str) -> float:
         """Return how alike two texts are.
 
         Raises
@@ -277,53 +279,53 @@ class _Alignment:
         ValueError
             When too many steps were taken.
         """
-        if gold == found:
+        if gold == actual:
             return 1.0
-        self._take(len(gold) * len(found) // _PAIRS_A_STEP)
-        return leaf_similarity(gold, found)
+        self._take(len(gold) * len(actual) // _PAIRS_A_STEP)
+        return leaf_similarity(gold, actual)
 
     def _take(self, steps: int) -> None:
         self._steps += steps
         if self._steps > MOST_STEPS:
             raise ValueError(f"too large to compare: more than {MOST_STEPS:,} steps")
 
-    def shared(self, gold: Tree, found: Tree) -> tuple[float, int]:
+    def shared(self, gold: Tree, actual: Tree) -> tuple[float, int]:
         """Return the sum of similarities over the leaves that both have, and their number."""
         self._take(1)
         total, n = 0.0, 0
         if isinstance(gold, dict):
-            if isinstance(found, dict):
+            if isinstance(actual, dict):
                 for key, part in gold.items():
-                    if key in found:
-                        more, leaves = self.shared(part, found[key])
+                    if key in actual:
+                        more, leaves = self.shared(part, actual[key])
                         total, n = total + more, n + leaves
         elif isinstance(gold, list):
-            if isinstance(found, list):
-                for partner in self.partners(gold, found):
+            if isinstance(actual, list):
+                for partner in self.partners(gold, actual):
                     if partner is not None:
                         total, n = total + partner[1], n + partner[2]
-        elif gold is None or found is None:
-            if not isinstance(found, dict | list):
-                return float(gold is found), 1
-        elif isinstance(found, str):
-            return self.similarity(gold, found), 1
+        elif gold is None or actual is None:
+            if not isinstance(actual, dict | list):
+                return float(gold is actual), 1
+        elif isinstance(actual, str):
+            return self.similarity(gold, actual), 1
         return total, n
 
     def partners(
-        self, gold: list[Tree], found: list[Tree]
+        self, gold: list[Tree], actual: list[Tree]
     ) -> list[tuple[int, float, int] | None]:
         """Return for each element expected its partner: the free one most similar, if at all.
 
         A partner is its index with what `shared` says of the pair, which nobody then computes again: alignment stays
         polynomial however deep arrays are nested.
         """
-        free = list(range(len(found)))
+        free = list(range(len(actual)))
         partners: list[tuple[int, float, int] | None] = []
         for element in gold:
             best = 0.0
             partner: tuple[int, float, int] | None = None
             for i in free:
-                total, n = self.shared(element, found[i])
+                total, n = self.shared(element, actual[i])
                 if n and total / n > best:
                     best, partner = total / n, (i, total, n)
                     if best == 1.0:
@@ -344,38 +346,38 @@ class _Scores:
     extra: list[Path] = field(default_factory=list)
     alignment: _Alignment = field(default_factory=_Alignment)
 
-    def score(self, gold: Tree, found: Tree, path: Path) -> None:
-        if isinstance(gold, dict) and isinstance(found, dict):
+    def score(self, gold: Tree, actual: Tree, path: Path) -> None:
+        if isinstance(gold, dict) and isinstance(actual, dict):
             for key, part in gold.items():
-                if key in found:
-                    self.score(part, found[key], (*path, key))
+                if key in actual:
+                    self.score(part, actual[key], (*path, key))
                 else:
                     self.absent(part, (*path, key))
-            for key, part in found.items():
+            for key, part in actual.items():
                 if key not in gold:
                     self.add(part, (*path, key))
-        elif isinstance(gold, list) and isinstance(found, list):
-            self._arrays(gold, found, path)
-        elif isinstance(gold, str) and isinstance(found, str):
-            self.of[path] = self.alignment.similarity(gold, found)
-        elif found is None:
+        elif isinstance(gold, list) and isinstance(actual, list):
+            self._arrays(gold, actual, path)
+        elif isinstance(gold, str) and isinstance(actual, str):
+            self.of[path] = self.alignment.similarity(gold, actual)
+        elif actual is None:
             self.absent(gold, path, null=True)
         elif gold is None:
             self.of[path] = 0.0
-            self.add(found, path)
+            self.add(actual, path)
         else:
             self.lose(gold, path)
-            self.add(found, path)
+            self.add(actual, path)
 
-    def _arrays(self, gold: list[Tree], found: list[Tree], path: Path) -> None:
-        partners = [partner and partner[0] for partner in self.alignment.partners(gold, found)]
+    def _arrays(self, gold: list[Tree], actual: list[Tree], path: Path) -> None:
+        partners = [partner and partner[0] for partner in self.alignment.partners(gold, actual)]
         for i, partner in enumerate(partners):
             if partner is None:
                 self.lose(gold[i], (*path, i))
             else:
-                self.score(gold[i], found[partner], (*path, i))
-        for i in sorted(set(range(len(found))) - set(partners)):
-            self.add(found[i], (*path, i))
+                self.score(gold[i], actual[partner], (*path, i))
+        for i in sorted(set(range(len(actual))) - set(partners)):
+            self.add(actual[i], (*path, i))
 
     def absent(self, gold: Tree, path: Path, *, null: bool = False) -> None:
         """Score leaves for which the reply has nothing, or null: a null agrees with null."""
@@ -394,13 +396,13 @@ class _Scores:
             self.of[at] = 0.0
             self.missing.append(at)
 
-    def add(self, found: Tree, path: Path) -> None:
-        self.extra.extend(at for at, _ in _leaves(found, path))
+    def add(self, actual: Tree, path: Path) -> None:
+        self.extra.extend(at for at, _ in _leaves(actual, path))
 
     def result(
-        self, gold: Tree, group_depth: int | Literal["auto"], **told: Any
+        self, gold: Tree, group_depth: int | Literal["auto"], **options: Any
     ) -> JsonSimilarity:
-        parsed = not told.get("reason")
+        parsed = not options.get("reason")
         sections: dict[str, list[float]] = {}
         depth = _sole_keys(gold) if group_depth == "auto" else group_depth
         for path, value in self.of.items():
@@ -414,7 +416,7 @@ class _Scores:
             missing=tuple(path_text(path) for path in self.missing),
             extra=tuple(path_text(path) for path in self.extra),
             parsed=parsed,
-            **told,
+            **options,
         )
 
 

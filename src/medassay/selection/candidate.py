@@ -66,8 +66,12 @@ class Candidate:
 
     def mean(self, disciplines: tuple[str, ...]) -> float | None:
         """Return the arithmetic mean of the disciplines; None when one is not known."""
-        known = [self.scores[name] for name in disciplines if name in self.scores]
-        return math.fsum(known) / len(known) if len(known) == len(disciplines) else None
+        known_scores = [self.scores[name] for name in disciplines if name in self.scores]
+        return (
+            math.fsum(known_scores) / len(known_scores)
+            if len(known_scores) == len(disciplines)
+            else None
+        )
 
 
 def our_candidates() -> list[Candidate]:
@@ -126,7 +130,7 @@ def _checked(rows: list[dict[str, Any]], name: str) -> list[Candidate]:
         raise InputError(
             f"{name}: no models in it; expected a row for each, with a column 'model'"
         )
-    found: dict[str, Candidate] = {}
+    candidates: dict[str, Candidate] = {}
     for number, row in enumerate(rows, 1):
         where = f"{name} row {number}"
         if None in row or (None in row.values() and not name.endswith(".json")):
@@ -134,32 +138,32 @@ def _checked(rows: list[dict[str, Any]], name: str) -> list[Candidate]:
         if any(isinstance(cell, dict | list) for cell in row.values()):
             raise InputError(f"{where}: a cell is a list or an object; expected text or number")
         candidate = _candidate(row, where)
-        if candidate.model in found:
+        if candidate.model in candidates:
             raise InputError(f"{where}: the model '{candidate.model}' stands twice")
-        found[candidate.model] = candidate
-    return list(found.values())
+        candidates[candidate.model] = candidate
+    return list(candidates.values())
 
 
 def _candidate(row: Mapping[str, Any], where: str) -> Candidate:
-    given = {
+    values = {
         key: str(cell).strip()
         for key, cell in row.items()
         if cell is not None and str(cell).strip()
     }
-    if "model" not in given:
+    if "model" not in values:
         raise InputError(f"{where}: column 'model' is missing or blank")
-    texts = {key: given.get(key) for key in ("qualifier", "licence", "predictions", "source")}
-    size = _number(given.get("parameters_b"), f"{where}, parameters_b", share=False)
+    texts = {key: values.get(key) for key in ("qualifier", "licence", "predictions", "source")}
+    size = _number(values.get("parameters_b"), f"{where}, parameters_b", share=False)
     scores = {
         key: _number(text, f"{where}, {key}", share=True)
-        for key, text in given.items()
+        for key, text in values.items()
         if key not in COLUMNS
     }
     return Candidate(
-        model=given["model"],
+        model=values["model"],
         parameters_b=size,
-        open_weights=_truth(given.get("open_weights"), f"{where}, open_weights"),
-        context_tokens=_window(given.get("context_tokens"), f"{where}, context_tokens"),
+        open_weights=_truth(values.get("open_weights"), f"{where}, open_weights"),
+        context_tokens=_window(values.get("context_tokens"), f"{where}, context_tokens"),
         scores={key: value for key, value in scores.items() if value is not None},
         **texts,
     )
@@ -174,8 +178,8 @@ def _number(text: str | None, where: str, *, share: bool) -> float | None:
     except ValueError:
         value = math.nan
     if not (0 <= value <= 1 if share else 0 < value < math.inf):
-        wanted = "share from 0 to 1" if share else "number above 0"
-        raise InputError(f"{where}: '{text[:40]}' is no {wanted}")
+        expected = "share from 0 to 1" if share else "number above 0"
+        raise InputError(f"{where}: '{text[:40]}' is no {expected}")
     return value
 
 
@@ -190,9 +194,9 @@ def _truth(text: str | None, where: str) -> bool | None:
 def _window(text: str | None, where: str) -> int | None:
     if text is None:
         return None
-    found = _WINDOW.fullmatch(text)
-    if found is None or not int(found[1]):
+    match = _WINDOW.fullmatch(text)
+    if match is None or not int(match[1]):
         raise InputError(
             f"{where}: '{text[:40]}' is no number of tokens such as 8192, 128k or 1M"
         )
-    return int(found[1]) * _TIMES[found[2].casefold()]
+    return int(match[1]) * _TIMES[match[2].casefold()]

@@ -139,7 +139,7 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
         Naming file, line, and what was expected; a question that stands twice, or a discipline without questions.
     """
     right: dict[str, list[list[float]]] = {name: [] for name in disciplines}
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
@@ -156,9 +156,9 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
                     raise InputError(f"{where}: not as many cells as columns")
                 if not row["question_id"].strip():
                     raise InputError(f"{where}: 'question_id' is blank")
-                if row["question_id"] in seen:
+                if row["question_id"] in seen_ids:
                     raise InputError(f"{where}: question {row['question_id']} stands twice")
-                seen.add(row["question_id"])
+                seen_ids.add(row["question_id"])
                 if not (key := row["answer"].strip()):
                     raise InputError(f"{where}: 'answer' is blank; expected the right letter")
                 if row["category"] in right:

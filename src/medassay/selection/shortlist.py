@@ -26,8 +26,8 @@ class _Step:
     reason: Callable[[Any], str]
 
     def __call__(self, candidate: Candidate) -> str | None:
-        known = self.known(candidate)
-        return None if known is None else self.reason(known)
+        value = self.known(candidate)
+        return None if value is None else self.reason(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Shortlist:
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON values; `id` is the hash over it all."""
-        made: dict[str, Any] = {
+        document: dict[str, Any] = {
             "steps": self.steps.to_dict(),
             "candidates": self.candidates,
             "taken": [step.to_dict() for step in self.taken],
@@ -82,7 +82,7 @@ class Shortlist:
                 {row.candidate.model: row.candidate for row in self.rows}
             ),
         }
-        return {"id": sha256_hex(canonical(made))[:16], **made}
+        return {"id": sha256_hex(canonical(document))[:16], **document}
 
 
 def shortlist(
@@ -108,44 +108,44 @@ def shortlist(
         raise InputError("disciplines: one stands twice and would weigh double")
     for name in steps.disciplines:
         if not any(name in candidate.scores for candidate in candidates):
-            known = sorted({key for candidate in candidates for key in candidate.scores})
+            disciplines = sorted({key for candidate in candidates for key in candidate.scores})
             raise InputError(
-                f"disciplines: nobody has a score in '{name}'; the table has {', '.join(known) or 'none'}"
+                f"disciplines: nobody has a score in '{name}'; the table has {', '.join(disciplines) or 'none'}"
             )
-    left = sorted(candidates, key=lambda candidate: _order(candidate, steps))
+    remaining = sorted(candidates, key=lambda candidate: _order(candidate, steps))
     marks: dict[str, list[str]] = {}
-    taken: list[Taken] = []
+    steps_taken: list[Taken] = []
     for step in _steps_of(steps):
-        found = {candidate.model: step(candidate) for candidate in left}
-        unknown = [model for model, reason in found.items() if reason is None]
+        reasons = {candidate.model: step(candidate) for candidate in remaining}
+        unknown = [model for model, reason in reasons.items() if reason is None]
         if steps.unknown == "remove":
-            found |= dict.fromkeys(unknown, "unknown")
+            reasons |= dict.fromkeys(unknown, "unknown")
             unknown = []
         for model in unknown:
             marks.setdefault(model, []).append(step.name)
-        left = [candidate for candidate in left if not found[candidate.model]]
-        taken.append(
+        remaining = [candidate for candidate in remaining if not reasons[candidate.model]]
+        steps_taken.append(
             Taken(
                 name=step.name,
                 asks=step.asks,
-                kept=tuple(candidate.model for candidate in left),
-                removed=tuple((model, reason) for model, reason in found.items() if reason),
+                kept=tuple(candidate.model for candidate in remaining),
+                removed=tuple((model, reason) for model, reason in reasons.items() if reason),
                 unknown=tuple(unknown),
             )
         )
     return Shortlist(
         steps=steps,
         candidates=len(candidates),
-        taken=tuple(taken),
+        taken=tuple(steps_taken),
         rows=tuple(
             ShortlistRow(
                 candidate=c,
                 mean=c.mean(steps.disciplines),
                 unknown=tuple(marks.get(c.model, ())),
             )
-            for c in left
+            for c in remaining
         ),
-        recomputed=None if scores is None else scores.of(left),
+        recomputed=None if scores is None else scores.of(remaining),
     )
 
 
@@ -157,7 +157,7 @@ def _order(candidate: Candidate, steps: SelectionSteps) -> tuple[float, str]:
 def _steps_of(steps: SelectionSteps) -> Iterator[_Step]:
     """Yield every step that asks something, in order."""
     most, least, policy = steps.max_parameters_b, steps.min_context_tokens, steps.licences
-    wanted = {name.casefold() for name in steps.qualifiers}
+    qualifiers = {name.casefold() for name in steps.qualifiers}
     if most is not None:
         yield _Step(
             "size",
@@ -172,12 +172,14 @@ def _steps_of(steps: SelectionSteps) -> Iterator[_Step]:
             lambda c: c.open_weights,
             lambda opened: "" if opened else "closed weights",
         )
-    if wanted:
+    if qualifiers:
         yield _Step(
             "qualifier",
             " or ".join(steps.qualifiers),
             lambda c: c.qualifier,
-            lambda given: "" if given.casefold() in wanted else f"qualifier {given}",
+            lambda qualifier: (
+                "" if qualifier.casefold() in qualifiers else f"qualifier {qualifier}"
+            ),
         )
     yield _Step(
         "disciplines",

@@ -61,14 +61,14 @@ def load_steps(path: Path) -> SelectionSteps:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from None
     if unknown := sorted(data.keys() - set(SelectionSteps.__dataclass_fields__)):
-        known = ", ".join(SelectionSteps.__dataclass_fields__)
-        raise InputError(f"{path}: '{unknown[0]}' is no step; known are {known}")
-    given: dict[str, Any] = {
+        names = ", ".join(SelectionSteps.__dataclass_fields__)
+        raise InputError(f"{path}: '{unknown[0]}' is no step; known are {names}")
+    values: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else None if value == "any" else value
         for key, value in data.items()
     }
     try:
-        return SelectionSteps(**given)
+        return SelectionSteps(**values)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "steps"

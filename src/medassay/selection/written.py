@@ -13,84 +13,88 @@ from medassay.selection.licence import FAMILIES, STATED
 from medassay.selection.shortlist import Shortlist, ShortlistRow
 
 
-def files_of(found: Shortlist, document: dict[str, Any]) -> dict[str, bytes]:
+def files_of(shortlist: Shortlist, document: dict[str, Any]) -> dict[str, bytes]:
     """Return the files of a shortlist, with its document, by name."""
     page = (
         environment()
         .get_template("shortlist.html")
         .render(
             **document,
-            more=more_columns_of(found)[:-1],
+            more=more_columns_of(shortlist)[:-1],
             others=other_scores(document["recomputed"]) if document["recomputed"] else [],
             others_text=OTHER_SCORES,
         )
     )
     return {
         "index.html": page.encode(),
-        "shortlist.csv": csv_text(found).encode(),
+        "shortlist.csv": csv_text(shortlist).encode(),
         "shortlist.json": json.dumps(document, indent=1).encode() + b"\n",
-        "shortlist.md": markdown(found, document).encode(),
+        "shortlist.md": markdown(shortlist, document).encode(),
         "style.css": asset("style.css"),
     }
 
 
-def columns_of(found: Shortlist) -> list[str]:
+def columns_of(shortlist: Shortlist) -> list[str]:
     """Return the headings of the table of models."""
-    known = ("model", "qualifier", "billions", "window", "licence")
-    return [*known, *found.steps.disciplines, "mean", "unknown"]
+    columns = ("model", "qualifier", "billions", "window", "licence")
+    return [*columns, *shortlist.steps.disciplines, "mean", "unknown"]
 
 
-def more_columns_of(found: Shortlist) -> list[str]:
+def more_columns_of(shortlist: Shortlist) -> list[str]:
     """Return the headings of what written tables hold besides: scores that no step asks for, and sources."""
-    scores = {name for row in found.rows for name in row.candidate.scores}
-    return [*sorted(scores - set(found.steps.disciplines)), "source"]
+    scores = {name for row in shortlist.rows for name in row.candidate.scores}
+    return [*sorted(scores - set(shortlist.steps.disciplines)), "source"]
 
 
-def more_cells_of(found: Shortlist, row: ShortlistRow) -> list[str]:
+def more_cells_of(shortlist: Shortlist, row: ShortlistRow) -> list[str]:
     """Return a model as cells of these columns; blank is unknown."""
     scores = row.candidate.scores
     cells = [
-        f"{scores[name]:.4f}" if name in scores else "" for name in more_columns_of(found)[:-1]
+        f"{scores[name]:.4f}" if name in scores else ""
+        for name in more_columns_of(shortlist)[:-1]
     ]
     return [*cells, row.candidate.source or ""]
 
 
-def cells_of(found: Shortlist, row: ShortlistRow) -> list[str]:
+def cells_of(shortlist: Shortlist, row: ShortlistRow) -> list[str]:
     """Return a model as cells of that table; blank is unknown."""
     c = row.candidate
     size = None if c.parameters_b is None else f"{c.parameters_b:g}"
-    known = [c.qualifier, size, c.context_tokens, c.licence]
-    scores = [c.scores.get(name) for name in found.steps.disciplines]
+    cells = [c.qualifier, size, c.context_tokens, c.licence]
+    scores = [c.scores.get(name) for name in shortlist.steps.disciplines]
     return [
         c.model,
-        *("" if value is None else f"{value}" for value in known),
+        *("" if value is None else f"{value}" for value in cells),
         *("" if value is None else f"{value:.4f}" for value in scores),
         "" if row.mean is None else f"{row.mean:.6g}",
         ", ".join(row.unknown),
     ]
 
 
-def csv_text(found: Shortlist) -> str:
+def csv_text(shortlist: Shortlist) -> str:
     """Return the models that stayed; cells that a spreadsheet would run are quoted by an apostrophe."""
-    made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\r\n")  # so that a bare \r in a name is quoted
-    for cells in _whole_table(found):
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")  # so that a bare \r in a name is quoted
+    for cells in _whole_table(shortlist):
         writer.writerow(map(harmless, cells))
-    return made.getvalue()
+    return text.getvalue()
 
 
-def _whole_table(found: Shortlist) -> list[list[str]]:
+def _whole_table(shortlist: Shortlist) -> list[list[str]]:
     """Return headings and rows of the written table."""
     return [
-        [*columns_of(found), *more_columns_of(found)],
-        *([*cells_of(found, row), *more_cells_of(found, row)] for row in found.rows),
+        [*columns_of(shortlist), *more_columns_of(shortlist)],
+        *(
+            [*cells_of(shortlist, row), *more_cells_of(shortlist, row)]
+            for row in shortlist.rows
+        ),
     ]
 
 
-def markdown(found: Shortlist, document: dict[str, Any]) -> str:
+def markdown(shortlist: Shortlist, document: dict[str, Any]) -> str:
     """Return the whole way: steps, what went and why, what stayed, licences, and what predictions say."""
-    parts = [f"# Shortlist of {len(found.rows)} of {found.candidates} models", ""]
-    for step in found.taken:
+    parts = [f"# Shortlist of {len(shortlist.rows)} of {shortlist.candidates} models", ""]
+    for step in shortlist.taken:
         parts += [
             f"## {step.name}: {markdown_text(step.asks)}",
             "",
@@ -105,8 +109,8 @@ def markdown(found: Shortlist, document: dict[str, Any]) -> str:
                 "",
             ]
     parts += ["## Shortlist", ""]
-    if found.rows:
-        heads, *rows = _whole_table(found)
+    if shortlist.rows:
+        heads, *rows = _whole_table(shortlist)
         parts += markdown_table(heads, rows)
     else:
         parts.append("No model passes every step.")
@@ -171,10 +175,10 @@ OTHER_SCORES = (
 def other_scores(scores: dict[str, Any]) -> list[str]:
     """Return a line for each score of the table that is not that of the predictions."""
     return [
-        f"{row['model']}, {one['discipline']}: {one['score']:.4f} ({one['right']} of {one['n']} right), the table has "
-        f"{one['table_score']:.4f} ({one['table_right']} of {one['n']})"
+        f"{row['model']}, {other_score['discipline']}: {other_score['score']:.4f} ({other_score['right']} of {other_score['n']} right), the table has "
+        f"{other_score['table_score']:.4f} ({other_score['table_right']} of {other_score['n']})"
         for row in scores["models"]
-        for one in row["other_scores"]
+        for other_score in row["other_scores"]
     ]
 
 

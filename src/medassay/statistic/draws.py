@@ -96,9 +96,11 @@ def number_clusters(names: ArrayLike) -> NDArray[np.int64] | None:
     >>> number_clusters(["b", "a", "b"]), number_clusters([7, 8])
     (array([0, 1, 0]), None)
     """
-    found, first, inverse = np.unique(np.asarray(names), return_index=True, return_inverse=True)
-    if len(found) == len(inverse):
+    unique, first, inverse = np.unique(
+        np.asarray(names), return_index=True, return_inverse=True
+    )
+    if len(unique) == len(inverse):
         return None
-    place = np.empty(len(found), dtype=np.int64)
-    place[np.argsort(first)] = np.arange(len(found))
+    place = np.empty(len(unique), dtype=np.int64)
+    place[np.argsort(first)] = np.arange(len(unique))
     return place[inverse]

@@ -47,23 +47,23 @@ def read_asked(workspace: Path) -> dict[str, Asked]:
     folder = workspace / INQUIRIES
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; expected a folder, or nothing; move it away")
-    found: dict[str, Asked] = {}
+    asked_entries: dict[str, Asked] = {}
     for path in sorted(folder.glob("*.jsonl")):
         try:
             notes = [*read_as(path, Asked)]
         except IntegrityError as error:
             log.warn("notes_damaged", file=f"{INQUIRIES}/{path.name}", why=str(error))
             continue
-        for one in notes:
-            former = found.get(one.basis)
-            if former is None or one.times >= former.times:
-                found[one.basis] = one
-    return found
+        for entry in notes:
+            former = asked_entries.get(entry.basis)
+            if former is None or entry.times >= former.times:
+                asked_entries[entry.basis] = entry
+    return asked_entries
 
 
-def note_asked(workspace: Path, found: Iterable[Asked]) -> None:
+def note_asked(workspace: Path, entries: Iterable[Asked]) -> None:
     """Write down how subjects were asked about, if there are any."""
-    lines = b"".join(msgspec.json.encode(one) + b"\n" for one in found)
+    lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
     if lines:
         make_folder(workspace / INQUIRIES)
         write_new(workspace / INQUIRIES / f"{token_hex(8)}.jsonl", lines)

@@ -170,7 +170,7 @@ class Journal:
 
     def failures(self, number_of: NumberOf) -> dict[int, str]:
         """Return the reason of the last failure of each record that failed and was never done."""
-        found: dict[int, str] = {}
+        reasons: dict[int, str] = {}
         for path in self._segments:
             with path.open("rb") as file:
                 # A torn last line is redone; most lines are no failures, and are not read.
@@ -180,8 +180,8 @@ class Journal:
                     record = _head_of(line).record
                     number = number_of(record) if record["outcome"] == "failed" else None
                     if number is not None and not self.is_done(number):
-                        found[number] = record["reason"]
-        return found
+                        reasons[number] = record["reason"]
+        return reasons
 
     def _note(self, number: int, place: int, offset: int, length: int) -> None:
         if self._at[number] < 0:

@@ -56,10 +56,10 @@ def line_parts(path: Path, lines: int) -> Iterator[tuple[int, int]]:
     with path.open("rb") as file:
         while True:
             offset = file.tell()
-            found = sum(1 for _ in islice(file, lines))
-            if not found:
+            n_lines = sum(1 for _ in islice(file, lines))
+            if not n_lines:
                 return
-            yield offset, found
+            yield offset, n_lines
 
 
 def read_jsonl(path: Path, *, offset: int = 0, line: int = 1) -> Iterator[dict[str, Any]]:

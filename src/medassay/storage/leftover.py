@@ -39,42 +39,42 @@ def leftovers(workspace: Path, sites: Sequence[Path] = ()) -> list[Leftover]:
     sites : sites elsewhere, whose runs are kept as those of sites below the workspace are
     """
     runs = [Run(path.parent) for path in sorted((workspace / "runs").glob("*/manifest.json"))]
-    kept = set(_published(workspace, sites))
-    gone = {run.path for run in _superseded(runs, kept)}
-    found = [
+    published = set(_published(workspace, sites))
+    gone = {run.path for run in _superseded(runs, published)}
+    leftovers_found = [
         _leftover(run.path, "unfinished", "not sealed, nobody works at it")
         for run in runs
         if _is_left(run)
     ]
-    found += [
+    leftovers_found += [
         _leftover(path, "superseded", "a later run of its plan is sealed")
         for path in sorted(gone)
     ]
-    found += [
+    leftovers_found += [
         _leftover(path, "orphaned", "half written when its process ended")
         for path in _half_written(workspace)
-        if not any(path.is_relative_to(one.path) for one in found)
+        if not any(path.is_relative_to(leftover.path) for leftover in leftovers_found)
     ]
-    found += [
+    leftovers_found += [
         _leftover(path, "orphaned", "of a study that ended")
         for path in sorted((workspace / STUDIES).glob("*"))
         if not _at_work(path)
     ]
-    return found
+    return leftovers_found
 
 
-def remove(found: Iterable[Leftover]) -> int:
+def remove(leftovers_chosen: Iterable[Leftover]) -> int:
     """Remove leftovers; return how many bytes that frees."""
     freed = 0
-    for one in found:
-        if one.path.is_dir():
-            for path in [one.path, *one.path.rglob("*")]:
+    for leftover in leftovers_chosen:
+        if leftover.path.is_dir():
+            for path in [leftover.path, *leftover.path.rglob("*")]:
                 if not path.is_symlink():
                     path.chmod(path.stat().st_mode | 0o700)  # sealed files are read-only
-            shutil.rmtree(one.path)
+            shutil.rmtree(leftover.path)
         else:
-            one.path.unlink(missing_ok=True)
-        freed += one.size
+            leftover.path.unlink(missing_ok=True)
+        freed += leftover.size
     return freed
 
 
@@ -90,7 +90,7 @@ def _at_work(folder: Path) -> bool:
     return young or is_locked(folder / LOCK)
 
 
-def _superseded(runs: Sequence[Run], kept: set[str]) -> Iterator[Run]:
+def _superseded(runs: Sequence[Run], published: set[str]) -> Iterator[Run]:
     """Yield sealed runs with a later sealed one of their plan that no site and no run that stays names."""
     sealed = [run for run in runs if run.sealed]
     named = {
@@ -108,7 +108,7 @@ def _superseded(runs: Sequence[Run], kept: set[str]) -> Iterator[Run]:
             and counter.isdigit()
             and int(other.path.name.rpartition("-")[2]) > int(counter)
         ]
-        if later and run.id not in kept and run.id not in named:
+        if later and run.id not in published and run.id not in named:
             yield run
 
 
@@ -131,4 +131,4 @@ def _half_written(workspace: Path) -> Iterator[Path]:
 
 def _leftover(path: Path, kind: Kind, why: str) -> Leftover:
     files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
-    return Leftover(path, kind, why, sum(one.stat().st_size for one in files))
+    return Leftover(path, kind, why, sum(file.stat().st_size for file in files))

@@ -28,23 +28,23 @@ class MeasureStore:
         name = "".join(c if c.isalnum() else "-" for c in metric.partition("@")[0])[:40]
         self._path = folder / f"{name}-{short_hash(metric)}.jsonl"
         self._known: dict[str, Values] = {}
-        whole = 0
+        n_bytes = 0
         if self._path.exists():
             with self._path.open("rb") as lines:
                 for line in lines:
                     if not line.endswith(b"\n"):
                         break
-                    whole += len(line)
+                    n_bytes += len(line)
                     try:
                         record = json.loads(line)
                         self._known.setdefault(record["key"], tuple(record["values"]))
                     except (ValueError, LookupError, TypeError):
                         raise IntegrityError(
-                            f"{folder.name}/{self._path.name} at byte {whole - len(line)}: damaged; remove the file, what "
+                            f"{folder.name}/{self._path.name} at byte {n_bytes - len(line)}: damaged; remove the file, what "
                             "it holds is computed again"
                         ) from None
-            if whole < self._path.stat().st_size:
-                os.truncate(self._path, whole)
+            if n_bytes < self._path.stat().st_size:
+                os.truncate(self._path, n_bytes)
 
     def __contains__(self, key: str) -> bool:
         return key in self._known
@@ -53,9 +53,9 @@ class MeasureStore:
         """Return the values of a key, None if there are none yet."""
         return self._known.get(key)
 
-    def put(self, found: Mapping[str, Sequence[float | None]]) -> None:
+    def put(self, values: Mapping[str, Sequence[float | None]]) -> None:
         """Append values and hand them to the disk before they count."""
-        new = {key: tuple(values) for key, values in found.items() if key not in self._known}
+        new = {key: tuple(values) for key, values in values.items() if key not in self._known}
         lines = (canonical({"key": key, "values": list(v)}) + b"\n" for key, v in new.items())
         with open(open_file(self._path, os.O_WRONLY | os.O_APPEND), "ab") as file:
             file.write(b"".join(lines))

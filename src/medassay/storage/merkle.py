@@ -38,13 +38,16 @@ class MerkleTree:
 
     def extend(self, records: Iterable[bytes]) -> None:
         """Append leaves as `add` does, in four fifths of its time (200,000 of 300 bytes: 0.24 s for 0.31 s)."""
-        left = iter(records)
-        while block := list(islice(left, _BLOCK - self.count % _BLOCK)):
+        iterator = iter(records)
+        while block := list(islice(iterator, _BLOCK - self.count % _BLOCK)):
             nodes = [leaf_hash(record) for record in block]
             if len(nodes) == _BLOCK:
                 while len(nodes) > 1:
                     pairs = zip(nodes[::2], nodes[1::2], strict=True)
-                    nodes = [sha256(b"\x01" + one + other).digest() for one, other in pairs]
+                    nodes = [
+                        sha256(b"\x01" + left_node + other).digest()
+                        for left_node, other in pairs
+                    ]
             for node in nodes:
                 self._push(node, len(block) // len(nodes))
 
@@ -52,8 +55,8 @@ class MerkleTree:
         """Append a whole subtree; there is room for it where those before it are as large or larger."""
         self.count += size
         while self._stack and self._stack[-1][0] == size:
-            _, left = self._stack.pop()
-            node, size = sha256(b"\x01" + left + node).digest(), size * 2
+            _, left_hash = self._stack.pop()
+            node, size = sha256(b"\x01" + left_hash + node).digest(), size * 2
         self._stack.append((size, node))
 
     def root(self) -> bytes:
@@ -61,8 +64,8 @@ class MerkleTree:
         if not self._stack:
             return sha256(b"").digest()
         node = self._stack[-1][1]
-        for _, left in reversed(self._stack[:-1]):
-            node = sha256(b"\x01" + left + node).digest()
+        for _, left_hash in reversed(self._stack[:-1]):
+            node = sha256(b"\x01" + left_hash + node).digest()
         return node
 
 
@@ -81,25 +84,25 @@ def inclusion_proof(records: Iterable[bytes], index: int) -> list[bytes]:
         tuple[int, bytes, bool]
     ] = []  # leaves below, hash, whether the leaf is among them
 
-    def joined(left: tuple[bytes, bool], right: tuple[bytes, bool]) -> tuple[bytes, bool]:
-        if left[1] or right[1]:
-            path.append(right[0] if left[1] else left[0])
-        return sha256(b"\x01" + left[0] + right[0]).digest(), left[1] or right[1]
+    def joined(left_node: tuple[bytes, bool], right: tuple[bytes, bool]) -> tuple[bytes, bool]:
+        if left_node[1] or right[1]:
+            path.append(right[0] if left_node[1] else left_node[0])
+        return sha256(b"\x01" + left_node[0] + right[0]).digest(), left_node[1] or right[1]
 
     count = 0
     for record in records:
         size, node = 1, (leaf_hash(record), count == index)
         count += 1
         while stack and stack[-1][0] == size:
-            _, hashed, wanted = stack.pop()
-            node, size = joined((hashed, wanted), node), size * 2
+            _, hashed, position = stack.pop()
+            node, size = joined((hashed, position), node), size * 2
         stack.append((size, *node))
     if not 0 <= index < count:
         raise IndexError(f"leaf {index} of {count}")
-    _, hashed, wanted = stack.pop()
-    node = (hashed, wanted)
-    for _, hashed, wanted in reversed(stack):
-        node = joined((hashed, wanted), node)
+    _, hashed, position = stack.pop()
+    node = (hashed, position)
+    for _, hashed, position in reversed(stack):
+        node = joined((hashed, position), node)
     return path
 
 
@@ -136,17 +139,17 @@ def consistency_proof(records: Sequence[bytes], earlier: int) -> list[bytes]:
     """
     if not 1 <= earlier <= len(records):
         raise IndexError(f"{earlier} of {len(records)} records")
-    return _subproof(records, earlier, whole=True)
+    return _subproof(records, earlier, is_whole=True)
 
 
-def _subproof(records: Sequence[bytes], earlier: int, *, whole: bool) -> list[bytes]:
+def _subproof(records: Sequence[bytes], earlier: int, *, is_whole: bool) -> list[bytes]:
     if earlier == len(records):
-        return [] if whole else [_root_of(records)]
+        return [] if is_whole else [_root_of(records)]
     split = 1 << (len(records) - 1).bit_length() - 1
     if earlier <= split:
-        below = _subproof(records[:split], earlier, whole=whole)
+        below = _subproof(records[:split], earlier, is_whole=is_whole)
         return [*below, _root_of(records[split:])]
-    below = _subproof(records[split:], earlier - split, whole=False)
+    below = _subproof(records[split:], earlier - split, is_whole=False)
     return [*below, _root_of(records[:split])]
 
 

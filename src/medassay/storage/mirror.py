@@ -59,9 +59,9 @@ def is_address(place: str | Path) -> bool:
     InputError
         When it is written with one slash, as no folder is meant to be called.
     """
-    found = _ONE_SLASH.match(str(place))
-    if found:
-        raise InputError(f"{place}: an address has two slashes, as {found[1]}://bucket/place")
+    match = _ONE_SLASH.match(str(place))
+    if match:
+        raise InputError(f"{place}: an address has two slashes, as {match[1]}://bucket/place")
     return "://" in str(place)
 
 
@@ -108,22 +108,22 @@ class Mirror:
 
         def find() -> dict[str, Any]:
             self._files.invalidate_cache()
-            found: dict[str, Any] = self._files.find(place, detail=True)
-            return found
+            entries: dict[str, Any] = self._files.find(place, detail=True)
+            return entries
 
         start = len(self._root) + 1
-        found = self._patiently(f"list {under or 'everything'}", find)
+        entries = self._patiently(f"list {under or 'everything'}", find)
         sizes = {
-            path[start:]: int(one["size"] or 0)
-            for path, one in found.items()
-            if one["type"] == "file" and not path.endswith("/")
+            path[start:]: int(entry["size"] or 0)
+            for path, entry in entries.items()
+            if entry["type"] == "file" and not path.endswith("/")
         }
         # Empty objects that stand for folders, as consoles of object stores make them.
         folders = {name.rpartition("/")[0] for name in sizes}
         return {n: size for n, size in sizes.items() if size or n not in folders}
 
     def pull(
-        self, under: str = "", *, wanted: Callable[[str], bool] = lambda name: True
+        self, under: str = "", *, accepts: Callable[[str], bool] = lambda name: True
     ) -> None:
         """Bring what is at or below a name here; a segment of replies or a list of items that is here in the same size is not fetched again."""
         with self._alone():
@@ -131,17 +131,17 @@ class Mirror:
             there = self.listed(under)
             self._drop_removed(under, there)
             for name, size in sorted(there.items()):
-                whole, at, offset = name.rpartition("@")
+                base, at, offset = name.rpartition("@")
                 self._refuse_above(name)
-                if not wanted(name) or is_own(name.partition("@")[0] if at else name):
+                if not accepts(name) or is_own(name.partition("@")[0] if at else name):
                     continue
                 if at and offset.isdigit():
-                    pieces.setdefault(whole, []).append((int(offset), name, size))
+                    pieces.setdefault(base, []).append((int(offset), name, size))
                 elif self._wants(name, size):
                     with suppress(Vanished):  # removed since it was listed
                         self._fetch(name)
-            for whole, parts in pieces.items():
-                self._join(whole, sorted(parts))
+            for base, parts in pieces.items():
+                self._join(base, sorted(parts))
 
     def _drop_removed(self, under: str, there: Iterable[str]) -> None:
         """Remove the segments of replies that were removed from the store: by a request of the law, on another machine."""
@@ -190,11 +190,11 @@ class Mirror:
         finally:
             part.unlink(missing_ok=True)
 
-    def _join(self, whole: str, parts: Iterable[tuple[int, str, int]]) -> None:
+    def _join(self, target: str, parts: Iterable[tuple[int, str, int]]) -> None:
         """Append the pieces of a growing file that are not here yet."""
-        path = self.folder / whole
+        path = self.folder / target
         path.parent.mkdir(parents=True, exist_ok=True)
-        have = self._size(whole)
+        have = self._size(target)
         for offset, name, size in parts:
             if have < 0:  # what stood before the first piece is kept elsewhere by now
                 have = offset
@@ -225,9 +225,11 @@ class Mirror:
         here = [p for p in (self.folder / under).rglob("*") if p.is_file()]
         here = [p for p in here if not is_own(self.name(p)) and not _grows(self.name(p))]
         for path in sorted(here, key=lambda p: (p.name in order, p)):
-            known = _is_final(path.name) and there.get(self.name(path)) == path.stat().st_size
+            is_uploaded = (
+                _is_final(path.name) and there.get(self.name(path)) == path.stat().st_size
+            )
             removed = self.name(path) in once - there.keys()
-            if path.name not in order and not known and not removed:
+            if path.name not in order and not is_uploaded and not removed:
                 self.push(path)
         for name in order:
             if (self.folder / under / name).is_file():
@@ -235,13 +237,13 @@ class Mirror:
 
     def contents(self, under: str) -> dict[str, bytes]:
         """Return name → content of the objects below a name: small ones that change."""
-        found = {}
+        contents = {}
         for name in self.listed(under):
             with suppress(Vanished):  # removed meanwhile
-                found[name] = self._patiently(
+                contents[name] = self._patiently(
                     f"fetch {name}", partial(self._files.cat_file, f"{self._root}/{name}")
                 )
-        return found
+        return contents
 
     def carry_whole(self, path: Path) -> None:
         """Carry a file over that will not grow any more, in place of its pieces; one that was never made is none."""
@@ -252,12 +254,12 @@ class Mirror:
     def settle(self, path: Path) -> None:
         """Remove the pieces of a file that was carried over otherwise, and forget how far they went."""
         name = self.name(path)
-        self.remove(name.rpartition("/")[0], wanted=lambda one: one.startswith(f"{name}@"))
+        self.remove(name.rpartition("/")[0], accepts=lambda name_: name_.startswith(f"{name}@"))
         self._carried.pop(path, None)
 
-    def remove(self, under: str, *, wanted: Callable[[str], bool] = lambda name: True) -> None:
+    def remove(self, under: str, *, accepts: Callable[[str], bool] = lambda name: True) -> None:
         """Remove the objects at or below a name."""
-        gone = [f"{self._root}/{name}" for name in self.listed(under) if wanted(name)]
+        gone = [f"{self._root}/{name}" for name in self.listed(under) if accepts(name)]
         if gone:
             self._patiently(f"remove {under}", lambda: self._files.rm(gone))
 
@@ -270,7 +272,9 @@ class Mirror:
         pieces = self.listed(under)
         for path in sorted((self.folder / under).glob("*.jsonl")):
             name, end = self.name(path), 0
-            for piece in sorted(one for one in pieces if one.startswith(f"{name}@")):
+            for piece in sorted(
+                piece_name for piece_name in pieces if piece_name.startswith(f"{name}@")
+            ):
                 offset = int(piece.rpartition("@")[2])
                 end = max(end, offset + pieces[piece]) if offset <= end else end
             self._carried[path] = end
@@ -311,8 +315,8 @@ class Mirror:
         self, *growing: Callable[[], Path | None], every: float = 2.0
     ) -> Iterator[None]:
         """Carry over what files grow by while something is done, and at its end."""
-        for one in growing:
-            self.follow(one)
+        for path_ in growing:
+            self.follow(path_)
         ended = threading.Event()
 
         def carry() -> None:
@@ -348,11 +352,11 @@ class Mirror:
         """
         wait = 0.25
         while True:
-            asked = time.monotonic()
+            started = time.monotonic()
             try:
-                found = do()
+                result = do()
                 _refusing.pop(self.address, None)
-                return found
+                return result
             except (FileNotFoundError, PermissionError) as error:
                 _refusing.pop(self.address, None)
                 kind = Vanished if isinstance(error, FileNotFoundError) else InputError
@@ -365,7 +369,7 @@ class Mirror:
                     raise OSError(
                         number, f"{self.address}: cannot {what}: {_told(error)}"
                     ) from None
-                waited = time.monotonic() - _refusing.setdefault(self.address, asked)
+                waited = time.monotonic() - _refusing.setdefault(self.address, started)
                 if waited > PATIENCE:
                     raise OSError(
                         5,
@@ -392,12 +396,12 @@ def mirror_of(path: Path) -> Mirror | None:
 
 def states(folder: Path) -> dict[Path, tuple[int, int]]:
     """Return file → what changes when it is written, for what belongs to the address."""
-    found = {}
+    states_by_path = {}
     for path in folder.rglob("*"):
         if path.is_file() and not is_own(path.relative_to(folder).as_posix()):
-            told = path.stat()
-            found[path] = told.st_size, told.st_mtime_ns
-    return found
+            status = path.stat()
+            states_by_path[path] = status.st_size, status.st_mtime_ns
+    return states_by_path
 
 
 def _filesystem(address: str) -> tuple[Any, str]:

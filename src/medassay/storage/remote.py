@@ -31,12 +31,14 @@ def fetch_runs(workspace: Path, plan_hash: str) -> None:
     """Fetch the runs whose names begin with a plan's hash; those stay as they are that are sealed here or at work here."""
     if (mirror := mirror_of(workspace)) is None:
         return
-    found = (workspace / "runs").glob(f"{plan_hash}-*")
-    own = {run.name for run in found if (run / SEAL).is_file() or is_locked(run / LOCK)}
+    run_paths = (workspace / "runs").glob(f"{plan_hash}-*")
+    own_runs = {
+        run.name for run in run_paths if (run / SEAL).is_file() or is_locked(run / LOCK)
+    }
     mirror.pull(
         "runs",
-        wanted=lambda name: (
-            name.startswith(f"runs/{plan_hash}-") and name.split("/")[1] not in own
+        accepts=lambda name: (
+            name.startswith(f"runs/{plan_hash}-") and name.split("/")[1] not in own_runs
         ),
     )
 
@@ -71,7 +73,9 @@ def carry_home(run: Path) -> None:
         mirror.push(mirror.folder / "banks.lock")
     mirror.push_new(mirror.name(run), last=(SUMS, SEAL))
     for name in (*JOURNALS, LEASES):
-        mirror.remove(f"{mirror.name(run)}/{name}", wanted=lambda one: "/driver-" not in one)
+        mirror.remove(
+            f"{mirror.name(run)}/{name}", accepts=lambda name_: "/driver-" not in name_
+        )
 
 
 def _carry_stores(mirror: Mirror) -> None:
@@ -84,7 +88,7 @@ def _carry_stores(mirror: Mirror) -> None:
         mirror.push_new(name)
     mirror.remove(
         "responses",
-        wanted=lambda name: (
+        accepts=lambda name: (
             name in pieces and not (mirror.folder / name.partition("@")[0]).exists()
         ),
     )
@@ -118,14 +122,14 @@ def here(place: str | Path) -> Path:
     if not is_address(place):
         return Path(place)
     # A run keeps its place in its workspace: what is made from it belongs beside it.
-    found = _RUN.fullmatch(str(place))
+    match = _RUN.fullmatch(str(place))
     mirror, under = (
-        (Mirror(found["workspace"]), found["run"]) if found else (Mirror(str(place)), "")
+        (Mirror(match["workspace"]), match["run"]) if match else (Mirror(str(place)), "")
     )
     there = mirror.listed(under)
     if not there:
         raise InputError(f"{place}: nothing is there")
-    if found and _only_here(mirror.folder / under):
+    if match and _only_here(mirror.folder / under):
         return mirror.folder / under
     mirror.pull(under)
     if {
@@ -153,11 +157,11 @@ def changing(address: str, *, last: str = "") -> Iterator[Path]:
     mirror = Mirror(address)
     newer = {run.name for run in (mirror.folder / "runs").glob("*") if _only_here(run)}
     mirror.pull(
-        wanted=lambda name: not (name.startswith("runs/") and name.split("/")[1] in newer)
+        accepts=lambda name: not (name.startswith("runs/") and name.split("/")[1] in newer)
     )
-    seen: dict[str, bytes] = {}
+    states_seen: dict[str, bytes] = {}
     if last:
-        seen, there = mirror.contents(last), mirror.listed()
+        states_seen, there = mirror.contents(last), mirror.listed()
         for path in states(mirror.folder):
             if mirror.name(path) not in there:
                 path.chmod(0o644)
@@ -166,7 +170,7 @@ def changing(address: str, *, last: str = "") -> Iterator[Path]:
     yield mirror.folder
 
     def refuse_changed() -> None:
-        if last and mirror.contents(last) != seen:
+        if last and mirror.contents(last) != states_seen:
             raise InputError(
                 f"{address}: {last} was changed by somebody else meanwhile; {last} was not carried over, do it again"
             )

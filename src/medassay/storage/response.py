@@ -155,19 +155,19 @@ class ResponseStore:
 
     def usages(self) -> dict[str, tuple[str, Usage]]:
         """Return key → (model, usage) of every stored reply, of each as it was stored first."""
-        found: dict[str, tuple[str, Usage]] = {}
+        usages: dict[str, tuple[str, Usage]] = {}
         for path in sorted(self._folder.glob("*.jsonl.zst")):
-            for one in self._decoded(path, _used_of):
-                found.setdefault(one.key, (one.model, one.completion.usage))
-        return found
+            for record in self._decoded(path, _used_of):
+                usages.setdefault(record.key, (record.model, record.completion.usage))
+        return usages
 
     def _begin(self) -> int:
         """Return this process's segment, open: locked before it has the name by which others look for those without an owner."""
-        made = self._active_path.with_suffix(".new")
-        file = open_file(made, os.O_WRONLY | os.O_APPEND)
+        draft = self._active_path.with_suffix(".new")
+        file = open_file(draft, os.O_WRONLY | os.O_APPEND)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
-            made.rename(self._active_path)
+            draft.rename(self._active_path)
         except BaseException:
             os.close(file)
             raise
@@ -187,18 +187,18 @@ class ResponseStore:
                 self._active = None
             self._index.close()
 
-    def purge(self, wanted: Callable[[dict[str, Any]], bool]) -> int:
+    def purge(self, matches: Callable[[dict[str, Any]], bool]) -> int:
         """Delete every stored reply that is wanted gone, and return how many; the rest stays."""
         gone = 0
         for path in sorted(self._folder.glob("*.jsonl.zst")):
             with zstd.open(path, "rb") as file:
                 lines = file.readlines()
-            kept = [line for line in lines if not wanted(msgspec.json.decode(line))]
-            if len(kept) < len(lines):
-                gone += len(lines) - len(kept)
+            lines_kept = [line for line in lines if not matches(msgspec.json.decode(line))]
+            if len(lines_kept) < len(lines):
+                gone += len(lines) - len(lines_kept)
                 active = self._folder / f"active-purge-{token_hex(8)}.jsonl"
                 with open(open_file(active, os.O_WRONLY), "wb") as file:
-                    file.write(b"".join(kept))
+                    file.write(b"".join(lines_kept))
                 self._compress(active)
                 path.unlink()
         with self._index:
@@ -227,15 +227,19 @@ class ResponseStore:
 
     def _compress(self, path: Path) -> None:
         part = path.with_suffix(".part")
-        kept = False
-        made = open(open_file(part, os.O_WRONLY | os.O_TRUNC), "wb")  # noqa: SIM115 -- closed below
-        with made, path.open("rb") as file, zstd.open(made, "wb", level=3) as packed:
+        is_kept = False
+        compressed = open(open_file(part, os.O_WRONLY | os.O_TRUNC), "wb")  # noqa: SIM115 -- closed below
+        with (
+            compressed,
+            path.open("rb") as file,
+            zstd.open(compressed, "wb", level=3) as packed,
+        ):
             torn = b""
             while block := file.read(1 << 20):
-                whole, newline, torn = (torn + block).rpartition(b"\n")
-                packed.write(whole + newline)  # a torn last line was never answered for
-                kept = kept or bool(newline)
-        if kept:
+                complete, newline, torn = (torn + block).rpartition(b"\n")
+                packed.write(complete + newline)  # a torn last line was never answered for
+                is_kept = is_kept or bool(newline)
+        if is_kept:
             with part.open("rb") as file:
                 os.fsync(file.fileno())
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -248,13 +252,15 @@ class ResponseStore:
         try:
             with self._index:
                 self._index.execute("BEGIN IMMEDIATE")
-                known = {name for (name,) in self._index.execute("SELECT name FROM segment")}
+                known_segments = {
+                    name for (name,) in self._index.execute("SELECT name FROM segment")
+                }
                 present = {path.name for path in self._folder.glob("*.jsonl.zst")}
-                if known - present:  # a segment was removed: start over
+                if known_segments - present:  # a segment was removed: start over
                     self._index.execute("DELETE FROM response")
                     self._index.execute("DELETE FROM segment")
-                    known = set()
-                for name in sorted(present - known):
+                    known_segments = set()
+                for name in sorted(present - known_segments):
                     rows = (
                         (record.key, bytes(record.completion))
                         for record in self._decoded(self._folder / name, _decode_stored)
@@ -296,7 +302,12 @@ def completion_to_dict(completion: Completion) -> dict[str, Any]:
         plain["drawn"] = completion.drawn
     if completion.calls:
         plain["calls"] = [
-            {"id": one.id, "name": one.name, "arguments": one.arguments, "details": one.details}
-            for one in completion.calls
+            {
+                "id": call.id,
+                "name": call.name,
+                "arguments": call.arguments,
+                "details": call.details,
+            }
+            for call in completion.calls
         ]
     return plain

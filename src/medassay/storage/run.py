@@ -92,21 +92,21 @@ def open_run(path: Path | str) -> Run:
 
 def runs_of_plan(runs: Path, plan_hash: str) -> list[Run]:
     """Return the runs of a plan, oldest counter first; none that was scored or judged again."""
-    found = []
+    runs_found = []
     for folder in runs.glob(f"{plan_hash}-*"):
         match = _RUN_ID.match(folder.name)
         if match and match["plan"] == plan_hash and (folder / "manifest.json").is_file():
-            found.append((int(match["counter"]), folder))
-    return [Run(folder) for _, folder in sorted(found)]
+            runs_found.append((int(match["counter"]), folder))
+    return [Run(folder) for _, folder in sorted(runs_found)]
 
 
 def latest(runs: Path, plan_hash: str) -> tuple[int, Run | None]:
     """Return the highest counter used by a plan (0 if none) and that run."""
-    found = runs_of_plan(runs, plan_hash)
-    if not found:
+    runs_found = runs_of_plan(runs, plan_hash)
+    if not runs_found:
         return 0, None
-    match = _RUN_ID.match(found[-1].path.name)
-    return (int(match["counter"]) if match else 0), found[-1]
+    match = _RUN_ID.match(runs_found[-1].path.name)
+    return (int(match["counter"]) if match else 0), runs_found[-1]
 
 
 def create_run(runs: Path, name: str, manifest: dict[str, Any]) -> Run:
@@ -195,10 +195,10 @@ def as_leaf(line: bytes) -> bytes:
     if _TOMBSTONE not in line:
         return line
     record = parse_record(line, "tombstone")
-    found = record.get("tombstone") if isinstance(record, dict) else None
-    if not isinstance(found, str) or not re.fullmatch("[0-9a-f]{64}", found):
+    tombstone = record.get("tombstone") if isinstance(record, dict) else None
+    if not isinstance(tombstone, str) or not re.fullmatch("[0-9a-f]{64}", tombstone):
         return line
-    return Leaf(bytes.fromhex(found))
+    return Leaf(bytes.fromhex(tombstone))
 
 
 def sealed_records(folder: Path) -> Iterator[tuple[str, int, bytes]]:

@@ -82,14 +82,14 @@ def bounds_of(workspace: Path) -> SpendingLimits:
     if not path.exists() and not path.is_symlink():
         return SpendingLimits()
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as TOML: {error}") from None
-    table = found.get("budget", {})
+    table = document.get("budget", {})
     if not isinstance(table, dict):
         raise InputError(f"{path}: 'budget' is {table!r:.40}; expected a table [budget]")
     if unknown := [
-        *(found.keys() - {"budget"}),
+        *(document.keys() - {"budget"}),
         *(set(table) - {"month", "total", "unknown_prices"}),
     ]:
         raise InputError(
@@ -186,25 +186,25 @@ class _Book:
 
     def _take(self, line: dict[str, Any]) -> None:
         if "reserved" in line:
-            one = msgspec.convert(line, _Reserved)
-            self.open[one.reserved] = one
+            reserved = msgspec.convert(line, _Reserved)
+            self.open[reserved.reserved] = reserved
         elif "settled" in line:
-            told = msgspec.convert(line, _Settled)
-            one = self.open.pop(told.settled)
-            self.replied.add(one.key)
-            self.settle(one, _amount(told.calls, told.tokens, told.money))
+            settled = msgspec.convert(line, _Settled)
+            reserved = self.open.pop(settled.settled)
+            self.replied.add(reserved.key)
+            self.settle(reserved, _amount(settled.calls, settled.tokens, settled.money))
         elif "closed" in line:
             self.closed = [
                 Spending(
-                    account=one["account"],
-                    model=one["model"],
-                    month=one["month"],
-                    amount=Amount(**one["amount"]),
-                    open=Amount(**one["open"]),
-                    currency=one["currency"],
+                    account=entry["account"],
+                    model=entry["model"],
+                    month=entry["month"],
+                    amount=Amount(**entry["amount"]),
+                    open=Amount(**entry["open"]),
+                    currency=entry["currency"],
                     estimated=line.get("estimated", False),
                 )
-                for one in line["closed"]
+                for entry in line["closed"]
             ]
         else:
             self.account = line["account"]
@@ -214,9 +214,9 @@ class _Book:
                 for name, price in line["prices"].items()
             }
 
-    def settle(self, one: _Reserved, amount: Amount) -> None:
+    def settle(self, reserved: _Reserved, amount: Amount) -> None:
         """Count what a request came to."""
-        place = one.model, one.at[:7]
+        place = reserved.model, reserved.at[:7]
         self.settled[place] = self.settled.get(place, Amount()) + amount
 
     def recover(self, usage_of: UsageOf) -> None:
@@ -227,35 +227,39 @@ class _Book:
         if self.fresh:
             return
         last: dict[str, _Reserved] = {}
-        for one in self.open.values():
-            if one.key not in self.replied and (
-                one.key not in last or last[one.key].attempt < one.attempt
+        for reserved in self.open.values():
+            if reserved.key not in self.replied and (
+                reserved.key not in last or last[reserved.key].attempt < reserved.attempt
             ):
-                last[one.key] = one
-        for one in last.values():
-            usage = usage_of(one.key)
+                last[reserved.key] = reserved
+        for reserved in last.values():
+            usage = usage_of(reserved.key)
             if usage is not None:
-                del self.open[one.reserved]
-                self.settle(one, used(self.prices.get(one.model), usage, calls=one.calls))
+                del self.open[reserved.reserved]
+                self.settle(
+                    reserved, used(self.prices.get(reserved.model), usage, calls=reserved.calls)
+                )
 
     def spendings(self) -> list[Spending]:
         """Return what the file holds, by model and month."""
         if self.closed is not None:
             return self.closed
-        left: dict[tuple[str, str], Amount] = {}
-        for one in self.open.values():
-            place = one.model, one.at[:7]
-            left[place] = left.get(place, Amount()) + _amount(one.calls, one.tokens, one.money)
+        amounts: dict[tuple[str, str], Amount] = {}
+        for reserved in self.open.values():
+            place = reserved.model, reserved.at[:7]
+            amounts[place] = amounts.get(place, Amount()) + _amount(
+                reserved.calls, reserved.tokens, reserved.money
+            )
         return [
             Spending(
                 account=self.account,
                 model=place[0],
                 month=place[1],
-                amount=self.settled.get(place, Amount()) + left.get(place, Amount()),
-                open=left.get(place, Amount()),
+                amount=self.settled.get(place, Amount()) + amounts.get(place, Amount()),
+                open=amounts.get(place, Amount()),
                 currency=currency_of(self.prices.get(place[0])),
             )
-            for place in sorted(self.settled.keys() | left.keys())
+            for place in sorted(self.settled.keys() | amounts.keys())
         ]
 
 
@@ -355,11 +359,11 @@ class SpendJournal:
 
     def settle(self, number: int, amount: Amount) -> None:
         """Note what a request came to; it is on the disk before the next one is sent."""
-        one = self._book.open.pop(number)
-        money = None if self.price(one.model) is None else amount.money
+        reserved = self._book.open.pop(number)
+        money = None if self.price(reserved.model) is None else amount.money
         line = _Settled(settled=number, calls=amount.calls, tokens=amount.tokens, money=money)
         self._late += msgspec.json.encode(line) + b"\n"
-        self._book.settle(one, amount)
+        self._book.settle(reserved, amount)
 
     def sync(self) -> None:
         """Write what was not written yet."""
@@ -396,9 +400,12 @@ class SpendJournal:
 
     def spent(self, usage_of: UsageOf) -> Amount:
         """Return what the account has spent, here and elsewhere, until now."""
-        found = spendings(self._folder, usage_of, but=self.path)
-        own = [one for one in found if one.account == self.account]
-        return sum((one.amount for one in (*own, *self._book.spendings())), Amount())
+        others = spendings(self._folder, usage_of, but=self.path)
+        own_spendings = [spending for spending in others if spending.account == self.account]
+        return sum(
+            (spending.amount for spending in (*own_spendings, *self._book.spendings())),
+            Amount(),
+        )
 
     def _now(self) -> str:
         """Return the time of day, to the second."""
@@ -421,35 +428,37 @@ class SpendJournal:
         for book in self._others.values():
             book.read_on()
         books = [self._book, *self._others.values()]
-        found = [one for book in books for one in book.spendings()]
+        all_spendings = [spending for book in books for spending in book.spendings()]
         month = self._now()[:7]
         spent = {
-            "month": sum(one.amount.money for one in found if one.month == month),
-            "total": sum(one.amount.money for one in found),
+            "month": sum(
+                spending.amount.money for spending in all_spendings if spending.month == month
+            ),
+            "total": sum(spending.amount.money for spending in all_spendings),
         }
         for name, bound in self.bounds.to_dict().items():
             if spent[name] + money > bound + 1e-12:
-                told = f"of {month}" if name == "month" else "in all"
+                period = f"of {month}" if name == "month" else "in all"
                 self.refused = (
-                    f"the workspace's budget {told} has no room for another request ({spent[name]:.4f} of {bound:g} "
+                    f"the workspace's budget {period} has no room for another request ({spent[name]:.4f} of {bound:g} "
                     f"spent; {SETTINGS})"
                 )
                 return False
         return True
 
 
-def closing(found: list[Spending], *, estimated: bool = False) -> bytes:
+def closing(spendings_open: list[Spending], *, estimated: bool = False) -> bytes:
     """Return the last line of a file: its sums."""
     sums = [
         {
-            "account": one.account,
-            "model": one.model,
-            "month": one.month,
-            "amount": asdict(one.amount),
-            "open": asdict(one.open),
-            "currency": one.currency,
+            "account": spending.account,
+            "model": spending.model,
+            "month": spending.month,
+            "amount": asdict(spending.amount),
+            "open": asdict(spending.open),
+            "currency": spending.currency,
         }
-        for one in found
+        for spending in spendings_open
     ]
     return canonical({"closed": sums, **({"estimated": True} if estimated else {})}) + b"\n"
 
@@ -478,18 +487,18 @@ def close_dead(folder: Path, usage_of: UsageOf) -> None:
 
 def _files(folder: Path) -> list[Path]:
     """Return the files of a journal; what cannot be one is refused, since nobody knows what it would say."""
-    found = sorted(folder.glob("*.jsonl"))
-    for path in found:
+    paths = sorted(folder.glob("*.jsonl"))
+    for path in paths:
         if not path.is_file():
             raise InputError(f"{path}: no file of the spend journal; remove it")
-    return found
+    return paths
 
 
-def write_sums(path: Path, found: list[Spending]) -> None:
+def write_sums(path: Path, rows: list[Spending]) -> None:
     """Write a file that holds sums alone: what was spent before there was a journal."""
     part = path.with_suffix(".part")
     with open(open_file(part, os.O_WRONLY | os.O_TRUNC), "wb") as file:
-        file.write(closing(found, estimated=True))
+        file.write(closing(rows, estimated=True))
     part.rename(path)
 
 
@@ -503,7 +512,7 @@ def spendings(
     usage_of : what a stored reply used: settles what a killed process could not
     but : a file that is left out
     """
-    found: list[Spending] = []
+    rows: list[Spending] = []
     for path in _files(folder):
         if path == but:
             continue
@@ -511,8 +520,8 @@ def spendings(
         if not book.read_end():
             book.read_on()
             book.recover(usage_of)
-        found += book.spendings()
-    return found
+        rows += book.spendings()
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,34 +537,34 @@ class Sum:
     @property
     def told_money(self) -> str:
         """Return the money as people read it; of tokens without a price it is not known."""
-        known = f"{self.amount.money:.4f} {self.currency}" if self.currency else ""
+        amount_text = f"{self.amount.money:.4f} {self.currency}" if self.currency else ""
         unknown = (
             f"{self.amount.unpriced:,} tokens of unknown price" if self.amount.unpriced else ""
         )
-        return " and ".join(filter(None, (known, unknown)))
+        return " and ".join(filter(None, (amount_text, unknown)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sum as plain JSON values."""
         return asdict(self)
 
 
-def summed(found: list[Spending], by: str) -> list[Sum]:
+def summed(rows: list[Spending], by: str) -> list[Sum]:
     """Return the sums by "model", "run" or "month", and by currency, sorted by name; those without a price stand by themselves."""
     names = {
-        "model": lambda one: one.model,
-        "run": lambda one: one.account,
-        "month": lambda one: one.month,
+        "model": lambda spending: spending.model,
+        "run": lambda spending: spending.account,
+        "month": lambda spending: spending.month,
     }
     gathered: dict[tuple[str, str], list[Spending]] = {}
-    for one in found:
-        gathered.setdefault((names[by](one), one.currency), []).append(one)
+    for spending in rows:
+        gathered.setdefault((names[by](spending), spending.currency), []).append(spending)
     return [
         Sum(
             name=name or "before there was a journal",
-            amount=sum((one.amount for one in some), NOTHING),
-            open=sum((one.open for one in some), NOTHING),
+            amount=sum((spending.amount for spending in group), NOTHING),
+            open=sum((spending.open for spending in group), NOTHING),
             currency=currency,
-            estimated=any(one.estimated for one in some),
+            estimated=any(spending.estimated for spending in group),
         )
-        for (name, currency), some in sorted(gathered.items())
+        for (name, currency), group in sorted(gathered.items())
     ]

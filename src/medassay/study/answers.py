@@ -63,7 +63,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[StudyAnswer]:
         if trial["outcome"] != "answered":
             continue
         item = items.get(trial["domain"], trial["item"])
-        said = {**score.get("parts", {}).get("text", {}), **score.get("measured", {})}
+        values = {**score.get("parts", {}).get("text", {}), **score.get("measured", {})}
         model = f"{trial['model']}, {trial['setting']}" if several else trial["model"]
         yield StudyAnswer(
             item=f"{trial['domain']}/{trial['item']}",
@@ -71,7 +71,7 @@ def _answers(run: Run, items: RunItems) -> Iterator[StudyAnswer]:
             repeat=trial["repeat"],
             text=trial["value"],
             reference=item.reference_text,
-            values={name: value for name, value in said.items() if value is not None},
+            values={name: value for name, value in values.items() if value is not None},
         )
 
 
@@ -80,11 +80,11 @@ def some(answers: Sequence[StudyAnswer], size: int | None) -> list[StudyAnswer]:
     if size is None:
         return list(answers)
     items = sorted({answer.item for answer in answers})
-    drawn = set(random.Random("answers of a study").sample(items, min(size, len(items))))
-    return [answer for answer in answers if answer.item in drawn]
+    sampled = set(random.Random("answers of a study").sample(items, min(size, len(items))))
+    return [answer for answer in answers if answer.item in sampled]
 
 
-def gauges_named(given: Sequence[str]) -> dict[str, TextMetric]:
+def gauges_named(options: Sequence[str]) -> dict[str, TextMetric]:
     """Return metrics that need a model, by what the command line says of them: `bertscore=embedded:minilm`.
 
     Raises
@@ -94,16 +94,16 @@ def gauges_named(given: Sequence[str]) -> dict[str, TextMetric]:
     UnavailableError
         When its model is not here.
     """
-    found = {}
-    for one in given:
-        name, _, place = one.partition("=")
+    metrics = {}
+    for option in options:
+        name, _, place = option.partition("=")
         if name not in METRICS:
             raise InputError(
                 f"--metric: '{name}' is unknown; known are {', '.join(sorted(METRICS))}"
             )
         if place != NONE:
-            found[name] = METRICS[name](place)
-    return found
+            metrics[name] = METRICS[name](place)
+    return metrics
 
 
 def values_of(
@@ -113,18 +113,20 @@ def values_of(
     engine: Engine | None = None,
 ) -> list[dict[str, float]]:
     """Return what every metric says of each pair: those of words, and those given."""
-    made = [text_likeness(*pair) for pair in pairs]
+    likenesses = [text_likeness(*pair) for pair in pairs]
     for gauge in gauges:
-        for found, values in zip(
-            made,
+        for text_values, values in zip(
+            likenesses,
             compared(pairs, gauge, workspace / MEASURES, engine or LocalEngine()),
             strict=True,
         ):
-            found |= {n: v for n, v in zip(gauge.columns, values, strict=True) if v is not None}
-    return made
+            text_values |= {
+                n: v for n, v in zip(gauge.columns, values, strict=True) if v is not None
+            }
+    return likenesses
 
 
-def columns_of(found: Iterable[Mapping[str, float]]) -> list[str]:
+def columns_of(values: Iterable[Mapping[str, float]]) -> list[str]:
     """Return the metrics that occur, those of words first."""
-    seen = dict.fromkeys(name for one in found for name in one)
-    return [*(n for n in LEXICAL if n in seen), *(n for n in seen if n not in LEXICAL)]
+    names = dict.fromkeys(name for row in values for name in row)
+    return [*(n for n in LEXICAL if n in names), *(n for n in names if n not in LEXICAL)]

@@ -61,20 +61,25 @@ def bank_study(runs: Sequence[Run], banks: Sequence[Bank]) -> dict[str, Any]:
     """
     if not runs and not banks:
         raise InputError("bank: name runs (--run), banks, or both")
-    found: dict[str, Any] = {"runs": [r.id for r in runs], "banks": [b.version for b in banks]}
-    found |= _of_answers(_table(runs)) if runs else {"items": [], "suspects": [], "models": []}
+    document: dict[str, Any] = {
+        "runs": [r.id for r in runs],
+        "banks": [b.version for b in banks],
+    }
+    document |= (
+        _of_answers(_table(runs)) if runs else {"items": [], "suspects": [], "models": []}
+    )
     duplicates = list(_duplicates(banks))
-    found["duplicates"] = [one for one in duplicates if not one["leak"]]
-    found["leaks"] = [one for one in duplicates if one["leak"]]
-    found["keys"] = [told for bank in banks if (told := _keys(bank)) is not None]
-    found["review"] = list(_review(found))
-    return found
+    document["duplicates"] = [duplicate for duplicate in duplicates if not duplicate["leak"]]
+    document["leaks"] = [duplicate for duplicate in duplicates if duplicate["leak"]]
+    document["keys"] = [keys for bank in banks if (keys := _keys(bank)) is not None]
+    document["review"] = list(_review(document))
+    return document
 
 
 def _table(runs: Sequence[Run]) -> ItemScores:
     """Return the answers of all runs as one table; baselines and scripted models tell nothing of items."""
     scores: dict[str, dict[tuple[str, str], list[float]]] = {}
-    said: dict[tuple[str, tuple[str, str]], str] = {}
+    answers_said: dict[tuple[str, tuple[str, str]], str] = {}
     keys: dict[tuple[str, str], str] = {}
     for run in runs:
         if not run.sealed:
@@ -95,7 +100,7 @@ def _table(runs: Sequence[Run]) -> ItemScores:
             model = f"{trial['model']}, {trial['setting']}"
             scores.setdefault(model, {}).setdefault(place, []).append(score["score"])
             hidden = item.kind == "synthetic"
-            said[model, place] = _HIDDEN if hidden else str(trial.get("value") or "")
+            answers_said[model, place] = _HIDDEN if hidden else str(trial.get("value") or "")
             keys[place] = _HIDDEN if hidden else item.target
     if not scores:
         raise InputError(
@@ -108,7 +113,7 @@ def _table(runs: Sequence[Run]) -> ItemScores:
     for i, model in enumerate(models):
         for place, values in scores[model].items():
             table[i, at[place]] = sum(values) / len(values)
-    return ItemScores(models, places, table, said, keys)
+    return ItemScores(models, places, table, answers_said, keys)
 
 
 def _of_answers(table: ItemScores) -> dict[str, Any]:
@@ -119,17 +124,17 @@ def _of_answers(table: ItemScores) -> dict[str, Any]:
     suspects: list[dict[str, Any]] = []
     for j, place in enumerate(table.items):
         column = table.scores[:, j]
-        known = ~np.isnan(column)
-        if not known.any():
+        is_known = ~np.isnan(column)
+        if not is_known.any():
             continue
-        missed = [i for i in strong if known[i]]
+        missed = [i for i in strong if is_known[i]]
         all_miss = len(missed) >= _STRONG and not column[missed].any()
         items.append(
             {
                 "item": "/".join(place),
-                "difficulty": float(column[known].mean()),
+                "difficulty": float(column[is_known].mean()),
                 "discrimination": _discrimination(table.scores, j),
-                "n_models": int(known.sum()),
+                "n_models": int(is_known.sum()),
                 "suspect": all_miss,
             }
         )
@@ -144,10 +149,16 @@ def _of_answers(table: ItemScores) -> dict[str, Any]:
                     "agree": answer not in ("", _HIDDEN) and times >= _AGREE * len(missed),
                     "instead": answer,
                     "solved_by": int(np.nansum(column > 0)),
-                    "n_models": int(known.sum()),
+                    "n_models": int(is_known.sum()),
                 }
             )
-    suspects.sort(key=lambda one: (not one["agree"], -max(one["said"].values()), one["item"]))
+    suspects.sort(
+        key=lambda suspect: (
+            not suspect["agree"],
+            -max(suspect["said"].values()),
+            suspect["item"],
+        )
+    )
     return {
         "items": items,
         "suspects": suspects,
@@ -161,11 +172,11 @@ def _discrimination(scores: Floats, j: int) -> float | None:
     column = scores[:, j]
     rest = np.delete(scores, j, axis=1)
     with np.errstate(invalid="ignore"):
-        known = ~np.isnan(column) & ~np.isnan(rest).all(axis=1)
-    if known.sum() < _STRONG:
+        is_known = ~np.isnan(column) & ~np.isnan(rest).all(axis=1)
+    if is_known.sum() < _STRONG:
         return None
-    first = column[known] - column[known].mean()
-    means = np.nanmean(rest[known], axis=1)
+    first = column[is_known] - column[is_known].mean()
+    means = np.nanmean(rest[is_known], axis=1)
     second = means - means.mean()
     size = float(np.sqrt((first @ first) * (second @ second)))
     return float(first @ second) / size if size > 1e-12 else None
@@ -183,32 +194,33 @@ def _duplicates(banks: Sequence[Bank]) -> Iterator[dict[str, Any]]:
             runs = frozenset(
                 " ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)
             )
-            shown = " ".join([*words, "|", *sorted(o.casefold() for o in item.options)])
+            text = " ".join([*words, "|", *sorted(o.casefold() for o in item.options)])
             private = item.kind == "synthetic" or not bank.may_leave
-            texts.append((bank.name, item, runs, shown, private))
+            texts.append((bank.name, item, runs, text, private))
     where: dict[str, list[int]] = {}
-    for number, (_, _, runs, shown, _) in enumerate(texts):
-        for run in runs or (shown,):
+    for number, (_, _, runs, text, _) in enumerate(texts):
+        for run in runs or (text,):
             where.setdefault(run, []).append(number)
     shared: Counter[tuple[int, int]] = Counter()
-    for found in where.values():
-        if 1 < len(found) <= _COMMON:
-            shared.update(combinations(found, 2))
+    for places in where.values():
+        if 1 < len(places) <= _COMMON:
+            shared.update(combinations(places, 2))
     for (i, j), common in sorted(shared.items()):
-        one, other = texts[i], texts[j]
-        total = len(one[2] | other[2])
-        likeness = len(one[2] & other[2]) / total if total else float(common > 0)
-        same = one[3] == other[3]
+        first_text, other = texts[i], texts[j]
+        total = len(first_text[2] | other[2])
+        likeness = len(first_text[2] & other[2]) / total if total else float(common > 0)
+        same = first_text[3] == other[3]
         if not same and likeness < _ALIKE:
             continue
         yield {
-            "first": f"{one[0]}/{one[1].id}",
+            "first": f"{first_text[0]}/{first_text[1].id}",
             "second": f"{other[0]}/{other[1].id}",
             "likeness": 1.0 if same else likeness,
             "options_too": same,
-            "across": one[0] != other[0],
-            "leak": one[0] == other[0] and {one[1].split, other[1].split} == {"test", "dev"},
-            "text": _HIDDEN if one[4] else _shown(one[1]),
+            "across": first_text[0] != other[0],
+            "leak": first_text[0] == other[0]
+            and {first_text[1].split, other[1].split} == {"test", "dev"},
+            "text": _HIDDEN if first_text[4] else _shown(first_text[1]),
         }
 
 
@@ -252,47 +264,47 @@ def _is_longest(item: Item) -> bool:
     return key == max(lengths) and lengths.count(key) == 1
 
 
-def _review(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _review(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield what a person should look at, the most telling first."""
-    for one in found["suspects"]:
-        said = f"{len(found['strong'])} strong models miss it" + (
-            f" and say {one['instead']}" if one["agree"] else ""
+    for suspect in document["suspects"]:
+        sentence = f"{len(document['strong'])} strong models miss it" + (
+            f" and say {suspect['instead']}" if suspect["agree"] else ""
         )
         yield {
-            "item": one["item"],
-            "reason": "suspected wrong key" if one["agree"] else "missed by strong models",
-            "says": f"key {one['key']}; {said}",
+            "item": suspect["item"],
+            "reason": "suspected wrong key" if suspect["agree"] else "missed by strong models",
+            "says": f"key {suspect['key']}; {sentence}",
         }
-    for one in found["leaks"]:
+    for suspect in document["leaks"]:
         yield {
-            "item": one["first"],
+            "item": suspect["first"],
             "reason": "leak between splits",
-            "says": f"like {one['second']}, {one['likeness']:.2f}",
+            "says": f"like {suspect['second']}, {suspect['likeness']:.2f}",
         }
-    for one in found["duplicates"]:
-        reason = "duplicate across banks" if one["across"] else "duplicate"
+    for suspect in document["duplicates"]:
+        reason = "duplicate across banks" if suspect["across"] else "duplicate"
         yield {
-            "item": one["first"],
+            "item": suspect["first"],
             "reason": reason,
-            "says": f"like {one['second']}, {one['likeness']:.2f}",
+            "says": f"like {suspect['second']}, {suspect['likeness']:.2f}",
         }
-    for one in found["items"]:
+    for suspect in document["items"]:
         if (
-            one["discrimination"] is not None
-            and one["discrimination"] < -0.3
-            and not one["suspect"]
+            suspect["discrimination"] is not None
+            and suspect["discrimination"] < -0.3
+            and not suspect["suspect"]
         ):
             yield {
-                "item": one["item"],
+                "item": suspect["item"],
                 "reason": "weaker models do better",
-                "says": f"discrimination {one['discrimination']:.2f}",
+                "says": f"discrimination {suspect['discrimination']:.2f}",
             }
 
 
 def bank_sheet(study: Mapping[str, Any]) -> ReportDocument:
     """Return the study as a sheet; its CSV is the list for review."""
     sections = []
-    points = [one for one in study["items"] if one["discrimination"] is not None]
+    points = [item for item in study["items"] if item["discrimination"] is not None]
     if points:
         sections.append(_answers(study, points))
     if study["suspects"]:
@@ -324,9 +336,9 @@ def reading(study: Mapping[str, Any]) -> str:
     parts = []
     if study["items"]:
         n = len(study["items"])
-        solved = sum(one["difficulty"] == 1 for one in study["items"])
-        none = sum(one["difficulty"] == 0 for one in study["items"])
-        agree = sum(one["agree"] for one in study["suspects"])
+        solved = sum(item["difficulty"] == 1 for item in study["items"])
+        none = sum(item["difficulty"] == 0 for item in study["items"])
+        agree = sum(suspect["agree"] for suspect in study["suspects"])
         parts.append(
             f"Of {n} items {solved} are solved by all {len(study['models'])} models and {none} by none: these tell no two models apart. "
             f"{len(study['suspects'])} are missed by the strong models together; on {agree} of them these agree on another answer, so the key may be wrong."
@@ -335,12 +347,12 @@ def reading(study: Mapping[str, Any]) -> str:
         parts.append(
             f"{len(study['duplicates'])} pairs of questions are nearly the same, {len(study['leaks'])} of test and dev besides."
         )
-    for one in study["keys"]:
-        if one["p_positions"] < 0.001:
-            parts.append(f"Keys of {one['bank']} are not spread evenly over positions.")
-        if one["p_longest"] < 0.001:
+    for key in study["keys"]:
+        if key["p_positions"] < 0.001:
+            parts.append(f"Keys of {key['bank']} are not spread evenly over positions.")
+        if key["p_longest"] < 0.001:
             parts.append(
-                f"The longest option of {one['bank']} is right in {100 * one['longest']:.0f} % of items, {100 / one['options']:.0f} % by chance."
+                f"The longest option of {key['bank']} is right in {100 * key['longest']:.0f} % of items, {100 / key['options']:.0f} % by chance."
             )
     return " ".join(parts)
 
@@ -348,11 +360,11 @@ def reading(study: Mapping[str, Any]) -> str:
 def _answers(study: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> Section:
     rows = [
         [
-            one["model"],
-            f"{100 * one['accuracy']:.1f}",
-            "strong" if one["model"] in study["strong"] else "",
+            model["model"],
+            f"{100 * model['accuracy']:.1f}",
+            "strong" if model["model"] in study["strong"] else "",
         ]
-        for one in study["models"]
+        for model in study["models"]
     ]
     return Section(
         title="Difficulty and discrimination",
@@ -364,13 +376,13 @@ def _answers(study: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> S
 def _suspects(study: Mapping[str, Any]) -> Section:
     rows = [
         [
-            one["item"],
-            one["key"],
-            one["instead"] if one["agree"] else "",
-            ", ".join(f"{answer or 'nothing'} × {n}" for answer, n in one["said"].items()),
-            f"{one['solved_by']} of {one['n_models']}",
+            suspect["item"],
+            suspect["key"],
+            suspect["instead"] if suspect["agree"] else "",
+            ", ".join(f"{answer or 'nothing'} × {n}" for answer, n in suspect["said"].items()),
+            f"{suspect['solved_by']} of {suspect['n_models']}",
         ]
-        for one in study["suspects"][:_LISTED]
+        for suspect in study["suspects"][:_LISTED]
     ]
     heads = ["item", "key", "strong models agree on", "they say", "solved by"]
     more = len(study["suspects"]) - _LISTED
@@ -387,13 +399,13 @@ def _pairs(title: str, pairs: Sequence[Mapping[str, Any]]) -> Section:
         return Section(title=title, text="None.")
     rows = [
         [
-            one["first"],
-            one["second"],
-            f"{one['likeness']:.2f}",
-            "yes" if one["options_too"] else "no",
-            one["text"],
+            pair["first"],
+            pair["second"],
+            f"{pair['likeness']:.2f}",
+            "yes" if pair["options_too"] else "no",
+            pair["text"],
         ]
-        for one in sorted(pairs, key=lambda one: -one["likeness"])[:_LISTED]
+        for pair in sorted(pairs, key=lambda pair: -pair["likeness"])[:_LISTED]
     ]
     more = len(pairs) - _LISTED
     return Section(
@@ -413,17 +425,17 @@ def _pairs(title: str, pairs: Sequence[Mapping[str, Any]]) -> Section:
 def _positions(keys: Sequence[Mapping[str, Any]]) -> Section:
     rows = [
         [
-            one["bank"],
+            key["bank"],
             " ".join(
                 f"{letter} {count}"
-                for letter, count in zip("ABCDEFGHIJ", one["counts"], strict=False)
+                for letter, count in zip("ABCDEFGHIJ", key["counts"], strict=False)
             ),
-            f"{one['p_positions']:.3g}",
-            f"{100 * one['longest']:.1f} % ({100 / one['options']:.0f} % by chance)",
-            f"{one['p_longest']:.3g}",
-            str(one["n"]),
+            f"{key['p_positions']:.3g}",
+            f"{100 * key['longest']:.1f} % ({100 / key['options']:.0f} % by chance)",
+            f"{key['p_longest']:.3g}",
+            str(key["n"]),
         ]
-        for one in keys
+        for key in keys
     ]
     heads = [
         "bank",

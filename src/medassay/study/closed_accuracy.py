@@ -89,11 +89,11 @@ class ClosedAccuracy:
             by_set.setdefault(row.dataset, {})[row.model] = row
         self._values: dict[str, list[Mapping[str, LongRow]]] = {}
         self.items: dict[str, int] = {}
-        for dataset, found in by_set.items():
-            n = next((row.n for row in found.values() if row.n), None) or ITEMS.get(dataset)
-            if n is not None and found.keys() == models:
+        for dataset, values in by_set.items():
+            n = next((row.n for row in values.values() if row.n), None) or ITEMS.get(dataset)
+            if n is not None and values.keys() == models:
                 name = benchmark_of(dataset)
-                self._values.setdefault(name, []).append(found)
+                self._values.setdefault(name, []).append(values)
                 self.items[name] = max(n, self.items.get(name, 0))
 
     def __bool__(self) -> bool:
@@ -108,7 +108,7 @@ class ClosedAccuracy:
         """Return the mean of one model, without one benchmark."""
         items = {name: n for name, n in self.items.items() if name != without}
         values = {
-            name: sum(found[model].value for found in self._values[name])
+            name: sum(values_of[model].value for values_of in self._values[name])
             / len(self._values[name])
             for name in items
         }
@@ -134,7 +134,7 @@ def against_closed(
         names the benchmark that its mean leaves out) and tasks (mean r of the numbers of a task that are not in the mean, those
         where lower is better turned round).
     """
-    found = {ALL: [*dict.fromkeys(model for one in columns for model in one.values)]}
+    found = {ALL: [*dict.fromkeys(model for column in columns for model in column.values)]}
     if len(groups) > 1:
         found |= {name: [*models] for name, models in groups.items() if len(models) >= FEWEST}
     return {
@@ -152,42 +152,44 @@ def _of_group(
         [[column.values.get(model, np.nan) for column in columns] for model in models]
     )
     means = {part: [closed.mean(model, part) for model in models] for part in {*parts}}
-    whole = np.column_stack([means[part] for part in parts])
-    found = pearson_pairs(values, whole, seed=seed_of("closed", *models))
+    group_means = np.column_stack([means[part] for part in parts])
+    correlations = pearson_pairs(values, group_means, seed=seed_of("closed", *models))
     made = []
     for at, (column, part) in enumerate(zip(columns, parts, strict=True)):
-        pair = np.column_stack([values[:, at], whole[:, at]])
+        pair = np.column_stack([values[:, at], group_means[:, at]])
         made.append(
             {
                 "column": column.name,
                 "task": column.row.task,
                 "without": part,
-                "pearson": found.values[at],
-                "pearson_lo": found.lo[at],
-                "pearson_hi": found.hi[at],
+                "pearson": correlations.values[at],
+                "pearson_lo": correlations.lo[at],
+                "pearson_hi": correlations.hi[at],
                 "spearman": spearman(pair).values[0][1],
                 "kendall": kendall(pair).values[0][1],
-                "n": found.n[at],
+                "n": correlations.n[at],
             }
         )
     tasks: dict[str, list[int]] = {}
     for at, (column, part) in enumerate(zip(columns, parts, strict=True)):
-        if column.row.task and not part and found.values[at] is not None:
+        if column.row.task and not part and correlations.values[at] is not None:
             tasks.setdefault(column.row.task, []).append(at)
     signs = np.array([-1.0 if column.row.better == "low" else 1.0 for column in columns])
     return {
         "n_models": len(models),
-        "columns": sorted(made, key=lambda one: -abs(one["pearson"] or 0.0)),
-        "tasks": [_of_task(task, places, found, signs) for task, places in tasks.items()],
+        "columns": sorted(made, key=lambda column: -abs(column["pearson"] or 0.0)),
+        "tasks": [
+            _of_task(task, places, correlations, signs) for task, places in tasks.items()
+        ],
     }
 
 
 def _of_task(
-    task: str, places: Sequence[int], found: Any, signs: "np.ndarray[Any, Any]"
+    task: str, places: Sequence[int], correlations: Any, signs: "np.ndarray[Any, Any]"
 ) -> dict[str, Any]:
     """Return the mean r of the numbers of one task, above 0 where better models of closed questions are better at it."""
-    turned = [signs[at] * found.values[at] for at in places]
-    draws = found.draws[:, places] * signs[places]
+    turned = [signs[at] * correlations.values[at] for at in places]
+    draws = correlations.draws[:, places] * signs[places]
     defined = ~np.isnan(draws)  # a number can be alike in all models of a draw
     sums = np.where(defined, draws, 0.0).sum(axis=1)
     means = np.where(defined.any(axis=1), sums / np.maximum(defined.sum(axis=1), 1), np.nan)
@@ -207,15 +209,15 @@ def reading(closed: Mapping[str, Any]) -> str:
     """Say how many numbers of open answers go with closed accuracy, and how many would by chance."""
     group = closed["groups"][ALL]
     others = [
-        one
-        for one in group["columns"]
-        if ACCURACY not in one["column"] and one["pearson"] is not None
+        column
+        for column in group["columns"]
+        if ACCURACY not in column["column"] and column["pearson"] is not None
     ]
     if not others:
         return ""
     sure = sum(
-        one["pearson_lo"] is not None and one["pearson_lo"] * one["pearson_hi"] > 0
-        for one in others
+        group["pearson_lo"] is not None and group["pearson_lo"] * group["pearson_hi"] > 0
+        for group in others
     )
     chance = round(_BY_CHANCE * len(others))
     return (
@@ -250,30 +252,30 @@ def _tasks(tasks: Sequence[Mapping[str, Any]]) -> Grid:
         heads=["task", "mean r", "95 % interval", "lowest", "highest", "numbers"],
         rows=[
             [
-                one["task"],
-                _r(one["mean"]),
-                _interval(one["lo"], one["hi"]),
-                _r(one["lowest"]),
-                _r(one["highest"]),
-                str(one["numbers"]),
+                task["task"],
+                _r(task["mean"]),
+                _interval(task["lo"], task["hi"]),
+                _r(task["lowest"]),
+                _r(task["highest"]),
+                str(task["numbers"]),
             ]
-            for one in sorted(tasks, key=lambda one: one["mean"])
+            for task in sorted(tasks, key=lambda task: task["mean"])
         ],
     )
 
 
-def _columns(found: Sequence[Mapping[str, Any]]) -> Grid:
+def _columns(columns: Sequence[Mapping[str, Any]]) -> Grid:
     return Grid(
         heads=["number", "Pearson", "95 % interval", "Spearman", "Kendall", "models"],
         rows=[
             [
-                one["column"] + (f" (against the mean without {one['without']})" if one["without"] else ""),
-                _r(one["pearson"]),
-                _interval(one["pearson_lo"], one["pearson_hi"]),
-                *(_r(one[key]) for key in ("spearman", "kendall")),
-                str(one["n"]),
+                column["column"] + (f" (against the mean without {column['without']})" if column["without"] else ""),
+                _r(column["pearson"]),
+                _interval(column["pearson_lo"], column["pearson_hi"]),
+                *(_r(column[key]) for key in ("spearman", "kendall")),
+                str(column["n"]),
             ]
-            for one in found
+            for column in columns
         ],
     )  # fmt: skip
 

@@ -85,7 +85,7 @@ class ContextMeasure:
     @cached_property
     def means(self) -> dict[str, dict[Row, Mean]]:
         """Return category → row → mean over its items; of a single item there is none."""
-        made: dict[str, dict[Row, Mean]] = {}
+        means_by_category: dict[str, dict[Row, Mean]] = {}
         for row, values in self.values.items():
             places: dict[str, list[tuple[str, str]]] = {ALL: sorted(values)}
             for item in places[ALL]:
@@ -94,30 +94,30 @@ class ContextMeasure:
                 places = {ALL: places[ALL]}
             for category, items in places.items():
                 if len(items) > 1:
-                    made.setdefault(category, {})[row] = self.mean(row, items)
-        return made
+                    means_by_category.setdefault(category, {})[row] = self.mean(row, items)
+        return means_by_category
 
     def mean(self, row: Row, items: Sequence[tuple[str, str]]) -> Mean:
         """Return the mean of a row over some items."""
-        by_category = [[*some] for _, some in groupby(items, key=lambda item: item[0])]
+        by_category = [[*group] for _, group in groupby(items, key=lambda item: item[0])]
         numbers = self._numbers(items)
-        labels = [self._numbers(some) for some in by_category]
+        labels = [self._numbers(group) for group in by_category]
         n_clusters = len(items) if numbers is None else int(numbers.max()) + 1
         apart = sum(
-            len(some) if label is None else int(label.max()) + 1
-            for some, label in zip(by_category, labels, strict=True)
+            len(group) if label is None else int(label.max()) + 1
+            for group, label in zip(by_category, labels, strict=True)
         )
-        found = effective_interval(
+        interval = effective_interval(
             [
-                (np.array([self.values[row][item] for item in some]), label)
-                for some, label in zip(by_category, labels, strict=True)
+                (np.array([self.values[row][item] for item in group]), label)
+                for group, label in zip(by_category, labels, strict=True)
             ],
             scale=self.scale,
-            weights=[len(some) / len(items) for some in by_category],
+            weights=[len(group) / len(items) for group in by_category],
             spanning=numbers if n_clusters < apart else None,
         )
-        ends = found.ends if n_clusters > 1 else None
-        return Mean(value=found.mean, ends=ends, n=len(items), n_clusters=n_clusters)
+        ends = interval.ends if n_clusters > 1 else None
+        return Mean(value=interval.mean, ends=ends, n=len(items), n_clusters=n_clusters)
 
     def _numbers(self, items: Sequence[tuple[str, str]]) -> NDArray[np.int64] | None:
         return number_clusters(np.array([self.clusters[item] for item in items]))
@@ -142,7 +142,9 @@ def contexts_study(runs: Sequence[Run]) -> dict[str, Any]:
     columns = [_column(run) for run in runs]
     _refuse_twice(columns)
     gains = [gain for column in columns for gain in _gains(column)]
-    for gain, p in zip(gains, holm([one["p"] for one in gains]) if gains else (), strict=True):
+    for gain, p in zip(
+        gains, holm([gain["p"] for gain in gains]) if gains else (), strict=True
+    ):
         # Few conditions make intervals too short, and many differences find one by chance: both must agree.
         gain |= {"p_holm": p, "different": gain["different"] and p <= _LEVEL}
     return {
@@ -169,12 +171,14 @@ def _column(run: Run) -> ContextMeasure:
     mode = (
         "solo" if "solo" in run.statistics["fields"] else next(iter(run.statistics["fields"]))
     )
-    own = [row for row in run.statistics["domains"]["overall"] if row["mode"] == mode]
-    unranked = {(r["model"], r["setting"]) for r in own if _NOT_RANKED & set(r["flags"])}
-    baselines = {(r["model"], r["setting"]) for r in own if "not_ranked:baseline" in r["flags"]}
+    own_rows = [row for row in run.statistics["domains"]["overall"] if row["mode"] == mode]
+    unranked = {(r["model"], r["setting"]) for r in own_rows if _NOT_RANKED & set(r["flags"])}
+    baselines = {
+        (r["model"], r["setting"]) for r in own_rows if "not_ranked:baseline" in r["flags"]
+    }
     items = RunItems(run.path, run.manifest["domains"])
     values, long = _values(run, mode, measure, metric)
-    unread = {(row["model"], row["setting"]): unread_share(row["outcomes"]) for row in own}
+    unread = {(row["model"], row["setting"]): unread_share(row["outcomes"]) for row in own_rows}
     scale = task_of_run(run.manifest).scale if measure != "similarity" else UNBOUNDED
     return ContextMeasure(
         measure=measure,
@@ -198,8 +202,8 @@ def _measure(run: Run) -> tuple[Measure, str]:
     """Return which of the three a run measures, and by which metric."""
     metric = run.statistics["metric"]
     if "text" in run.statistics:
-        known = run.statistics["text"]["metrics"]
-        return "similarity", next(name for name in _LIKENESS if name in known)
+        metrics_known = run.statistics["text"]["metrics"]
+        return "similarity", next(name for name in _LIKENESS if name in metrics_known)
     if run.manifest["task"].startswith("g_eval"):
         return "judge", metric
     if metric == "accuracy":
@@ -213,7 +217,7 @@ def _values(
     run: Run, mode: str, measure: Measure, metric: str
 ) -> tuple[dict[Row, dict[tuple[str, str], float]], dict[Row, tuple[int, int]]]:
     """Return the value of every item in every row, repeats averaged, and how many answers are longer than asked for."""
-    found: dict[Row, dict[tuple[str, str], list[float]]] = {}
+    values: dict[Row, dict[tuple[str, str], list[float]]] = {}
     long: dict[Row, list[int]] = {}
     trials = read_jsonl(run.path / "trials.jsonl")
     for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
@@ -222,16 +226,16 @@ def _values(
         row = (trial["model"], trial["setting"])
         value = score["score"]
         if measure == "similarity" and trial["outcome"] == "answered":
-            said = {**score.get("parts", {}).get("text", {}), **score.get("measured", {})}
-            value = said.get(metric)
+            texts = {**score.get("parts", {}).get("text", {}), **score.get("measured", {})}
+            value = texts.get(metric)
         if value is not None:
-            place = found.setdefault(row, {})
+            place = values.setdefault(row, {})
             place.setdefault((trial["domain"], trial["item"]), []).append(value)
         if trial["outcome"] == "answered":
             counted = long.setdefault(row, [0, 0])
             counted[0] += len(trial.get("value") or "") > ASKED_FOR
             counted[1] += 1
-    means = {row: {i: sum(v) / len(v) for i, v in of.items()} for row, of in found.items()}
+    means = {row: {i: sum(v) / len(v) for i, v in of.items()} for row, of in values.items()}
     return means, {row: (n, of) for row, (n, of) in long.items()}
 
 
@@ -259,21 +263,21 @@ def order_of(setting: str) -> tuple[int, str]:
 def _rows(column: ContextMeasure) -> Iterator[dict[str, Any]]:
     for category, means in sorted(column.means.items(), key=lambda o: (o[0] != ALL, o[0])):
         for setting in sorted({setting for _, setting in means}, key=order_of):
-            own = {m: e for (m, s), e in sorted(means.items()) if s == setting}
-            ranks = _ranks(column, category, setting, own)
-            for model, one in own.items():
+            own_means = {m: e for (m, s), e in sorted(means.items()) if s == setting}
+            ranks = _ranks(column, category, setting, own_means)
+            for model, mean in own_means.items():
                 yield {
                     "model": model,
                     "setting": setting,
                     "category": category,
                     "measure": column.measure,
                     "metric": column.metric,
-                    "score": one.value,
-                    "lo": None if one.ends is None else one.ends[0],
-                    "hi": None if one.ends is None else one.ends[1],
-                    "n": one.n,
+                    "score": mean.value,
+                    "lo": None if mean.ends is None else mean.ends[0],
+                    "hi": None if mean.ends is None else mean.ends[1],
+                    "n": mean.n,
                     **_rank_keys(ranks.get(model)),
-                    "few": min(one.n, one.n_clusters) < SMALL_N,
+                    "few": min(mean.n, mean.n_clusters) < SMALL_N,
                     "unread": column.unread.get((model, setting), 0.0)
                     if category == ALL
                     else None,
@@ -289,13 +293,13 @@ def _rank_keys(rank: Rank | None) -> dict[str, int | None]:
 
 
 def _ranks(
-    column: ContextMeasure, category: str, setting: str, own: Mapping[str, Mean]
+    column: ContextMeasure, category: str, setting: str, own_means: Mapping[str, Mean]
 ) -> dict[str, Rank]:
     """Return the rank range of each model of a setting on the items that all have: all its pairs are tested at once.
 
     Nothing for rows that the run does not rank, toplines among them, and where items or conditions are too few to order anything.
     """
-    models = [model for model in own if (model, setting) not in column.unranked]
+    models = [model for model in own_means if (model, setting) not in column.unranked]
     if not models:
         return {}
     values = [column.values[model, setting] for model in models]
@@ -304,7 +308,7 @@ def _ranks(
     clusters = np.array([column.clusters[item] for item in items], dtype=np.int64)
     if len(np.unique(clusters)) < SMALL_N:
         return {}
-    scores = np.array([[one[item] for item in items] for one in values])
+    scores = np.array([[values_of_row[item] for item in items] for values_of_row in values])
     seed = seed_of(column.measure, category)
     of_setting = Compared(
         rows=[(model, setting) for model in models],
@@ -333,7 +337,7 @@ def _gains(column: ContextMeasure) -> Iterator[dict[str, Any]]:
         shared = [item for item in shared if item in with_]
         if len({column.clusters[item] for item in shared}) < 2:
             continue
-        found = paired_difference(
+        difference = paired_difference(
             np.array([with_[item] for item in shared]),
             np.array([bare[item] for item in shared]),
             seed=seed_of(model, setting, column.measure),
@@ -343,11 +347,11 @@ def _gains(column: ContextMeasure) -> Iterator[dict[str, Any]]:
             "model": model,
             "setting": setting,
             "measure": column.measure,
-            **{name: factor * getattr(found, name) for name in ("value", "lo", "hi")},
-            "p": found.p,
-            "different": found.different,
+            **{name: factor * getattr(difference, name) for name in ("value", "lo", "hi")},
+            "p": difference.p,
+            "different": difference.different,
             "n": len(shared),
-            **_unread(column, model, setting, factor * found.value),
+            **_unread(column, model, setting, factor * difference.value),
         }
 
 
@@ -392,8 +396,13 @@ def _sources(run: Run) -> Iterator[dict[str, Any]]:
     """Yield how often what was retrieved held the source of the item's condition."""
     for row in run.statistics["domains"]["overall"]:
         if "own_source" in row:
-            kept = {key: row[key] for key in ("model", "setting", "mode")}
-            yield {**kept, "run": run.id, "measure": _measure(run)[0], **row["own_source"]}
+            fields_kept = {key: row[key] for key in ("model", "setting", "mode")}
+            yield {
+                **fields_kept,
+                "run": run.id,
+                "measure": _measure(run)[0],
+                **row["own_source"],
+            }
 
 
 def _first_long(columns: Sequence[ContextMeasure]) -> Mapping[Row, tuple[int, int]]:

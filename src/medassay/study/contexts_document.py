@@ -41,13 +41,13 @@ def contexts_sheet(study: Mapping[str, Any]) -> ReportDocument:
 
 def _notes(study: Mapping[str, Any]) -> Iterator[str]:
     metrics = study["metrics"]
-    said = {
+    texts = {
         "accuracy": "accuracy is the share of right letters, in %",
         "judge": f"judge is {metrics.get('judge', '')}, 0 to 10",
         "similarity": f"similarity is {metrics.get('similarity', '')}",
     }
-    told = "; ".join(said[name] for name in MEASURES if name in metrics)
-    yield f"{told[:1].upper()}{told[1:]}. Every item counts once. Runs: {', '.join(study['runs'])}."
+    text = "; ".join(texts[name] for name in MEASURES if name in metrics)
+    yield f"{text[:1].upper()}{text[1:]}. Every item counts once. Runs: {', '.join(study['runs'])}."
     if study["scripted"]:
         yield "SCRIPTED: answers or grades are a script's; these numbers measure nothing."
     yield "Ranks are ranges: of five models, 2–4 says that one is shown to be better and one to be worse, with all pairs of a setting tested at once (at most 5 % error, about 5 % for grades). Toplines are upper bounds and get no rank."
@@ -75,10 +75,10 @@ def _cells(row: Mapping[str, Any] | None) -> tuple[str, str]:
 
 def _table(study: Mapping[str, Any]) -> Section:
     rows = [row for row in study["rows"] if row["category"] == ALL]
-    found = {(row["model"], row["setting"], row["measure"]): row for row in rows}
+    rows_by_key = {(row["model"], row["setting"], row["measure"]): row for row in rows}
     measures = [name for name in MEASURES if name in study["metrics"]]
-    keys = sorted({key[:2] for key in found}, key=lambda key: (key[0], order_of(key[1])))
-    drawn = [
+    keys = sorted({key[:2] for key in rows_by_key}, key=lambda key: (key[0], order_of(key[1])))
+    points = [
         {
             **{key: row[key] for key in ("measure", "model", "setting")},
             **{key: _FACTOR[row["measure"]] * row[key] for key in ("score", "lo", "hi")},
@@ -89,7 +89,7 @@ def _table(study: Mapping[str, Any]) -> Section:
     units = {"accuracy": "accuracy, %", "judge": "judge, 0 to 10", "similarity": "similarity"}
     return Section(
         title="Every model in every setting",
-        figure=("panels", panels(drawn, {name: units[name] for name in measures})),
+        figure=("panels", panels(points, {name: units[name] for name in measures})),
         grids=[
             Grid(
                 heads=[
@@ -98,7 +98,7 @@ def _table(study: Mapping[str, Any]) -> Section:
                     *(h for m in measures for h in (m, f"unread ({m})")),
                 ],
                 rows=[
-                    [*key, *(c for m in measures for c in _cells(found.get((*key, m))))]
+                    [*key, *(c for m in measures for c in _cells(rows_by_key.get((*key, m))))]
                     for key in keys
                 ],
                 names=2,
@@ -109,27 +109,27 @@ def _table(study: Mapping[str, Any]) -> Section:
 
 def _gain_sections(study: Mapping[str, Any]) -> Iterator[Section]:
     """Yield a section for each model: what each context adds to it."""
-    for number, model in enumerate(sorted({one["model"] for one in study["gains"]}), 1):
-        own = [one for one in study["gains"] if one["model"] == model]
+    for number, model in enumerate(sorted({gain["model"] for gain in study["gains"]}), 1):
+        own_gains = [gain for gain in study["gains"] if gain["model"] == model]
         points = [
             {
-                "name": f"{one['measure']}: {one['setting']}",
-                "diff": one["value"],
-                **{key: one[key] for key in ("lo", "hi", "different")},
+                "name": f"{gain['measure']}: {gain['setting']}",
+                "diff": gain["value"],
+                **{key: gain[key] for key in ("lo", "hi", "different")},
             }
-            for one in own
+            for gain in own_gains
         ]
         rows = [
             [
-                one["setting"],
-                one["measure"],
-                f"{one['value']:+.1f} [{one['lo']:+.1f}, {one['hi']:+.1f}]",
-                f"{one['p_holm']:.3f}",
-                _reading_of(one),
-                " / ".join(f"{100 * share:.1f} %" for share in one["unread"]),
-                str(one["n"]),
+                gain["setting"],
+                gain["measure"],
+                f"{gain['value']:+.1f} [{gain['lo']:+.1f}, {gain['hi']:+.1f}]",
+                f"{gain['p_holm']:.3f}",
+                _reading_of(gain),
+                " / ".join(f"{100 * share:.1f} %" for share in gain["unread"]),
+                str(gain["n"]),
             ]
-            for one in own
+            for gain in own_gains
         ]
         heads = [
             "setting",
@@ -148,19 +148,21 @@ def _gain_sections(study: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def _reading_of(gain: Mapping[str, Any]) -> str:
-    told = SHOWN if gain["different"] else NOT_SHOWN
-    return f"{told}; ⚠ {UNREAD_WARNING}" if gain["unread_outweighs"] else told
+    verdict = SHOWN if gain["different"] else NOT_SHOWN
+    return f"{verdict}; ⚠ {UNREAD_WARNING}" if gain["unread_outweighs"] else verdict
 
 
 def _agreement(study: Mapping[str, Any]) -> Section:
     rows = [
         [
-            one["setting"],
-            f"{one['first']} and {one['second']}",
-            "–" if one["rho"] is None else f"{one['rho']:+.2f}{_ends(one)}",
-            str(one["n"]),
+            correlation["setting"],
+            f"{correlation['first']} and {correlation['second']}",
+            "–"
+            if correlation["rho"] is None
+            else f"{correlation['rho']:+.2f}{_ends(correlation)}",
+            str(correlation["n"]),
         ]
-        for one in study["correlations"]
+        for correlation in study["correlations"]
     ]
     heads = ["setting", "measures", "Spearman's rho", "models"]
     return Section(
@@ -169,31 +171,39 @@ def _agreement(study: Mapping[str, Any]) -> Section:
     )
 
 
-def _ends(one: Mapping[str, Any]) -> str:
-    if one["lo"] is None:
+def _ends(estimate: Mapping[str, Any]) -> str:
+    if estimate["lo"] is None:
         return " [too few models for an interval]"
-    return f" [{one['lo']:+.2f}, {one['hi']:+.2f}]"
+    return f" [{estimate['lo']:+.2f}, {estimate['hi']:+.2f}]"
 
 
 def _retrieval(study: Mapping[str, Any]) -> Iterator[Section]:
-    found = [
+    lines = [
         [
-            one["model"],
-            f"{one['setting']}, {one['measure']}",
-            f"{100 * one['score']:.1f}"
-            + ("" if one["lo"] is None else f" [{100 * one['lo']:.1f}, {100 * one['hi']:.1f}]"),
-            str(one["n"]),
+            source["model"],
+            f"{source['setting']}, {source['measure']}",
+            f"{100 * source['score']:.1f}"
+            + (
+                ""
+                if source["lo"] is None
+                else f" [{100 * source['lo']:.1f}, {100 * source['hi']:.1f}]"
+            ),
+            str(source["n"]),
         ]
-        for one in study["sources"]
+        for source in study["sources"]
     ]
     heads = ["model", "setting", "own source retrieved, %", "items"]
     yield Section(
         title="Did the search find the right text?",
-        grids=[Grid(heads=heads, rows=found, names=2)] if found else [],
+        grids=[Grid(heads=heads, rows=lines, names=2)] if lines else [],
     )
     long = [
-        [one["model"], one["setting"], f"{one['long']} of {one['answers']}"]
-        for one in study["long"]
+        [
+            long_context["model"],
+            long_context["setting"],
+            f"{long_context['long']} of {long_context['answers']}",
+        ]
+        for long_context in study["long"]
     ]
     heads = ["model", "setting", f"longer than {ASKED_FOR} characters"]
     yield Section(
@@ -205,13 +215,13 @@ def _retrieval(study: Mapping[str, Any]) -> Iterator[Section]:
 def _categories(study: Mapping[str, Any]) -> Section:
     rows = [row for row in study["rows"] if row["category"] != ALL]
     measures = [name for name in MEASURES if name in study["metrics"]]
-    found = {(r["category"], r["model"], r["setting"], r["measure"]): r for r in rows}
+    rows_by_key = {(r["category"], r["model"], r["setting"], r["measure"]): r for r in rows}
     keys = sorted(
-        {key[:3] for key in found}, key=lambda key: (key[0], key[1], order_of(key[2]))
+        {key[:3] for key in rows_by_key}, key=lambda key: (key[0], key[1], order_of(key[2]))
     )
     lines = []
     for key in keys:
-        cells = [found.get((*key, measure)) for measure in measures]
+        cells = [rows_by_key.get((*key, measure)) for measure in measures]
         n = max(cell["n"] for cell in cells if cell is not None)
         lines.append([*key, *(_cell(cell) for cell in cells), str(n)])
     heads = ["category", "model", "setting", *measures, "items"]
@@ -228,21 +238,21 @@ def reading(study: Mapping[str, Any]) -> str:
     gains = study["gains"]
     if not gains:
         return "No model was asked both with a context and without."
-    sure = [one for one in gains if one["different"]]
-    said = [f"Against zero-shot {len(sure)} of {len(gains)} differences are shown."]
+    sure = [gain for gain in gains if gain["different"]]
+    sentences = [f"Against zero-shot {len(sure)} of {len(gains)} differences are shown."]
     for measure, setting in sorted(
-        {(one["measure"], one["setting"]) for one in sure},
+        {(gain["measure"], gain["setting"]) for gain in sure},
         key=lambda pair: (MEASURES.index(pair[0]), order_of(pair[1])),
     ):
-        own = [o for o in gains if (o["measure"], o["setting"]) == (measure, setting)]
-        more = sum(one["different"] and one["value"] > 0 for one in own)
-        less = sum(one["different"] and one["value"] < 0 for one in own)
-        said.append(
-            f"{setting} raises {measure} of {more} and lowers it of {less} of {len(own)} models."
+        own_gains = [o for o in gains if (o["measure"], o["setting"]) == (measure, setting)]
+        more = sum(gain["different"] and gain["value"] > 0 for gain in own_gains)
+        less = sum(gain["different"] and gain["value"] < 0 for gain in own_gains)
+        sentences.append(
+            f"{setting} raises {measure} of {more} and lowers it of {less} of {len(own_gains)} models."
         )
-    if doubtful := sum(one["unread_outweighs"] for one in sure):
-        said.append(
+    if doubtful := sum(gain["unread_outweighs"] for gain in sure):
+        sentences.append(
             f"{doubtful} of these {len(sure)} differ by less than the shares of their unread replies do: see how they were read (`medassay study "
             "reading`) before saying so."
         )
-    return " ".join(said)
+    return " ".join(sentences)

@@ -72,18 +72,18 @@ class _Version:
                 f"runs {when}: no closed item was answered in the mode solo; expected runs of closed items"
             )
         if len({name for name, *_ in self.banks}) < len(self.banks):
-            told = ", ".join(sorted(version for _, version, _ in self.banks))
-            raise InputError(f"runs {when} are of several versions: {told}; expected one")
+            versions = ", ".join(sorted(version for _, version, _ in self.banks))
+            raise InputError(f"runs {when} are of several versions: {versions}; expected one")
 
     def _add(self, run: Run) -> None:
-        found: dict[Row, dict[Place, list[float]]] = {}
+        scores: dict[Row, dict[Place, list[float]]] = {}
         trials = read_jsonl(run.path / "trials.jsonl")
         for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
             place = (trial["domain"], trial["item"])
             if trial["mode"] == "solo" and place in self.records and score["score"] is not None:
-                of = found.setdefault((trial["model"], trial["setting"]), {})
+                of = scores.setdefault((trial["model"], trial["setting"]), {})
                 of.setdefault(place, []).append(score["score"])
-        for row, values in found.items():
+        for row, values in scores.items():
             if row in self.scores:
                 raise InputError(
                     f"run {run.id}: '{row[0]}' in the setting {row[1]} is in another run, too; expected each once"
@@ -140,17 +140,17 @@ def corrections_study(
             "no item is in the runs before and after; expected two versions of one bank"
         )
     changed = [p for p in shared if _content(first.records[p]) != _content(second.records[p])]
-    made = [_row(first, second, one, changed) for one in rows]
-    tested = [row for row in made if row["p"] is not None]
+    rows_made = [_row(first, second, row, changed) for row in rows]
+    tested = [row for row in rows_made if row["p"] is not None]
     for row, p in zip(
         tested, holm([row["p"] for row in tested]) if tested else (), strict=True
     ):
         row |= {"p_holm": p, "different": row["different"] and p <= _LEVEL}
-    for row in made:
+    for row in rows_made:
         row.pop("p")
     return {
         "banks": {"before": sorted(first.banks), "after": sorted(second.banks)},
-        "rows": made,
+        "rows": rows_made,
         "changed": [item for _, item in changed],
         "removed": sorted(item for _, item in first.records.keys() - second.records.keys()),
         "added": sorted(item for _, item in second.records.keys() - first.records.keys()),
@@ -169,21 +169,31 @@ def _row(
     """Return a row; its difference has no interval where all its items are of one cluster, which varies in no draw."""
     old, new = first.scores[row], second.scores[row]
     shared = sorted(old.keys() & new.keys())
-    own = [place for place in changed if place in old and place in new]
+    places_own = [place for place in changed if place in old and place in new]
     ends = {"before": first.estimate(row, "before"), "after": second.estimate(row, "after")}
-    sure = {when: one.n_clusters > 1 for when, one in ends.items()}
+    sure = {when: estimate.n_clusters > 1 for when, estimate in ends.items()}
     return {
         "model": row[0],
         "setting": row[1],
-        **{when: 100 * one.value for when, one in ends.items()},
-        **{f"{when}_lo": 100 * one.lo if sure[when] else None for when, one in ends.items()},
-        **{f"{when}_hi": 100 * one.hi if sure[when] else None for when, one in ends.items()},
-        **{f"n_{when}": one.n for when, one in ends.items()},
+        **{when: 100 * estimate.value for when, estimate in ends.items()},
+        **{
+            f"{when}_lo": 100 * estimate.lo if sure[when] else None
+            for when, estimate in ends.items()
+        },
+        **{
+            f"{when}_hi": 100 * estimate.hi if sure[when] else None
+            for when, estimate in ends.items()
+        },
+        **{f"n_{when}": estimate.n for when, estimate in ends.items()},
         **_difference(first, row, old, new, shared),
         "n_shared": len(shared),
-        "n_changed": len(own),
-        "before_changed": 100 * float(np.mean([old[p] for p in own])) if own else None,
-        "after_changed": 100 * float(np.mean([new[p] for p in own])) if own else None,
+        "n_changed": len(places_own),
+        "before_changed": 100 * float(np.mean([old[p] for p in places_own]))
+        if places_own
+        else None,
+        "after_changed": 100 * float(np.mean([new[p] for p in places_own]))
+        if places_own
+        else None,
     }
 
 
@@ -199,15 +209,15 @@ def _difference(
     if len(set(clusters)) < 2:
         value = float(np.mean([new[p] - old[p] for p in shared])) if shared else None
         return {"difference": None if value is None else 100 * value, **nothing}
-    found = paired_difference(
+    difference = paired_difference(
         np.array([new[place] for place in shared]),
         np.array([old[place] for place in shared]),
         seed=seed_of(*row, "corrections"),
         clusters=number_clusters(np.array(clusters)),
     )
-    ends = {"difference": found.value, "lo": found.lo, "hi": found.hi}
+    ends = {"difference": difference.value, "lo": difference.lo, "hi": difference.hi}
     scaled = {name: 100 * value for name, value in ends.items()}
-    return {**scaled, "p": found.p, "p_holm": None, "different": found.different}
+    return {**scaled, "p": difference.p, "p_holm": None, "different": difference.different}
 
 
 def corrections_sheet(study: Mapping[str, Any]) -> ReportDocument:
@@ -264,18 +274,18 @@ def _sections(study: Mapping[str, Any]) -> Iterator[Section]:
         yield Section(title="Differences", figure=figure)
     if study["types"]:
         counts = [{**row, "type": _TYPE_NAMES[row["type"]]} for row in study["types"]]
-        shown = [[row["type"], row["decision"], str(row["n"])] for row in counts]
+        cells = [[row["type"], row["decision"], str(row["n"])] for row in counts]
         yield Section(
             title="Types of corrections",
             text="What the reviewing model proposed, and what people decided; an item may have two types.",
             figure=("types", stacked(counts, over="type", by="decision", step=130)),
-            grids=[Grid(heads=["type", "decision", "corrections"], rows=shown, names=2)],
+            grids=[Grid(heads=["type", "decision", "corrections"], rows=cells, names=2)],
         )
 
 
 def _bars(rows: Sequence[Mapping[str, Any]]) -> Figure:
     settings = list(dict.fromkeys(row["setting"] for row in rows))
-    drawn = [
+    points = [
         {
             "measure": row["setting"],
             "model": row["model"],
@@ -289,7 +299,7 @@ def _bars(rows: Sequence[Mapping[str, Any]]) -> Figure:
         for row in rows
         for when in ("before", "after")
     ]
-    return panels(drawn, {name: f"{name}: accuracy, %" for name in settings}, beside="version")
+    return panels(points, {name: f"{name}: accuracy, %" for name in settings}, beside="version")
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Grid:

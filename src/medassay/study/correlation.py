@@ -53,9 +53,9 @@ class ModelNumbers:
 
     def of(self, models: Sequence[str]) -> "ModelNumbers":
         """Return the rows of some models."""
-        kept = [at for at, name in enumerate(self.models) if name in models]
+        places = [at for at, name in enumerate(self.models) if name in models]
         return ModelNumbers(
-            tuple(self.models[at] for at in kept), self.columns, self.values[kept]
+            tuple(self.models[at] for at in places), self.columns, self.values[places]
         )
 
 
@@ -94,41 +94,43 @@ def correlation_study(
         raise InputError(
             f"correlation: {len(models)} models and {len(columns)} columns; at least {FEWEST} models and 2 columns are needed"
         )
-    for name in dict.fromkeys(one.name for one in external):
+    for name in dict.fromkeys(entry.name for entry in external):
         if name in columns:
             raise InputError(
                 f"--external: '{name}' is the name of a column here; call it otherwise"
             )
-        own = [one for one in external if one.name == name]
-        if len({one.model for one in own}) < len(own):
+        own_entries = [entry for entry in external if entry.name == name]
+        if len({entry.model for entry in own_entries}) < len(own_entries):
             raise InputError(f"--external: '{name}' has two values for one model; expected one")
-        columns[name] = {one.model: one.value for one in own if one.model in models}
+        columns[name] = {
+            entry.model: entry.value for entry in own_entries if entry.model in models
+        }
         if not columns[name]:
             raise InputError(
                 f"--external: '{name}' has no value for a model here; the models are {some_of(models)}"
             )
-    unknown = sorted({one.model for one in external} - {*models})
-    whole = _table(models, columns)
-    views = {name: _table(models, found) for name, found in _views(rows)}
-    made = {name: _matrices(table) for name, table in views.items()}
-    everything = _matrices(whole)
+    unknown = sorted({entry.model for entry in external} - {*models})
+    table_all = _table(models, columns)
+    views = {name: _table(models, columns_of) for name, columns_of in _views(rows)}
+    matrices = {name: _matrices(table) for name, table in views.items()}
+    everything = _matrices(table_all)
     for group, members in groups.items():
         for name in (f"{ACCURACY} over data sets", RANKS):
             if len(groups) > 1 and len(members) >= FEWEST and name in views:
-                made[f"{name}: {group} models"] = _matrices(views[name].of(members))
+                matrices[f"{name}: {group} models"] = _matrices(views[name].of(members))
     return {
         "models": list(models),
         "groups": groups,
         "pooled": len(groups) > 1,
         "sources": [
-            {"name": one[0], "source": one[1], "date": one[2]}
-            for one in sorted({(e.name, e.source, e.date) for e in external})
+            {"name": entry[0], "source": entry[1], "date": entry[2]}
+            for entry in sorted({(e.name, e.source, e.date) for e in external})
         ],
         "unknown": unknown,
         "unsized": unsized,
         "means_left_out": means,
         **everything,
-        "views": made,
+        "views": matrices,
         "closed": against_closed(_described(columns, rows), closed, groups) if closed else {},
     }
 
@@ -163,15 +165,15 @@ def _names(rows: Sequence[LongRow]) -> Callable[[LongRow], str]:
 def _columns(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
     """Return name of a column → model → value."""
     called = _names(rows)
-    made: dict[str, dict[str, float]] = {}
+    columns: dict[str, dict[str, float]] = {}
     for row in rows:
         name = called(row)
-        if row.model in made.setdefault(name, {}):
+        if row.model in columns.setdefault(name, {}):
             raise InputError(
                 f"correlation: model '{row.model}' has two numbers for {row.dataset}, {row.metric}; expected one"
             )
-        made[name][row.model] = row.value
-    return made
+        columns[name][row.model] = row.value
+    return columns
 
 
 def _views(rows: Sequence[LongRow]) -> Iterator[tuple[str, dict[str, dict[str, float]]]]:
@@ -182,13 +184,13 @@ def _views(rows: Sequence[LongRow]) -> Iterator[tuple[str, dict[str, dict[str, f
     if len(ranks) >= FEWEST and len(datasets) > 1:
         yield RANKS, ranks
     for metric in metrics:
-        found = _columns([row for row in rows if row.metric == metric])
-        if len(found) >= FEWEST and len(metrics) > 1:
-            yield f"{metric} over data sets", found
+        metric_columns = _columns([row for row in rows if row.metric == metric])
+        if len(metric_columns) >= FEWEST and len(metrics) > 1:
+            yield f"{metric} over data sets", metric_columns
     for dataset in datasets:
-        found = _columns([row for row in rows if row.dataset == dataset])
-        if len(found) >= FEWEST and len(datasets) > 1:
-            yield f"metrics of {dataset}", found
+        metric_columns = _columns([row for row in rows if row.dataset == dataset])
+        if len(metric_columns) >= FEWEST and len(datasets) > 1:
+            yield f"metrics of {dataset}", metric_columns
 
 
 def _mean_ranks(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
@@ -196,24 +198,24 @@ def _mean_ranks(rows: Sequence[LongRow]) -> dict[str, dict[str, float]]:
     from scipy.stats import rankdata
 
     ranks: dict[str, dict[str, list[float]]] = {}
-    for (_, metric), found in _by(rows).items():
+    for (_, metric), rows_of in _by(rows).items():
         if metric == ACCURACY:
             continue
-        sign = 1.0 if found[0].better == "low" else -1.0
-        placed = rankdata([sign * row.value for row in found])
-        for row, place in zip(found, placed, strict=True):
+        sign = 1.0 if rows_of[0].better == "low" else -1.0
+        placed = rankdata([sign * row.value for row in rows_of])
+        for row, place in zip(rows_of, placed, strict=True):
             ranks.setdefault(metric, {}).setdefault(row.model, []).append(float(place))
     return {
-        metric: {model: sum(v) / len(v) for model, v in found.items()}
-        for metric, found in ranks.items()
+        metric: {model: sum(v) / len(v) for model, v in ranks_of.items()}
+        for metric, ranks_of in ranks.items()
     }
 
 
 def _by(rows: Sequence[LongRow]) -> dict[tuple[str, str], list[LongRow]]:
-    made: dict[tuple[str, str], list[LongRow]] = {}
+    rows_by_key: dict[tuple[str, str], list[LongRow]] = {}
     for row in rows:
-        made.setdefault((row.dataset, row.metric), []).append(row)
-    return made
+        rows_by_key.setdefault((row.dataset, row.metric), []).append(row)
+    return rows_by_key
 
 
 def _table(models: Sequence[str], columns: Mapping[str, Mapping[str, float]]) -> ModelNumbers:
@@ -225,12 +227,12 @@ def _table(models: Sequence[str], columns: Mapping[str, Mapping[str, float]]) ->
 
 def _groups(models: Sequence[str], sizes: Mapping[str, float]) -> dict[str, list[str]]:
     """Return small and larger models; one group where sizes are unknown."""
-    known = {name: sizes[name] for name in models if name in sizes}
-    if len(known) < len(models):
+    sizes_known = {name: sizes[name] for name in models if name in sizes}
+    if len(sizes_known) < len(models):
         return {"all": list(models)}
     groups = {
-        f"small (under {_SMALL:g} B)": [n for n in models if known[n] < _SMALL],
-        f"medium (from {_SMALL:g} B)": [n for n in models if known[n] >= _SMALL],
+        f"small (under {_SMALL:g} B)": [n for n in models if sizes_known[n] < _SMALL],
+        f"medium (from {_SMALL:g} B)": [n for n in models if sizes_known[n] >= _SMALL],
     }
     return {name: members for name, members in groups.items() if members}
 
@@ -300,7 +302,10 @@ def correlation_sheet(study: Mapping[str, Any]) -> ReportDocument:
                 if study["pooled"]
                 else []
             ),
-            *(f"{one['name']}: {one['source']}, {one['date']}." for one in study["sources"]),
+            *(
+                f"{source['name']}: {source['source']}, {source['date']}."
+                for source in study["sources"]
+            ),
             *(_unknown(study["unknown"]) if study["unknown"] else ()),
             *(_unsized(study["unsized"]) if study["unsized"] else ()),
             *(
@@ -339,8 +344,8 @@ def reading(study: Mapping[str, Any]) -> str:
             + (f" to {max(counts)}" if max(counts) > min(counts) else "")
             + " clusters: what one says, the others of its cluster say too."
         )
-    if study["closed"] and (said := reading_of_closed(study["closed"])):
-        parts.append(said)
+    if study["closed"] and (sentence := reading_of_closed(study["closed"])):
+        parts.append(sentence)
     if len(parts) == 1:
         parts.append(
             f"{len(study['columns'])} columns fall into {len(study['clusters'])} clusters."
@@ -354,27 +359,27 @@ def _agreement(view: Mapping[str, Any]) -> str:
     apart = [name for cluster in view["clusters"] if cluster is not largest for name in cluster]
     if len(largest) < 2:
         return "No two closed benchmarks tell the same of these models."
-    said = f"{', '.join(largest)} tell the same of models"
+    sentence = f"{', '.join(largest)} tell the same of models"
     return (
-        f"{said}; {', '.join(apart)} stand{'s' if len(apart) == 1 else ''} apart."
+        f"{sentence}; {', '.join(apart)} stand{'s' if len(apart) == 1 else ''} apart."
         if apart
-        else f"{said}."
+        else f"{sentence}."
     )
 
 
 def _view(name: str, view: Mapping[str, Any]) -> Section:
     names = view["columns"]
-    order = [names.index(one) for one in view["order"]]
+    order = [names.index(name) for name in view["order"]]
     figure = None
     if len(names) <= _MOST_DRAWN:
-        drawn = heat_map(
+        map_drawn = heat_map(
             names,
             view["matrices"]["pearson"],
             order=order,
             merges=[tuple(merge) for merge in view["merges"]],
             linkage=f"Pearson's r over {view['n_models']} models, average linkage of 1 − |r|",
         )
-        figure = (f"correlation-{_slug(name)}", drawn)
+        figure = (f"correlation-{_slug(name)}", map_drawn)
     clusters = "; ".join(", ".join(cluster) for cluster in view["clusters"])
     return Section(
         title=f"{name[0].upper()}{name[1:]} (n = {view['n_models']})",
@@ -385,11 +390,11 @@ def _view(name: str, view: Mapping[str, Any]) -> Section:
 
 
 def _matrix(view: Mapping[str, Any], order: Sequence[int]) -> Grid:
-    names, found = view["columns"], view["matrices"]
+    names, matrices = view["columns"], view["matrices"]
     rows = [
         [
             names[i],
-            *(_shown(found, i, j) if at > other else "" for other, j in enumerate(order)),
+            *(_shown(matrices, i, j) if at > other else "" for other, j in enumerate(order)),
         ]
         for at, i in enumerate(order)
     ]
@@ -401,8 +406,8 @@ def _matrix(view: Mapping[str, Any], order: Sequence[int]) -> Grid:
     )
 
 
-def _shown(found: Mapping[str, Any], i: int, j: int) -> str:
-    r, lo, hi = (found[key][i][j] for key in ("pearson", "pearson_lo", "pearson_hi"))
+def _shown(matrices: Mapping[str, Any], i: int, j: int) -> str:
+    r, lo, hi = (matrices[key][i][j] for key in ("pearson", "pearson_lo", "pearson_hi"))
     if r is None:
         return "undefined"
     return _r(r) if lo is None else f"{_r(r)} [{_r(lo)}, {_r(hi)}]"

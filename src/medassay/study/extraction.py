@@ -149,7 +149,7 @@ def _metrics(
         ids[EMBEDDING] = f"{EMBEDDING}, mean of sections, {embedder.id}"
     graphs = {graph_number(g["name"]): g["id"] for g in run.manifest.get("graphs", [])}
     families |= dict.fromkeys(graphs, "judges")
-    known = {**THRESHOLDS, **dict.fromkeys(graphs, _OF_GRAPHS)}
+    metrics_known = {**THRESHOLDS, **dict.fromkeys(graphs, _OF_GRAPHS)}
     for name, value in thresholds.items():
         if name not in {*families, COMPOSITE}:
             raise InputError(
@@ -161,7 +161,7 @@ def _metrics(
         Metric(
             name=name,
             family=family,
-            threshold=thresholds.get(name, known[name]),
+            threshold=thresholds.get(name, metrics_known[name]),
             id=ids.get(name) or graphs.get(name, name),
         )
         for name, family in {**families, COMPOSITE: ""}.items()
@@ -187,23 +187,26 @@ def _answered(
     item: Item,
 ) -> ExtractionAnswer:
     reply = record_value(trial["value"], trial["outcome"])
-    wanted: Mapping[str, Any] = item.record or {}
+    reference_record: Mapping[str, Any] = item.record or {}
     sections = [
-        (section_text(section_of(reply, name)), section_text(wanted[name])) for name in SECTIONS
+        (section_text(section_of(reply, name)), section_text(reference_record[name]))
+        for name in SECTIONS
     ]
-    said, reference = ("\n".join(filter(None, side)) for side in zip(*sections, strict=True))
+    reply_text, reference = (
+        "\n".join(filter(None, side)) for side in zip(*sections, strict=True)
+    )
     values = {"json_similarity": parts["similarity"]}
     if parts["total"]:
         values["medication"] = parts["correct"] / parts["total"]
-    likeness = text_likeness(said, reference)
+    likeness = text_likeness(reply_text, reference)
     values |= {name: likeness[name] for name in _WORDS}
     values |= {
-        graph_number(name): told["score"]
-        for name, told in judged.items()
-        if told["score"] is not None
+        graph_number(name): scores_of["score"]
+        for name, scores_of in judged.items()
+        if scores_of["score"] is not None
     }
     said_drugs = section_of(reply, "medications")
-    state = medication_state(wanted["medications"], said_drugs)
+    state = medication_state(reference_record["medications"], said_drugs)
     details = details_of(item, said_drugs)
     return ExtractionAnswer(
         row=(trial["model"], trial["setting"], trial["mode"]),
@@ -237,13 +240,13 @@ def _embedded(
 ) -> list[ExtractionAnswer]:
     """Return the answers with the mean cosine over the sections that reply or reference fill."""
     filled = [[pair for pair in answer.sections if any(pair)] for answer in answers]
-    found = iter(embedder.similarities([pair for pairs in filled for pair in pairs]))
-    made = []
+    values = iter(embedder.similarities([pair for pairs in filled for pair in pairs]))
+    answers_made = []
     for answer, pairs in zip(answers, filled, strict=True):
-        cosines = [next(found) for _ in pairs]
+        cosines = [next(values) for _ in pairs]
         mean = sum(cosines) / len(cosines) if cosines else 1.0
-        made.append(replace(answer, values={**answer.values, EMBEDDING: mean}))
-    return made
+        answers_made.append(replace(answer, values={**answer.values, EMBEDDING: mean}))
+    return answers_made
 
 
 class _Study:
@@ -299,11 +302,11 @@ class _Study:
         None where reports are too few to order anything.
         """
         pools = [self._pools[row] for row in rows]
-        whole = int(self._common.sum())
+        n_common = int(self._common.sum())
         among = [
             k
             for k, pool in enumerate(pools)
-            if len(pool.values) == whole and pool.known(COMPOSITE).mean() >= MIN_COVERAGE
+            if len(pool.values) == n_common and pool.known(COMPOSITE).mean() >= MIN_COVERAGE
         ]
         if not among:
             return None
@@ -311,18 +314,18 @@ class _Study:
         strata = [
             Stratum(
                 name=str(number),
-                scores=np.array([one.values[:, at] for one in parts]),
+                scores=np.array([answer.values[:, at] for answer in parts]),
                 clusters=parts[0].clusters,
                 seed=parts[0].seed,
             )
             for number, parts in enumerate(zip(*(pools[k].domains for k in among), strict=True))
         ]
-        present = [~np.isnan(one.scores) for one in strata]
+        present = [~np.isnan(stratum.scores) for stratum in strata]
         common = [np.asarray(part.all(axis=0)) for part in present]
-        labels = [one.clusters[mask] for one, mask in zip(strata, common, strict=True)]
+        labels = [stratum.clusters[mask] for stratum, mask in zip(strata, common, strict=True)]
         if len(np.unique(np.concatenate(labels))) < SMALL_N:
             return None
-        found = board_of(
+        ranked_pairs = board_of(
             Compared(
                 rows=[(str(k), "") for k in among],
                 strata=strata,
@@ -334,12 +337,12 @@ class _Study:
             step_down=len(among) <= ALL_PAIRS_UP_TO,
         )
         return {
-            "n": found.n,
+            "n": ranked_pairs.n,
             "rows": [
                 {
                     **dict(zip(("model", "setting", "mode"), rows[k], strict=True)),
-                    "rank_lo": found.ranks[place].lo,
-                    "rank_hi": found.ranks[place].hi,
+                    "rank_lo": ranked_pairs.ranks[place].lo,
+                    "rank_hi": ranked_pairs.ranks[place].hi,
                 }
                 for place, k in enumerate(among)
             ],
@@ -347,8 +350,8 @@ class _Study:
 
     @property
     def _references(self) -> dict[str, int]:
-        found = [row["record"]["references"] for row in self._overall]
-        return {n: max(one[n] for one in found) for n in ("gold", "silver", "converted")}
+        counts = [row["record"]["references"] for row in self._overall]
+        return {n: max(count[n] for count in counts) for n in ("gold", "silver", "converted")}
 
     @property
     def _overall(self) -> list[dict[str, Any]]:
@@ -362,18 +365,20 @@ class _Study:
     @cached_property
     def _common(self) -> Bools:
         """Return the reports that all rows have; a row that lacks more than a tenth of them decides nothing."""
-        known = [pool.known("json_similarity") for pool in self._whole.values()]
-        most = [one for one in known if one.sum() >= MIN_COVERAGE * self._n_reports] or known
+        known_masks = [pool.known("json_similarity") for pool in self._whole.values()]
+        most = [
+            mask for mask in known_masks if mask.sum() >= MIN_COVERAGE * self._n_reports
+        ] or known_masks
         return np.asarray(np.logical_and.reduce(most))
 
     @cached_property
     def _pools(self) -> dict[Row, CasePool]:
         """Return the numbers of each row on the common reports; on its own where it lacks some of them."""
-        made = {}
+        pools = {}
         for row, pool in self._whole.items():
             has_all = bool((pool.known("json_similarity") | ~self._common).all())
-            made[row] = pool.only(self._common) if has_all else pool
-        return made
+            pools[row] = pool.only(self._common) if has_all else pool
+        return pools
 
     def _value(self, answer: ExtractionAnswer) -> list[float | None]:
         """Return every number of one answer in the order of `_numbers`, None where unknown."""
@@ -414,40 +419,44 @@ class _Study:
         }
 
     def _row(self, row: Row) -> dict[str, Any]:
-        found = pooled_means(self._pools[row])
-        own = next(r for r in self._overall if (r["model"], r["setting"], r["mode"]) == row)
+        estimates = pooled_means(self._pools[row])
+        own_row = next(r for r in self._overall if (r["model"], r["setting"], r["mode"]) == row)
         return {
             **dict(zip(("model", "setting", "mode"), row, strict=True)),
-            "metrics": {name: found.get(name) for name in self._metrics},
-            "families": {family: found.get(f"family {family}") for family in self._families},
-            "pass": {name: found.get(f"pass {name}") for name in self._metrics},
-            "beside": {
-                **{name: own["record"].get(name) for name in LEAVES},
-                **_of_drugs(own["record"]),
+            "metrics": {name: estimates.get(name) for name in self._metrics},
+            "families": {
+                family: estimates.get(f"family {family}") for family in self._families
             },
-            "stopped_as_current": _going_on(own["record"]),
+            "pass": {name: estimates.get(f"pass {name}") for name in self._metrics},
+            "beside": {
+                **{name: own_row["record"].get(name) for name in LEAVES},
+                **_of_drugs(own_row["record"]),
+            },
+            "stopped_as_current": _going_on(own_row["record"]),
             "n": int(self._pools[row].known("json_similarity").sum()),
-            "flags": own["flags"],
+            "flags": own_row["flags"],
         }
 
     def _correlation(self) -> dict[str, Any]:
         """Return Pearson's r between metrics over all answers, whichever model gave them."""
         names = [name for name in self._metrics if name != COMPOSITE]
         table = np.array([[a.values.get(n, np.nan) for n in names] for a in self._answers])
-        found = pearson(table)
-        joined = tree(found.values)
+        matrix = pearson(table)
+        joined = tree(matrix.values)
         return {
             "metrics": names,
-            "pearson": [list(line) for line in found.values],
-            "n": [list(line) for line in found.n],
+            "pearson": [list(line) for line in matrix.values],
+            "n": [list(line) for line in matrix.n],
             "order": list(joined.order),
             "merges": [list(merge) for merge in joined.merges],
             "clusters": [[names[at] for at in cluster] for cluster in joined.clusters],
         }
 
     def _pairs(self, mode: str) -> Iterator[dict[str, Any]]:
-        rows = {(model, setting) for model, setting, found in self._pools if found == mode}
-        wanted = [n for n in self._numbers if not n.startswith("pass ")]
+        rows = {
+            (model, setting) for model, setting, pool_mode in self._pools if pool_mode == mode
+        }
+        numbers = [n for n in self._numbers if not n.startswith("pass ")]
         for model, thinking, direct in thinking_pairs(rows):
             pools = [self._pools[model, setting, mode] for setting in (thinking, direct)]
             yield {
@@ -455,5 +464,5 @@ class _Study:
                 "mode": mode,
                 "thinking": thinking,
                 "direct": direct,
-                "differences": dict(paired_differences(pools[0], pools[1], wanted)),
+                "differences": dict(paired_differences(pools[0], pools[1], numbers)),
             }

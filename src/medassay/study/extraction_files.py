@@ -24,8 +24,8 @@ _SCRIPTED = "SCRIPTED: answers or judges were scripted; these numbers measure no
 def files_of(document: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the files of a study by name; figures are left out where they cannot be drawn."""
     figures = {"correlation": correlation_figure(document["correlation"])}
-    shown = [*(f"family {name}" for name in document["families"]), COMPOSITE]
-    if (gain := thinking_figure(document["thinking"], shown)) is not None:
+    columns_shown = [*(f"family {name}" for name in document["families"]), COMPOSITE]
+    if (gain := thinking_figure(document["thinking"], columns_shown)) is not None:
         figures["thinking"] = gain
     page = environment().get_template("extraction.html")
     content = page.render(
@@ -35,7 +35,7 @@ def files_of(document: Mapping[str, Any]) -> dict[str, bytes]:
         drawn=drawable(),
         reading=reading(document),
     )
-    made = {
+    files = {
         "index.html": content.encode(),
         "extraction.md": markdown(document).encode(),
         "extraction.csv": csv_text(document).encode(),
@@ -44,9 +44,9 @@ def files_of(document: Mapping[str, Any]) -> dict[str, bytes]:
         "style.css": asset("style.css"),
     }
     for name, figure in figures.items() if drawable() else ():
-        made[f"{name}.svg"] = figure.svg().encode()
-        made[f"{name}-dark.svg"] = figure.svg(dark=True).encode()
-    return made
+        files[f"{name}.svg"] = figure.svg().encode()
+        files[f"{name}-dark.svg"] = figure.svg(dark=True).encode()
+    return files
 
 
 def correlation_figure(correlation: Mapping[str, Any]) -> Figure:
@@ -66,31 +66,31 @@ def reading(document: Mapping[str, Any]) -> str:
     if not rows:
         return "There is no composite with an interval: too few reports, or a family of metrics is absent."
     rows.sort(key=lambda row: (-row["metrics"][COMPOSITE]["score"], _name(row)))
-    stopped, one = sum(row["stopped_as_current"] for row in document["rows"]), rows[0]
-    said = (
-        f"{_name(one)} has a composite of {share_text(one['metrics'][COMPOSITE])}, "
-        f"and lists {one['stopped_as_current']} stopped drugs as current; all rows together list {stopped}."
+    stopped, first_row = sum(row["stopped_as_current"] for row in document["rows"]), rows[0]
+    sentences = (
+        f"{_name(first_row)} has a composite of {share_text(first_row['metrics'][COMPOSITE])}, "
+        f"and lists {first_row['stopped_as_current']} stopped drugs as current; all rows together list {stopped}."
     )
     if len(rows) == 1:
-        return said
+        return sentences
     order = document["composite"]
     if order is None:
-        return f"{said} Too few reports to say whether the composites of the {len(rows)} rows differ."
+        return f"{sentences} Too few reports to say whether the composites of the {len(rows)} rows differ."
     lowest = {_name(row): row["rank_lo"] for row in order["rows"]}
     ranked = [name for name in map(_name, rows) if name in lowest]
     first = [name for name in ranked if lowest[name] == 1]
     others = [name for name in ranked if lowest[name] > 1]
-    return f"{said} By the composite: {ranking_sentence(first, others, graded=True, who='row')}"
+    return f"{sentences} By the composite: {ranking_sentence(first, others, graded=True, who='row')}"
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    told = row["setting"] if row["mode"] == "solo" else f"{row['setting']}, {row['mode']}"
-    return f"{row['model']} ({told})"
+    name = row["setting"] if row["mode"] == "solo" else f"{row['setting']}, {row['mode']}"
+    return f"{row['model']} ({name})"
 
 
 def csv_text(document: Mapping[str, Any]) -> str:
     """Return every estimate: a line for each row, metric, family and pass rate."""
-    made = io.StringIO()
+    text = io.StringIO()
     columns = [
         *("model", "setting", "mode", "kind", "name", "threshold", "estimate", "lo", "hi"),
         *(
@@ -104,7 +104,7 @@ def csv_text(document: Mapping[str, Any]) -> str:
             "flags",
         ),
     ]
-    writer = csv.DictWriter(made, columns, lineterminator="\n", extrasaction="ignore")
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     thresholds = {m["name"]: m["threshold"] for m in document["metrics"]}
     references = {name: document["references"][name] for name in ("gold", "silver")}
@@ -114,15 +114,22 @@ def csv_text(document: Mapping[str, Any]) -> str:
             *(("metric", "metrics"), ("family", "families")),
             *(("pass rate", "pass"), ("beside", "beside")),
         ):
-            for name, found in row[key].items():
-                if found is None:
+            for name, estimate in row[key].items():
+                if estimate is None:
                     continue
-                second = {f"second_{k}": v for k, v in (found["second"] or {}).items()}
+                second = {f"second_{k}": v for k, v in (estimate["second"] or {}).items()}
                 threshold = thresholds.get(name) if kind == "pass rate" else None
-                told = {"kind": kind, "name": name, "threshold": threshold}
-                line = {**row, **found, **told, "estimate": found["score"], **second, **marks}
+                cells = {"kind": kind, "name": name, "threshold": threshold}
+                line = {
+                    **row,
+                    **estimate,
+                    **cells,
+                    "estimate": estimate["score"],
+                    **second,
+                    **marks,
+                }
                 writer.writerow({k: harmless(v) for k, v in line.items()})
-    return made.getvalue()
+    return text.getvalue()
 
 
 def markdown(document: Mapping[str, Any]) -> str:
@@ -172,10 +179,10 @@ def markdown(document: Mapping[str, Any]) -> str:
 
 def _groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return family → its metrics, those that enter no composite too; the composite last."""
-    made: dict[str, list[str]] = {}
+    names_by_group: dict[str, list[str]] = {}
     for metric in document["metrics"]:
-        made.setdefault(metric["family"] or COMPOSITE, []).append(metric["name"])
-    return made
+        names_by_group.setdefault(metric["family"] or COMPOSITE, []).append(metric["name"])
+    return names_by_group
 
 
 def _table(document: Mapping[str, Any], key: str, names: Sequence[str]) -> Iterator[str]:
@@ -191,11 +198,14 @@ def _table(document: Mapping[str, Any], key: str, names: Sequence[str]) -> Itera
     yield from markdown_table(["model", "setting", "reports", *names], rows)
 
 
-def _correlation(found: Mapping[str, Any]) -> Iterator[str]:
-    names = [found["metrics"][at] for at in found["order"]]
+def _correlation(correlations: Mapping[str, Any]) -> Iterator[str]:
+    names = [correlations["metrics"][at] for at in correlations["order"]]
     rows = (
-        [found["metrics"][i], *(_number(found["pearson"][i][j]) for j in found["order"])]
-        for i in found["order"]
+        [
+            correlations["metrics"][i],
+            *(_number(correlations["pearson"][i][j]) for j in correlations["order"]),
+        ]
+        for i in correlations["order"]
     )
     yield from markdown_table(["metric", *names], rows)
 
@@ -209,12 +219,12 @@ def _thinking(document: Mapping[str, Any]) -> Iterator[str]:
         [
             pair["model"],
             name,
-            *(f"{100 * one[side]:.1f}" for side in ("thinking", "direct")),
-            f"{100 * one['difference']:+.1f} [{100 * one['lo']:+.1f}, {100 * one['hi']:+.1f}]",
-            SHOWN if one["different"] else NOT_SHOWN,
+            *(f"{100 * difference[side]:.1f}" for side in ("thinking", "direct")),
+            f"{100 * difference['difference']:+.1f} [{100 * difference['lo']:+.1f}, {100 * difference['hi']:+.1f}]",
+            SHOWN if difference["different"] else NOT_SHOWN,
         ]
         for pair in document["thinking"]
-        for name, one in pair["differences"].items()
+        for name, difference in pair["differences"].items()
     )
     heads = ["model", "metric", "with thinking", "without", "difference", "reading"]
     yield from markdown_table(heads, rows)

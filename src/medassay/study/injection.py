@@ -88,20 +88,22 @@ def injection_study(  # noqa: PLR0913 -- each is an option of the study
             watch=watch,
             again=again,
         )
-    if lost := [one.problem for one in findings if one.unanswered]:
+    if lost := [finding.problem for finding in findings if finding.unanswered]:
         raise IncompleteError(
             f"judge '{judge}': {len(lost)} of {len(findings)} verdicts have no answer: {lost[0]}; what it said is kept, "
             "the same command goes on"
         )
-    given = [None if one.value is None else _Given(*one.value) for one in findings]
-    before = dict(zip((item.id for item in used), given, strict=False))
+    verdicts = [
+        None if finding.value is None else _Given(*finding.value) for finding in findings
+    ]
+    before = dict(zip((item.id for item in used), verdicts, strict=False))
     tried = [
         (attack, before[item.id], after)
-        for (attack, item), after in zip(pairs, given[len(used) :], strict=True)
+        for (attack, item), after in zip(pairs, verdicts[len(used) :], strict=True)
     ]
-    silent = [name for name, one in before.items() if one is None]
-    found = _summary(spec.id, tried)
-    return {**found, "no_honest_verdict": silent, "scripted": spec.is_scripted}
+    silent = [name for name, verdict in before.items() if verdict is None]
+    summary = _summary(spec.id, tried)
+    return {**summary, "no_honest_verdict": silent, "scripted": spec.is_scripted}
 
 
 def _honest(item: Item) -> str:

@@ -124,25 +124,27 @@ def checkup(
         metrics, matrices (pearson with ends, n), clusters, order, same (pairs of metrics that say the same), people (label → metric →
         pearson, lo, hi, spearman, kendall, n, by falling |r|), resilience, n, n_items.
     """
-    kept = [answer for answer in answers if answer.text and answer.reference]
-    if len(kept) < _FEWEST:
+    answers_kept = [answer for answer in answers if answer.text and answer.reference]
+    if len(answers_kept) < _FEWEST:
         raise InputError(
-            f"metrics: {len(kept)} answers with a reference; at least {_FEWEST} are needed"
+            f"metrics: {len(answers_kept)} answers with a reference; at least {_FEWEST} are needed"
         )
-    values = values_of([answer.pair for answer in kept], gauges.values(), workspace, engine)
+    values = values_of(
+        [answer.pair for answer in answers_kept], gauges.values(), workspace, engine
+    )
     metrics = columns_of(values)
-    labels = list(dict.fromkeys(name for answer in kept for name in answer.people))
+    labels = list(dict.fromkeys(name for answer in answers_kept for name in answer.people))
     table = np.array(
         [
             [
                 *(v.get(m, np.nan) for m in metrics),
                 *(a.people.get(name, np.nan) for name in labels),
             ]
-            for a, v in zip(kept, values, strict=True)
+            for a, v in zip(answers_kept, values, strict=True)
         ]
     )
-    numbers = {item: at for at, item in enumerate(dict.fromkeys(a.item for a in kept))}
-    clusters = np.array([numbers[a.item] for a in kept])
+    numbers = {item: at for at, item in enumerate(dict.fromkeys(a.item for a in answers_kept))}
+    clusters = np.array([numbers[a.item] for a in answers_kept])
     r = pearson(table)
     lo, hi = pearson_intervals(
         table, seed=seed_of("metrics", *metrics, *labels), clusters=clusters
@@ -170,9 +172,9 @@ def checkup(
         for j, label in enumerate(labels)
     }
     return {
-        "n": len(kept),
+        "n": len(answers_kept),
         "n_items": len(numbers),
-        "left_out": len(answers) - len(kept),
+        "left_out": len(answers) - len(answers_kept),
         "metrics": metrics,
         "ids": {name: gauge.id for name, gauge in gauges.items()},
         "matrices": {
@@ -196,21 +198,21 @@ def checkup(
     }
 
 
-def _weakest_last(one: Mapping[str, Any]) -> float:
-    return -abs(float(one["pearson"] or 0.0))
+def _weakest_last(entry: Mapping[str, Any]) -> float:
+    return -abs(float(entry["pearson"] or 0.0))
 
 
 def checkup_sheet(study: Mapping[str, Any]) -> ReportDocument:
     """Return the check-up as a sheet."""
     order = [study["metrics"].index(name) for name in study["order"]]
-    drawn = heat_map(
+    map_drawn = heat_map(
         [name.replace("_", " ") for name in study["metrics"]],
         study["matrices"]["pearson"],
         order=order,
         merges=[tuple(merge) for merge in study["merges"]],
         linkage=f"Pearson's r over {study['n']} answers, average linkage of 1 − |r|",
     )
-    sections = [_people(label, found) for label, found in study["people"].items()]
+    sections = [_people(label, rows_of) for label, rows_of in study["people"].items()]
     same = "; ".join(" and ".join(pair) for pair in study["same"]).replace("_", " ") or "none"
     sections.append(
         Section(
@@ -218,15 +220,15 @@ def checkup_sheet(study: Mapping[str, Any]) -> ReportDocument:
             text=f"Pairs with |r| from {SAME:g} on: {same}. Clusters: "
             + "; ".join(", ".join(cluster) for cluster in study["clusters"]).replace("_", " ")
             + ".",
-            figure=("metrics", drawn),
+            figure=("metrics", map_drawn),
         )
     )
     if study["resilience"]:
         sections.append(_resilience(study["resilience"], study["rephraser"]))
     lines = [
-        {"kind": "people", "first": one["metric"], "second": label, **one}
-        for label, found in study["people"].items()
-        for one in found
+        {"kind": "people", "first": row["metric"], "second": label, **row}
+        for label, rows_of in study["people"].items()
+        for row in rows_of
     ]
     lines += [
         {
@@ -251,7 +253,7 @@ def checkup_sheet(study: Mapping[str, Any]) -> ReportDocument:
             + (f" {study['left_out']} blank ones are left out." if study["left_out"] else ""),
             "Pearson's r between what a metric says of an answer and what people say of it; of a label where less is better (omissions) a good "
             "metric goes below 0.",
-            *(f"{name}: {told}" for name, told in study["ids"].items()),
+            *(f"{name}: {identifier}" for name, identifier in study["ids"].items()),
         ],
         sections=sections,
         columns=["kind", "first", "second", "pearson", "lo", "hi", "spearman", "kendall", "n"],
@@ -263,8 +265,8 @@ def checkup_sheet(study: Mapping[str, Any]) -> ReportDocument:
 def reading(study: Mapping[str, Any]) -> str:
     """Return the check-up in one paragraph."""
     parts = []
-    for label, found in study["people"].items():
-        best, last = found[0], found[-1]
+    for label, rows_of in study["people"].items():
+        best, last = rows_of[0], rows_of[-1]
         if abs(best["pearson"] or 0.0) < _WEAK:
             parts.append(
                 f"No metric tells {label}: the best has r {_r(best['pearson'])}{_band(best)}."
@@ -292,32 +294,32 @@ def reading(study: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def _people(label: str, found: Sequence[Mapping[str, Any]]) -> Section:
+def _people(label: str, rows_of: Sequence[Mapping[str, Any]]) -> Section:
     rows = [
         [
-            one["metric"].replace("_", " "),
-            f"{_r(one['pearson'])}{_band(one)}",
-            _r(one["spearman"]),
-            _r(one["kendall"]),
-            str(one["n"]),
+            row["metric"].replace("_", " "),
+            f"{_r(row['pearson'])}{_band(row)}",
+            _r(row["spearman"]),
+            _r(row["kendall"]),
+            str(row["n"]),
         ]
-        for one in found
+        for row in rows_of
     ]
-    drawn = [
+    points = [
         {
-            "name": one["metric"].replace("_", " "),
-            "r": one["pearson"],
-            "lo": one["lo"],
-            "hi": one["hi"],
+            "name": row["metric"].replace("_", " "),
+            "r": row["pearson"],
+            "lo": row["lo"],
+            "hi": row["hi"],
         }
-        for one in found
-        if one["pearson"] is not None and one["lo"] is not None
+        for row in rows_of
+        if row["pearson"] is not None and row["lo"] is not None
     ]
     figure = None
-    if drawn:
-        made = agreement(drawn, unit=f"Pearson's r with {label}")
+    if points:
+        drawing = agreement(points, unit=f"Pearson's r with {label}")
         slug = "-".join("".join(c if c.isalnum() else " " for c in label).lower().split())
-        figure = (f"people-{slug or 'label'}", made)
+        figure = (f"people-{slug or 'label'}", drawing)
     heads = ["metric", "Pearson [95 % interval]", "Spearman", "Kendall", "answers"]
     return Section(
         title=f"Agreement with people: {label}",
@@ -326,14 +328,14 @@ def _people(label: str, found: Sequence[Mapping[str, Any]]) -> Section:
     )
 
 
-def _resilience(found: Mapping[str, Any], rephraser: str) -> Section:
-    order = sorted(found, key=lambda name: found[name]["mean_squared"])
+def _resilience(rows_of: Mapping[str, Any], rephraser: str) -> Section:
+    order = sorted(rows_of, key=lambda name: rows_of[name]["mean_squared"])
     rows = [
         [
             n.replace("_", " "),
-            f"{found[n]['mean_squared']:.3g}",
-            f"{found[n]['mean']:.3g}",
-            str(found[n]["n"]),
+            f"{rows_of[n]['mean_squared']:.3g}",
+            f"{rows_of[n]['mean']:.3g}",
+            str(rows_of[n]["n"]),
         ]
         for n in order
     ]
@@ -353,5 +355,5 @@ def _r(value: float | None) -> str:
     return "undefined" if value is None else signed(value, 2)
 
 
-def _band(one: Mapping[str, Any]) -> str:
-    return "" if one["lo"] is None else f" [{_r(one['lo'])}, {_r(one['hi'])}]"
+def _band(entry: Mapping[str, Any]) -> str:
+    return "" if entry["lo"] is None else f" [{_r(entry['lo'])}, {_r(entry['hi'])}]"

@@ -52,8 +52,8 @@ def compare_judges(first: tuple[Run, str], second: tuple[Run, str]) -> dict[str,
         raise InputError("no answer was judged by both; compare runs of the same answers")
     scales = [run.statistics["scale"] for run, _ in (first, second)]
     if scales[0] != scales[1]:
-        shown = " and ".join(f"{s['lo']:g} to {s['hi']:g}" for s in scales)
-        raise InputError(f"scores on different scales, {shown}, cannot be compared")
+        scales_text = " and ".join(f"{s['lo']:g} to {s['hi']:g}" for s in scales)
+        raise InputError(f"scores on different scales, {scales_text}, cannot be compared")
     names = [f"{run.id}: {judge}" for run, judge in (first, second)]
     seed = seed_of(first[0].id, second[0].id, "judges", "study")
     return {
@@ -92,8 +92,8 @@ def compare_with_people(run: Run, judge: str, labels: Path) -> dict[str, Any]:
     on_labelled = [verdicts[k]["score"] for k in chosen]
     rest = [v["score"] for k, v in sorted(verdicts.items()) if k not in people]
     scale = run.statistics["scale"]
-    left = [k for k in sorted(verdicts) if k not in people]
-    groups = _clusters(run, chosen), _clusters(run, left)
+    missing = [k for k in sorted(verdicts) if k not in people]
+    groups = _clusters(run, chosen), _clusters(run, missing)
     corrected = prediction_powered_mean(
         human, on_labelled, rest, clip=(scale["lo"], scale["hi"]), clusters=groups
     )
@@ -128,22 +128,22 @@ def _verdicts(run: Run, judge: str) -> dict[Key, dict[str, Any]]:
     path = run.path / "verdicts.jsonl"
     if not path.exists():
         raise InputError(f"run {run.id}: has no verdicts; it was not judged")
-    found: dict[Key, dict[str, Any]] = {}
-    seen = set()
+    verdicts: dict[Key, dict[str, Any]] = {}
+    seen_keys = set()
     for verdict in read_jsonl(path):
-        seen.add(verdict["judge"])
+        seen_keys.add(verdict["judge"])
         if verdict["judge"] == judge and verdict["score"] is not None:
-            found[tuple(verdict[k] for k in TRIAL_KEY)] = verdict
-    if judge not in seen:
+            verdicts[tuple(verdict[k] for k in TRIAL_KEY)] = verdict
+    if judge not in seen_keys:
         raise InputError(
-            f"run {run.id}: no judge '{judge}'; its judges are {', '.join(sorted(seen))}"
+            f"run {run.id}: no judge '{judge}'; its judges are {', '.join(sorted(seen_keys))}"
         )
-    return found
+    return verdicts
 
 
 def _labels(path: Path, run: Run) -> dict[Key, dict[str, Any]]:
     """Return people's labels in the form of verdicts: `score` and, where they are of parts, `body`."""
-    whole: dict[Key, float] = {}
+    totals: dict[Key, float] = {}
     parts: dict[Key, dict[str, str]] = {}
     scale = task_of_run(run.manifest).scale
     for number, row in enumerate(read_csv(path), 2):
@@ -170,21 +170,21 @@ def _labels(path: Path, run: Run) -> dict[Key, dict[str, Any]]:
                 f"{where}: score {score:g}; expected {scale.lo:g} to {scale.hi:g}, the scale of the "
                 "run"
             )
-        if key in whole:
+        if key in totals:
             raise InputError(f"{where}: a second label of item '{key[4]}' of '{key[1]}'")
-        whole[key] = score
+        totals[key] = score
     if parts:
         return _scored(parts, run, path.name)
-    return {key: {"score": score, "body": {}} for key, score in whole.items()}
+    return {key: {"score": score, "body": {}} for key, score in totals.items()}
 
 
 def _check_header(path: Path, row: Mapping[str, str]) -> None:
-    both = {"score", "verdict"} <= row.keys()
-    wanted = {"domain", "model", "setting", "item"}
-    wanted |= {"fact", "verdict"} if "verdict" in row else {"score"}
-    missing = sorted(wanted - row.keys())
-    if missing or both:
-        problem = "score and verdict" if both else f"no column {', '.join(missing)}"
+    needed = {"score", "verdict"} <= row.keys()
+    needed_keys = {"domain", "model", "setting", "item"}
+    needed_keys |= {"fact", "verdict"} if "verdict" in row else {"score"}
+    missing = sorted(needed_keys - row.keys())
+    if missing or needed:
+        problem = "score and verdict" if needed else f"no column {', '.join(missing)}"
         raise InputError(
             f"{path.name}: {problem}; found {', '.join(row)}; expected domain, model, setting, item, "
             "and either score, or fact and verdict"
@@ -195,46 +195,46 @@ def _scored(
     parts: Mapping[Key, Mapping[str, str]], run: Run, name: str
 ) -> dict[Key, dict[str, Any]]:
     """Return labels of facts or criteria with the score that the run's rubric gives them."""
-    made = run.manifest
-    task = task_of_run(made)
+    manifest = run.manifest
+    task = task_of_run(manifest)
     kind = next((k for k in _KINDS if k in task.judges.values()), None)
     if kind is None:
         raise InputError(
             f"{name}: labels of facts, but task '{task.name}' is judged as a whole; expected scores"
         )
-    judges = graders_of(task, made)
-    items = RunItems(run.path, made["domains"])
-    found: dict[Key, dict[str, Any]] = {}
-    for key, said in parts.items():
+    judges = graders_of(task, manifest)
+    items = RunItems(run.path, manifest["domains"])
+    scored: dict[Key, dict[str, Any]] = {}
+    for key, parts_said in parts.items():
         try:
             item = items.get(key[0], key[4])
         except IntegrityError:
             raise InputError(
                 f"{name}: no item '{key[4]}' in domain '{key[0]}' of run {run.id}"
             ) from None
-        wanted = [part.id for part in (item.facts if kind == "facts" else item.criteria)]
-        strange = sorted(said.keys() - set(wanted))
-        if strange or not wanted:
+        ids = [part.id for part in (item.facts if kind == "facts" else item.criteria)]
+        strange = sorted(parts_said.keys() - set(ids))
+        if strange or not ids:
             raise InputError(
                 f"{name}: item '{item.id}' has no {', '.join(strange) or kind}; expected a row for "
-                f"each of {', '.join(wanted) or 'none'}"
+                f"each of {', '.join(ids) or 'none'}"
             )
-        known = _KINDS[kind]
-        for part in wanted:
-            if said.get(part) not in known:
+        labels = _KINDS[kind]
+        for part in ids:
+            if parts_said.get(part) not in labels:
                 raise InputError(
-                    f"{name}: item '{item.id}', {part}: verdict '{said.get(part, '')}'; expected one "
-                    f"of {', '.join(known)} for each of {', '.join(wanted)}"
+                    f"{name}: item '{item.id}', {part}: verdict '{parts_said.get(part, '')}'; expected one "
+                    f"of {', '.join(labels)} for each of {', '.join(ids)}"
                 )
         body = {
             kind: [
-                {"id": part, "verdict": said[part], "met": said[part] == "met"}
-                for part in wanted
+                {"id": part, "verdict": parts_said[part], "met": parts_said[part] == "met"}
+                for part in ids
             ]
         }
         score = judges[key[0]].score(item, Verdict(valid=True, body=body))
-        found[key] = {"score": score, "body": body}
-    return found
+        scored[key] = {"score": score, "body": body}
+    return scored
 
 
 def _compared(
@@ -245,13 +245,13 @@ def _compared(
 ) -> dict[str, Any]:
     """Return scores under each, their agreement, and where parts were judged the confusion table."""
     shared, items = of
-    one, two = [a[k]["score"] for k in shared], [b[k]["score"] for k in shared]
+    scores_one, two = [a[k]["score"] for k in shared], [b[k]["score"] for k in shared]
     document = {
-        "scores": _scores(one, two, items, seed),
-        "agreement": asdict(score_agreement(one, two, items, seed=seed)),
+        "scores": _scores(scores_one, two, items, seed),
+        "agreement": asdict(score_agreement(scores_one, two, items, seed=seed)),
     }
     for kind, labels in _KINDS.items():
-        if all(kind in said[shared[0]]["body"] for said in (a, b)):
+        if all(kind in verdict[shared[0]]["body"] for verdict in (a, b)):
             document |= _confusion(a, b, of, seed, (kind, labels))
     return document
 
@@ -264,20 +264,20 @@ def _confusion(
     parts: tuple[str, tuple[str, ...]],
 ) -> dict[str, Any]:
     kind, labels = parts
-    said = [
+    pairs = [
         (_label(x, labels), _label(y, labels), cluster)
         for key, cluster in zip(*of, strict=True)
         for x, y in _paired(a[key]["body"][kind], b[key]["body"][kind])
     ]
-    one, two = np.array([s[0] for s in said]), np.array([s[1] for s in said])
-    counts = Counter((labels[x], labels[y]) for x, y, _ in said)
-    interval = kappa_interval(one, two, [s[2] for s in said], seed=seed)
+    first_ratings, two = np.array([s[0] for s in pairs]), np.array([s[1] for s in pairs])
+    counts = Counter((labels[x], labels[y]) for x, y, _ in pairs)
+    interval = kappa_interval(first_ratings, two, [s[2] for s in pairs], seed=seed)
     return {
-        kind: len(said),
+        kind: len(pairs),
         "confusion": {x: {y: counts[x, y] for y in labels} for x in labels},
-        "agreed": float((one == two).mean()),
+        "agreed": float((first_ratings == two).mean()),
         "kappa": {
-            "value": cohen_kappa(one, two),
+            "value": cohen_kappa(first_ratings, two),
             "lo": None if interval is None else interval[0],
             "hi": None if interval is None else interval[1],
         },
@@ -285,11 +285,11 @@ def _confusion(
 
 
 def _paired(
-    one: list[dict[str, Any]], two: list[dict[str, Any]]
+    first: list[dict[str, Any]], two: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the parts that both judged, by id."""
     by_id = {part["id"]: part for part in two}
-    return ((part, by_id[part["id"]]) for part in one if part["id"] in by_id)
+    return ((part, by_id[part["id"]]) for part in first if part["id"] in by_id)
 
 
 def _label(part: Mapping[str, Any], labels: tuple[str, ...]) -> int:

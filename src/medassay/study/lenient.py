@@ -46,10 +46,10 @@ def _choice(item: Item, text: str, letters: str, options: tuple[str, ...]) -> st
 
 def _number(item: Item, text: str, letters: str, options: tuple[str, ...]) -> str | None:
     """Return the last number."""
-    found = _NUMBER.findall(text)
-    if not found:
+    numbers = _NUMBER.findall(text)
+    if not numbers:
         return None
-    number = found[-1].replace("−", "-")
+    number = numbers[-1].replace("−", "-")
     number = (
         number.replace(".", "").replace(",", ".")
         if item.locale == "de"
@@ -66,9 +66,9 @@ def _diagnoses(item: Item, text: str, letters: str, options: tuple[str, ...]) ->
     found = [match["name"] for match in _NAMED.finditer(text)]
     found = found or [match["name"] or match["point"] for match in _LISTED.finditer(text)]
     names = []
-    for one in found:
+    for name in found:
         plain = plain_name(
-            _NAME_ENDS.split(one.strip(" *_\"'`"), maxsplit=1)[0].strip(" *_\"'`.,")
+            _NAME_ENDS.split(name.strip(" *_\"'`"), maxsplit=1)[0].strip(" *_\"'`.,")
         )
         if plain and plain not in names:
             names.append(plain)
@@ -117,11 +117,11 @@ def read_leniently(
     >>> read_leniently(item, "I would give water.")
     'B'
     """
-    kept = strip_thoughts(text[:_READ])[0].strip()
-    if item.form not in _LENIENT or not kept:
+    answer_text = strip_thoughts(text[:_READ])[0].strip()
+    if item.form not in _LENIENT or not answer_text:
         return None
-    shown = item.options if order is None else tuple(item.options[at] for at in order)
-    value = _LENIENT[item.form](item, kept, item.letters, shown)
+    options = item.options if order is None else tuple(item.options[at] for at in order)
+    value = _LENIENT[item.form](item, answer_text, item.letters, options)
     if value is not None and item.form == "choice" and order is not None:
         return item.letters[order[item.letters.index(value)]]
     return value

@@ -47,7 +47,7 @@ def read_long(path: Path) -> list[LongRow]:
     InputError
         Naming the file, the row and what was expected.
     """
-    made: list[LongRow] = []
+    rows: list[LongRow] = []
     for number, row in enumerate(read_csv(path), 2):
         named = next((name for name in _DATASETS if row.get(name)), None)
         missing = [name for name in ("metric", "model", "value") if name not in row]
@@ -62,7 +62,7 @@ def read_long(path: Path) -> list[LongRow]:
         better = _BETTER.get((row.get("direction") or row.get("better") or "").strip().lower())
         if better is None:
             raise InputError(f"{path.name} row {number}: direction; expected up or down")
-        made.append(
+        rows.append(
             LongRow(
                 dataset=row[named],
                 metric=row["metric"],
@@ -75,14 +75,14 @@ def read_long(path: Path) -> list[LongRow]:
                 task="" if named == "task" else (row.get("task") or row.get("group") or ""),
             )
         )
-    if not made:
+    if not rows:
         raise InputError(f"{path.name}: holds no number")
-    return made
+    return rows
 
 
 def read_external(path: Path) -> list[External]:
     """Return scores from elsewhere: a CSV file with model, name, value, source and date, all of them needed."""
-    made = []
+    rows = []
     for number, row in enumerate(read_csv(path), 2):
         where = f"{path.name} row {number}"
         for key in ("model", "name", "value", "source", "date"):
@@ -91,7 +91,7 @@ def read_external(path: Path) -> list[External]:
                     f"{where}: {key} is absent; expected columns model, name, value, source, date"
                 )
         value = _number(row["value"], f"{where}: value")
-        made.append(
+        rows.append(
             External(
                 name=row["name"],
                 model=row["model"],
@@ -100,7 +100,7 @@ def read_external(path: Path) -> list[External]:
                 date=row["date"],
             )
         )
-    return made
+    return rows
 
 
 def _model(row: Mapping[str, str]) -> str:
@@ -128,14 +128,14 @@ def chosen(
     InputError
         When a name is not there.
     """
-    for option, wanted, known in (
+    for option, values_wanted, values in (
         ("--dataset", datasets, {row.dataset for row in rows}),
         ("--metric", metrics, {row.metric for row in rows}),
     ):
-        for name in wanted:
-            if name not in known:
+        for name in values_wanted:
+            if name not in values:
                 raise InputError(
-                    f"{option}: '{name}' is not here; known are {', '.join(sorted(known))}"
+                    f"{option}: '{name}' is not here; known are {', '.join(sorted(values))}"
                 )
     return [
         row

@@ -49,23 +49,21 @@ def plan_items(
     if models < 2:
         raise InputError(f"--models {models}: expected at least 2")
 
-    def needed(wanted: float) -> int | None:
-        return items_to_show(
-            wanted, models=models, discordance=discordance, deviation=deviation
-        )
+    def needed(size: float) -> int | None:
+        return items_to_show(size, models=models, discordance=discordance, deviation=deviation)
 
-    power = shown = None
+    power = sentence = None
     if items is not None:
         c = critical_value(models)
         if discordance is not None:
             power = power_right_wrong(items, discordance, difference, c)
         else:
             power = power_graded(items, deviation or 0.0, difference, c)
-        shown = difference_shown(
+        sentence = difference_shown(
             items, models=models, discordance=discordance, deviation=deviation
         )
-    wanted = [difference * factor for factor in _NEARBY]
-    nearby = [d for d in wanted if discordance is None or d <= discordance]
+    sizes = [difference * factor for factor in _NEARBY]
+    nearby = [d for d in sizes if discordance is None or d <= discordance]
     return {
         "difference": difference,
         "discordance": discordance,
@@ -73,7 +71,7 @@ def plan_items(
         "models": models,
         "items": needed(difference),
         "power": power,
-        "shown": shown,
+        "shown": sentence,
         "nearby": [{"difference": d, "items": needed(d)} for d in nearby],
     }
 

@@ -96,8 +96,8 @@ def reading_study(
         When no run holds a reply in words, or labels are of no reply of these runs.
     """
     readings = _Readings(_Sample(sample, seed_of(*(run.id for run in runs), "reading")))
-    told = {} if labels is None else _read_labels(labels)
-    unknown = set(told)
+    labels_read = {} if labels is None else _read_labels(labels)
+    unknown = set(labels_read)
     for run in runs:
         for trial, item in _replies(run):
             readings.add(run, trial, item)
@@ -111,15 +111,15 @@ def reading_study(
         raise InputError(
             f"--labels: no reply of these runs: {', '.join(f'{k} {v}' for k, v in first.items())}"
         )
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "runs": [run.id for run in runs],
         "rows": _documents(readings.rows),
         "disagreements": readings.disagreements,
         "clusters": _clusters(readings.clusters),
     }
-    if told:
-        found["labels"] = _error_rates(told)
-    return found, sorted(readings.sample.replies, key=lambda reply: reply.key)
+    if labels_read:
+        document["labels"] = _error_rates(labels_read)
+    return document, sorted(readings.sample.replies, key=lambda reply: reply.key)
 
 
 class _Sample:
@@ -235,20 +235,20 @@ def shape(text: str) -> str:
     >>> shape("E(Note: This choice is based on 12 cases"), shape("The most likely"), shape("G")
     ('L(W: W w…', 'W w…', 'L')
     """
-    made: list[str] = []
+    marks: list[str] = []
     for piece in _PIECE.finditer(text.strip()[:160]):
         kind = piece.lastgroup
         if kind == "letter":
-            made.append("L")
+            marks.append("L")
         elif kind == "word":
-            made.append("W" if piece[0][:1].isupper() else "w")
+            marks.append("W" if piece[0][:1].isupper() else "w")
         elif kind == "number":
-            made.append("9")
+            marks.append("9")
         elif kind == "line":
-            made.append("⏎")
+            marks.append("⏎")
         else:
-            made.append(" " if kind == "blank" else piece[0])
-    joined = "".join(made)
+            marks.append(" " if kind == "blank" else piece[0])
+    joined = "".join(marks)
     running = re.search(r"w(?: [wW9L],?)+", joined)
     return joined[: running.start()] + "w…" if running else joined[:40]
 
@@ -272,22 +272,22 @@ def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[st
             "outcome": outcome,
             "reason": reason,
             "shape": form,
-            "n": one.n,
-            "rows": dict(one.rows.most_common()),
-            "examples": one.examples,
+            "n": cluster.n,
+            "rows": dict(cluster.rows.most_common()),
+            "examples": cluster.examples,
         }
-        for (outcome, reason, form), one in ordered[:_CLUSTERS]
+        for (outcome, reason, form), cluster in ordered[:_CLUSTERS]
     ]
     if rest := ordered[_CLUSTERS:]:
         total: Counter[str] = Counter()
-        for _, one in rest:
-            total.update(one.rows)
+        for _, cluster in rest:
+            total.update(cluster.rows)
         found.append(
             {
                 "outcome": "",
                 "reason": "",
                 "shape": f"{len(rest)} further shapes",
-                "n": sum(one.n for _, one in rest),
+                "n": sum(cluster.n for _, cluster in rest),
                 "rows": dict(total.most_common()),
                 "examples": [],
             }
@@ -297,7 +297,7 @@ def _clusters(clusters: Mapping[tuple[str, str, str], _Cluster]) -> list[dict[st
 
 def _documents(rows: Mapping[RowKey, _ReadingCounts]) -> list[dict[str, Any]]:
     """Return the rows, each held against the others of its mode and form; p adjusted by Holm over all."""
-    made: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
     for key, row in sorted(rows.items()):
         n = sum(row.outcomes.values())
         unread = round(unread_share(row.outcomes) * n)
@@ -309,7 +309,7 @@ def _documents(rows: Mapping[RowKey, _ReadingCounts]) -> list[dict[str, Any]]:
         if others_n:
             table = [[unread, n - unread], [others, others_n - others]]
             p = float(fisher_exact(np.array(table)).pvalue)
-        made.append(
+        documents.append(
             {
                 **dict(zip(("run", "model", "setting", "mode", "form"), key, strict=True)),
                 "n": n,
@@ -323,60 +323,62 @@ def _documents(rows: Mapping[RowKey, _ReadingCounts]) -> list[dict[str, Any]]:
                 "disagreements": row.disagreements,
             }
         )
-    for row_document, p in zip(made, holm([one["p"] for one in made]), strict=True):
+    for row_document, p in zip(
+        documents, holm([document["p"] for document in documents]), strict=True
+    ):
         row_document |= {"p_holm": float(p), "differs": bool(p <= _LEVEL)}
-    return made
+    return documents
 
 
 def _read_labels(path: Path) -> dict[tuple[str, ...], bool]:
     """Return reply → whether a person found it read rightly; lines without a word in `right` are left out."""
-    found: dict[tuple[str, ...], bool] = {}
+    labels: dict[tuple[str, ...], bool] = {}
     for number, row in enumerate(read_csv(path), 2):
         need_columns(path, row, {*KEY, "right"})
-        said = row["right"].strip().casefold()
-        if not said:
+        text = row["right"].strip().casefold()
+        if not text:
             continue
-        if said not in (*_YES, *_NO):
+        if text not in (*_YES, *_NO):
             raise InputError(
                 f"{path.name} row {number}, column right: '{row['right']}'; expected yes or no"
             )
         key = tuple(row[name].removeprefix("'") for name in KEY)
-        if key in found:
+        if key in labels:
             raise InputError(f"{path.name} row {number}: the same reply as a row before")
-        found[key] = said in _YES
-    if not found:
+        labels[key] = text in _YES
+    if not labels:
         raise InputError(f"{path.name}: no row has yes or no in the column right")
-    return found
+    return labels
 
 
-def _error_rates(told: Mapping[tuple[str, ...], bool]) -> dict[str, Any]:
+def _error_rates(labels: Mapping[tuple[str, ...], bool]) -> dict[str, Any]:
     """Return the share of readings that people found wrong, over all and by model and setting."""
     by_row: dict[tuple[str, str], list[bool]] = {}
-    for key, right in told.items():
+    for key, right in labels.items():
         named = dict(zip(KEY, key, strict=True))
         by_row.setdefault((named["model"], named["setting"]), []).append(right)
     return {
-        **_error_rate(told.values()),
+        **_error_rate(labels.values()),
         "rows": [
-            {"model": model, "setting": setting, **_error_rate(said)}
-            for (model, setting), said in sorted(by_row.items())
+            {"model": model, "setting": setting, **_error_rate(flags)}
+            for (model, setting), flags in sorted(by_row.items())
         ],
     }
 
 
-def _error_rate(said: Iterable[bool]) -> dict[str, Any]:
-    said = list(said)
-    wrong = said.count(False)
-    lo, hi = wilson_interval(wrong, len(said))
-    return {"n": len(said), "wrong": wrong, "error": wrong / len(said), "lo": lo, "hi": hi}
+def _error_rate(flags: Iterable[bool]) -> dict[str, Any]:
+    flags = list(flags)
+    wrong = flags.count(False)
+    lo, hi = wilson_interval(wrong, len(flags))
+    return {"n": len(flags), "wrong": wrong, "error": wrong / len(flags), "lo": lo, "hi": hi}
 
 
 def labels_csv(replies: Iterable[ReplyToCheck]) -> str:
     """Return a table for people: what each reply was read as, and an empty column for yes or no."""
-    made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_LABEL_COLUMNS)
     for reply in replies:
         cells = (*reply.key, reply.outcome, reply.reason, reply.read_as, reply.text, "")
         writer.writerow([harmless(cell) for cell in cells])
-    return made.getvalue()
+    return text.getvalue()

@@ -51,7 +51,7 @@ def reading(study: Mapping[str, Any]) -> str:
     n = sum(row["n"] for row in rows)
     unread = sum(round(row["unread"] * row["n"]) for row in rows)
     disagree = sum(row["disagreements"] for row in rows)
-    said = [
+    sentences = [
         f"{unread:,} of {n:,} replies were left unread ({100 * unread / n:.1f} %); on {disagree:,} a second, lenient parser says something else."
     ]
     if differing := [row for row in rows if row["differs"]]:
@@ -60,15 +60,15 @@ def reading(study: Mapping[str, Any]) -> str:
             for row in sorted(differing, key=lambda row: -row["unread"])[:5]
         )
         more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
-        said.append(f"Unread by more or less than chance: {names}{more}.")
+        sentences.append(f"Unread by more or less than chance: {names}{more}.")
     else:
-        said.append("No row's unread share differs from the others' by more than chance.")
+        sentences.append("No row's unread share differs from the others' by more than chance.")
     if "labels" in study:
-        one = study["labels"]
-        said.append(
-            f"Of {one['n']} readings that people checked {one['wrong']} are wrong: {100 * one['error']:.1f} % [{100 * one['lo']:.1f}, {100 * one['hi']:.1f}]."
+        labels = study["labels"]
+        sentences.append(
+            f"Of {labels['n']} readings that people checked {labels['wrong']} are wrong: {100 * labels['error']:.1f} % [{100 * labels['lo']:.1f}, {100 * labels['hi']:.1f}]."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _notes(study: Mapping[str, Any]) -> Iterator[str]:
@@ -84,7 +84,7 @@ def _percent(share: float | None) -> str:
 
 
 def _rows(study: Mapping[str, Any]) -> Section:
-    drawn = [
+    points = [
         {
             "setting": f"{row['setting']} · {row['form']}",
             "model": row["model"],
@@ -126,7 +126,7 @@ def _rows(study: Mapping[str, Any]) -> Section:
         title="Unread replies by row",
         figure=(
             "unread",
-            bars(drawn, by="setting", group="model", unit="unread, %", factor=100.0),
+            bars(points, by="setting", group="model", unit="unread, %", factor=100.0),
         ),
         grids=[Grid(heads=heads, rows=lines, names=3)],
     )
@@ -158,14 +158,14 @@ def _rules(study: Mapping[str, Any]) -> Section:
 def _clusters(study: Mapping[str, Any]) -> Section:
     lines = [
         [
-            one["shape"],
-            one["outcome"],
-            one["reason"],
-            ", ".join(f"{name} {n}" for name, n in list(one["rows"].items())[:3]),
-            " ‖ ".join(" ".join(text.split())[:120] for text in one["examples"]),
-            str(one["n"]),
+            cluster["shape"],
+            cluster["outcome"],
+            cluster["reason"],
+            ", ".join(f"{name} {n}" for name, n in list(cluster["rows"].items())[:3]),
+            " ‖ ".join(" ".join(text.split())[:120] for text in cluster["examples"]),
+            str(cluster["n"]),
         ]
-        for one in study["clusters"]
+        for cluster in study["clusters"]
     ]
     heads = ["shape", "outcome", "reason", "most in", "examples", "replies"]
     return Section(
@@ -180,14 +180,14 @@ def _clusters(study: Mapping[str, Any]) -> Section:
 def _disagreements(study: Mapping[str, Any]) -> Section:
     lines = [
         [
-            one["model"],
-            one["setting"],
-            one["item"],
-            one["first"] or f"– ({one['outcome']})",
-            one["second"],
-            " ".join(one["reply"].split())[:160],
+            disagreement["model"],
+            disagreement["setting"],
+            disagreement["item"],
+            disagreement["first"] or f"– ({disagreement['outcome']})",
+            disagreement["second"],
+            " ".join(disagreement["reply"].split())[:160],
         ]
-        for one in study["disagreements"]
+        for disagreement in study["disagreements"]
     ]
     total = sum(row["disagreements"] for row in study["rows"])
     heads = ["model", "setting", "item", "read as", "second reading", "reply"]
@@ -205,12 +205,12 @@ def _labels(study: Mapping[str, Any]) -> Iterator[Section]:
         return
     lines = [
         [
-            one["model"],
-            one["setting"],
-            f"{one['wrong']} of {one['n']}",
-            f"{_percent(one['error'])} [{100 * one['lo']:.1f}, {100 * one['hi']:.1f}]",
+            row["model"],
+            row["setting"],
+            f"{row['wrong']} of {row['n']}",
+            f"{_percent(row['error'])} [{100 * row['lo']:.1f}, {100 * row['hi']:.1f}]",
         ]
-        for one in study["labels"]["rows"]
+        for row in study["labels"]["rows"]
     ]
     heads = ["model", "setting", "wrong", "error rate"]
     yield Section(

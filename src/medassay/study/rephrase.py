@@ -68,10 +68,10 @@ class Rephraser:
         ModelError, IncompleteError
             When the model did not answer, or not always; what it said is kept, the same call goes on.
         """
-        wanted = sorted(set(texts))
+        texts_wanted = sorted(set(texts))
         findings = prompt_batch(
             "rephrasings",
-            _Texts(tuple(wanted)),
+            _Texts(tuple(texts_wanted)),
             self.spec,
             secrets=self._secrets,
             workspace=self._workspace,
@@ -79,14 +79,20 @@ class Rephraser:
             watch=self._watch,
             again=self._again,
         )
-        if lost := [one.problem for one in findings if one.unanswered]:
+        if lost := [finding.problem for finding in findings if finding.unanswered]:
             raise IncompleteError(
                 f"rephraser '{self.spec.id}': {lost[0]}; what it said is kept, the same command goes on"
             )
-        said: dict[str, list[str]] = {text: [] for text in wanted}
-        for subject, one in enumerate(findings):
-            said[wanted[subject // REPHRASINGS]] += [] if one.value is None else [one.value]
-        return {text: tuple(made) for text, made in said.items() if len(made) == REPHRASINGS}
+        versions: dict[str, list[str]] = {text: [] for text in texts_wanted}
+        for subject, finding in enumerate(findings):
+            versions[texts_wanted[subject // REPHRASINGS]] += (
+                [] if finding.value is None else [finding.value]
+            )
+        return {
+            text: tuple(texts_made)
+            for text, texts_made in versions.items()
+            if len(texts_made) == REPHRASINGS
+        }
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ class _Texts:
     async def about(self, subject: int, ask: Ask) -> str:
         """Return one rephrasing of a text; raise `UnusableReply` where it is blank."""
         reply = await ask(self.first(subject), repeat=self.repeat(subject))
-        said = strip_thoughts(reply.text)[0].strip()
-        if not said:
+        text = strip_thoughts(reply.text)[0].strip()
+        if not text:
             raise UnusableReply("the rephrasing is blank")
-        return said
+        return text

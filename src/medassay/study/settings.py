@@ -92,7 +92,7 @@ def settings_study(runs: Sequence[Run]) -> dict[str, Any]:
     """
     rows = [row for run in runs for row in _rows(run)]
     effects = [
-        found for one, other in _pairs(rows) if (found := _effect(one, other)) is not None
+        effect for first, other in _pairs(rows) if (effect := _effect(first, other)) is not None
     ]
     if not effects:
         raise InputError(
@@ -145,9 +145,11 @@ def _rows(run: Run) -> Iterator[SettingRow]:
 def _alike(run: Run, model: str) -> str:
     """Return the hash of what must be equal: the banks, and the model's entry less what the form of conversation sets."""
     entry = run.manifest["models"].get(model, {})
-    kept = {key: value for key, value in entry.items() if key not in ("protocol", "stop")}
+    fields_kept = {
+        key: value for key, value in entry.items() if key not in ("protocol", "stop")
+    }
     banks = sorted(bank["content_sha256"] for bank in run.manifest["banks"])
-    return short_hash([banks, kept])
+    return short_hash([banks, fields_kept])
 
 
 def _clusters(run: Run) -> dict[tuple[str, str], int]:
@@ -161,44 +163,46 @@ def _clusters(run: Run) -> dict[tuple[str, str], int]:
 
 def _pairs(rows: Sequence[SettingRow]) -> Iterator[tuple[SettingRow, SettingRow]]:
     """Yield rows of one model and task that differ in one setting: (with, without)."""
-    for one, other in combinations(rows, 2):
-        if (one.model, one.task, one.alike) != (other.model, other.task, other.alike):
+    for first, other in combinations(rows, 2):
+        if (first.model, first.task, first.alike) != (other.model, other.task, other.alike):
             continue
-        apart = [name for name in FACTORS if one.factors[name] != other.factors[name]]
+        apart = [name for name in FACTORS if first.factors[name] != other.factors[name]]
         # Examples and forms of conversation bring prompts of their own.
         apart = [name for name in apart if name != "prompt"] or apart
         if len(apart) == 1:
-            plain = one.factors[apart[0]] in ("plain", "none", "as in the bank")
-            yield (other, one) if plain else (one, other)
+            plain = first.factors[apart[0]] in ("plain", "none", "as in the bank")
+            yield (other, first) if plain else (first, other)
 
 
-def _effect(one: SettingRow, other: SettingRow) -> dict[str, Any] | None:
-    shared = sorted(one.scores.keys() & other.scores.keys())
+def _effect(first: SettingRow, other: SettingRow) -> dict[str, Any] | None:
+    shared = sorted(first.scores.keys() & other.scores.keys())
     if len(shared) < _FEWEST:
         return None
-    factor = next(n for n in FACTORS if one.factors[n] != other.factors[n])
-    a, b = (np.array([row.scores[item] for item in shared]) for row in (one, other))
-    groups = number_clusters(np.array([one.clusters[item] for item in shared]))
-    found = paired_difference(a, b, seed=seed_of(one.model, one.task, factor), clusters=groups)
+    factor = next(n for n in FACTORS if first.factors[n] != other.factors[n])
+    a, b = (np.array([row.scores[item] for item in shared]) for row in (first, other))
+    groups = number_clusters(np.array([first.clusters[item] for item in shared]))
+    difference = paired_difference(
+        a, b, seed=seed_of(first.model, first.task, factor), clusters=groups
+    )
     return {
-        "model": one.model,
-        "task": one.task,
+        "model": first.model,
+        "task": first.task,
         "asked": ", ".join(
-            _said(name, one.factors[name])
+            _said(name, first.factors[name])
             for name in FACTORS
-            if name != factor and one.factors[name] == other.factors[name]
+            if name != factor and first.factors[name] == other.factors[name]
         ),
         "factor": factor,
-        "with": one.factors[factor],
+        "with": first.factors[factor],
         "without": other.factors[factor],
-        "unit": one.scale,
+        "unit": first.scale,
         "mean_with": float(a.mean()),
         "mean_without": float(b.mean()),
-        "difference": found.value,
-        "lo": found.lo,
-        "hi": found.hi,
-        "p": found.p,
-        "different": found.different,
+        "difference": difference.value,
+        "lo": difference.lo,
+        "hi": difference.hi,
+        "p": difference.p,
+        "different": difference.different,
         "n": len(shared),
     }
 
@@ -215,9 +219,11 @@ def settings_sheet(study: Mapping[str, Any]) -> ReportDocument:
     sections = []
     for factor in FACTORS:
         for unit in (100.0, 1.0):
-            own = [e for e in study["effects"] if (e["factor"], e["unit"]) == (factor, unit)]
-            if own:
-                sections.append(_section(factor, unit, own))
+            own_effects = [
+                e for e in study["effects"] if (e["factor"], e["unit"]) == (factor, unit)
+            ]
+            if own_effects:
+                sections.append(_section(factor, unit, own_effects))
     return ReportDocument(
         name="settings",
         title="What settings do",
@@ -238,46 +244,46 @@ def _section(factor: str, unit: float, effects: Sequence[Mapping[str, Any]]) -> 
     shares = unit == 100
     points = [
         {
-            "name": f"{one['model']}: {one['asked']}",
-            "diff": one["difference"],
-            "lo": one["lo"],
-            "hi": one["hi"],
-            "different": one["different"],
+            "name": f"{effect['model']}: {effect['asked']}",
+            "diff": effect["difference"],
+            "lo": effect["lo"],
+            "hi": effect["hi"],
+            "different": effect["different"],
         }
-        for one in effects
+        for effect in effects
     ]
     rows = [
         [
-            one["model"],
-            one["task"],
-            one["asked"],
-            f"{one['with']} − {one['without']}",
-            f"{unit * one['difference']:+.1f} [{unit * one['lo']:+.1f}, {unit * one['hi']:+.1f}]",
-            f"{one['p_holm']:.3f}",
-            SHOWN if one["different"] else NOT_SHOWN,
-            str(one["n"]),
+            effect["model"],
+            effect["task"],
+            effect["asked"],
+            f"{effect['with']} − {effect['without']}",
+            f"{unit * effect['difference']:+.1f} [{unit * effect['lo']:+.1f}, {unit * effect['hi']:+.1f}]",
+            f"{effect['p_holm']:.3f}",
+            SHOWN if effect["different"] else NOT_SHOWN,
+            str(effect["n"]),
         ]
-        for one in effects
+        for effect in effects
     ]
     slug = factor.replace(" ", "-") + ("" if shares else "-score")
-    drawn = forest(points, unit="points of 100" if shares else "score", factor=unit)
+    plot = forest(points, unit="points of 100" if shares else "score", factor=unit)
     return Section(
         title=factor.capitalize() + ("" if shares else ", in units of the score"),
-        figure=(f"settings-{slug}", drawn),
+        figure=(f"settings-{slug}", plot),
         grids=[Grid(heads=list(_HEADS), rows=rows, names=4)],
     )
 
 
 def reading(study: Mapping[str, Any]) -> str:
     """Return the study in one paragraph."""
-    said = []
+    sentences = []
     for factor in FACTORS:
-        own = [one for one in study["effects"] if one["factor"] == factor]
-        if own:
-            sure = [one for one in own if one["different"]]
-            most = max(own, key=lambda one: abs(one["difference"]))
-            said.append(
-                f"{factor.capitalize()}: {len(sure)} of {len(own)} differences are more than chance; the largest is "
+        own_effects = [effect for effect in study["effects"] if effect["factor"] == factor]
+        if own_effects:
+            sure = [effect for effect in own_effects if effect["different"]]
+            most = max(own_effects, key=lambda effect: abs(effect["difference"]))
+            sentences.append(
+                f"{factor.capitalize()}: {len(sure)} of {len(own_effects)} differences are more than chance; the largest is "
                 f"{most['unit'] * most['difference']:+.1f} ({most['model']}, {most['asked']})."
             )
-    return " ".join(said)
+    return " ".join(sentences)

@@ -56,7 +56,7 @@ class Silver:
 
 def write_silver(
     bank: Bank,
-    wanted: SilverOptions,
+    options: SilverOptions,
     *,
     secrets: Mapping[str, str],
     workspace: Path | str,
@@ -74,9 +74,9 @@ def write_silver(
     IncompleteError
         When a report got no usable record in three tries, unless failures are accepted: it stays without one.
     """
-    spec = _maker(wanted.maker, wanted.models_file)
-    if wanted.to.exists():
-        raise InputError(f"{wanted.to}: exists; choose another folder, nothing was written")
+    spec = _maker(options.maker, options.models_file)
+    if options.to.exists():
+        raise InputError(f"{options.to}: exists; choose another folder, nothing was written")
     reports = [item for item in bank.items if item.form == "report"]
     if not reports:
         raise InputError(
@@ -92,12 +92,16 @@ def write_silver(
             workspace=folder,
             engine=engine,
             watch=watch,
-            again=wanted.again,
+            again=options.again,
         )
-    told = list(zip((item.id for item in reports), findings, strict=True))
-    made = {name: one.value for name, one in told if one.value is not None}
-    failed = {name: one.problem for name, one in told if one.value is None}
-    if failed and not wanted.accept_failures:
+    findings_by_id = list(zip((item.id for item in reports), findings, strict=True))
+    records_made = {
+        name: finding.value for name, finding in findings_by_id if finding.value is not None
+    }
+    failed = {
+        name: finding.problem for name, finding in findings_by_id if finding.value is None
+    }
+    if failed and not options.accept_failures:
         name, why = next(iter(failed.items()))
         raise IncompleteError(
             f"{len(failed)} of {len(reports)} reports got no usable record, '{name}': {why}; nothing was "
@@ -108,13 +112,13 @@ def write_silver(
     card = {**bank.card, "question_bank_version": version, "created": today}
     card.pop("content_sha256", None)
     before = str(card.get("limits", "")).replace(WITHOUT, "").strip()
-    says = f"{len(made)} references are silver, written by the model {spec.id}."
+    says = f"{len(records_made)} references are silver, written by the model {spec.id}."
     card["limits"] = f"{before} {says}".strip()
-    write_bank(wanted.to, card, _records(bank, made))
+    write_bank(options.to, card, _records(bank, records_made))
     return Silver(
-        folder=wanted.to,
+        folder=options.to,
         version=version,
-        written=len(made),
+        written=len(records_made),
         kept=len(bank.items) - len(reports),
         failed=failed,
     )
@@ -127,13 +131,13 @@ def _maker(name: str, models_file: Path) -> ModelSpec:
     return spec
 
 
-def _records(bank: Bank, made: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _records(bank: Bank, records: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for item, record in bank_records(bank):
-        if item.id not in made:
+        if item.id not in records:
             yield record
             continue
-        kept = {key: value for key, value in record.items() if key != "approval"}
-        yield kept | made[item.id] | {"revision": item.revision + 1}
+        fields_kept = {key: value for key, value in record.items() if key != "approval"}
+        yield fields_kept | records[item.id] | {"revision": item.revision + 1}
 
 
 @dataclass(frozen=True)
@@ -187,12 +191,12 @@ class _References:
 
 
 def _read(text: str) -> dict[str, Any]:
-    found = read_json_reply(text)
-    if found.value is None:
-        raise ValueError(found.reason)
-    if not isinstance(found.value, dict) or RECORD not in found.value:
+    reply = read_json_reply(text)
+    if reply.value is None:
+        raise ValueError(reply.reason)
+    if not isinstance(reply.value, dict) or RECORD not in reply.value:
         raise ValueError(f"{RECORD}: absent")
-    return record_from(found.value[RECORD]).to_dict()
+    return record_from(reply.value[RECORD]).to_dict()
 
 
 def _again(first: Prompt, text: str, problem: str) -> Prompt:

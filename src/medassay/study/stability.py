@@ -42,52 +42,52 @@ def resilience_study(
         variances over the squared range of each answer; rephraser, n, lost (answers without all rephrasings).
     """
     first = [answer for answer in answers if answer.repeat == 0]
-    said = rephraser.rephrase([answer.text for answer in first])
-    kept = [answer for answer in first if answer.text in said]
-    if not kept:
+    versions = rephraser.rephrase([answer.text for answer in first])
+    answers_kept = [answer for answer in first if answer.text in versions]
+    if not answers_kept:
         raise InputError(
             "resilience: the rephrasing model gave no answer its six rephrasings; --again failed asks once more"
         )
-    pairs = [(text, a.reference) for a in kept for text in said[a.text]]
-    found = values_of(pairs, gauges.values(), workspace, engine)
-    models = [answer.model for answer in kept]
-    made: dict[str, Any] = {}
+    pairs = [(text, a.reference) for a in answers_kept for text in versions[a.text]]
+    values = values_of(pairs, gauges.values(), workspace, engine)
+    models = [answer.model for answer in answers_kept]
+    columns: dict[str, Any] = {}
     by_model: dict[str, dict[str, Any]] = {name: {} for name in sorted(set(models))}
     items: dict[str, list[float]] = {}
-    for name in columns_of(found):
-        table = np.array([one.get(name, np.nan) for one in found]).reshape(-1, REPHRASINGS)
-        whole = ~np.isnan(table).any(axis=1)
-        if not whole.any():
+    for name in columns_of(values):
+        table = np.array([row.get(name, np.nan) for row in values]).reshape(-1, REPHRASINGS)
+        is_complete = ~np.isnan(table).any(axis=1)
+        if not is_complete.any():
             continue
-        span = float(np.ptp(table[whole]))
-        every = resilience(table[whole], span=span)
-        made[name] = _told(every)
+        span = float(np.ptp(table[is_complete]))
+        every = resilience(table[is_complete], span=span)
+        columns[name] = _told(every)
         items[name] = every.scaled_squared.tolist()
-        for model, told in by_model.items():
-            own = whole & np.array([m == model for m in models])
-            if own.any():
-                told[name] = _told(resilience(table[own], span=span))
+        for model, by_metric in by_model.items():
+            is_own = is_complete & np.array([m == model for m in models])
+            if is_own.any():
+                by_metric[name] = _told(resilience(table[is_own], span=span))
     return {
         "rephraser": rephraser.id,
         "rephrasings": REPHRASINGS,
-        "n": len(kept),
-        "lost": len(first) - len(kept),
-        "same": sum(len(set(said[a.text])) == 1 for a in kept),
+        "n": len(answers_kept),
+        "lost": len(first) - len(answers_kept),
+        "same": sum(len(set(versions[a.text])) == 1 for a in answers_kept),
         "models": sorted(set(models)),
         "scripted": rephraser.spec.is_scripted,
-        "metrics": made,
+        "metrics": columns,
         "by_model": by_model,
         "items": items,
     }
 
 
-def _told(found: Any) -> dict[str, Any]:
+def _told(value: Any) -> dict[str, Any]:
     return {
-        "range": found.range,
-        "mean": found.mean,
-        "mean_squared": found.mean_squared,
-        "meta_variance": found.meta_variance,
-        "n": len(found.variances),
+        "range": value.range,
+        "mean": value.mean,
+        "mean_squared": value.mean_squared,
+        "meta_variance": value.meta_variance,
+        "n": len(value.variances),
     }
 
 
@@ -193,10 +193,14 @@ def consistency_study(answers: Sequence[StudyAnswer]) -> dict[str, Any]:
     InputError
         When no prompt was asked twice.
     """
-    drawn: dict[tuple[str, str], list[StudyAnswer]] = {}
+    answers_by_key: dict[tuple[str, str], list[StudyAnswer]] = {}
     for answer in answers:
-        drawn.setdefault((answer.item, answer.model), []).append(answer)
-    several = {key: found for key, found in drawn.items() if len(found) >= _LEAST_DRAWS}
+        answers_by_key.setdefault((answer.item, answer.model), []).append(answer)
+    several = {
+        key: answers_of
+        for key, answers_of in answers_by_key.items()
+        if len(answers_of) >= _LEAST_DRAWS
+    }
     if not several:
         raise InputError(
             "consistency: every prompt was asked once; give the plan repeats = 11, and its models temperature 1 and top_p 0.9"
@@ -207,8 +211,8 @@ def consistency_study(answers: Sequence[StudyAnswer]) -> dict[str, Any]:
         variances: dict[str, list[float]] = {}
         cvs: dict[str, list[float]] = {}
         zero = 0
-        for (item, _), found in several.items():
-            values = np.array([a.values[name] for a in found if name in a.values])
+        for (item, _), answers_of in several.items():
+            values = np.array([a.values[name] for a in answers_of if name in a.values])
             if len(values) < _LEAST_DRAWS:
                 continue
             variances.setdefault(item, []).append(float(values.var()))
@@ -229,7 +233,7 @@ def consistency_study(answers: Sequence[StudyAnswer]) -> dict[str, Any]:
                 "n": len(spread),
             }
     return {
-        "draws": min(len(found) for found in several.values()),
+        "draws": min(len(answers_of) for answers_of in several.values()),
         "models": sorted({model for _, model in several}),
         "n": len({item for item, _ in several}),
         "metrics": metrics,
@@ -239,10 +243,10 @@ def consistency_study(answers: Sequence[StudyAnswer]) -> dict[str, Any]:
 
 def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> ReportDocument:
     """Return the study as a sheet; `notes` are what is known of the run."""
-    known = [name for name, one in study["metrics"].items() if one["cv"] is not None]
+    names = [name for name, metric in study["metrics"].items() if metric["cv"] is not None]
     order = [
-        *sorted(known, key=lambda n: study["metrics"][n]["cv"]),
-        *(n for n in study["metrics"] if n not in known),
+        *sorted(names, key=lambda n: study["metrics"][n]["cv"]),
+        *(n for n in study["metrics"] if n not in names),
     ]
     rows = [
         [
@@ -257,13 +261,13 @@ def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> Re
     ]
     heads = ["metric", "mean variance", "mean CV", "median CV", "mean is 0", "prompts"]
     points = _points(
-        {name: study["prompts"][name] for name in known}, "coefficient of variation"
+        {name: study["prompts"][name] for name in names}, "coefficient of variation"
     )
     figure = ("consistency", _violins(points, "coefficient of variation")) if points else None
     return ReportDocument(
         name="consistency",
         title="Self-consistency of models, metric by metric",
-        reading=_consistency_reading(study, known),
+        reading=_consistency_reading(study, names),
         notes=[
             f"{study['n']} prompts, each asked at least {study['draws']} times of {', '.join(study['models'])}; by prompt first, then averaged over models.",
             "CV: deviation (divided by the number of draws) over the mean. Metrics that can be negative have none; perplexities of a fixed reference do not "
@@ -283,9 +287,9 @@ def consistency_sheet(study: Mapping[str, Any], notes: Sequence[str] = ()) -> Re
     )
 
 
-def _consistency_reading(study: Mapping[str, Any], known: Sequence[str]) -> str:
+def _consistency_reading(study: Mapping[str, Any], names: Sequence[str]) -> str:
     moved = sorted(
-        (n for n in known if study["metrics"][n]["cv"] > 0),
+        (n for n in names if study["metrics"][n]["cv"] > 0),
         key=lambda n: study["metrics"][n]["cv"],
     )
     if not moved:
@@ -305,8 +309,8 @@ def _points(values: Mapping[str, Sequence[float]], column: str) -> list[dict[str
             column: value,
             "jitter": round(jitter.uniform(-1, 1), 3) if at < _SWARM else None,
         }
-        for name, found in values.items()
-        for at, value in enumerate(jitter.sample(list(found), len(found)))
+        for name, values_of_name in values.items()
+        for at, value in enumerate(jitter.sample(list(values_of_name), len(values_of_name)))
     ]
 
 
@@ -317,8 +321,8 @@ def _violins(points: Sequence[Mapping[str, Any]], column: str) -> Any:
     )
 
 
-def _mean(told: Mapping[str, Any] | None) -> str:
-    return "–" if told is None else f"{told['mean_squared']:.3g}"
+def _mean(estimate: Mapping[str, Any] | None) -> str:
+    return "–" if estimate is None else f"{estimate['mean_squared']:.3g}"
 
 
 def _number(value: float | None) -> str:

@@ -62,13 +62,13 @@ def write_steps(  # noqa: PLR0913 -- each is an option of the study
         again=again,
     )
     texts: dict[str, str] = {}
-    for language, one in zip(languages, findings, strict=True):
-        if one.value is None:
+    for language, finding in zip(languages, findings, strict=True):
+        if finding.value is None:
             raise IncompleteError(
-                f"judge '{judge}' wrote no usable steps in '{language}': {one.problem}; no steps were written, --again failed "
+                f"judge '{judge}' wrote no usable steps in '{language}': {finding.problem}; no steps were written, --again failed "
                 "asks once more"
             )
-        texts[language] = one.value
+        texts[language] = finding.value
     return EvaluationSteps(
         judge=judge,
         with_path=with_path,

@@ -84,17 +84,17 @@ class SuiteBanks:
         there = load_bank(first, lock=None)
         if there.content_hash == bank.content_hash:
             return name
-        made, known = bank.content_hash[:12], there.content_hash[:12]
+        made_hash, known_hash = bank.content_hash[:12], there.content_hash[:12]
         if not _of_one_set(first, there, bank):
             raise InputError(
-                f"banks/{name}: another bank ({len(there.items)} items, content {known}…) has the name of {benchmark.title}, of "
-                f"which DATA/{benchmark.folder} makes {len(bank.items)} items (content {made}…); rename its folder and its name, then "
+                f"banks/{name}: another bank ({len(there.items)} items, content {known_hash}…) has the name of {benchmark.title}, of "
+                f"which DATA/{benchmark.folder} makes {len(bank.items)} items (content {made_hash}…); rename its folder and its name, then "
                 "repeat"
             )
-        other = first.with_name(f"{name}-{made}")
+        other = first.with_name(f"{name}-{made_hash}")
         self._tell(
-            f"{name}: DATA/{benchmark.folder} changed: it makes {len(bank.items)} items (content {made}…), banks/{name} holds "
-            f"{len(there.items)} (content {known}…); asked is what the files make now, banks/{other.name}"
+            f"{name}: DATA/{benchmark.folder} changed: it makes {len(bank.items)} items (content {made_hash}…), banks/{name} holds "
+            f"{len(there.items)} (content {known_hash}…); asked is what the files make now, banks/{other.name}"
         )
         if not other.exists():
             _write(other, bank, self._version(bank))
@@ -114,11 +114,11 @@ class SuiteBanks:
 
     def without_paths(self, error: InputError) -> str:
         """Return what an error says without the folders of this machine: it is published with the suite."""
-        said = str(error)
+        message = str(error)
         for place, name in ((self._data, "DATA"), (self._workspace, "WORKSPACE")):
             for form in (place, place.resolve()):
-                said = said.replace(f"{form}/", f"{name}/")
-        return said
+                message = message.replace(f"{form}/", f"{name}/")
+        return message
 
 
 def _write(folder: Path, bank: Bank, version: str = "") -> None:

@@ -53,7 +53,7 @@ class SuitePlan:
     @property
     def benchmarks(self) -> tuple[str, ...]:
         """Return the benchmarks, each once, in the order of the suites."""
-        named = [one for name in self.suite for one in SUITES.get(name, (name,))]
+        named = [benchmark for name in self.suite for benchmark in SUITES.get(name, (name,))]
         return tuple(dict.fromkeys(named))
 
     @property
@@ -119,8 +119,8 @@ def is_suite(path: Path) -> bool:
 def load_suite_plan(path: Path) -> SuitePlan:
     """Return the plan in a TOML file; its models file is relative to the file's folder."""
     data = read_toml(path, "expected the plan of a suite")
-    known = {f.name for f in fields(SuitePlan)}
+    names = {f.name for f in fields(SuitePlan)}
     try:
-        return typed(_PLAN, data, known, str(path))
+        return typed(_PLAN, data, names, str(path))
     except RecordError as error:
         raise InputError(f"{path}: {error.problem}") from None

@@ -59,25 +59,31 @@ def shown(metric: str) -> str:
     return metric[:at].replace("_", " ") + metric[at:]
 
 
-def cell(one: SuiteResult | None, *, as_published: bool = False, items: int = 0) -> str:
+def cell(result: SuiteResult | None, *, as_published: bool = False, items: int = 0) -> str:
     """Return a value with its interval, or as published with ± its standard error; with its rank where it has one.
 
     Where fewer than `items` have a value, it says of how many; where all answers were left out, that.
     """
-    if one is None or one.value is None:
-        return f"– (all {one.left_out} left out)" if one is not None and one.left_out else "–"
-    part = f", {one.n} of {items}" if one.n < items else ""
+    if result is None or result.value is None:
+        return (
+            f"– (all {result.left_out} left out)"
+            if result is not None and result.left_out
+            else "–"
+        )
+    part = f", {result.n} of {items}" if result.n < items else ""
     if as_published:
-        error = "" if one.se is None else f" ± {number(one.se)}"
-        return f"{number(one.value)}{error}{part}"
-    lo, hi = one.lo, one.hi
-    if lo == hi and one.second is not None:  # none of twelve is no proof of none at all
-        lo, hi = one.second["lo"], one.second["hi"]
+        error = "" if result.se is None else f" ± {number(result.se)}"
+        return f"{number(result.value)}{error}{part}"
+    lo, hi = result.lo, result.hi
+    if lo == hi and result.second is not None:  # none of twelve is no proof of none at all
+        lo, hi = result.second["lo"], result.second["hi"]
     band = "" if lo is None else f" [{number(lo)}, {number(hi)}]"
-    place = "" if one.rank is None else f", {one.rank} ({one.rank_lo}–{one.rank_hi})"
-    if one.rank_by == "pairs":
-        place = f", {rank_range({'rank_lo': one.rank_lo, 'rank_hi': one.rank_hi})}"
-    return f"{number(one.value)}{band}{part}{place}"
+    place = (
+        "" if result.rank is None else f", {result.rank} ({result.rank_lo}–{result.rank_hi})"
+    )
+    if result.rank_by == "pairs":
+        place = f", {rank_range({'rank_lo': result.rank_lo, 'rank_hi': result.rank_hi})}"
+    return f"{number(result.value)}{band}{part}{place}"
 
 
 def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocument:
@@ -85,15 +91,15 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocumen
     results = results_of(suite, as_published=as_published)
     weighted, gaps = weighted_means(suite), language_gaps(suite)
     sections = [*_means(weighted), *_gaps(gaps)]
-    headlines = [one for one in results if one.headline]
-    closed = [one for one in headlines if not BENCHMARKS[one.benchmark].is_open]
+    headlines = [result for result in results if result.headline]
+    closed = [result for result in headlines if not BENCHMARKS[result.benchmark].is_open]
     sections += _closed(closed, as_published=as_published)
     for part in suite.parts:
-        own = [one for one in headlines if one.benchmark == part.benchmark]
-        if own and BENCHMARKS[part.benchmark].is_open:
-            sections.append(_open(part, own, as_published=as_published))
+        own_results = [result for result in headlines if result.benchmark == part.benchmark]
+        if own_results and BENCHMARKS[part.benchmark].is_open:
+            sections.append(_open(part, own_results, as_published=as_published))
     sections += [_every_number(results), *_banks(suite)]
-    models = sorted({one.model for one in results})
+    models = sorted({result.model for result in results})
     return ReportDocument(
         name="suite",
         title=f"Suite {' and '.join(suite.record['suite'])}",
@@ -102,12 +108,12 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocumen
         facts={"Models": ", ".join(models), "Suite": suite.folder.name},
         sections=sections,
         columns=_COLUMNS,
-        lines=[_line(one) for one in results],
+        lines=[_line(result) for result in results],
         data={
             "suite": suite.record["suite"],
             "plan": {k: v for k, v in suite.record["plan"].items() if k not in _PLACES},
             "as_published": as_published,
-            "results": [one.to_dict() for one in results],
+            "results": [result.to_dict() for result in results],
             "weighted": weighted,
             "languages": gaps,
             "unavailable": unavailable(suite),
@@ -116,33 +122,33 @@ def suite_sheet(suite: SuiteRun, *, as_published: bool = False) -> ReportDocumen
     )
 
 
-def _line(one: SuiteResult) -> dict[str, Any]:
+def _line(result: SuiteResult) -> dict[str, Any]:
     """Return a result as one line of a CSV file."""
-    second = {f"second_{key}": value for key, value in (one.second or {}).items()}
-    return {**one.to_dict(), **second, "flags": " ".join(one.flags)}
+    second = {f"second_{key}": value for key, value in (result.second or {}).items()}
+    return {**result.to_dict(), **second, "flags": " ".join(result.flags)}
 
 
-def _flags(one: SuiteResult) -> str:
+def _flags(result: SuiteResult) -> str:
     return ", ".join(
-        flag.replace("_", " ").replace("not ranked:", "not ranked: ") for flag in one.flags
+        flag.replace("_", " ").replace("not ranked:", "not ranked: ") for flag in result.flags
     )
 
 
 def _every_number(results: Sequence[SuiteResult]) -> Section:
     """Return every number that the runs of a suite hold, with its second interval and what is flagged."""
-    several = len({one.setting for one in results}) > 1
+    several = len({result.setting for result in results}) > 1
     rows = [
         [
-            one.title,
-            shown(one.metric),
-            f"{one.model}, {one.setting}" if several else one.model,
-            cell(one),
-            "–" if one.second is None else f"[{number(one.second['lo'])}, {number(one.second['hi'])}] {one.second['method']}",
-            number(one.se),
-            str(one.n),
-            _flags(one),
+            result.title,
+            shown(result.metric),
+            f"{result.model}, {result.setting}" if several else result.model,
+            cell(result),
+            "–" if result.second is None else f"[{number(result.second['lo'])}, {number(result.second['hi'])}] {result.second['method']}",
+            number(result.se),
+            str(result.n),
+            _flags(result),
         ]
-        for one in results
+        for result in results
     ]  # fmt: skip
     heads = ["benchmark", "metric", "model", "value, rank", "second interval"]
     return Section(
@@ -184,39 +190,41 @@ def _banks(suite: SuiteRun) -> Iterator[Section]:
 def reading(suite: SuiteRun, results: Sequence[SuiteResult]) -> str:
     """Return the suite in one paragraph: what was asked, what is absent, which metrics order models alike and which do not."""
     here = [p for p in suite.parts if ANSWERS in p.runs]
-    models = {one.model for one in results}
-    metrics = {one.metric for one in results if one.headline}
-    said = (
+    models = {result.model for result in results}
+    metrics = {result.metric for result in results if result.headline}
+    sentences = (
         f"{counted(len(models), 'model')} on {len(here)} of {counted(len(suite.parts), 'benchmark')}, "
         f"{counted(len(metrics), 'metric')}."
     )
     first: dict[tuple[str, str], set[str]] = {}
-    for one in results:
-        if one.rank == 1 and one.headline:
-            first.setdefault((one.benchmark, one.metric), set()).add(one.model)
+    for result in results:
+        if result.rank == 1 and result.headline:
+            first.setdefault((result.benchmark, result.metric), set()).add(result.model)
     alone = Counter(next(iter(models)) for models in first.values() if len(models) == 1)
     if first:
         shared = len(first) - alone.total()
-        said += f" In {shared} of {len(first)} rankings no model has the first place alone."
+        sentences += (
+            f" In {shared} of {len(first)} rankings no model has the first place alone."
+        )
     if len(alone) > 1:
         most, times = max(sorted(alone.items()), key=lambda pair: pair[1])
-        said += f" {most} is first alone by {times}, {len(alone) - 1} others by {alone.total() - times}: the metric decides."
+        sentences += f" {most} is first alone by {times}, {len(alone) - 1} others by {alone.total() - times}: the metric decides."
     elif alone:
-        said += f" {next(iter(alone))} is first in all others."
-    ways = {one.rank_by for one in results if one.rank_by}
+        sentences += f" {next(iter(alone))} is first in all others."
+    ways = {result.rank_by for result in results if result.rank_by}
     if "pairs" in ways:
-        said += " A rank such as 2–4 is the range that the test of all pairs leaves."
+        sentences += " A rank such as 2–4 is the range that the test of all pairs leaves."
     if "intervals" in ways:
-        said += " A rank such as 2 (1–3) comes from whether 95 % intervals overlap, which is no test of pairs."
-    return said
+        sentences += " A rank such as 2 (1–3) comes from whether 95 % intervals overlap, which is no test of pairs."
+    return sentences
 
 
 def notes(suite: SuiteRun, *, as_published: bool) -> Iterator[str]:
     """Yield what a reader must know: what is unavailable, what stands in, warnings of banks, scripted numbers."""
-    told: dict[str, None] = {}  # several benchmarks may warn of the same
+    notes: dict[str, None] = {}  # several benchmarks may warn of the same
     for part in suite.parts:
-        told |= dict.fromkeys(_warnings(suite, part))
-    yield from told
+        notes |= dict.fromkeys(_warnings(suite, part))
+    yield from notes
     for name, reason in unavailable(suite).items():
         yield f"{name}: unavailable: {reason}"
     chat = sorted(_in_conversation(suite))
@@ -248,43 +256,50 @@ def _warnings(suite: SuiteRun, part: BenchmarkPart) -> Iterator[str]:
 
 def _in_conversation(suite: SuiteRun) -> set[str]:
     """Return the models that plain tasks could only ask through a chat endpoint."""
-    found: set[str] = set()
+    models_found: set[str] = set()
     for part in suite.parts:
         if ANSWERS not in part.runs or not BENCHMARKS[part.benchmark].is_open:
             continue
         manifest = suite.run(part.runs[ANSWERS]).manifest
         if manifest["task"].endswith("_chat"):
             continue
-        found |= {
+        models_found |= {
             name
             for name, entry in manifest["models"].items()
             if entry["protocol"] == "chat"
             and entry["provider"] not in ("baseline", "fake", "replay")
         }
-    return found
+    return models_found
 
 
 def unavailable(suite: SuiteRun) -> dict[str, str]:
     """Return the metrics that had no model here, with the reason."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for part in suite.parts:
         if ANSWERS in part.runs and BENCHMARKS[part.benchmark].is_open:
-            told = suite.run(part.runs[ANSWERS]).statistics.get("text", {})
-            found |= told.get("unavailable", {})
-    return found
+            text_document = suite.run(part.runs[ANSWERS]).statistics.get("text", {})
+            reasons |= text_document.get("unavailable", {})
+    return reasons
 
 
 def whole_table(suite: SuiteRun) -> Section:
     """Return every number of a suite in one table: a line for each benchmark and metric, a column for each row."""
     every = results_of(suite)
-    results = [one for one in every if one.headline]
-    further = list(dict.fromkeys(shown(one.metric) for one in every if not one.headline))
-    rows = list(dict.fromkeys((one.model, one.setting) for one in results))
-    lines = list(dict.fromkeys((one.benchmark, one.title, one.metric) for one in results))
-    by = {(one.benchmark, one.metric, one.model, one.setting): one for one in results}
+    results = [result for result in every if result.headline]
+    further = list(
+        dict.fromkeys(shown(result.metric) for result in every if not result.headline)
+    )
+    rows = list(dict.fromkeys((result.model, result.setting) for result in results))
+    lines = list(
+        dict.fromkeys((result.benchmark, result.title, result.metric) for result in results)
+    )
+    by = {
+        (result.benchmark, result.metric, result.model, result.setting): result
+        for result in results
+    }
     items: dict[str, int] = {}
-    for one in results:
-        items[one.benchmark] = max(one.n, items.get(one.benchmark, 0))
+    for result in results:
+        items[result.benchmark] = max(result.n, items.get(result.benchmark, 0))
     several = len({setting for _, setting in rows}) > 1
     return Section(
         title="All numbers",
@@ -317,40 +332,49 @@ def whole_table(suite: SuiteRun) -> Section:
 
 def _closed(results: Sequence[SuiteResult], *, as_published: bool) -> Iterator[Section]:
     """Yield the accuracies of each published task, all its benchmarks in one table."""
-    for group in dict.fromkeys(one.group for one in results):
-        own = [one for one in results if one.group == group]
-        rows = list(dict.fromkeys((one.model, one.setting) for one in own))
-        titles = list(dict.fromkeys(one.title for one in own))
+    for group in dict.fromkeys(result.group for result in results):
+        own_results = [result for result in results if result.group == group]
+        rows = list(dict.fromkeys((result.model, result.setting) for result in own_results))
+        titles = list(dict.fromkeys(result.title for result in own_results))
         cells = {
-            (one.model, one.setting, one.title): cell(one, as_published=as_published)
-            for one in own
+            (result.model, result.setting, result.title): cell(
+                result, as_published=as_published
+            )
+            for result in own_results
         }
         layout = _by_model if len(rows) > len(titles) else _by_metric
-        sizes = {one.title: one.n for one in own}
+        sizes = {result.title: result.n for result in own_results}
         caption = "accuracy; items: " + ", ".join(f"{name} {n}" for name, n in sizes.items())
         yield Section(title=group.capitalize(), grids=[layout(rows, titles, cells, caption)])
 
 
-def _open(part: BenchmarkPart, own: Sequence[SuiteResult], *, as_published: bool) -> Section:
+def _open(
+    part: BenchmarkPart, own_results: Sequence[SuiteResult], *, as_published: bool
+) -> Section:
     benchmark = BENCHMARKS[part.benchmark]
-    metrics = list(dict.fromkeys(one.metric for one in own))
-    rows = list(dict.fromkeys((one.model, one.setting) for one in own))
-    by = {(one.model, one.setting, one.metric): one for one in own}
+    metrics = list(dict.fromkeys(result.metric for result in own_results))
+    rows = list(dict.fromkeys((result.model, result.setting) for result in own_results))
+    by = {(result.model, result.setting, result.metric): result for result in own_results}
     ranks = [
-        {"model": one.model, "metric": shown(one.metric), "rank": one.rank}
-        for one in own
-        if one.rank is not None
+        {"model": result.model, "metric": shown(result.metric), "rank": result.rank}
+        for result in own_results
+        if result.rank is not None
     ]
     figure = None
-    if len({one["model"] for one in ranks}) > 1 and len({one["metric"] for one in ranks}) > 1:
+    if (
+        len({ranked["model"] for ranked in ranks}) > 1
+        and len({ranked["metric"] for ranked in ranks}) > 1
+    ):
         order = [name for m in metrics if any(r["metric"] == (name := shown(m)) for r in ranks)]
         figure = (f"ranks-{part.benchmark}", rank_flow(ranks, order))
-    left_out = max(one.left_out for one in own)
-    items = max(one.n for one in own)
+    left_out = max(result.left_out for result in own_results)
+    items = max(result.n for result in own_results)
     caption = f"{benchmark.title}, {benchmark.group}: {items} items" + (
         f"; up to {counted(left_out, 'answer')} blank or too short" if left_out else ""
     )
-    cells = {key: cell(one, as_published=as_published, items=items) for key, one in by.items()}
+    cells = {
+        key: cell(result, as_published=as_published, items=items) for key, result in by.items()
+    }
     layout = _by_model if len(rows) > len(metrics) else _by_metric
     grid = layout(rows, metrics, cells, caption)
     return Section(title=benchmark.title, figure=figure, grids=[grid])
@@ -393,12 +417,14 @@ def _by_model(
 
 
 def _means(weighted: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
-    for name in dict.fromkeys(one["suite"] for one in weighted):
-        own = [one for one in weighted if one["suite"] == name]
-        lacking = own[0]["lacking"]
+    for name in dict.fromkeys(weighted_mean["suite"] for weighted_mean in weighted):
+        own_means = [
+            weighted_mean for weighted_mean in weighted if weighted_mean["suite"] == name
+        ]
+        lacking = own_means[0]["lacking"]
         yield Section(
             title=f"Mean accuracy of {name}",
-            text=f"Each benchmark by its number of items: {', '.join(own[0]['benchmarks'])}."
+            text=f"Each benchmark by its number of items: {', '.join(own_means[0]['benchmarks'])}."
             + (f" Lacking: {', '.join(lacking)}." if lacking else ""),
             grids=[
                 Grid(
@@ -406,12 +432,12 @@ def _means(weighted: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
                     names=2,
                     rows=[
                         [
-                            one["model"],
-                            one["setting"],
-                            f"{number(one['score'])} [{number(one['lo'])}, {number(one['hi'])}]",
-                            str(one["n"]),
+                            weighted_mean["model"],
+                            weighted_mean["setting"],
+                            f"{number(weighted_mean['score'])} [{number(weighted_mean['lo'])}, {number(weighted_mean['hi'])}]",
+                            str(weighted_mean["n"]),
                         ]
-                        for one in own
+                        for weighted_mean in own_means
                     ],
                 )
             ],
@@ -423,14 +449,14 @@ def _gaps(gaps: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
         return
     rows = [
         [
-            f"{one['first']} − {one['second']}",
-            one["model"],
-            one["setting"],
-            f"{one['difference']:+.3f} [{one['lo']:+.3f}, {one['hi']:+.3f}]",
-            SHOWN if one["different"] else NOT_SHOWN,
-            str(one["n"]),
+            f"{gap['first']} − {gap['second']}",
+            gap["model"],
+            gap["setting"],
+            f"{gap['difference']:+.3f} [{gap['lo']:+.3f}, {gap['hi']:+.3f}]",
+            SHOWN if gap["different"] else NOT_SHOWN,
+            str(gap["n"]),
         ]
-        for one in gaps
+        for gap in gaps
     ]
     heads = ["languages", "model", "setting", "difference", "reading", "shared items"]
     yield Section(
@@ -447,12 +473,14 @@ def cards(suite: SuiteRun) -> dict[str, bytes]:
     for part in suite.parts:
         if ANSWERS in part.runs:
             entries |= suite.run(part.runs[ANSWERS]).manifest["models"]
-    made: dict[str, bytes] = {}
+    card_files: dict[str, bytes] = {}
     for model, entry in sorted(entries.items()):
-        own = [one for one in results if one.model == model]
-        text = "\n".join(_card(model, entry, own, list(notes(suite, as_published=False))))
-        made[f"cards/{_file_name(model, made)}.md"] = (text + "\n").encode()
-    return made
+        own_results = [result for result in results if result.model == model]
+        text = "\n".join(
+            _card(model, entry, own_results, list(notes(suite, as_published=False)))
+        )
+        card_files[f"cards/{_file_name(model, card_files)}.md"] = (text + "\n").encode()
+    return card_files
 
 
 _TOLD = (
@@ -470,7 +498,10 @@ _TOLD = (
 
 
 def _card(
-    model: str, entry: Mapping[str, Any], own: Iterable[SuiteResult], said: Sequence[str]
+    model: str,
+    entry: Mapping[str, Any],
+    own_results: Iterable[SuiteResult],
+    sentences: Sequence[str],
 ) -> Iterator[str]:
     yield f"# {markdown_text(model)}"
     yield ""
@@ -480,15 +511,15 @@ def _card(
     yield ""
     rows = [
         [
-            one.title,
-            shown(one.metric),
-            one.setting,
-            cell(one),
-            number(one.se),
-            str(one.n),
-            _flags(one),
+            result.title,
+            shown(result.metric),
+            result.setting,
+            cell(result),
+            number(result.se),
+            str(result.n),
+            _flags(result),
         ]
-        for one in own
+        for result in own_results
     ]
     yield from markdown_table(
         [
@@ -506,13 +537,13 @@ def _card(
     yield "## Limits"
     yield ""
     yield "- Scores on exam-like questions and likeness to references are no evidence of clinical benefit."
-    yield from (f"- {markdown_text(one)}" for one in said)
+    yield from (f"- {markdown_text(sentence)}" for sentence in sentences)
 
 
-def _file_name(model: str, taken: Mapping[str, Any]) -> str:
+def _file_name(model: str, names_taken: Mapping[str, Any]) -> str:
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
     name, number_ = plain, 1
-    while f"cards/{name}.md" in taken:
+    while f"cards/{name}.md" in names_taken:
         number_ += 1
         name = f"{plain}-{number_}"
     return name

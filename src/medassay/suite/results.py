@@ -72,11 +72,11 @@ class SuiteResult:
 
 def results_of(suite: SuiteRun, *, as_published: bool = False) -> list[SuiteResult]:
     """Return every number of a suite; `as_published` leaves answers that are too short out of means of texts."""
-    found: list[SuiteResult] = []
+    results: list[SuiteResult] = []
     for part in suite.parts:
         for kind, name in part.runs.items():
-            found += _of_run(suite.run(name), part, kind, as_published=as_published)
-    return _ranked(found)
+            results += _of_run(suite.run(name), part, kind, as_published=as_published)
+    return _ranked(results)
 
 
 def _of_run(
@@ -112,65 +112,70 @@ def _of_run(
             name = f"prometheus:{_judge(run.manifest)}" if kind == JUDGED else ACCURACY
             items = scored.get((row["model"], row["setting"]), {})
             yield _scored(replace(base, metric=name), row, items)
-            for further, found in row.get("likelihood", {}).get("metrics", {}).items():
-                yield replace(_filled(base, found), metric=further, headline=False)
+            for further, metric in row.get("likelihood", {}).get("metrics", {}).items():
+                yield replace(_filled(base, metric), metric=further, headline=False)
 
 
 def _ids(manifest: Mapping[str, Any]) -> dict[str, str]:
     """Return column of a metric → its name with the model that measures it."""
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for name, metric in manifest.get("metrics", {}).items():
         model = metric.get("id", "").removeprefix(name)
-        found |= {column: column + model for column in metric.get("columns", {})}
-    return found
+        ids |= {column: column + model for column in metric.get("columns", {})}
+    return ids
 
 
 def _judge(manifest: Mapping[str, Any]) -> str:
     """Return who judged, with the version where one is given, and by which rubric."""
     judges = [
-        (one.get("model") or one["id"]) + (f"@{one['version']}" if one.get("version") else "")
-        for one in manifest["judges"]
+        (judge_entry.get("model") or judge_entry["id"])
+        + (f"@{judge_entry['version']}" if judge_entry.get("version") else "")
+        for judge_entry in manifest["judges"]
     ]
     return f"{'+'.join(judges)}[{', '.join(sorted({*manifest['rubrics'].values()}))}]"
 
 
 def _texts(
-    base: SuiteResult, told: Mapping[str, Any], ids: Mapping[str, str], *, as_published: bool
+    base: SuiteResult,
+    document: Mapping[str, Any],
+    ids: Mapping[str, str],
+    *,
+    as_published: bool,
 ) -> Iterator[SuiteResult]:
-    for name, whole in told["metrics"].items():
+    for name, entry in document["metrics"].items():
         metric = ids.get(name, name)
-        found = told["as_published"][name] if as_published else whole
+        found = document["as_published"][name] if as_published else entry
         if found is not None:
-            yield replace(_filled(base, found), metric=metric, se=found["se"], left_out=told["left_out"])  # fmt: skip
-        elif whole is not None:  # every answer was left out: the row stays, without a value
-            yield replace(base, metric=metric, left_out=told["left_out"])
+            yield replace(_filled(base, found), metric=metric, se=found["se"], left_out=document["left_out"])  # fmt: skip
+        elif entry is not None:  # every answer was left out: the row stays, without a value
+            yield replace(base, metric=metric, left_out=document["left_out"])
 
 
 def _likelihoods(
     base: SuiteResult, row: Mapping[str, Any], statistics: Mapping[str, Any], kind: str
 ) -> Iterator[SuiteResult]:
     headlines = PERPLEXITIES if kind == PERPLEXITY else (statistics["metric"],)
-    for name, found in row.get("likelihood", {}).get("metrics", {}).items():
+    for name, metric in row.get("likelihood", {}).get("metrics", {}).items():
         yield replace(
-            _filled(base, found), metric=name, better="low", headline=name in headlines
+            _filled(base, metric), metric=name, better="low", headline=name in headlines
         )
 
 
-def _filled(base: SuiteResult, found: Mapping[str, Any]) -> SuiteResult:
+def _filled(base: SuiteResult, estimate: Mapping[str, Any]) -> SuiteResult:
     return replace(
         base,
-        value=found["score"],
-        lo=found["lo"],
-        hi=found["hi"],
-        second=found.get("second"),
-        n=found["n"],
-        flags=tuple(dict.fromkeys((*base.flags, *found.get("flags", ())))),
+        value=estimate["score"],
+        lo=estimate["lo"],
+        hi=estimate["hi"],
+        second=estimate.get("second"),
+        n=estimate["n"],
+        flags=tuple(dict.fromkeys((*base.flags, *estimate.get("flags", ())))),
     )
 
 
 def _scored(base: SuiteResult, row: Mapping[str, Any], items: Items) -> SuiteResult:
     """Return the mean over items, each counting once whatever its domain, as published tables have it."""
-    told = row["micro"] or row
+    scored = row["micro"] or row
     tested = {}
     if "interval" in row and not row["micro"] and row["rank"] is not None:
         # The mean of one domain is that of its items: the run's own ranks hold.
@@ -181,15 +186,15 @@ def _scored(base: SuiteResult, row: Mapping[str, Any], items: Items) -> SuiteRes
     se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
     # Of several domains the run has no second interval of the mean over items, and no flag of it.
     second = None if row["micro"] else row["second"]
-    own = () if row["micro"] else tuple(f for f in row["flags"] if f not in base.flags)
+    own_flags = () if row["micro"] else tuple(f for f in row["flags"] if f not in base.flags)
     return replace(
         base,
-        value=told["score"],
-        lo=told["lo"],
-        hi=told["hi"],
+        value=scored["score"],
+        lo=scored["lo"],
+        hi=scored["hi"],
         second=second,
         se=se,
-        flags=(*base.flags, *own),
+        flags=(*base.flags, *own_flags),
         n=row["n"],
         **tested,
     )
@@ -203,44 +208,45 @@ def item_scores(run: Run) -> dict[Row, Items]:
             row = sums.setdefault((score["model"], score["setting"]), {})
             row.setdefault((score["domain"], score["item"]), []).append(score["score"])
     return {
-        row: {item: sum(v) / len(v) for item, v in found.items()} for row, found in sums.items()
+        row: {item: sum(v) / len(v) for item, v in values.items()}
+        for row, values in sums.items()
     }
 
 
-def _ranked(found: Sequence[SuiteResult]) -> list[SuiteResult]:
+def _ranked(results: Sequence[SuiteResult]) -> list[SuiteResult]:
     """Return the results with ranks within each benchmark and metric, where two or more rows have it; 1 is best.
 
     Metrics whose pairs of models were tested keep the ranks of their run; others are ranked by whether intervals overlap.
     """
-    made = list(found)
+    ranked = list(results)
     columns: dict[tuple[str, str, str], list[int]] = {}
-    for at, one in enumerate(made):
+    for at, result in enumerate(ranked):
         if (
-            _plain(one.metric) not in NEVER_RANKED
-            and one.ranked
-            and one.value is not None
-            and one.lo is not None
-            and one.hi is not None
+            _plain(result.metric) not in NEVER_RANKED
+            and result.ranked
+            and result.value is not None
+            and result.lo is not None
+            and result.hi is not None
         ):
-            columns.setdefault((one.benchmark, one.metric, one.rank_by), []).append(at)
+            columns.setdefault((result.benchmark, result.metric, result.rank_by), []).append(at)
     for places in columns.values():
         if len(places) < 2:  # first of one says nothing
             at = places[0]
-            made[at] = replace(made[at], rank=None, rank_lo=None, rank_hi=None, rank_by="")
+            ranked[at] = replace(ranked[at], rank=None, rank_lo=None, rank_hi=None, rank_by="")
             continue
-        if made[places[0]].rank_by:
+        if ranked[places[0]].rank_by:
             continue
-        estimates = {str(at): _estimate(made[at]) for at in places}
-        for key, found_rank in rank(estimates, better=made[places[0]].better).items():  # type: ignore[arg-type]  # high or low
+        estimates = {str(at): _estimate(ranked[at]) for at in places}
+        for key, found_rank in rank(estimates, better=ranked[places[0]].better).items():  # type: ignore[arg-type]  # high or low
             at = int(key)
-            made[at] = replace(
-                made[at],
+            ranked[at] = replace(
+                ranked[at],
                 rank=found_rank.rank,
                 rank_lo=found_rank.lo,
                 rank_hi=found_rank.hi,
                 rank_by="intervals",
             )
-    return made
+    return ranked
 
 
 def _plain(metric: str) -> str:
@@ -248,13 +254,18 @@ def _plain(metric: str) -> str:
     return re.split(r"[:\[]", metric, maxsplit=1)[0]
 
 
-def _estimate(one: SuiteResult) -> Estimate:
-    second = None if one.second is None else Second(**one.second)
-    assert one.value is not None
-    assert one.lo is not None
-    assert one.hi is not None
+def _estimate(result: SuiteResult) -> Estimate:
+    second = None if result.second is None else Second(**result.second)
+    assert result.value is not None
+    assert result.lo is not None
+    assert result.hi is not None
     return Estimate(
-        value=one.value, lo=one.lo, hi=one.hi, second=second, n=one.n, n_clusters=one.n
+        value=result.value,
+        lo=result.lo,
+        hi=result.hi,
+        second=second,
+        n=result.n,
+        n_clusters=result.n,
     )
 
 
@@ -263,19 +274,22 @@ def weighted_means(suite: SuiteRun) -> list[dict[str, Any]]:
 
     Benchmarks are drawn apart; a model that lacks one of those run has no mean.
     """
-    made: list[dict[str, Any]] = []
+    means: list[dict[str, Any]] = []
     parts = {part.benchmark: part for part in suite.parts if ANSWERS in part.runs}
     for name in WEIGHTED:
-        members = [one for one in SUITES[name] if one in parts]
+        members = [benchmark for benchmark in SUITES[name] if benchmark in parts]
         if len(members) < 2 or not set(SUITES[name]) <= {p.benchmark for p in suite.parts}:
             continue
-        scored = {one: item_scores(suite.run(parts[one].runs[ANSWERS])) for one in members}
-        for row in sorted(set.intersection(*(set(found) for found in scored.values()))):
-            columns = [np.array(list(scored[one][row].values())) for one in members]
+        scored = {
+            benchmark: item_scores(suite.run(parts[benchmark].runs[ANSWERS]))
+            for benchmark in members
+        }
+        for row in sorted(set.intersection(*(set(scores_of) for scores_of in scored.values()))):
+            columns = [np.array(list(scored[benchmark][row].values())) for benchmark in members]
             strata = Strata(
                 [
-                    DrawnStratum(np.arange(len(v)) + at * 10**9, seed_of(name, one, *row))
-                    for at, (one, v) in enumerate(zip(members, columns, strict=True))
+                    DrawnStratum(np.arange(len(v)) + at * 10**9, seed_of(name, benchmark, *row))
+                    for at, (benchmark, v) in enumerate(zip(members, columns, strict=True))
                 ],
                 pool_seed=seed_of(name, *row, "pool"),
                 n_resamples=suite.record["plan"]["n_resamples"],
@@ -287,57 +301,59 @@ def weighted_means(suite: SuiteRun) -> list[dict[str, Any]]:
                 values, ones, sums[:, 0] / sums[:, 1], strata, scale=Scale()
             )
             plain = estimate.to_dict()
-            made.append(
+            means.append(
                 {
                     "suite": name,
                     "model": row[0],
                     "setting": row[1],
                     **{key: plain[key] for key in ("score", "lo", "hi", "n")},
                     "benchmarks": members,
-                    "lacking": [one for one in SUITES[name] if one not in parts],
+                    "lacking": [
+                        benchmark for benchmark in SUITES[name] if benchmark not in parts
+                    ],
                 }
             )
-    return made
+    return means
 
 
 def language_gaps(suite: SuiteRun) -> list[dict[str, Any]]:
     """Return the paired difference of accuracy between two languages of the same questions, over those that both have."""
     runs = {part.benchmark: part.runs.get(ANSWERS) for part in suite.parts}
-    made: list[dict[str, Any]] = []
+    gaps: list[dict[str, Any]] = []
     for first, second in LANGUAGES:
-        one, other = runs.get(first), runs.get(second)
-        if one is None or other is None:
+        first_run, other = runs.get(first), runs.get(second)
+        if first_run is None or other is None:
             continue
         sides = [
             {
                 row: _without_language(items)
                 for row, items in item_scores(suite.run(name)).items()
             }
-            for name in (one, other)
+            for name in (first_run, other)
         ]
         for row in sorted(sides[0].keys() & sides[1].keys()):
             shared = sorted(sides[0][row].keys() & sides[1][row].keys())
             if len(shared) < _FEWEST:
                 continue  # as with a limit, which draws other items of each bank
             a, b = (np.array([side[row][item] for item in shared]) for side in sides)
-            found = paired_difference(a, b, seed=seed_of(first, second, *row))
+            difference = paired_difference(a, b, seed=seed_of(first, second, *row))
             # No reading comes from an interval alone.
-            shown = found.p <= _LEVEL and len(shared) >= SMALL_N
-            made.append(
+            is_shown = difference.p <= _LEVEL and len(shared) >= SMALL_N
+            gaps.append(
                 {
                     "first": first,
                     "second": second,
                     "model": row[0],
                     "setting": row[1],
-                    "difference": found.value,
-                    "lo": found.lo,
-                    "hi": found.hi,
-                    "p": found.p,
-                    "different": shown,
+                    "difference": difference.value,
+                    "lo": difference.lo,
+                    "hi": difference.hi,
+                    "p": difference.p,
+                    "different": is_shown,
                     "n": len(shared),
                 }
             )
-    return made
+    return gaps
 
 
 def _without_language(items: Items) -> dict[str, float]:

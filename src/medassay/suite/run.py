@@ -149,8 +149,8 @@ class _Work:
 
     def run(self) -> SuiteRun:
         parts = self._begin()
-        found = [part for part in parts if not part.absent.get(ANSWERS)]
-        if not found:
+        present = [part for part in parts if not part.absent.get(ANSWERS)]
+        if not present:
             raise InputError(
                 f"suite '{self._plan.name}': no benchmark has its files in {self._means.data}: "
                 + "; ".join(f"{part.benchmark}: {part.absent[ANSWERS]}" for part in parts[:3])
@@ -158,15 +158,15 @@ class _Work:
         for part in parts:
             if part.absent.get(ANSWERS):
                 self._means.tell(f"unavailable: {part.benchmark}: {part.absent[ANSWERS]}")
-        for number, part in enumerate(found, 1):
+        for number, part in enumerate(present, 1):
             for kind in self._kinds(part):
                 if kind in part.runs or kind in part.absent:
                     continue
-                self._means.tell(f"[{number}/{len(found)}] {part.benchmark}: {kind}")
+                self._means.tell(f"[{number}/{len(present)}] {part.benchmark}: {kind}")
                 self._step(part, kind)
                 self._write(parts)
         if not any(ANSWERS in part.runs for part in parts) and not self._unfinished:
-            reasons = [why for part in found for why in part.absent.values()]
+            reasons = [why for part in present for why in part.absent.values()]
             raise InputError(
                 f"suite '{self._plan.name}': no benchmark could be asked: {reasons[0]}"
             )
@@ -216,9 +216,9 @@ class _Work:
         benchmark = BENCHMARKS[part.benchmark]
         if ANSWERS not in runs or not benchmark.is_open:
             return runs
-        told = self._run(runs[ANSWERS]).manifest
+        manifest = self._run(runs[ANSWERS]).manifest
         now = gauges_of(self._plan.metrics, find_task(benchmark.task)).to_dict()
-        if told.get("metrics", {}) == now:
+        if manifest.get("metrics", {}) == now:
             return runs
         self._means.tell(
             f"{part.benchmark}: other metrics are here by now; its stored answers are compared again"
@@ -227,7 +227,9 @@ class _Work:
 
     def _asked(self, name: str, bank: SuiteBank) -> bool:
         """Return whether a run asked the items of a bank."""
-        contents = {one["content_sha256"] for one in self._run(name).manifest["banks"]}
+        contents = {
+            bank_entry["content_sha256"] for bank_entry in self._run(name).manifest["banks"]
+        }
         return contents == {bank.content_sha256}
 
     def _run(self, name: str) -> Run:
@@ -240,9 +242,9 @@ class _Work:
             return name, bank, ""
         for other, benchmark in BENCHMARKS.items():
             if benchmark.stands_in_for == name:
-                made = self._banks.make(benchmark)
-                if isinstance(made, SuiteBank):
-                    return other, made, bank
+                bank_made = self._banks.make(benchmark)
+                if isinstance(bank_made, SuiteBank):
+                    return other, bank_made, bank
         return name, bank, ""
 
     def _kinds(self, part: BenchmarkPart) -> list[str]:
@@ -264,13 +266,13 @@ class _Work:
             if kind == JUDGED:
                 part.runs[kind] = self._judged(part).id
                 return
-            wanted = self._run_plan(part, kind)
-            if not wanted["models"]:
+            run_plan = self._run_plan(part, kind)
+            if not run_plan["models"]:
                 part.absent[kind] = "no model here tells likelihoods"
                 return
             path = self._folder / f"{part.benchmark}-{kind}.toml"
-            path.write_text(_toml(wanted), encoding="utf-8")
-            made = pipeline.run(
+            path.write_text(_toml(run_plan), encoding="utf-8")
+            run_made = pipeline.run(
                 path,
                 secrets=self._means.secrets,
                 workspace=self._means.workspace,
@@ -278,7 +280,7 @@ class _Work:
                 accept_failures=self._means.accept_failures,
                 tell=self._means.tell,
             )
-            part.runs[kind] = made.id
+            part.runs[kind] = run_made.id
         except IncompleteError as error:
             self._unfinished.append(f"{part.benchmark} ({kind}): {error}")
         except InputError as error:
@@ -302,7 +304,7 @@ class _Work:
         )
         if task == "closed_likelihood" and self._none_tells():
             task = "closed"
-        wanted: dict[str, Any] = {
+        options: dict[str, Any] = {
             "name": f"{part.benchmark} ({kind})",
             "task": task,
             "banks": [f"../../banks/{part.bank['folder']}"],
@@ -311,23 +313,23 @@ class _Work:
             "n_resamples": plan.n_resamples,
         }
         if plan.limit is not None:
-            wanted["sample"] = plan.limit
+            options["sample"] = plan.limit
         template = benchmark.reply_template if task == "closed" else benchmark.template
         if kind == ANSWERS and template:
-            wanted["templates"] = [template]
+            options["templates"] = [template]
         if kind == ANSWERS and benchmark.is_open and plan.metrics:
-            wanted["metrics"] = plan.metrics
+            options["metrics"] = plan.metrics
         if plan.chat_template and kind != PERPLEXITY and task != "closed":
-            wanted["chat_template"] = True
+            options["chat_template"] = True
         if kind == RELAXED:
-            wanted["relaxed_perplexity"] = (plan.relaxed_perplexity or Setting()).to_dict()
-        return wanted
+            options["relaxed_perplexity"] = (plan.relaxed_perplexity or Setting()).to_dict()
+        return options
 
     def _none_tells(self) -> bool:
         """Return whether no model but baselines tells the likelihood of options: then replies are read, in a task of that name."""
         chat = self._plan.chat_template
-        asked = [s for n in self._plan.models if not (s := self._specs[n]).is_baseline]
-        return all(spec.cannot_tell("choices", chat_template=chat) for spec in asked)
+        specs_asked = [s for n in self._plan.models if not (s := self._specs[n]).is_baseline]
+        return all(spec.cannot_tell("choices", chat_template=chat) for spec in specs_asked)
 
     def _judged(self, part: BenchmarkPart) -> Run:
         answers = self._run(part.runs[ANSWERS])
@@ -360,19 +362,19 @@ class _Work:
         draft.replace(self._folder / RECORD)
 
 
-def _toml(given: Mapping[str, Any]) -> str:
+def _toml(values: Mapping[str, Any]) -> str:
     """Return a plan as TOML; its one table comes last."""
-    plain = {k: v for k, v in given.items() if not isinstance(v, Mapping)}
-    tables = {k: v for k, v in given.items() if isinstance(v, Mapping)}
+    plain = {k: v for k, v in values.items() if not isinstance(v, Mapping)}
+    tables = {k: v for k, v in values.items() if isinstance(v, Mapping)}
     lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
     for name, table in tables.items():
-        known = ((k, v) for k, v in table.items() if v is not None)
-        lines += ["", f"[{name}]", *(f"{k} = {_value(v)}" for k, v in known)]
+        pairs = ((k, v) for k, v in table.items() if v is not None)
+        lines += ["", f"[{name}]", *(f"{k} = {_value(v)}" for k, v in pairs)]
     return "\n".join(lines) + "\n"
 
 
-def _value(given: Any) -> str:
-    return json.dumps(list(given) if isinstance(given, tuple) else given, ensure_ascii=False)
+def _value(value: Any) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
 
 
 def _entry(spec: ModelSpec) -> dict[str, Any]:
@@ -393,17 +395,17 @@ def suite_models(path: Path, names: tuple[str, ...]) -> dict[str, ModelSpec]:
     InputError
         When a name is neither an entry nor a folder.
     """
-    found = load_models(path) if path.is_file() else {}
+    entries = load_models(path) if path.is_file() else {}
     for name in names:
         folder = Path(name)
-        if name in found:
+        if name in entries:
             continue
         if name.startswith("embedded:"):
-            found[name] = ModelSpec(
+            entries[name] = ModelSpec(
                 id=name, provider="transformers", path=name, location="local"
             )
         elif (folder / "config.json").is_file():
-            found[folder.resolve().name] = ModelSpec(
+            entries[folder.resolve().name] = ModelSpec(
                 id=folder.resolve().name,
                 provider="transformers",
                 path=name,
@@ -414,4 +416,4 @@ def suite_models(path: Path, names: tuple[str, ...]) -> dict[str, ModelSpec]:
                 f"--model: '{name}' is no folder of weights, and there is no {path}; expected an entry of a models file, "
                 "a folder, or embedded:smollm2"
             )
-    return found
+    return entries

@@ -147,8 +147,8 @@ class Author:
         if self._looking is None:
             return await self._asker.ask(self.spec, prompt, columns, attempt=attempt), {}
         looking, tools = self._looking
-        asked = replace(prompt, tools=tools)
-        looked = await looking.solve(self.spec, asked, columns, repeat=attempt)
+        prompt_with_tools = replace(prompt, tools=tools)
+        looked = await looking.solve(self.spec, prompt_with_tools, columns, repeat=attempt)
         if looked is None:
             return None, {}
         return looked.reply, {"looked_up": list(looked.trace)}
@@ -181,9 +181,9 @@ def _asked(subject: str, text_id: str, messages: Sequence[dict[str, Any]]) -> Pr
 
 def _again(first: Prompt, text: str, problem: str) -> Prompt:
     """Return the prompt that shows a model its last reply and what was wrong with it."""
-    told = f"That reply could not be used: {problem}. Reply again, with nothing but what was asked for."
-    said = [
+    notice = f"That reply could not be used: {problem}. Reply again, with nothing but what was asked for."
+    turns = [
         {"role": "assistant", "content": storable(text)[:_SHOWN] or "–"},
-        {"role": "user", "content": told},
+        {"role": "user", "content": notice},
     ]
-    return _asked(first.item_id, first.template, [*first.messages, *said])
+    return _asked(first.item_id, first.template, [*first.messages, *turns])

@@ -22,12 +22,12 @@ def plan_of(workshop: Workshop) -> Mapping[str, Any]:
     InputError
         When it has none yet.
     """
-    found = workshop.latest("plan", "plan")
-    if found is None:
+    latest = workshop.latest("plan", "plan")
+    if latest is None:
         raise InputError(
             f"{workshop.folder}: a workshop without a plan; `medassay bank synthesize` makes items"
         )
-    plan: Mapping[str, Any] = found.result["plan"]
+    plan: Mapping[str, Any] = latest.result["plan"]
     return plan
 
 
@@ -44,7 +44,7 @@ def card_of(
     undecided = len(present_items(workshop)) - len(records)
     if undecided:
         dropped["not accepted by a person"] = undecided
-    sources_leave = all(one.result.get("may_leave", True) for one in _sources(workshop))
+    sources_leave = all(source.result.get("may_leave", True) for source in _sources(workshop))
     return {
         "name": plan["name"],
         "title": f"DEMONSTRATION: {title}" if _is_scripted(workshop) else title,
@@ -64,15 +64,15 @@ def card_of(
 
 
 def _models(workshop: Workshop) -> Mapping[str, Mapping[str, Any]]:
-    found = workshop.latest("plan", "plan")
-    models: Mapping[str, Mapping[str, Any]] = {} if found is None else found.result["models"]
+    latest = workshop.latest("plan", "plan")
+    models: Mapping[str, Mapping[str, Any]] = {} if latest is None else latest.result["models"]
     return models
 
 
 def _is_scripted(workshop: Workshop) -> bool:
-    scripted = any(one["scripted"] for one in _models(workshop).values())
+    scripted = any(model["scripted"] for model in _models(workshop).values())
     return scripted or any(
-        "DEMONSTRATION" in one.result.get("limits", "") for one in _sources(workshop)
+        "DEMONSTRATION" in source.result.get("limits", "") for source in _sources(workshop)
     )
 
 
@@ -85,15 +85,17 @@ def _sources(workshop: Workshop) -> list[Any]:
 
 
 def _all_before(workshop: Workshop, event: Any) -> set[tuple[str, str]]:
-    found: set[tuple[str, str]] = set()
+    places: set[tuple[str, str]] = set()
     waiting = [tuple(place) for place in event.record["from"]]
     while waiting:
         place = waiting.pop()
-        if place not in found:
-            found.add(place)
+        if place not in places:
+            places.add(place)
             latest = workshop.latest(*place)
-            waiting += [] if latest is None else [tuple(one) for one in latest.record["from"]]
-    return found
+            waiting += (
+                [] if latest is None else [tuple(place) for place in latest.record["from"]]
+            )
+    return places
 
 
 def limits_note(workshop: Workshop) -> str:
@@ -103,7 +105,7 @@ def limits_note(workshop: Workshop) -> str:
 
 def _limits(workshop: Workshop) -> Iterator[str]:
     plan, models = plan_of(workshop), _models(workshop)
-    if any(one["scripted"] for one in models.values()):
+    if any(model["scripted"] for model in models.values()):
         yield "DEMONSTRATION: written by a script, not by a model; a score says nothing."
     if plan["limits"]:
         yield plan["limits"]
@@ -111,7 +113,9 @@ def _limits(workshop: Workshop) -> Iterator[str]:
         if source.result.get("limits"):
             yield f"Of {source.result['bank']}: {source.result['limits']}"
     if models:
-        named = ", ".join(f"{name} (family {one['family']})" for name, one in models.items())
+        named = ", ".join(
+            f"{name} (family {model['family']})" for name, model in models.items()
+        )
         yield f"Made with {named}: models of these families may find the items easier, and their errors may be in them."
     yield _review_share(workshop)
     yield _source_age(workshop)
@@ -119,10 +123,14 @@ def _limits(workshop: Workshop) -> Iterator[str]:
 
 def _review_share(workshop: Workshop) -> str:
     decided = [decision_on(workshop, event) for event in present_items(workshop)]
-    taken = [one for one in decided if one is not None and one.status in ("accept", "change")]
-    singly = sum(not one.record.get("together") for one in taken)
-    share = 100 * singly / len(taken) if taken else 0.0
-    return f"Of {counted(len(taken), 'item')} {singly} ({share:.0f} %) {'was' if singly == 1 else 'were'} reviewed or decided by people one by one, the others accepted together."
+    accepted = [
+        decision
+        for decision in decided
+        if decision is not None and decision.status in ("accept", "change")
+    ]
+    singly = sum(not decision.record.get("together") for decision in accepted)
+    share = 100 * singly / len(accepted) if accepted else 0.0
+    return f"Of {counted(len(accepted), 'item')} {singly} ({share:.0f} %) {'was' if singly == 1 else 'were'} reviewed or decided by people one by one, the others accepted together."
 
 
 def _source_age(workshop: Workshop) -> str:
@@ -130,13 +138,13 @@ def _source_age(workshop: Workshop) -> str:
     sources = _sources(workshop)
     if not sources and plan_of(workshop)["maker"] == "proposals":
         return _named_sources(workshop)
-    made = sorted(one.result["made"] for one in sources if one.result.get("made"))
+    dates = sorted(source.result["made"] for source in sources if source.result.get("made"))
     count = f"{len(sources)} source{'s' if len(sources) != 1 else ''}"
-    if not made:
+    if not dates:
         return f"{count}, undated."
-    told = made[0] if made[0] == made[-1] else f"{made[0]} to {made[-1]}"
-    undated = len(sources) - len(made)
-    return f"{count}, of {told}{f', {undated} undated' if undated else ''}; what changed in medicine since is not in the items."
+    date_range = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    undated = len(sources) - len(dates)
+    return f"{count}, of {date_range}{f', {undated} undated' if undated else ''}; what changed in medicine since is not in the items."
 
 
 def _named_sources(workshop: Workshop) -> str:

@@ -37,13 +37,13 @@ def chapters(source: SourceDocument, longest: int) -> list[SourceDocument]:
     if len(source.text) <= longest or not levels:
         return [source]
     cut = [*_cut(_Chapter((), source.parts), longest)]
-    found = []
+    chapters_found = []
     for number, chapter in enumerate(cut):
         text, pages = chapter.text, _pages(chapter.parts)
         if len(cut) == 1 or (not text and pages is None):
             continue
         title = ", ".join(chapter.titles)
-        found.append(
+        chapters_found.append(
             replace(
                 source,
                 name=_name(source.name, number, title or "front matter"),
@@ -55,7 +55,7 @@ def chapters(source: SourceDocument, longest: int) -> list[SourceDocument]:
                 pictures=() if pages is None else source.pictures[pages[0] - 1 : pages[1]],
             )
         )
-    return found or [source]
+    return chapters_found or [source]
 
 
 def _name(document: str, number: int, title: str) -> str:

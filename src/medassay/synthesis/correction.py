@@ -69,18 +69,18 @@ def read_correction(reply: str, record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{key: value[key] for key in ("sense", "key_right", "path_right")},
         "also_right": value["also_right"],
-        "guidelines": [one[:500] for one in _listed(value["guidelines"], "guidelines")][:20],
-        "issues": [one[:1000] for one in _listed(value["issues"], "issues")][:20],
+        "guidelines": [line[:500] for line in _listed(value["guidelines"], "guidelines")][:20],
+        "issues": [line[:1000] for line in _listed(value["issues"], "issues")][:20],
         "types": sorted(set(types)),
         "reasons": checked_text(value["reasons"], "reasons", _LONGEST),
         "after": after,
     }
 
 
-def _listed(given: Any, what: str) -> list[str]:
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        raise ValueError(f"{what} {given!r:.40}; expected a list of texts")
-    return given
+def _listed(value: Any, what: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(element, str) for element in value):
+        raise ValueError(f"{what} {value!r:.40}; expected a list of texts")
+    return value
 
 
 def shown(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _after(value: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any
 def _from_list(item: Any, n_options: int) -> dict[str, Any]:
     if not isinstance(item, list) or len(item) != 4 or not isinstance(item[2], list):
         raise ValueError("item is not the list of question, answer, options, letter")
-    options = [checked_text(one, "an option", _LONGEST) for one in item[2]]
+    options = [checked_text(option, "an option", _LONGEST) for option in item[2]]
     letter = str(item[3]).strip().upper()
     if len(options) != n_options or len({o.casefold() for o in options}) < n_options:
         raise ValueError(
@@ -128,20 +128,22 @@ def _from_list(item: Any, n_options: int) -> dict[str, Any]:
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[int]:
     """Return the types of what differs, blanks aside."""
-    found = []
+    changes_found = []
     if any(_same(before.get(key)) != _same(after.get(key)) for key in ("options", "expected")):
-        found.append(1)
+        changes_found.append(1)
     if _same(before["question"]) != _same(after["question"]):
-        found.append(2)
+        changes_found.append(2)
     if _same(before.get("path")) != _same(after.get("path")):
-        found.append(3)
+        changes_found.append(3)
     # A new question may need new options: the change is of the question then.
-    return [kind for kind in found if kind != 1] if 2 in found else found
+    return (
+        [kind for kind in changes_found if kind != 1] if 2 in changes_found else changes_found
+    )
 
 
 def _same(value: Any) -> Any:
     if isinstance(value, list):
-        return [_same(one) for one in value]
+        return [_same(element) for element in value]
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
@@ -159,10 +161,10 @@ def checked_correction(event: Event, change: Any) -> dict[str, Any]:
         When that is no valid item.
     """
     name, before = event.place[1], event.record["given"]
-    known = {"question", "options", "expected", "path"}
-    if not isinstance(change, dict) or not change or not change.keys() <= known:
+    fields_known = {"question", "options", "expected", "path"}
+    if not isinstance(change, dict) or not change or not change.keys() <= fields_known:
         raise InputError(
-            f"change of '{name}': expected an object with {', '.join(sorted(known))}"
+            f"change of '{name}': expected an object with {', '.join(sorted(fields_known))}"
         )
     after = {**before, **change}
     try:
@@ -171,13 +173,13 @@ def checked_correction(event: Event, change: Any) -> dict[str, Any]:
             raise ValueError("options are no list, or expected is no letter")
         at = LETTERS.find(letter)
         answer = options[at] if 0 <= at < len(options) else ""
-        made = _from_list([after["question"], answer, options, letter], len(options))
+        checked = _from_list([after["question"], answer, options, letter], len(options))
         if "path" in after:
-            made["path"] = " -> ".join(read_steps(str(after["path"])))
+            checked["path"] = " -> ".join(read_steps(str(after["path"])))
     except ValueError as error:
         raise InputError(f"change of '{name}': {error}") from None
-    if not changes(before, made):
+    if not changes(before, checked):
         raise InputError(
             f"change of '{name}': equals the item; expected something else, or keep"
         )
-    return made
+    return checked

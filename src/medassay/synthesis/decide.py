@@ -64,10 +64,10 @@ def decide(
         )
     if verb == "change" and len(handles) != 1:
         raise InputError(f"a change is of one thing; {len(handles)} are named")
-    known = _decidable(workshop)
-    found = [_find(workshop, known, handle) for handle in dict.fromkeys(handles)]
-    results = [_checked(workshop, event, verb, change) for event in found]
-    for event, result in zip(found, results, strict=True):
+    decidable = _decidable(workshop)
+    events = [_find(workshop, decidable, handle) for handle in dict.fromkeys(handles)]
+    results = [_checked(workshop, event, verb, change) for event in events]
+    for event, result in zip(events, results, strict=True):
         workshop.note(
             "decision",
             handle_of(event.place),
@@ -80,7 +80,7 @@ def decide(
             together=together,
             **({} if result is None else {"result": result}),
         )
-    return [handle_of(event.place) for event in found]
+    return [handle_of(event.place) for event in events]
 
 
 def _decidable(workshop: Workshop) -> dict[str, Event]:
@@ -89,18 +89,22 @@ def _decidable(workshop: Workshop) -> dict[str, Event]:
     return {handle_of(event.place): event for event in events}
 
 
-def _find(workshop: Workshop, known: Mapping[str, Event], handle: str) -> Event:
+def _find(workshop: Workshop, decidable: Mapping[str, Event], handle: str) -> Event:
     step, sign, subject = handle.partition(":")
-    former = [one for one in _STEPS if sign and one == step and workshop.latest(one, subject)]
-    if handle not in known and (former or workshop.latest("item", handle)):
+    former = [
+        former_step
+        for former_step in _STEPS
+        if sign and former_step == step and workshop.latest(former_step, subject)
+    ]
+    if handle not in decidable and (former or workshop.latest("item", handle)):
         raise InputError(
             f"'{handle}' does not wait: it is not in the queue, or no longer made by the plan; nothing was decided"
         )
-    if handle not in known:
+    if handle not in decidable:
         raise InputError(
             f"{workshop.folder}: nothing is called '{handle}'; `medassay bank queue` lists what waits"
         )
-    return known[handle]
+    return decidable[handle]
 
 
 def _checked(workshop: Workshop, event: Event, verb: Verb, change: Any) -> Any:

@@ -39,16 +39,16 @@ class ExamMaker:
     def __init__(
         self, plan: SynthesisPlan, base: Path, workshop: Workshop, authors: Mapping[str, Author]
     ) -> None:
-        wanted = plan.exam
-        if wanted is None:
+        exam_plan = plan.exam
+        if exam_plan is None:
             raise InputError("a plan without the table [exam]")
-        if wanted.open_versions and plan.language != "en":
+        if exam_plan.open_versions and plan.language != "en":
             raise InputError(
                 f"open versions of questions in '{plan.language}': what asks for wrong answers is told in English only; "
                 "make a [translation] to en first"
             )
         self._plan = plan
-        self._wanted: Exam = wanted
+        self._wanted: Exam = exam_plan
         self._base = base
         self._workshop = workshop
         self._authors = authors
@@ -62,14 +62,17 @@ class ExamMaker:
         self._read()
         if not self._wanted.open_versions:
             return
-        asked = []
+        asked_questions = []
         for question in self._usable:
             if asks_for_wrong(question.question):
                 self._drop("rephrase", question, NEGATIVE)
             else:
-                asked.append(question)
-        yield "open versions", [self._rephrase_job(q, v) for q in asked for v in _VERSIONS]
-        tried = [q for q in asked if all(self._has_ended(q, v) for v in _VERSIONS)]
+                asked_questions.append(question)
+        yield (
+            "open versions",
+            [self._rephrase_job(q, v) for q in asked_questions for v in _VERSIONS],
+        )
+        tried = [q for q in asked_questions if all(self._has_ended(q, v) for v in _VERSIONS)]
         for question in tried:
             if not self._versions(question):
                 self._drop("rephrase", question, "not convertible into an open question")
@@ -94,7 +97,7 @@ class ExamMaker:
             if not path.is_file():
                 raise InputError(f"{path}: no such file; 'exam.file' names a CSV or a PDF")
             self._cited = f"{path.name} (sha256 {sha256_hex(path.read_bytes())[:16]})"
-            found = list(read_exam_table(path, self._wanted.columns))
+            questions = list(read_exam_table(path, self._wanted.columns))
         else:
             source = read_source(path, self._workshop.folder / "sources" / path.stem)
             self._cited = source.cited
@@ -102,16 +105,21 @@ class ExamMaker:
                 raise InputError(
                     f"{path}: an exam in a document needs its keys; 'exam.key' names a CSV with number, cop"
                 )
-            found = list(read_exam_text(source, read_keys(self._base / self._wanted.key)))
-        years = [self._wanted.year or question.year for question in found]
-        made = str(max((year for year in years if year), default=""))
-        told = {"file": path.name, "cited": self._cited, "questions": len(found), "made": made}
-        basis = basis_of(told)
+            questions = list(read_exam_text(source, read_keys(self._base / self._wanted.key)))
+        years = [self._wanted.year or question.year for question in questions]
+        latest_year = str(max((year for year in years if year), default=""))
+        record = {
+            "file": path.name,
+            "cited": self._cited,
+            "questions": len(questions),
+            "made": latest_year,
+        }
+        basis = basis_of(record)
         if not self._workshop.is_latest("source", path.stem, basis):
             self._workshop.note(
-                "source", path.stem, "made", basis=basis, by=BY_PROGRAM, result=told
+                "source", path.stem, "made", basis=basis, by=BY_PROGRAM, result=record
             )
-        for question in found:
+        for question in questions:
             self._note_question(path.stem, question)
 
     def _note_question(self, source: str, question: ExamQuestion) -> None:
@@ -146,8 +154,8 @@ class ExamMaker:
         self.ended.append(event)
 
     def _told(self, question: ExamQuestion) -> str:
-        shown = [f"{LETTERS[at]}. {text}" for at, text in enumerate(question.options)]
-        lines = [f"Question: {question.question}", *shown, f"Answer: {question.right}"]
+        option_lines = [f"{LETTERS[at]}. {text}" for at, text in enumerate(question.options)]
+        lines = [f"Question: {question.question}", *option_lines, f"Answer: {question.right}"]
         return delimit("\n".join(lines), "item")
 
     def _rephrase_job(self, question: ExamQuestion, version: str) -> SynthesisStep:
@@ -182,50 +190,54 @@ class ExamMaker:
 
     def _versions(self, question: ExamQuestion) -> list[str]:
         """Return the open versions that there are."""
-        found = [self._value("rephrase", question, version) for version in _VERSIONS]
-        return [one["question"] for one in found if one is not None and one["convertible"]]
+        versions = [self._value("rephrase", question, version) for version in _VERSIONS]
+        return [
+            version["question"]
+            for version in versions
+            if version is not None and version["convertible"]
+        ]
 
     def _choice_job(self, question: ExamQuestion) -> SynthesisStep:
         versions = self._versions(question)
-        told = "\n".join(f"{at}. {text}" for at, text in enumerate(versions, 1))
+        listing = "\n".join(f"{at}. {text}" for at, text in enumerate(versions, 1))
         return self._keep(
             SynthesisStep(
                 step="choice",
                 subject=question.exam_id,
                 author=self._authors[self._wanted.selector],
                 part="make_choice",
-                holes={"item": self._told(question), "versions": delimit(told, "versions")},
+                holes={"item": self._told(question), "versions": delimit(listing, "versions")},
                 read=lambda reply: read_choice(reply, len(versions)),
                 sources=[("rephrase", f"{question.exam_id}/{v}") for v in _VERSIONS],
             )
         )
 
     def _chosen(self, question: ExamQuestion) -> str | None:
-        found = self._value("choice", question)
+        choice = self._value("choice", question)
         versions = self._versions(question)
         return (
-            versions[found["choice"] - 1]
-            if found and 1 <= found["choice"] <= len(versions)
+            versions[choice["choice"] - 1]
+            if choice and 1 <= choice["choice"] <= len(versions)
             else None
         )
 
     def _only_job(self, question: ExamQuestion) -> SynthesisStep:
-        told = f"Question: {self._chosen(question)}\nAnswer: {question.right}"
+        prompt_text = f"Question: {self._chosen(question)}\nAnswer: {question.right}"
         return self._keep(
             SynthesisStep(
                 step="only",
                 subject=question.exam_id,
                 author=self._authors[self._wanted.selector],
                 part="make_only_answer",
-                holes={"item": delimit(told, "item")},
+                holes={"item": delimit(prompt_text, "item")},
                 read=read_only,
                 sources=[("choice", question.exam_id)],
             )
         )
 
     def _is_only(self, question: ExamQuestion) -> bool:
-        found = self._value("only", question)
-        return found is not None and bool(found["only"])
+        verdict = self._value("only", question)
+        return verdict is not None and bool(verdict["only"])
 
     def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
         """Yield each question as it is, and as an open one where two models agree on it."""
@@ -276,38 +288,41 @@ def read_version(reply: str, question: ExamQuestion | None = None) -> dict[str, 
     ValueError
         Saying which rule is broken.
     """
-    found = reply_object(reply, {"convertible"})
-    if found["convertible"] is False:
+    reply_value = reply_object(reply, {"convertible"})
+    if reply_value["convertible"] is False:
         return {"convertible": False}
-    if found["convertible"] is not True:
+    if reply_value["convertible"] is not True:
         raise ValueError("convertible is neither true nor false")
-    text = checked_text(found.get("question"), "question", _LONGEST)
-    own = question is not None and not contains(question.question, question.right)
-    if question is not None and own and contains(text, question.right):
+    text = checked_text(reply_value.get("question"), "question", _LONGEST)
+    is_own = question is not None and not contains(question.question, question.right)
+    if question is not None and is_own and contains(text, question.right):
         raise ValueError("the question contains its answer")
     return {"convertible": True, "question": text}
 
 
 def read_choice(reply: str, n_versions: int = len(_VERSIONS)) -> dict[str, Any]:
     """Return which of some versions is the better one, 0 for none; raises ValueError for anything else."""
-    found = reply_object(reply, {"choice"})
-    if type(found["choice"]) is not int or not 0 <= found["choice"] <= n_versions:
+    reply_value = reply_object(reply, {"choice"})
+    if type(reply_value["choice"]) is not int or not 0 <= reply_value["choice"] <= n_versions:
         raise ValueError(
-            f"choice {found['choice']!r:.20}; expected a number from 0 to {n_versions}"
+            f"choice {reply_value['choice']!r:.20}; expected a number from 0 to {n_versions}"
         )
-    return {"choice": found["choice"], "reason": str(found.get("reason", ""))[:2000]}
+    return {
+        "choice": reply_value["choice"],
+        "reason": str(reply_value.get("reason", ""))[:2000],
+    }
 
 
 def read_only(reply: str) -> dict[str, Any]:
     """Return whether a key is the only right answer, and what others are; raises ValueError for anything else."""
-    found = reply_object(reply, {"only"})
-    others = found.get("other", [])
+    reply_value = reply_object(reply, {"only"})
+    others = reply_value.get("other", [])
     if (
-        type(found["only"]) is not bool
+        type(reply_value["only"]) is not bool
         or not isinstance(others, list)
-        or (found["only"] and others)
+        or (reply_value["only"] and others)
     ):
         raise ValueError(
             "expected only, true or false, and other right answers exactly where it is false"
         )
-    return {"only": found["only"], "other": [str(one)[:500] for one in others][:20]}
+    return {"only": reply_value["only"], "other": [str(text)[:500] for text in others][:20]}

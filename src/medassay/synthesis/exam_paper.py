@@ -72,14 +72,14 @@ def read_exam_table(path: Path, columns: Mapping[str, str]) -> Iterator[ExamQues
             )
     rows = [*_table_rows(path, columns)]
     once = Counter(cells["exam_id"] for cells in rows)
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     for number, cells in enumerate(rows, 1):
         # In official tables exam_id often names the exam, not the question.
-        own = cells["exam_id"] if once[cells["exam_id"]] == 1 else ""
-        name = cells["unique_id"] or own or f"{cells['exam_id'] or path.stem}-{number:03}"
-        if name in seen:
+        own_id = cells["exam_id"] if once[cells["exam_id"]] == 1 else ""
+        name = cells["unique_id"] or own_id or f"{cells['exam_id'] or path.stem}-{number:03}"
+        if name in seen_ids:
             raise InputError(f"{path} row {number + 1}: the id '{name}' occurs twice")
-        seen.add(name)
+        seen_ids.add(name)
         options = [cells[f"op{n}"] for n in range(1, _MOST + 1)]
         while (
             options and not options[-1]
@@ -109,13 +109,13 @@ def read_exam_text(source: SourceDocument, keys: Mapping[int, str]) -> Iterator[
     InputError
         When no question is found.
     """
-    found = dict(_questions(source.text))
-    if not found:
+    questions = dict(_questions(source.text))
+    if not questions:
         raise InputError(
             f"{source.file}: no question found; expected lines as '12. Question' and '1. option' or 'a) option'"
         )
-    for number in sorted(found.keys() | keys.keys()):
-        question, options = found.get(number, ("", []))
+    for number in sorted(questions.keys() | keys.keys()):
+        question, options = questions.get(number, ("", []))
         cells = {"cop": keys.get(number, ""), "year": "", "category": ""}
         yield _checked(f"{source.name}-{number:03}", question, tuple(options), cells)
 
@@ -150,13 +150,13 @@ def _checked(
     cop = "12345abcde".find(key.lower()) % _MOST + 1 if re.fullmatch("[1-5a-eA-E]", key) else 0
     year = cells["year"]
     question, options = _one_line(question), tuple(map(_one_line, options))
-    whole = all(text and text.isprintable() for text in (question, *options))
+    is_printable = all(text and text.isprintable() for text in (question, *options))
     same = {" ".join(option.casefold().split()) for option in options}
     dropped = ""
     if not key or _WITHDRAWN.fullmatch(key) or key == "0":
         dropped = IMPUGNED
     elif (
-        not whole
+        not is_printable
         or not _FEWEST <= len(options) <= _MOST
         or len(same) < len(options)
         or not 1 <= cop <= len(options)
@@ -185,49 +185,49 @@ class _Marked:
 def _questions(text: str) -> Iterator[tuple[int, tuple[str, list[str]]]]:
     """Yield number → (question, options)."""
     marked = [*_marked(text)]
-    number, said, options = 0, "", list[str]()
-    for at, one in enumerate(marked):
+    number, question_text, options = 0, "", list[str]()
+    for at, marked_line in enumerate(marked):
         if _is_option(
-            one, number, len(options), marked[at + 1] if at + 1 < len(marked) else None
+            marked_line, number, len(options), marked[at + 1] if at + 1 < len(marked) else None
         ):
-            options.append(_joined(one.lines))
-        elif not one.letter and one.place > number:
+            options.append(_joined(marked_line.lines))
+        elif not marked_line.letter and marked_line.place > number:
             if number:
-                yield number, (said, options)
-            number, said, options = one.place, _joined(one.lines), []
+                yield number, (question_text, options)
+            number, question_text, options = marked_line.place, _joined(marked_line.lines), []
         elif options:
-            options[-1] = f"{options[-1]} {_joined(one.lines)}"
+            options[-1] = f"{options[-1]} {_joined(marked_line.lines)}"
     if number:
-        yield number, (said, options)
+        yield number, (question_text, options)
 
 
 def _marked(text: str) -> Iterator[_Marked]:
-    found: _Marked | None = None
+    current: _Marked | None = None
     for line in text.splitlines():
         numbered, lettered = _NUMBERED.match(line), _LETTERED.match(line)
         if numbered is None and lettered is None:
-            if found is not None and line.strip():
-                found.lines.append(line)
+            if current is not None and line.strip():
+                current.lines.append(line)
             continue
-        if found is not None:
-            yield found
+        if current is not None:
+            yield current
         if numbered is not None:
-            found = _Marked(int(numbered[1]), [numbered[2]], letter=False)
+            current = _Marked(int(numbered[1]), [numbered[2]], letter=False)
         elif lettered is not None:
-            found = _Marked(ord(lettered[1].lower()) - 96, [lettered[2]], letter=True)
-    if found is not None:
-        yield found
+            current = _Marked(ord(lettered[1].lower()) - 96, [lettered[2]], letter=True)
+    if current is not None:
+        yield current
 
 
-def _is_option(one: _Marked, number: int, so_far: int, after: _Marked | None) -> bool:
+def _is_option(marked_line: _Marked, number: int, so_far: int, after: _Marked | None) -> bool:
     """Return whether a marked line is the next option of a question.
 
     "4." may be the fourth option of question 3, or question 4: it is a question where options begin anew behind it.
     """
-    if not number or one.place != so_far + 1 or one.place > _MOST:
+    if not number or marked_line.place != so_far + 1 or marked_line.place > _MOST:
         return False
     begins_anew = after is not None and after.place == 1
-    return one.letter or one.place != number + 1 or not begins_anew
+    return marked_line.letter or marked_line.place != number + 1 or not begins_anew
 
 
 def _joined(lines: list[str]) -> str:

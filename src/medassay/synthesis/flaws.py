@@ -63,15 +63,17 @@ def select_flaws(
             "flaws: large and small models are needed; name the large ones with --large"
         )
     items = dict.fromkeys(
-        item for known in (*large.values(), *small.values()) for item in known
+        item for outcomes in (*large.values(), *small.values()) for item in outcomes
     )
-    candidates = [item for item in items if all(known.get(item) for known in large.values())]
+    candidates = [
+        item for item in items if all(outcomes.get(item) for outcomes in large.values())
+    ]
     flaws = []
     for item in candidates:
-        asked = [model for model, known in small.items() if item in known]
-        wrong = tuple(model for model in asked if small[model][item])
-        if asked and 2 * len(wrong) >= len(asked):
-            flaws.append(Flaw(item=item, wrong_small=wrong, n_small=len(asked)))
+        models_asked = [model for model, outcomes in small.items() if item in outcomes]
+        wrong = tuple(model for model in models_asked if small[model][item])
+        if models_asked and 2 * len(wrong) >= len(models_asked):
+            flaws.append(Flaw(item=item, wrong_small=wrong, n_small=len(models_asked)))
     return Selected(items=len(items), candidates=tuple(candidates), flaws=tuple(flaws))
 
 
@@ -100,13 +102,13 @@ class Flaws:
             "candidates": [item for _, item in self.selected.candidates],
             "selected": [
                 {
-                    "item": one.item[1],
-                    "domain": one.item[0],
+                    "item": flaw.item[1],
+                    "domain": flaw.item[0],
                     "wrong_large": list(self.large),
-                    "wrong_small": list(one.wrong_small),
-                    "small": one.n_small,
+                    "wrong_small": list(flaw.wrong_small),
+                    "small": flaw.n_small,
                 }
-                for one in self.selected.flaws
+                for flaw in self.selected.flaws
             ],
         }
 
@@ -125,7 +127,7 @@ def flaws_of_runs(runs: Sequence[Run], large: Sequence[str] = ()) -> Flaws:
     IncompleteError
         When a run is not finished.
     """
-    known: dict[str, dict[Place, bool]] = {}
+    outcomes_by_model: dict[str, dict[Place, bool]] = {}
     sizes: dict[str, float | None] = {}
     contents: set[frozenset[str]] = set()
     for run in runs:
@@ -134,30 +136,34 @@ def flaws_of_runs(runs: Sequence[Run], large: Sequence[str] = ()) -> Flaws:
                 f"run {run.id}: not finished; run its plan again to resume it"
             )
         contents.add(frozenset(bank["content_sha256"] for bank in run.manifest["banks"]))
-        found = _wrong(run)
-        if twice := sorted(found.keys() & known.keys()):
+        wrong = _wrong(run)
+        if twice := sorted(wrong.keys() & outcomes_by_model.keys()):
             raise InputError(
                 f"run {run.id}: '{twice[0]}' is in another run, too; expected each model once"
             )
-        known |= found
-        sizes |= {name: run.manifest["models"][name].get("size") for name in found}
+        outcomes_by_model |= wrong
+        sizes |= {name: run.manifest["models"][name].get("size") for name in wrong}
     if len(contents) > 1:
         raise InputError(
             "the runs are of different banks, or versions of them; expected the same ones"
         )
-    if not known:
+    if not outcomes_by_model:
         raise InputError(
             f"no quiz was answered in the setting {SETTING}; expected runs of closed items"
         )
     names = _large(sizes, large)
     selected = select_flaws(
-        {name: known[name] for name in names},
-        {name: found for name, found in sorted(known.items()) if name not in names},
+        {name: outcomes_by_model[name] for name in names},
+        {
+            name: outcomes
+            for name, outcomes in sorted(outcomes_by_model.items())
+            if name not in names
+        },
     )
     return Flaws(
         large=tuple(names),
-        small=tuple(sorted(known.keys() - set(names))),
-        unsized=tuple(sorted(n for n in known if not sizes[n] and n not in names)),
+        small=tuple(sorted(outcomes_by_model.keys() - set(names))),
+        unsized=tuple(sorted(n for n in outcomes_by_model if not sizes[n] and n not in names)),
         contents=next(iter(contents)),
         selected=selected,
     )
@@ -171,12 +177,12 @@ def _large(sizes: Mapping[str, float | None], named: Sequence[str]) -> list[str]
     if len(set(named)) != len(named):
         raise InputError(f"--large: {', '.join(named)}: expected different models")
     stated = {name: size for name, size in sizes.items() if size}
-    found = [*named] or sorted(stated, key=lambda name: (-stated[name], name))[:_LARGE]
-    if len(found) < _LARGE:
+    large_models = [*named] or sorted(stated, key=lambda name: (-stated[name], name))[:_LARGE]
+    if len(large_models) < _LARGE:
         raise InputError(
             "the sizes of fewer than two models are stated, so that the large ones are not known; name them with --large A,B"
         )
-    return found
+    return large_models
 
 
 def _wrong(run: Run) -> dict[str, dict[Place, bool]]:
@@ -189,8 +195,8 @@ def _wrong(run: Run) -> dict[str, dict[Place, bool]]:
     for trial, score in zip(trials, read_jsonl(run.path / "scores.jsonl"), strict=True):
         place = (trial["domain"], trial["item"])
         here = trial["setting"] == SETTING and trial["mode"] == MODE and place in quiz
-        asked = run.manifest["models"].get(trial["model"], {})
-        if here and trial["outcome"] != "failed" and asked.get("provider") != "baseline":
+        entry = run.manifest["models"].get(trial["model"], {})
+        if here and trial["outcome"] != "failed" and entry.get("provider") != "baseline":
             of = scores.setdefault(trial["model"], {})
             of.setdefault(place, []).append(score["score"] or 0.0)
     return {

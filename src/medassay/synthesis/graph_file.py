@@ -87,15 +87,15 @@ def _edge_table(data: bytes) -> DecisionGraph:
     """Read lines of names joined by arrows, or columns source, target and perhaps label."""
     text = _text(data)
     rows = [line.strip() for line in text.splitlines() if line.strip()]
-    drawn = _Drawn()
+    drawing = _Drawn()
     if rows and all(_ARROW.search(row) for row in rows):
         for row in rows:
             names = [name.strip() for name in _ARROW.split(row)]
             if not all(names):
                 raise InputError(f"line '{row[:60]}': an arrow without a name at its end")
             for start, end in pairwise(names):
-                drawn.arrow(start, end)
-        return drawn.graph()
+                drawing.arrow(start, end)
+        return drawing.graph()
     mark = "\t" if rows and "\t" in rows[0] else ","
     try:
         table = [*csv.reader(rows, delimiter=mark, skipinitialspace=True, strict=True)]
@@ -109,8 +109,8 @@ def _edge_table(data: bytes) -> DecisionGraph:
             raise InputError(
                 f"row {number}: {', '.join(names)!r:.60}; expected source, target and perhaps a label"
             )
-        drawn.arrow(*names)
-    return drawn.graph()
+        drawing.arrow(*names)
+    return drawing.graph()
 
 
 _NAMES = ("label", "name", "node", "text")
@@ -141,13 +141,13 @@ def _graphml(data: bytes) -> DecisionGraph:
         raise InputError("GraphML with an edge that lacks its source or target")
     if not read.is_directed():
         raise InputError('GraphML of an undirected graph; expected edgedefault="directed"')
-    drawn = _Drawn()
+    drawing = _Drawn()
     for name, keys in read.nodes(data=True):
         content = _first(keys, _CONTENTS)
-        drawn.boxes[name] = (_first(keys, _NAMES) or content or name, content)
+        drawing.boxes[name] = (_first(keys, _NAMES) or content or name, content)
     for start, end, keys in read.edges(data=True):
-        drawn.arrow(start, end, _first(keys, _NAMES))
-    return drawn.graph()
+        drawing.arrow(start, end, _first(keys, _NAMES))
+    return drawing.graph()
 
 
 def _first(keys: dict[str, object], names: Sequence[str]) -> str:
@@ -173,19 +173,19 @@ def _mermaid(data: bytes) -> DecisionGraph:
     body = iter(enumerate(lines, 1))
     if not any(_HEADER.match(line) for _, line in body):
         raise InputError("no line 'flowchart' or 'graph'; expected a Mermaid flowchart")
-    drawn = _Drawn()
+    drawing = _Drawn()
     for number, line in body:
         for part in line.split(";") if '"' not in line else [line]:
             if part.strip() and not _SKIPPED.match(part.strip()):
-                _Statement(part.strip(), f"line {number}", drawn).read()
-    return drawn.graph()
+                _Statement(part.strip(), f"line {number}", drawing).read()
+    return drawing.graph()
 
 
 class _Statement:
     """One line of a flowchart: groups of boxes with arrows between them."""
 
-    def __init__(self, text: str, where: str, drawn: _Drawn) -> None:
-        self._text, self._where, self._drawn = text, where, drawn
+    def __init__(self, text: str, where: str, drawing: _Drawn) -> None:
+        self._text, self._where, self._drawn = text, where, drawing
         self._at = 0
 
     def read(self) -> None:
@@ -212,10 +212,10 @@ class _Statement:
 
     def _box(self) -> str:
         self._blanks()
-        found = _IDENTIFIER.match(self._text, self._at)
-        if found is None:
+        match = _IDENTIFIER.match(self._text, self._at)
+        if match is None:
             raise self._refuse("a box, as A[Fever?]")
-        name, self._at = found[0], found.end()
+        name, self._at = match[0], match.end()
         label = self._shape()
         if label is not None or name not in self._drawn.boxes:
             self._drawn.boxes[name] = (label or name, "")
@@ -264,9 +264,9 @@ class _Statement:
 
     def _link(self) -> str:
         for pattern in (_PLAIN, _LABELLED):
-            if (found := pattern.match(self._text, self._at)) is not None:
-                self._at = found.end()
-                return _BREAK.sub(" ", (found["label"] or "").strip().strip('"'))
+            if (match := pattern.match(self._text, self._at)) is not None:
+                self._at = match.end()
+                return _BREAK.sub(" ", (match["label"] or "").strip().strip('"'))
         raise self._refuse("an arrow, as -->")
 
     def _blanks(self) -> None:

@@ -55,32 +55,32 @@ def parts_of(pages: Sequence[Lines], places: Sequence[Place]) -> list[Chapter]:
     starts = [(0, 0, Heading(level=0, title="")), *places]
     ends = [*places, (len(pages) - 1, len(pages[-1]), starts[0][2])]
     numbered = len(pages) > 1 or any(heading.page for *_, heading in places)
-    found = []
+    parts = []
     for (page, line, heading), (end_page, end_line, _) in zip(starts, ends, strict=True):
         lines = _between(pages, (page, line), (end_page, end_line))
         if not heading.level and not any(text.strip() for text in lines) and page == end_page:
             continue
         last = end_page if end_line else end_page - 1  # a part that ends where a page begins
-        told = (page + 1, max(page, last) + 1) if numbered else None
-        found.append(Chapter(heading.level, heading.title, "\n".join(lines), told))
-    return _without_contents(found)
+        page_range = (page + 1, max(page, last) + 1) if numbered else None
+        parts.append(Chapter(heading.level, heading.title, "\n".join(lines), page_range))
+    return _without_contents(parts)
 
 
 def _without_contents(parts: Sequence[Chapter]) -> list[Chapter]:
     """Return parts without those of a table of contents: a title by itself that comes again further on is no heading."""
     last = {part.title: number for number, part in enumerate(parts)}
-    found: list[Chapter] = []
+    chapters: list[Chapter] = []
     for number, part in enumerate(parts):
         alone = plain_words(part.text) in {"", plain_words(part.title)}
-        if found and part.level and alone and last[part.title] > number:
-            before = found[-1]
+        if chapters and part.level and alone and last[part.title] > number:
+            before = chapters[-1]
             pages = before.pages and part.pages and (before.pages[0], part.pages[1])
-            found[-1] = replace(before, text=f"{before.text}\n{part.text}", pages=pages)
+            chapters[-1] = replace(before, text=f"{before.text}\n{part.text}", pages=pages)
         elif alone and part.level and last[part.title] > number:
-            found.append(Chapter(0, "", part.text, part.pages))
+            chapters.append(Chapter(0, "", part.text, part.pages))
         else:
-            found.append(part)
-    return found
+            chapters.append(part)
+    return chapters
 
 
 def _between(pages: Sequence[Lines], start: tuple[int, int], end: tuple[int, int]) -> list[str]:
@@ -122,36 +122,38 @@ def places_in_lines(lines: Lines, headings: Sequence[Heading]) -> list[Place]:
             else:
                 ends[length] = -line
                 tops[length] = len(chain) - 1
-    found: list[Place] = []
+    places: list[Place] = []
     link = tops[-1] if tops else -1
     while link >= 0:
         number, line, link = chain[link]
-        found.append((0, line, headings[number]))
-    return found
+        places.append((0, line, headings[number]))
+    return places
 
 
 def places_on_pages(pages: Sequence[Lines], headings: Sequence[Heading]) -> list[Place]:
     """Return where headings stand whose pages are known; one that no line holds begins with its page."""
-    found: list[Place] = []
+    places: list[Place] = []
     last = (0, -1)
     for heading in sorted(headings, key=lambda heading: heading.page):
         page = heading.page - 1
         if not 0 <= page < len(pages):
             continue
-        wanted = plain_words(heading.title)
+        title_words = plain_words(heading.title)
         lines = [
             (number, plain_words(line))
             for number, line in enumerate(pages[page])
             if (page, number) > last
         ]
-        whole = [number for number, text in lines if wanted and text == wanted]
+        line_numbers = [number for number, text in lines if title_words and text == title_words]
         # A title over two lines begins with the first of them.
-        begun = [number for number, text in lines if " " in text and wanted.startswith(text)]
-        line = (whole or begun or [0])[0]
+        begun = [
+            number for number, text in lines if " " in text and title_words.startswith(text)
+        ]
+        line = (line_numbers or begun or [0])[0]
         if (page, line) > last:
-            found.append((page, line, heading))
+            places.append((page, line, heading))
             last = page, line
-    return found
+    return places
 
 
 def headings_of_text(lines: Lines) -> list[Place]:
@@ -171,13 +173,13 @@ def headings_of_text(lines: Lines) -> list[Place]:
         if _NUMBERED.fullmatch(text):
             named.append((0, at, Heading(level=1, title=text)))
             number = 0
-        elif (found := _NUMBER.fullmatch(text)) and int(found[1]) in (1, number + 1):
-            number = int(found[1])  # sections may begin anew
+        elif (match := _NUMBER.fullmatch(text)) and int(match[1]) in (1, number + 1):
+            number = int(match[1])  # sections may begin anew
             numbered.append((0, at, Heading(level=2, title=text)))
     lengths = [0]
     for line in lines:
         lengths.append(lengths[-1] + len(line) + 1)
-    between = [lengths[two[1]] - lengths[one[1]] for one, two in pairwise(numbered)]
+    between = [lengths[two[1]] - lengths[first[1]] for first, two in pairwise(numbered)]
     if numbered:
         between.append(lengths[-1] - lengths[numbered[-1][1]])
     if between and sum(between) / len(between) < _FEWEST_BETWEEN:
@@ -189,7 +191,7 @@ def headings_of_pages(pages: Sequence[Page]) -> Iterator[Heading]:
     """Yield what stands on pages in large type, the largest as level 1; a title over two lines is one."""
     heights = [piece.height for page in pages for piece in page.pieces if not piece.is_table]
     usual = median(heights) if heights else 0.0
-    found: list[tuple[int, float, float, str]] = []  # page, height, where it ends, text
+    headings: list[tuple[int, float, float, str]] = []  # page, height, where it ends, text
     for number, page in enumerate(pages, 1):
         for piece in sorted(page.pieces, key=lambda piece: (piece.top, piece.left)):
             text = " ".join(piece.text.split())
@@ -197,18 +199,18 @@ def headings_of_pages(pages: Sequence[Page]) -> Iterator[Heading]:
                 continue
             if len(text) > LONGEST_TITLE or piece.is_table:
                 continue
-            found.append((number, piece.height, piece.bottom, text))
-    sizes = sorted({round(height) for _, height, _, _ in found}, reverse=True)
-    for number, height, text in _joined(found):
+            headings.append((number, piece.height, piece.bottom, text))
+    sizes = sorted({round(height) for _, height, _, _ in headings}, reverse=True)
+    for number, height, text in _joined(headings):
         yield Heading(level=sizes.index(round(height)) + 1, title=text, page=number)
 
 
 def _joined(
-    found: Sequence[tuple[int, float, float, str]],
+    pieces: Sequence[tuple[int, float, float, str]],
 ) -> Iterator[tuple[int, float, str]]:
     """Yield page, height and text of headings; lines of one height right below each other are one."""
     waiting: tuple[int, float, float, str] | None = None
-    for page, height, bottom, text in found:
+    for page, height, bottom, text in pieces:
         if waiting is not None:
             last_page, last_height, last_bottom, so_far = waiting
             near = page == last_page and 0 < bottom - last_bottom < 1.8 * height

@@ -41,8 +41,11 @@ def note_items(
 
 def _listed(workshop: Workshop, what: str) -> list[Event]:
     listed = workshop.latest("plan", LISTED)
-    found = (workshop.line(one) for one in (() if listed is None else listed.result[what]))
-    return [event for event in found if event is not None]
+    lines_found = (
+        workshop.line(line_hash)
+        for line_hash in (() if listed is None else listed.result[what])
+    )
+    return [event for event in lines_found if event is not None]
 
 
 def present_items(workshop: Workshop) -> list[Event]:
@@ -52,16 +55,16 @@ def present_items(workshop: Workshop) -> list[Event]:
 
 def left_out(workshop: Workshop) -> dict[str, int]:
     """Return why how many of the plan's steps ended without an item; what a person has put right is not among them."""
-    found: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
     for event in _listed(workshop, "ended"):
         decided = decision_on(workshop, event)
         if event.status == "dropped":
-            found[event.note] += 1
+            reasons[event.note] += 1
         elif decided is None:
-            found[WAITS] += 1
+            reasons[WAITS] += 1
         elif decided.status == "remove":
-            found["left out by a person"] += 1
-    return dict(found)
+            reasons["left out by a person"] += 1
+    return dict(reasons)
 
 
 def queued(workshop: Workshop) -> list[Event]:
@@ -90,7 +93,7 @@ def not_yet_items(workshop: Workshop) -> list[Event]:
 
 def undecided(workshop: Workshop) -> list[Event]:
     """Return the items about which nobody has decided."""
-    return [one for one in present_items(workshop) if decision_on(workshop, one) is None]
+    return [event for event in present_items(workshop) if decision_on(workshop, event) is None]
 
 
 def accepted(workshop: Workshop) -> list[dict[str, Any]]:
@@ -122,6 +125,6 @@ def checked_change(event: Event, record: Any) -> dict[str, Any]:
     for key in _FIXED:
         if key in record and record[key] != before.get(key):
             raise InputError(f"change of item '{before['id']}': field '{key}' stays as it is")
-    whole = {**before, **record}
-    check_record(whole, f"change of item '{before['id']}'", {before["domain"]})
-    return whole
+    changed = {**before, **record}
+    check_record(changed, f"change of item '{before['id']}'", {before["domain"]})
+    return changed

@@ -80,7 +80,7 @@ class Page:
 
 def reading_order(pages: Sequence[Page]) -> list[list[str]]:
     """Return the lines of each page, running heads and page numbers left out."""
-    found: list[list[str]] = []
+    ordered: list[list[str]] = []
     waiting: list[str] = []  # footnotes, until a sentence ends
     last = ""
     for page in _without_heads(pages):
@@ -96,10 +96,10 @@ def reading_order(pages: Sequence[Page]) -> list[list[str]]:
             lines += waiting
             last = lines[-1] if lines else last
             waiting = []
-        found.append(lines)
-    if found:
-        found[-1] += waiting
-    return found
+        ordered.append(lines)
+    if ordered:
+        ordered[-1] += waiting
+    return ordered
 
 
 def _lines(pieces: list[Piece], drawings: Sequence[PageBox]) -> Iterator[str]:
@@ -152,9 +152,9 @@ def _gutter(
     best: tuple[int, float, tuple[float, float, float]] | None = None
     for at in _places(pieces, high):
         for top, bottom in _free(pieces, drawings, at, high):
-            found = _columns(pieces, at, top, bottom, high)
-            if found is not None and (best is None or found > best[:2]):
-                best = (*found, (at, top, bottom))
+            halves = _columns(pieces, at, top, bottom, high)
+            if halves is not None and (best is None or halves > best[:2]):
+                best = (*halves, (at, top, bottom))
     return None if best is None else best[2]
 
 
@@ -226,13 +226,15 @@ def _columns(
 ) -> tuple[int, float] | None:
     """Return how many lines stand on the shorter side of a gutter, and its width; None where one side is no column of prose."""
     within = [p for p in pieces if top < p.middle < bottom]
-    left, right = ([p for p in within if (p.right <= at + 1) is side] for side in (True, False))
-    if not left or not right:
+    left_pieces, right = (
+        [p for p in within if (p.right <= at + 1) is side] for side in (True, False)
+    )
+    if not left_pieces or not right:
         return None
-    width = min(p.left for p in right) - max(p.right for p in left)
+    width = min(p.left for p in right) - max(p.right for p in left_pieces)
     if width < _LEAST_GUTTER * high:
         return None
-    lines = [_prose_lines(side) for side in (left, right)]
+    lines = [_prose_lines(side) for side in (left_pieces, right)]
     return (min(lines), width) if all(lines) else None
 
 
@@ -271,10 +273,10 @@ def _rows(pieces: Sequence[Piece]) -> list[list[Piece]]:
     return rows
 
 
-def _overlap(one: Piece, other: Piece) -> float:
+def _overlap(piece: Piece, other: Piece) -> float:
     """Return how much of the lower of two pieces stands on the line of the other, 0 to 1."""
-    shared = min(one.bottom, other.bottom) - max(one.top, other.top)
-    return shared / max(0.1, min(one.bottom - one.top, other.bottom - other.top))
+    shared = min(piece.bottom, other.bottom) - max(piece.top, other.top)
+    return shared / max(0.1, min(piece.bottom - piece.top, other.bottom - other.top))
 
 
 def _clusters(drawings: Sequence[PageBox]) -> list[list[PageBox]]:
@@ -283,11 +285,11 @@ def _clusters(drawings: Sequence[PageBox]) -> list[list[PageBox]]:
     for box in sorted(drawings, key=lambda b: (b.left, b.top)):
         around, members = box, [box]
         apart = []
-        for other, own in groups:
+        for other, own_pieces in groups:
             if _touch(around, other):
-                around, members = _hull([around, other]), members + own
+                around, members = _hull([around, other]), members + own_pieces
             else:
-                apart.append((other, own))
+                apart.append((other, own_pieces))
         groups = [*apart, (around, members)]
     return [members for _, members in groups]
 
@@ -315,10 +317,10 @@ def _with_tables(pieces: list[Piece], groups: Sequence[Sequence[PageBox]]) -> li
                 lines.append(_CELLS.join(cell[0] for cell in cells if cell))
             else:
                 lines += [line for cell in cells for line in cell]
-        known = {id(p) for p in inside}
+        ids = {id(p) for p in inside}
         text = "\n".join([*lines, ""])
         pieces = [
-            *(p for p in pieces if id(p) not in known),
+            *(p for p in pieces if id(p) not in ids),
             Piece(box.left, box.top, box.right, box.bottom, text),
         ]
     return pieces
@@ -376,13 +378,13 @@ def _hull(boxes: Sequence[PageBox]) -> PageBox:
     )
 
 
-def _touch(one: PageBox, other: PageBox) -> bool:
+def _touch(box: PageBox, other: PageBox) -> bool:
     near = 6.0  # points
     return (
-        one.left <= other.right + near
-        and other.left <= one.right + near
-        and one.top <= other.bottom + near
-        and other.top <= one.bottom + near
+        box.left <= other.right + near
+        and other.left <= box.right + near
+        and box.top <= other.bottom + near
+        and other.top <= box.bottom + near
     )
 
 
@@ -397,14 +399,14 @@ def _without_notes(page: Page) -> tuple[list[Piece], list[list[Piece]]]:
     notes: list[list[Piece]] = []
     gone: set[int] = set()
     for start in sorted(starts, key=lambda p: (round(p.left / high), p.top)):
-        own = [
+        own_pieces = [
             p
             for p in small
             if id(p) not in gone
             and p.top >= start.top - 2
             and start.left - high < p.left < _end(start, small) + high
         ]
-        ends = max((p.bottom for p in own), default=start.bottom)
+        ends = max((p.bottom for p in own_pieces), default=start.bottom)
         # Text of the usual height below it in its column: it was none.
         if any(
             p.top >= ends - 2
@@ -414,8 +416,8 @@ def _without_notes(page: Page) -> tuple[list[Piece], list[list[Piece]]]:
             for p in pieces
         ):
             continue
-        gone |= {id(p) for p in own}
-        notes += [own] if own else []
+        gone |= {id(p) for p in own_pieces}
+        notes += [own_pieces] if own_pieces else []
     return [p for p in pieces if id(p) not in gone], notes
 
 
@@ -450,8 +452,8 @@ def _without_heads(pages: Sequence[Page]) -> Iterator[Page]:
     levels = {level for _, level in heads}
     for page, page_rows in zip(pages, rows, strict=True):
         gone = [row for row in _edges(page_rows) if _is_head(row, page_rows, heads, levels)]
-        kept = [p for row in page_rows if row not in gone for p in row]
-        yield Page(kept, page.drawings, page.height)
+        pieces_kept = [p for row in page_rows if row not in gone for p in row]
+        yield Page(pieces_kept, page.drawings, page.height)
 
 
 def _edges(rows: Sequence[list[Piece]]) -> list[list[Piece]]:

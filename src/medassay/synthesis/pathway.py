@@ -52,9 +52,9 @@ class Path:
     @property
     def told(self) -> tuple[str, ...]:
         """Return each step with what it says besides."""
-        whole = zip(self.steps, self.contents, strict=True)
+        pairs = zip(self.steps, self.contents, strict=True)
         return tuple(
-            name if not more or more == name else f"{name} ({more})" for name, more in whole
+            name if not more or more == name else f"{name} ({more})" for name, more in pairs
         )
 
 
@@ -79,24 +79,25 @@ def paths(graph: Any, max_per_leaf: int = MOST_PER_LEAF) -> list[Path]:
     """
     if max_per_leaf < 1:
         raise InputError(f"max_per_leaf is {max_per_leaf}; at least 1 is needed")
-    found = graph if isinstance(graph, DecisionGraph) else read_decision_graph(graph)
-    return list(_walk(found, max_per_leaf))
+    graph_read = graph if isinstance(graph, DecisionGraph) else read_decision_graph(graph)
+    return list(_walk(graph_read, max_per_leaf))
 
 
 def _walk(graph: DecisionGraph, most: int) -> Iterator[Path]:
     nodes = graph.nodes
     leaves, reached = _reached(graph)
-    kept: dict[int, set[Path]] = {leaf: set() for leaf in leaves.values()}
-    unfilled = (1 << len(kept)) - 1
+    paths_kept: dict[int, set[Path]] = {leaf: set() for leaf in leaves.values()}
+    unfilled = (1 << len(paths_kept)) - 1
     alike = 0
-    way, left = [0], [iter(nodes[0].children)]
+    way, iterators = [0], [iter(nodes[0].children)]
     while way:
         at = way[-1]
         if not nodes[at].children and reached[at] & unfilled:
             path = Path(
-                tuple(nodes[one].name for one in way), tuple(nodes[one].content for one in way)
+                tuple(nodes[place].name for place in way),
+                tuple(nodes[place].content for place in way),
             )
-            ways = kept[leaves[at]]
+            ways = paths_kept[leaves[at]]
             if path in ways:
                 alike += 1
                 if alike > _MOST_ALIKE:
@@ -111,13 +112,20 @@ def _walk(graph: DecisionGraph, most: int) -> Iterator[Path]:
                 unfilled &= ~(1 << leaves[at])
         child = None
         if reached[at] & unfilled:
-            child = next((one for one in left[-1] if reached[one] & unfilled), None)
+            child = next(
+                (
+                    child_place
+                    for child_place in iterators[-1]
+                    if reached[child_place] & unfilled
+                ),
+                None,
+            )
         if child is None:
             way.pop()
-            left.pop()
+            iterators.pop()
         else:
             way.append(child)
-            left.append(iter(nodes[child].children))
+            iterators.append(iter(nodes[child].children))
 
 
 def _reached(graph: DecisionGraph) -> tuple[dict[int, int], list[int]]:

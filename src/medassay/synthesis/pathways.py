@@ -65,14 +65,14 @@ class PathwayMaker:
     def __init__(
         self, plan: SynthesisPlan, base: Path, workshop: Workshop, authors: Mapping[str, Author]
     ) -> None:
-        wanted = plan.pathways
-        if wanted is None:
+        options = plan.pathways
+        if options is None:
             raise InputError("a plan without the table [pathways]")
         self._plan = plan
-        self._wanted = wanted
+        self._wanted = options
         self._workshop = workshop
         self._author = authors[plan.generator]
-        self._files = source_files(base / wanted.sources)
+        self._files = source_files(base / options.sources)
         self._graphs = self._graph_files(base)
         self._sources: dict[str, SourceDocument] = {}
         self._jobs: dict[str, SynthesisStep] = {}
@@ -86,12 +86,12 @@ class PathwayMaker:
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder; 'pathways.graphs' names one of graphs")
         files = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in READERS]
-        found = {path.stem: path for path in files}
-        if twice := [path for path in files if found[path.stem] != path]:
+        files_by_name = {path.stem: path for path in files}
+        if twice := [path for path in files if files_by_name[path.stem] != path]:
             raise InputError(
                 f"{twice[0]}: another graph has the same name; expected one for a document"
             )
-        return found
+        return files_by_name
 
     def _refuse_strange(self) -> None:
         """Refuse what the plan says of documents that there are not: chapters are known once all are read."""
@@ -115,13 +115,16 @@ class PathwayMaker:
                 self._queue(path, path.stem, str(error))
         self._refuse_strange()
         sources = [*self._sources.values()]
-        yield "texts", [self._text_job(one) for one in sources if not one.plain and one.text]
-        asked = [one for one in sources if one.name not in self._graphs]
-        yield "graphs", [self._graph_job(one) for one in asked]
-        self._ways = [found for source in sources for found in self._found(source)]
+        yield (
+            "texts",
+            [self._text_job(source) for source in sources if not source.plain and source.text],
+        )
+        sources_asked = [source for source in sources if source.name not in self._graphs]
+        yield "graphs", [self._graph_job(source) for source in sources_asked]
+        self._ways = [way for source in sources for way in self._found(source)]
         if self._wanted.refine:
-            yield "pathways", [self._refine_job(found) for found in self._ways]
-        questions = [self._question_job(found) for found in self._ways]
+            yield "pathways", [self._refine_job(way) for way in self._ways]
+        questions = [self._question_job(way) for way in self._ways]
         yield "questions", [job for job in questions if job is not None]
 
     def condition(self, name: str) -> str:
@@ -136,13 +139,13 @@ class PathwayMaker:
         return table.get(source.name, table.get(source.document, ""))
 
     def _read(self, path: Path) -> None:
-        whole = read_source(path, self._workshop.folder / "sources" / path.stem)
+        document = read_source(path, self._workshop.folder / "sources" / path.stem)
         others = {other.stem for other in self._files} - {path.stem}
-        for source in chapters(whole, _LONGEST_DOCUMENT):
+        for source in chapters(document, _LONGEST_DOCUMENT):
             while source.name in others:
                 source = replace(source, name=f"{source.name}-chapter")  # noqa: PLW2901 -- until nothing else is named so
             is_front = bool(source.document) and not source.chapter
-            if is_front and len(source.text) <= _LONGEST_FRONT * len(whole.text):
+            if is_front and len(source.text) <= _LONGEST_FRONT * len(document.text):
                 self._end(source.name, "dropped", source.sha256, "before the first chapter")
             elif is_front or len(source.text) > _LONGEST_DOCUMENT:
                 where = "before the first chapter: " if is_front else ""
@@ -163,19 +166,21 @@ class PathwayMaker:
                 'a model with "vision" among its capabilities'
             )
         self._sources[source.name] = source
-        made = self._told(self._wanted.dates, source) or source.made
-        told: dict[str, Any] = {"file": source.file, "sha256": source.sha256, "made": made}
-        told |= {"characters": len(source.text)}
+        made_on = self._told(self._wanted.dates, source) or source.made
+        record: dict[str, Any] = {"file": source.file, "sha256": source.sha256, "made": made_on}
+        record |= {"characters": len(source.text)}
         if source.chapter:
-            told["chapter"] = source.chapter
+            record["chapter"] = source.chapter
         if source.pages is not None:
-            told["document_pages"] = list(source.pages)
+            record["document_pages"] = list(source.pages)
         if source.pictures:
-            told["pages"] = [str(p.relative_to(self._workshop.folder)) for p in source.pictures]
-        basis = basis_of(told, source.text)
+            record["pages"] = [
+                str(p.relative_to(self._workshop.folder)) for p in source.pictures
+            ]
+        basis = basis_of(record, source.text)
         if not self._workshop.is_latest("source", source.name, basis):
             self._workshop.note(
-                "source", source.name, "made", basis=basis, by=BY_PROGRAM, result=told
+                "source", source.name, "made", basis=basis, by=BY_PROGRAM, result=record
             )
         if not source.text:
             self._end_without_text(source)
@@ -233,19 +238,19 @@ class PathwayMaker:
         condition = self.condition(source.name)
 
         def read(reply: str) -> Any:
-            found = read_json_reply(reply)
-            if not isinstance(found.value, dict):
-                raise ValueError(found.reason or "a list; expected one JSON object")
-            if found.duplicate_keys:
+            json_value = read_json_reply(reply)
+            if not isinstance(json_value.value, dict):
+                raise ValueError(json_value.reason or "a list; expected one JSON object")
+            if json_value.duplicate_keys:
                 raise ValueError(
-                    f"the key '{found.duplicate_keys[0]}' stands twice in one object"
+                    f"the key '{json_value.duplicate_keys[0]}' stands twice in one object"
                 )
-            if (problem := contract_problem(found.value)) is not None:
+            if (problem := contract_problem(json_value.value)) is not None:
                 raise ValueError(problem)
-            root = found.value["node"]
+            root = json_value.value["node"]
             if same_leaf(root) != same_leaf(condition):
                 raise ValueError(f"the root is '{root[:40]}'; expected '{condition}'")
-            return found.value
+            return json_value.value
 
         return self._document_job("graph", "make_graph", source, read)
 
@@ -288,7 +293,7 @@ class PathwayMaker:
             graph = load_graph(file)
             basis = basis_of(sha256_hex(file.read_bytes()))
             if self._workshop.done("graph", source.name, basis) is None:
-                told = {"file": file.name, **graph.to_json()}
+                record = {"file": file.name, **graph.to_json()}
                 places = [("source", source.name)]
                 self._workshop.note(
                     "graph",
@@ -297,7 +302,7 @@ class PathwayMaker:
                     basis=basis,
                     by=BY_PROGRAM,
                     sources=places,
-                    result=told,
+                    result=record,
                 )
         else:
             tree = value_of(self._workshop, self._jobs[f"graph:{source.name}"])
@@ -323,10 +328,10 @@ class PathwayMaker:
         folder.mkdir(exist_ok=True)
         (folder / f"{source.name}.txt").write_text(text + "\n", encoding="utf-8")
         counts = count_paths(graph, self._wanted.max_per_leaf)
-        kept = paths(graph, self._wanted.max_per_leaf)
-        basis = basis_of([way.full_text for way in kept], told_count(counts.ways))
+        kept_paths = paths(graph, self._wanted.max_per_leaf)
+        basis = basis_of([way.full_text for way in kept_paths], told_count(counts.ways))
         if not self._workshop.is_latest("paths", source.name, basis):
-            told = {
+            record = {
                 "nodes": counts.nodes,
                 "leaves": counts.leaves,
                 "ways": told_count(counts.ways),
@@ -339,64 +344,64 @@ class PathwayMaker:
                 basis=basis,
                 by=BY_PROGRAM,
                 sources=[("graph", source.name)],
-                result=told,
+                result=record,
             )
-        for way in kept:
+        for way in kept_paths:
             subject = subject_of(source.name, way)
             yield _Found(subject=subject, document=source.name, way=way)
 
-    def _refine_job(self, found: _Found) -> SynthesisStep:
+    def _refine_job(self, way: _Found) -> SynthesisStep:
         job = SynthesisStep(
             step="refine",
-            subject=found.subject,
+            subject=way.subject,
             author=self._author,
             part="make_path",
             holes={
-                "condition": self.condition(found.document),
-                "path": delimit(found.way.full_text, "pathway"),
+                "condition": self.condition(way.document),
+                "path": delimit(way.way.full_text, "pathway"),
                 "code": self._plan.language,
             },
-            read=lambda reply: list(refined(reply, found.way.steps)),
+            read=lambda reply: list(refined(reply, way.way.steps)),
             salvage=lambda reply: list(read_steps(reply)),
-            sources=[("paths", found.document)],
+            sources=[("paths", way.document)],
         )
         self._jobs[job.handle] = job
         return job
 
-    def _steps(self, found: _Found) -> Sequence[str] | None:
+    def _steps(self, way: _Found) -> Sequence[str] | None:
         """Return the steps that the item will have, None while they wait for a person."""
         if not self._wanted.refine:
-            return found.way.told
-        job = self._jobs[f"refine:{found.subject}"]
+            return way.way.told
+        job = self._jobs[f"refine:{way.subject}"]
         event = event_of(self._workshop, job)
         decided = None if event is None else decision_on(self._workshop, event)
         if decided is not None and decided.status == "keep":
-            return found.way.told
+            return way.way.told
         steps: Sequence[str] | None = value_of(self._workshop, job)
         return steps
 
-    def _question_job(self, found: _Found) -> SynthesisStep | None:
-        steps, text = self._steps(found), self._text(self._sources[found.document])
+    def _question_job(self, way: _Found) -> SynthesisStep | None:
+        steps, text = self._steps(way), self._text(self._sources[way.document])
         if steps is None or text is None:
             return None
         job = SynthesisStep(
             step="question",
-            subject=found.subject,
+            subject=way.subject,
             author=self._author,
             part="make_question",
             holes={
-                "condition": self.condition(found.document),
+                "condition": self.condition(way.document),
                 "path": delimit(path_of(steps), "pathway"),
                 "document": delimit(text, "source text"),
                 "code": self._plan.language,
             },
-            read=lambda reply: read_reply(reply, (*steps, *found.way.steps)).to_list(),
+            read=lambda reply: read_reply(reply, (*steps, *way.way.steps)).to_list(),
             sources=[
-                ("source", found.document),
-                ("text", found.document),
-                ("graph", found.document),
-                ("paths", found.document),
-                ("refine", found.subject),
+                ("source", way.document),
+                ("text", way.document),
+                ("graph", way.document),
+                ("paths", way.document),
+                ("refine", way.subject),
             ],
             attempts=self._plan.attempts,
         )
@@ -405,25 +410,25 @@ class PathwayMaker:
 
     def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
         """Yield quiz and open item of each question."""
-        for found in self._ways:
-            job = self._jobs.get(f"question:{found.subject}")
-            made = value_of(self._workshop, job)
-            steps = self._steps(found)
-            if job is None or made is None or steps is None:
+        for way in self._ways:
+            job = self._jobs.get(f"question:{way.subject}")
+            value = value_of(self._workshop, job)
+            steps = self._steps(way)
+            if job is None or value is None or steps is None:
                 continue
-            name = found.subject.replace("/", "-")
-            question = shuffled(read_question(made), self._plan.seed, name)
-            common = self._common(found, steps)
-            sources = [*job.sources, ("question", found.subject)]
+            name = way.subject.replace("/", "-")
+            question = shuffled(read_question(value), self._plan.seed, name)
+            common = self._common(way, steps)
+            sources = [*job.sources, ("question", way.subject)]
             for version in self._wanted.versions:
                 yield (
                     {"id": f"{name}-{version}", **_target(question, version), **common},
                     sources,
                 )
 
-    def _common(self, found: _Found, steps: Sequence[str]) -> Mapping[str, Any]:
-        source, spec = self._sources[found.document], self._author.spec
-        condition = self.condition(found.document)
+    def _common(self, way: _Found, steps: Sequence[str]) -> Mapping[str, Any]:
+        source, spec = self._sources[way.document], self._author.spec
+        condition = self.condition(way.document)
         domain = self._told(self._wanted.domains, source) or self._plan.name
         return {
             "kind": "public",
@@ -434,11 +439,11 @@ class PathwayMaker:
             "condition": condition,
             "cluster": condition,
             "path": path_of(steps),
-            "leaf": found.way.leaf,
+            "leaf": way.way.leaf,
             "source": source.cited,
             "meta": {
                 "maker": "pathways",
-                "question": found.subject,
+                "question": way.subject,
                 "generator": spec.id,
                 "family": spec.family,
             },

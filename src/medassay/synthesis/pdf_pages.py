@@ -40,8 +40,8 @@ def main() -> None:
         _say({"problem": str(error)})
         return
     outline = [*islice(_outline(document), _MOST_TITLES)]
-    made = _made(document.get_metadata_dict())
-    _say({"pages": len(document), "made": made, "outline": outline})
+    made_on = _made(document.get_metadata_dict())
+    _say({"pages": len(document), "made": made_on, "outline": outline})
     for number in range(min(len(document), MOST_PAGES)):
         page = document[number]
         width, height = page.get_size()
@@ -61,8 +61,8 @@ def _say(value: Any) -> None:
 def _made(metadata: dict[str, str]) -> str:
     """Return the day a PDF was made as it says itself, `D:20240501…`, as 2024-05-01; empty where it does not."""
     digits = metadata.get("CreationDate", "").removeprefix("D:")[:8]
-    whole = len(digits) == 8 and digits.isascii() and digits.isdigit()
-    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if whole else ""
+    is_date = len(digits) == 8 and digits.isascii() and digits.isdigit()
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if is_date else ""
 
 
 def _outline(document: Any) -> Iterator[tuple[int, str, int]]:
@@ -79,22 +79,22 @@ def _pieces(text: Any, height: float) -> Iterator[Piece]:
     """Yield the pieces of lines: what stands on one line without a wide gap."""
     from pypdfium2 import raw
 
-    said: list[str] = []
+    pieces: list[str] = []
     box = [0.0, 0.0, 0.0, 0.0]
     for at in range(min(text.count_chars(), _MOST_CHARACTERS)):
         character = chr(raw.FPDFText_GetUnicode(text, at))
         if character in "\r\n":
             continue
-        left, bottom, right, top = text.get_charbox(at, loose=True)
-        here = [left, height - top, right, height - bottom]
-        if said and not _goes_on(box, here):
-            yield (box[0], box[1], box[2], box[3], "".join(said))
-            said = []
-        if not said:
+        left_edge, bottom, right, top = text.get_charbox(at, loose=True)
+        here = [left_edge, height - top, right, height - bottom]
+        if pieces and not _goes_on(box, here):
+            yield (box[0], box[1], box[2], box[3], "".join(pieces))
+            pieces = []
+        if not pieces:
             if character.isspace():
                 continue
             box = here
-        said.append(character)
+        pieces.append(character)
         if not character.isspace():
             box = [
                 min(box[0], here[0]),
@@ -102,8 +102,8 @@ def _pieces(text: Any, height: float) -> Iterator[Piece]:
                 max(box[2], here[2]),
                 max(box[3], here[3]),
             ]
-    if said:
-        yield (box[0], box[1], box[2], box[3], "".join(said))
+    if pieces:
+        yield (box[0], box[1], box[2], box[3], "".join(pieces))
 
 
 def _drawings(page: Any, height: float) -> Iterator[tuple[float, float, float, float]]:
@@ -112,8 +112,8 @@ def _drawings(page: Any, height: float) -> Iterator[tuple[float, float, float, f
 
     kinds = (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING)
     for drawing in islice(page.get_objects(filter=kinds, max_depth=4), _MOST_DRAWINGS):
-        left, bottom, right, top = drawing.get_bounds()
-        yield (left, height - top, right, height - bottom)
+        left_edge, bottom, right, top = drawing.get_bounds()
+        yield (left_edge, height - top, right, height - bottom)
 
 
 def _goes_on(box: list[float], here: list[float]) -> bool:

@@ -202,17 +202,19 @@ def load_synthesis_plan(path: Path) -> SynthesisPlan:
     """
     data = read_toml(path, "expected a plan of items to make")
     try:
-        return typed(_PLAN, data, {one.name for one in fields(SynthesisPlan)}, str(path))
+        return typed(
+            _PLAN, data, {plan_field.name for plan_field in fields(SynthesisPlan)}, str(path)
+        )
     except RecordError as error:
         raise InputError(f"{path}: {error.problem}") from None
 
 
 def _problems(plan: SynthesisPlan) -> Iterator[tuple[str, str]]:
     """Yield (field, problem)."""
-    given = [name for name in MAKERS if getattr(plan, name) is not None]
-    if len(given) != 1:
-        found = " and ".join(f"[{name}]" for name in given) or "none"
-        yield "plan", f"{found}; expected one of the tables [{'], ['.join(MAKERS)}]"
+    names = [name for name in MAKERS if getattr(plan, name) is not None]
+    if len(names) != 1:
+        text = " and ".join(f"[{name}]" for name in names) or "none"
+        yield "plan", f"{text}; expected one of the tables [{'], ['.join(MAKERS)}]"
     if not re.fullmatch(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*", plan.name):
         yield "name", f"{plan.name!r}; expected a name without slashes, not hidden"
     elif not plan.name.strip() or plan.name == "overall":

@@ -116,13 +116,17 @@ class Workshop:
         try:
             found = parse_record(line, where)
             record, claimed = found["record"], found["hash"]
-            known = isinstance(record, dict) and {"step", "subject", "status"} <= record.keys()
+            is_event = (
+                isinstance(record, dict) and {"step", "subject", "status"} <= record.keys()
+            )
         except (InputError, KeyError, TypeError):
             raise IntegrityError(
                 f"{where}: not a line that was written; restore the file"
             ) from None
         expected = (
-            {"record": record, "prev": prev, "hash": chained(prev, record)} if known else None
+            {"record": record, "prev": prev, "hash": chained(prev, record)}
+            if is_event
+            else None
         )
         if found != expected or canonical(found) + b"\n" != line:
             raise IntegrityError(
@@ -220,22 +224,24 @@ class Workshop:
         waiting = [event for event in self.events if event.record["subject"] == subject]
         if not waiting:
             raise InputError(f"{self.folder}: nothing is called '{subject}'")
-        found: dict[int, Event] = {}
+        events_by_number: dict[int, Event] = {}
         while waiting:
             event = waiting.pop()
-            if event.number not in found:
-                found[event.number] = event
+            if event.number not in events_by_number:
+                events_by_number[event.number] = event
                 places = {tuple(place) for place in event.record.get("from", ())}
-                waiting += [one for one in self.events[: event.number] if one.place in places]
-        places = {event.place for event in found.values()}
+                waiting += [
+                    event for event in self.events[: event.number] if event.place in places
+                ]
+        places = {event.place for event in events_by_number.values()}
         for event in (
             self.events
         ):  # what people decided on the way, and the versions of the bank that hold it
             step, made_from = event.record["step"], event.record.get("from", ())
             decided = step == "decision" and any(tuple(place) in places for place in made_from)
             if decided or (step == "release" and subject in event.result["items"]):
-                found[event.number] = event
-        return [found[number] for number in sorted(found)]
+                events_by_number[event.number] = event
+        return [events_by_number[number] for number in sorted(events_by_number)]
 
 
 @contextmanager

@@ -46,16 +46,16 @@ class ProposalMaker:
     def __init__(
         self, plan: SynthesisPlan, base: Path, workshop: Workshop, authors: Mapping[str, Author]
     ) -> None:
-        wanted = plan.proposals
-        if wanted is None:
+        options = plan.proposals
+        if options is None:
             raise InputError("a plan without the table [proposals]")
         self._plan = plan
-        self._wanted: Proposals = wanted
+        self._wanted: Proposals = options
         self._workshop = workshop
         self._proposer = authors[plan.generator]
-        self._reviewer = authors[wanted.reviewer]
-        self._topics = {sha256_hex(topic.encode())[:8]: topic for topic in wanted.topics}
-        self._known = _KnownItems(base, wanted.against)
+        self._reviewer = authors[options.reviewer]
+        self._topics = {sha256_hex(topic.encode())[:8]: topic for topic in options.topics}
+        self._known = _KnownItems(base, options.against)
         self._drafts: dict[str, SynthesisStep] = {}
         self._verdicts: dict[str, SynthesisStep] = {}
         self.ended: list[Event] = []
@@ -134,27 +134,33 @@ class ProposalMaker:
 
         Of earlier topics only, and never of later rounds: else a draft that was accepted could lose that to one that came after it.
         """
-        asked = draft["question"]
-        found = self._known.near(asked)
+        question = draft["question"]
+        nearest = self._known.near(question)
         for other in self._topics:
             if other == topic:
                 break
             rounds = (self._draft(other, n) for n in range(number, 0, -1))
-            latest = next((one for one in rounds if one is not None), None)
-            if latest is not None and is_near(asked, latest["question"]):
-                found.append(f"the draft on '{self._topics[other][:60]}': {latest['question']}")
-        return found
+            latest = next((verdict for verdict in rounds if verdict is not None), None)
+            if latest is not None and is_near(question, latest["question"]):
+                nearest.append(
+                    f"the draft on '{self._topics[other][:60]}': {latest['question']}"
+                )
+        return nearest
 
     def _verdict(self, topic: str, number: int) -> tuple[str, list[str]]:
         """Return what the reviewer said of a round, "" where nothing; a near duplicate is never accepted."""
-        found = value_of(self._workshop, self._verdicts.get(_round(topic, number)))
+        verdict_value = value_of(self._workshop, self._verdicts.get(_round(topic, number)))
         draft = self._draft(topic, number)
-        if found is None or draft is None:
+        if verdict_value is None or draft is None:
             return "", []
-        issues = [f"{one['criterion']}: {one['text']}" for one in found["issues"]]
-        if found["verdict"] == "accept" and (similar := self._similar(topic, number, draft)):
-            return "revise", [f"duplicate: near duplicate of {one}" for one in similar]
-        return found["verdict"], issues
+        issues = [f"{issue['criterion']}: {issue['text']}" for issue in verdict_value["issues"]]
+        if verdict_value["verdict"] == "accept" and (
+            similar := self._similar(topic, number, draft)
+        ):
+            return "revise", [
+                f"duplicate: near duplicate of {similar_id}" for similar_id in similar
+            ]
+        return verdict_value["verdict"], issues
 
     def _end(self, topic: str, number: int, why: str) -> None:
         """Note that a topic ended without acceptance: its owner decides about the last draft."""
@@ -231,13 +237,13 @@ def _taken_over(workshop: Workshop, event: Event) -> dict[str, Any] | None:
 def _target(draft: Mapping[str, Any], seed: int, name: str) -> dict[str, Any]:
     if "options" in draft:
         options = draft["options"]
-        asked = [
+        target_lines = [
             draft["question"],
             draft["answer"],
             options,
             LETTERS[options.index(draft["answer"])],
         ]
-        mixed = shuffled(read_question(asked), seed, name)
+        mixed = shuffled(read_question(target_lines), seed, name)
         return {
             "answer_type": "closed",
             "question": draft["question"],
@@ -272,22 +278,22 @@ def read_draft(reply: str, form: str) -> dict[str, Any]:
         Saying which rule is broken.
     """
     keys = {"question", "answer", "sources", "options" if form == "closed" else "facts"}
-    found = reply_object(reply, keys)
-    made: dict[str, Any] = {
-        "question": checked_text(found["question"], "question", _LONGEST),
-        "answer": checked_text(found["answer"], "answer", _LONGEST_ANSWER),
-        "sources": _texts(found["sources"], "sources", 1, 10),
+    reply_value = reply_object(reply, keys)
+    draft: dict[str, Any] = {
+        "question": checked_text(reply_value["question"], "question", _LONGEST),
+        "answer": checked_text(reply_value["answer"], "answer", _LONGEST_ANSWER),
+        "sources": _texts(reply_value["sources"], "sources", 1, 10),
     }
     if form == "closed":
-        options = list(checked_options(found["options"]))
-        if made["answer"] not in options:
+        options = list(checked_options(reply_value["options"]))
+        if draft["answer"] not in options:
             raise ValueError(f"the answer is none of the {OPTIONS} options, word for word")
-        made["options"] = options
+        draft["options"] = options
     else:
-        made["facts"] = _texts(found["facts"], "facts", 1, 12)
-    if contains(made["question"], made["answer"]):
+        draft["facts"] = _texts(reply_value["facts"], "facts", 1, 12)
+    if contains(draft["question"], draft["answer"]):
         raise ValueError("the question contains its answer")
-    return made
+    return draft
 
 
 def read_verdict(reply: str) -> dict[str, Any]:
@@ -298,8 +304,8 @@ def read_verdict(reply: str) -> dict[str, Any]:
     ValueError
         Saying which rule is broken.
     """
-    found = reply_object(reply, {"verdict", "issues"})
-    verdict, issues = found["verdict"], found["issues"]
+    reply_value = reply_object(reply, {"verdict", "issues"})
+    verdict, issues = reply_value["verdict"], reply_value["issues"]
     if verdict not in _VERDICTS:
         raise ValueError(f"verdict {verdict!r:.40}; expected {', '.join(_VERDICTS)}")
     if not isinstance(issues, list):
@@ -318,10 +324,10 @@ def read_verdict(reply: str) -> dict[str, Any]:
     return {"verdict": verdict, "issues": read}
 
 
-def _texts(given: Any, what: str, fewest: int, most: int) -> list[str]:
-    if not isinstance(given, list) or not fewest <= len(given) <= most:
-        raise ValueError(f"{what} {given!r:.40}; expected a list of {fewest} to {most} texts")
-    return [checked_text(one, f"one of the {what}", _LONGEST_ANSWER) for one in given]
+def _texts(value: Any, what: str, fewest: int, most: int) -> list[str]:
+    if not isinstance(value, list) or not fewest <= len(value) <= most:
+        raise ValueError(f"{what} {value!r:.40}; expected a list of {fewest} to {most} texts")
+    return [checked_text(text, f"one of the {what}", _LONGEST_ANSWER) for text in value]
 
 
 def _shipped() -> Iterator[Bank]:
@@ -340,10 +346,10 @@ def _banks_at(base: Path, patterns: Sequence[str]) -> Iterator[Bank]:
     """
     for pattern in patterns:
         places = map(Path, sorted(glob(str(base / pattern))))
-        found = [place for place in places if (place / "bank.toml").is_file()]
-        if not found:
+        places_found = [place for place in places if (place / "bank.toml").is_file()]
+        if not places_found:
             raise InputError(f"'proposals.against': '{pattern}' names no folder of a bank")
-        yield from (load_bank(place, lock=None) for place in found)
+        yield from (load_bank(place, lock=None) for place in places_found)
 
 
 class _KnownItems:
@@ -362,8 +368,8 @@ class _KnownItems:
     def near(self, question: str) -> list[str]:
         """Return the names and texts of the items that a question is a near duplicate of."""
         if question not in self._told:
-            found = self._index.near(plain(question))
-            self._told[question] = [self._names[one.first] for one in found]
+            nearest = self._index.near(plain(question))
+            self._told[question] = [self._names[near.first] for near in nearest]
         return list(self._told[question])
 
 

@@ -57,8 +57,8 @@ def read_question(value: Any) -> Question:
     'B text'
     """
     if not isinstance(value, list) or len(value) != _FIELDS:
-        found = f"{len(value)} fields" if isinstance(value, list) else type(value).__name__
-        raise ValueError(f"{found}; expected a list of question, answer, five options, letter")
+        actual = f"{len(value)} fields" if isinstance(value, list) else type(value).__name__
+        raise ValueError(f"{actual}; expected a list of question, answer, five options, letter")
     question = checked_text(value[0], "question", _LONGEST_QUESTION)
     answer = checked_text(value[1], "answer", _LONGEST_OPTION)
     options = checked_options(value[2])
@@ -76,11 +76,11 @@ def read_question(value: Any) -> Question:
     return Question(question=question, answer=options[key], options=options, key=key)
 
 
-def checked_text(given: Any, what: str, longest: int) -> str:
+def checked_text(value: Any, what: str, longest: int) -> str:
     """Return a text in NFC without outer blanks and line breaks; raises ValueError for what is no honest text."""
-    if not isinstance(given, str) or not given.strip():
-        raise ValueError(f"{what} {given!r:.40}; expected text that is not blank")
-    text = " ".join(unicodedata.normalize("NFC", given).split())
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{what} {value!r:.40}; expected text that is not blank")
+    text = " ".join(unicodedata.normalize("NFC", value).split())
     if not text.isprintable():
         raise ValueError(f"{what} holds a control character")
     if not any(character.isalnum() for character in text):
@@ -90,12 +90,12 @@ def checked_text(given: Any, what: str, longest: int) -> str:
     return text
 
 
-def checked_options(given: Any) -> tuple[str, ...]:
+def checked_options(value: Any) -> tuple[str, ...]:
     """Return five options that differ but for case and blanks; raises ValueError for anything else."""
-    if not isinstance(given, list) or len(given) != OPTIONS:
-        found = f"{len(given)} options" if isinstance(given, list) else f"{given!r:.40}"
-        raise ValueError(f"{found}; expected a list of five options")
-    texts = [checked_text(one, "an option", _LONGEST_OPTION) for one in given]
+    if not isinstance(value, list) or len(value) != OPTIONS:
+        actual = f"{len(value)} options" if isinstance(value, list) else f"{value!r:.40}"
+        raise ValueError(f"{actual}; expected a list of five options")
+    texts = [checked_text(option, "an option", _LONGEST_OPTION) for option in value]
     prefixes = [_PREFIX.match(text) for text in texts]
     if all(p is not None and p[1].upper() == LETTERS[at] for at, p in enumerate(prefixes)):
         texts = [
@@ -114,12 +114,12 @@ def read_reply(reply: str, steps: Sequence[str]) -> Question:
     ValueError
         Saying what is wrong: no JSON, a broken rule, or a question that shows the pathway or its answer.
     """
-    found = read_json_reply(reply)
-    if found.value is None:
-        raise ValueError(found.reason)
-    question = read_question(found.value)
-    if (shown := shows(question, steps)) is not None:
-        raise ValueError(shown)
+    json_value = read_json_reply(reply)
+    if json_value.value is None:
+        raise ValueError(json_value.reason)
+    question = read_question(json_value.value)
+    if (step_shown := shows(question, steps)) is not None:
+        raise ValueError(step_shown)
     return question
 
 
@@ -131,12 +131,12 @@ def reply_object(reply: str, keys: Set[str]) -> dict[str, Any]:
     ValueError
         When there is none, or a key is absent.
     """
-    found = read_json_reply(reply)
-    if not isinstance(found.value, dict):
-        raise ValueError(found.reason or "a list; expected one JSON object")
-    if absent := sorted(keys - found.value.keys()):
+    json_value = read_json_reply(reply)
+    if not isinstance(json_value.value, dict):
+        raise ValueError(json_value.reason or "a list; expected one JSON object")
+    if absent := sorted(keys - json_value.value.keys()):
         raise ValueError(f"no key '{absent[0]}'; expected {', '.join(sorted(keys))}")
-    return found.value
+    return json_value.value
 
 
 def contains(question: str, answer: str) -> bool:
@@ -151,9 +151,9 @@ def shows(question: Question, steps: Sequence[str]) -> str | None:
             return f"an arrow in '{text[:60]}' shows the pathway"
     if contains(question.question, question.answer):
         return f"the question contains its answer '{question.answer[:60]}'"
-    asked, named = same_leaf(question.question), [same_leaf(step) for step in steps]
+    question_words, named = same_leaf(question.question), [same_leaf(step) for step in steps]
     for at in range(len(named) - _NAMED + 1):
-        if _in_order(named[at : at + _NAMED], asked):
+        if _in_order(named[at : at + _NAMED], question_words):
             return f"the question names {_NAMED} steps of the pathway one after the other, from '{steps[at][:40]}' on"
     return None
 
@@ -161,10 +161,10 @@ def shows(question: Question, steps: Sequence[str]) -> str | None:
 def _in_order(parts: Sequence[str], text: str) -> bool:
     place = 0
     for part in parts:
-        found = text.find(part, place)
-        if found < 0:
+        position = text.find(part, place)
+        if position < 0:
             return False
-        place = found + len(part)
+        place = position + len(part)
     return True
 
 

@@ -65,15 +65,15 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
             f"{'was' if len(waiting) == 1 else 'were'} accepted and {'is no item' if len(waiting) == 1 else 'are no items'} yet: `medassay bank synthesize` makes "
             "the items, `medassay bank decide` accepts them, then release"
         )
-    found = accepted(workshop)
-    if not found:
-        left = len(present_items(workshop))
+    accepted_items = accepted(workshop)
+    if not accepted_items:
+        n_left = len(present_items(workshop))
         raise InputError(
-            f"{workshop.folder}: no item is accepted, {left} wait; `medassay bank queue` lists them, "
+            f"{workshop.folder}: no item is accepted, {n_left} wait; `medassay bank queue` lists them, "
             "`medassay bank decide` notes what a person decides"
         )
     folder = workshop.folder / BANK
-    records = _revised(workshop, found)
+    records = _revised(workshop, accepted_items)
     basis = basis_of(sorted(canonical(record).decode() for record in records.values()))
     latest = _last_release(workshop)
     if latest is not None and latest["basis"] == basis:
@@ -83,7 +83,9 @@ def release_items(workshop: Workshop, *, reason: str, lock: Path, today: dt.date
     _refuse_changed(folder, latest, records)
     gone = _gone(workshop, latest, records)
     why = f"{' '.join(reason.split())}{f' No longer made: {gone}.' if gone else ''}"
-    card = card_of(workshop, found, read_card(folder) if folder.exists() else {}, today)
+    card = card_of(
+        workshop, accepted_items, read_card(folder) if folder.exists() else {}, today
+    )
     version, content = _bind(folder, card, records, why, lock, today)
     _note_release(workshop, version, content, basis, records, why)
     return folder, version, content
@@ -111,8 +113,8 @@ def _gone(workshop: Workshop, latest: Mapping[str, Any] | None, records: Records
 
 
 def _last_release(workshop: Workshop) -> Mapping[str, Any] | None:
-    found = [event.record for event in workshop.events if event.record["step"] == "release"]
-    return found[-1] if found else None
+    releases = [event.record for event in workshop.events if event.record["step"] == "release"]
+    return releases[-1] if releases else None
 
 
 def _refuse_changed(folder: Path, latest: Mapping[str, Any] | None, records: Records) -> None:
@@ -135,20 +137,20 @@ def _records_of(folder: Path) -> Records:
     return {item.id: record for item, record in bank_records(bank)}
 
 
-def _revised(workshop: Workshop, found: Sequence[dict[str, Any]]) -> Records:
+def _revised(workshop: Workshop, records_found: Sequence[dict[str, Any]]) -> Records:
     """Return records by id with their revisions: one more than any before where an item differs from its last one."""
     before: dict[str, Mapping[str, Any]] = {}
     for event in workshop.events:
         if event.record["step"] == "release":
             before |= event.result["revisions"]
-    made = {}
-    for record in found:
+    revised_records = {}
+    for record in records_found:
         name, content = record["id"], basis_of(_content(record))
         old = before.get(name)
         same = old is not None and old["content"] == content
         revision = 1 if old is None else old["revision"] + (not same)
-        made[name] = {**record, "revision": revision}
-    return made
+        revised_records[name] = {**record, "revision": revision}
+    return revised_records
 
 
 def _content(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,8 +191,8 @@ def _rewrite(folder: Path, card: Mapping[str, Any], records: Records) -> None:
     """Put new items and limits into a bank folder; its version stays until the release."""
     with tempfile.TemporaryDirectory(
         dir=folder.parent
-    ) as made:  # what is no valid bank replaces none
-        write_bank(Path(made) / "bank", dict(card), records.values())
+    ) as temporary:  # what is no valid bank replaces none
+        write_bank(Path(temporary) / "bank", dict(card), records.values())
     lines = b"".join(canonical(records[name]) + b"\n" for name in sorted(records))
     # The card first: it may name domains that the new items need; those of old items stay until then.
     domains = sorted({*card["domains"], *read_card(folder)["domains"]})
@@ -212,7 +214,7 @@ def _note_release(
         name: {"revision": record.get("revision", 1), "content": basis_of(_content(record))}
         for name, record in records.items()
     }
-    told = {
+    record = {
         "version": version,
         "content_sha256": content,
         "items": [*records],
@@ -224,7 +226,7 @@ def _note_release(
         "made",
         basis=basis,
         by=BY_PROGRAM,
-        result=told,
+        result=record,
         note=" ".join(reason.split()),
     )
 
@@ -240,24 +242,24 @@ def _release_corrections(
     records = _records_of(folder)
     changed: Records = {}
     removed: dict[str, str] = {}  # item → who decided
-    for one in corrected(workshop):
-        if _is_made(records, one):
+    for correction in corrected(workshop):
+        if _is_made(records, correction):
             continue
-        for name in twins(records, one.item):
-            made = _apply(records[name], one)
-            if made is None:
-                removed[name] = one.decision.record["by"]["person"]
-            elif made != records[name]:
-                changed[name] = made
+        for name in twins(records, correction.item):
+            corrected_record = _apply(records[name], correction)
+            if corrected_record is None:
+                removed[name] = correction.decision.record["by"]["person"]
+            elif corrected_record != records[name]:
+                changed[name] = corrected_record
     if not changed and not removed and not _is_cut_off(folder):
         raise GateError(
             f"{workshop.folder}: no decided correction changes {folder}; nothing to release"
         )
     lines = [*(f"{name} changed" for name in changed), *(f"{name} removed" for name in removed)]
-    told = ", ".join(lines) or "as written before"
-    why = f"{' '.join(reason.split())} Corrections: {told}."
+    changes_text = ", ".join(lines) or "as written before"
+    why = f"{' '.join(reason.split())} Corrections: {changes_text}."
     version, content = revise_bank(folder, changed, removed, why, lock, today)
-    basis = basis_of(content, told)
+    basis = basis_of(content, changes_text)
     touched = changed | {name: records[name] for name in removed}
     _note_release(workshop, version, content, basis, touched, why)
     return folder, version, content
@@ -294,10 +296,12 @@ def revise_bank(
         raise InputError(f"{folder}: every item would be removed; a bank needs one at least")
     if (folder.parent / JOURNAL).is_file():
         return _through_maker(folder, changed, removed, why, lock, today)
-    left = {name: one for name, one in {**records, **changed}.items() if name not in removed}
+    remaining = {
+        name: record for name, record in {**records, **changed}.items() if name not in removed
+    }
     card = read_card(folder)
-    domains = sorted({record["domain"] for record in left.values()})
-    return _bind(folder, {**card, "domains": domains}, left, why, lock, today)
+    domains = sorted({record["domain"] for record in remaining.values()})
+    return _bind(folder, {**card, "domains": domains}, remaining, why, lock, today)
 
 
 def _is_cut_off(folder: Path) -> bool:
@@ -306,7 +310,7 @@ def _is_cut_off(folder: Path) -> bool:
     return read_card(folder).get("content_sha256") not in (None, content)
 
 
-def _is_made(records: Records, one: CorrectedItem) -> bool:
+def _is_made(records: Records, correction: CorrectedItem) -> bool:
     """Return whether a correction is in the bank by now, so that nothing is left to do.
 
     Raises
@@ -314,15 +318,17 @@ def _is_made(records: Records, one: CorrectedItem) -> bool:
     InputError
         When the item is neither what was reviewed nor what it was to become.
     """
-    record = records.get(one.item)
+    record = records.get(correction.item)
     if record is None:
         return True
-    here = {key: record.get(key) for key in one.before}
-    if one.after is not None and here == {key: one.after.get(key) for key in one.before}:
+    here = {key: record.get(key) for key in correction.before}
+    if correction.after is not None and here == {
+        key: correction.after.get(key) for key in correction.before
+    }:
         return True
-    if here != dict(one.before):
+    if here != dict(correction.before):
         raise InputError(
-            f"item '{one.item}' is no longer what was reviewed; its correction was not made, nothing was written"
+            f"item '{correction.item}' is no longer what was reviewed; its correction was not made, nothing was written"
         )
     return False
 
@@ -337,11 +343,11 @@ def _through_maker(
 ) -> tuple[str, str]:
     """Note corrections as decisions of the workshop that made a bank, and release from there."""
     with open_workshop(folder.parent) as maker:
-        made = {event.place[1]: _content(event.result) for event in present_items(maker)}
+        contents = {event.place[1]: _content(event.result) for event in present_items(maker)}
         as_made: dict[str, list[str]] = {}  # who approved → items; thousands are one step
         for name, record in changed.items():
             fields, who = _content(record), record["approval"]["who"]
-            if fields == made.get(name):
+            if fields == contents.get(name):
                 as_made.setdefault(who, []).append(name)
             else:
                 decide(maker, "change", [name], who=who, reason=why, change=fields)
@@ -357,15 +363,15 @@ def twins(records: Records, name: str) -> list[str]:
     """Return an item and the other forms of its question, quiz and open: a correction is of all of them."""
     if name not in records:
         return []
-    asked = records[name].get("meta", {}).get("question")
+    question_text = records[name].get("meta", {}).get("question")
     base = name.removesuffix("-quiz")
     return [
         other
         for other, record in records.items()
         if other == name
-        or (asked and record.get("meta", {}).get("question") == asked)
+        or (question_text and record.get("meta", {}).get("question") == question_text)
         or (
-            not asked
+            not question_text
             and other == f"{base}-open" != f"{name}-open"
             and record["question"] == records[name]["question"]
         )
@@ -376,11 +382,11 @@ def forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any
     """Return the records by question, in their order: a quiz with its open form behind it, all else alone."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for record in records:
-        name, asked = str(record["id"]), record.get("meta", {}).get("question")
+        name, question_text = str(record["id"]), record.get("meta", {}).get("question")
         base = name.removesuffix("-quiz").removesuffix("-open")
         key = (
-            (asked, "")
-            if asked
+            (question_text, "")
+            if question_text
             else (base, record.get("question"))
             if base != name
             else (name,)
@@ -396,31 +402,37 @@ def forms_of(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any
     return found
 
 
-def _apply(record: dict[str, Any], one: CorrectedItem) -> dict[str, Any] | None:
+def _apply(record: dict[str, Any], correction: CorrectedItem) -> dict[str, Any] | None:
     """Return a record after a correction of it or of another form of its question; None where it is removed."""
-    if one.after is None:
+    if correction.after is None:
         return None
-    made = dict(record)
-    if record["question"] == one.before["question"]:
-        made["question"] = one.after["question"]
-    if one.after.get("path") and one.after["path"] != record.get("path"):
-        made |= {
-            "path": one.after["path"],
-            "leaf": one.after["path"].rpartition("->")[2].strip(),
+    corrected_record = dict(record)
+    if record["question"] == correction.before["question"]:
+        corrected_record["question"] = correction.after["question"]
+    if correction.after.get("path") and correction.after["path"] != record.get("path"):
+        corrected_record |= {
+            "path": correction.after["path"],
+            "leaf": correction.after["path"].rpartition("->")[2].strip(),
         }
-    right = one.after["options"][LETTERS.index(one.after["expected"])]
-    before = one.before["options"][LETTERS.index(one.before["expected"])]
+    right = correction.after["options"][LETTERS.index(correction.after["expected"])]
+    before = correction.before["options"][LETTERS.index(correction.before["expected"])]
     if "options" in record:
-        made |= {"options": one.after["options"], "expected": one.after["expected"]}
+        corrected_record |= {
+            "options": correction.after["options"],
+            "expected": correction.after["expected"],
+        }
     if right != before:
-        made.pop("rationale", None)  # it explained another key
+        corrected_record.pop("rationale", None)  # it explained another key
         if "reference" in record:
-            made["reference"] = right
-    if made == record:
+            corrected_record["reference"] = right
+    if corrected_record == record:
         return record
-    who, when = one.decision.record["by"]["person"], one.decision.record["at"][:10]
+    who, when = (
+        correction.decision.record["by"]["person"],
+        correction.decision.record["at"][:10],
+    )
     return {
-        **made,
+        **corrected_record,
         "revision": record.get("revision", 1) + 1,
         "approval": {"who": who, "when": when},
     }

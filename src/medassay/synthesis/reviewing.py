@@ -46,7 +46,7 @@ class ReviewerOptions:
 
 def review_flaws(
     flaws: Flaws,
-    wanted: ReviewerOptions,
+    options: ReviewerOptions,
     to: Path,
     *,
     secrets: Mapping[str, str],
@@ -72,20 +72,20 @@ def review_flaws(
     IncompleteError
         When calls had no reply: the same call goes on.
     """
-    spec = _reviewer(wanted)
-    bank = load_bank(wanted.bank, lock=None)
+    spec = _reviewer(options)
+    bank = load_bank(options.bank, lock=None)
     records = _records(flaws, bank, spec)
     private = any(record.get("kind") == "synthetic" for record in records.values())
     leaves = bank.may_leave and not private
-    refuse_leaving([{"name": bank.name, "may_leave": leaves}], [spec], wanted.tools)
+    refuse_leaving([{"name": bank.name, "may_leave": leaves}], [spec], options.tools)
     with ExitStack() as stack:
         workshop = stack.enter_context(open_workshop(to))
-        _note_plan(workshop, flaws, wanted, bank, spec)
+        _note_plan(workshop, flaws, options, bank, spec)
         store = stack.enter_context(ResponseStore(workspace / "responses"))
-        own = {spec.id: spec}
-        purse = stack.enter_context(spending(workspace, workshop.account, own, store))
+        own_specs = {spec.id: spec}
+        purse = stack.enter_context(spending(workspace, workshop.account, own_specs, store))
         asker = Asker({spec.id: spec}, {spec.id: provide(spec, secrets)}, store, purse, seed=0)
-        author = Author(spec, asker, seed=0, looking=_looking(wanted.tools, asker, secrets))
+        author = Author(spec, asker, seed=0, looking=_looking(options.tools, asker, secrets))
         jobs = [_job(record, author) for record in records.values()]
         failed = do_jobs("reviews", jobs, workshop, asker, watch, again)
         reviews = [e for e in workshop.all_latest("review") if e.place[1] in records]
@@ -101,12 +101,12 @@ def review_flaws(
     }
 
 
-def _reviewer(wanted: ReviewerOptions) -> ModelSpec:
-    known = load_models(wanted.models_file)
-    spec = named(known, wanted.reviewer, "--review:", wanted.models_file)
+def _reviewer(options: ReviewerOptions) -> ModelSpec:
+    specs = load_models(options.models_file)
+    spec = named(specs, options.reviewer, "--review:", options.models_file)
     if spec.is_baseline:
         raise InputError(f"--review: '{spec.id}' is a baseline and reviews nothing")
-    if wanted.tools is not None and spec.no_tools is not None:
+    if options.tools is not None and spec.no_tools is not None:
         raise InputError(f"--review: '{spec.id}' cannot search: {spec.no_tools}")
     return spec
 
@@ -117,36 +117,36 @@ def _records(flaws: Flaws, bank: Bank, spec: ModelSpec) -> dict[str, dict[str, A
         raise InputError(
             f"bank '{bank.name}' {bank.version} is not what the runs asked; expected the version of the runs, unchanged"
         )
-    wanted = {flaw.item for flaw in flaws.selected.flaws}
-    found = {
+    ids = {flaw.item for flaw in flaws.selected.flaws}
+    records_found = {
         i.id: record
         for i, record in bank_records(bank)
-        if (i.domain, i.id) in wanted and i.form == "choice"
+        if (i.domain, i.id) in ids and i.form == "choice"
     }
-    for name, record in found.items():
+    for name, record in records_found.items():
         meta = record.get("meta", {})
         if spec.family in (meta.get("family"), meta.get("of_family")):
             raise InputError(
                 f"item '{name}' was written by the family {spec.family}, as '{spec.id}'; who reviews must be of another"
             )
-    return found
+    return records_found
 
 
 def _note_plan(
-    workshop: Workshop, flaws: Flaws, wanted: ReviewerOptions, bank: Bank, spec: ModelSpec
+    workshop: Workshop, flaws: Flaws, options: ReviewerOptions, bank: Bank, spec: ModelSpec
 ) -> None:
-    plan = {"name": bank.name, "bank": str(wanted.bank.resolve()), "maker": MAKER}
+    plan = {"name": bank.name, "bank": str(options.bank.resolve()), "maker": MAKER}
     before = workshop.latest("plan", "plan")
     if before is not None and before.result["plan"] != plan:
         raise InputError(
-            f"{workshop.folder}: a workshop of something else; expected a new folder for the corrections of {wanted.bank}"
+            f"{workshop.folder}: a workshop of something else; expected a new folder for the corrections of {options.bank}"
         )
     model = {"family": spec.family, "provider": spec.provider, "scripted": spec.is_scripted}
-    told = {"plan": plan, "models": {spec.id: model}}
-    told |= {"content_sha256": bank.content_hash, "flaws": flaws.to_dict()}
-    basis = basis_of(told)
+    record = {"plan": plan, "models": {spec.id: model}}
+    record |= {"content_sha256": bank.content_hash, "flaws": flaws.to_dict()}
+    basis = basis_of(record)
     if not workshop.is_latest("plan", "plan", basis):
-        workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=told)
+        workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=record)
 
 
 def _looking(
@@ -194,8 +194,8 @@ def type_counts(workshop: Workshop) -> list[dict[str, Any]]:
 
 def is_correction(workshop: Workshop) -> bool:
     """Return whether a workshop is of corrections to a bank."""
-    found = workshop.latest("plan", "plan")
-    return found is not None and found.result["plan"].get("maker") == MAKER
+    latest = workshop.latest("plan", "plan")
+    return latest is not None and latest.result["plan"].get("maker") == MAKER
 
 
 @dataclass(frozen=True, kw_only=True)

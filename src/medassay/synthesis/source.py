@@ -64,8 +64,8 @@ class SourceDocument:
         if self.pages is not None:
             first, last = self.pages
             places.append(f"page {first}" if first == last else f"pages {first} to {last}")
-        told = "".join(f", {place}" for place in places)
-        return f"{self.file}{told} (sha256 {self.sha256[:16]})"
+        places_text = "".join(f", {place}" for place in places)
+        return f"{self.file}{places_text} (sha256 {self.sha256[:16]})"
 
 
 def source_files(place: Path) -> list[Path]:
@@ -77,23 +77,23 @@ def source_files(place: Path) -> list[Path]:
         When there are none, or two are named alike.
     """
     if place.is_file():
-        found = [place]
+        paths = [place]
     elif place.is_dir():
-        found = sorted(
+        paths = sorted(
             p
             for p in place.rglob("*")
             if p.suffix.lower() in ENDINGS and p.is_file() and not _is_hidden(p, place)
         )
     else:
         raise InputError(f"{place}: no such file or folder; expected documents")
-    if not found:
+    if not paths:
         raise InputError(f"{place}: holds none of {', '.join(f'*{end}' for end in ENDINGS)}")
-    stems = [path.stem for path in found]
-    if twice := [path for path in found if stems.count(path.stem) > 1]:
+    stems = [path.stem for path in paths]
+    if twice := [path for path in paths if stems.count(path.stem) > 1]:
         raise InputError(
             f"{twice[0]}: another document has the same name; names without ending must differ"
         )
-    return found
+    return paths
 
 
 def _is_hidden(path: Path, below: Path) -> bool:
@@ -120,9 +120,9 @@ def read_source(path: Path, pictures: Path) -> SourceDocument:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a document") from None
     shown: tuple[Path, ...] = ()
-    made = ""
+    made_on = ""
     if ending == ".pdf":
-        parts, shown, made = _pdf(path, pictures)
+        parts, shown, made_on = _pdf(path, pictures)
     elif ending in (".htm", ".html"):
         parts = _html(data, path)
     else:
@@ -142,7 +142,7 @@ def read_source(path: Path, pictures: Path) -> SourceDocument:
         text=cleaned,
         plain=ending in (".md", ".txt"),
         pictures=shown,
-        made=made,
+        made=made_on,
         parts=tuple(parts),
     )
 
@@ -180,38 +180,38 @@ def _pdf(path: Path, pictures: Path) -> tuple[list[Chapter], tuple[Path, ...], s
         raise InputError(
             f"{path}: {len(pages)} of {head['pages']} pages could be read; split or repair the document"
         )
-    shown = tuple(sorted(pictures.glob("page-*.png")))
+    pictures_found = tuple(sorted(pictures.glob("page-*.png")))
     outline = _headings((level, title, page) for level, title, page in head["outline"])
     lines = reading_order(pages)
     places = places_on_pages(lines, outline or [*headings_of_pages(pages)])
-    return parts_of(lines, places), shown, head["made"]
+    return parts_of(lines, places), pictures_found, head["made"]
 
 
-def _headings(found: Iterable[tuple[int, str, int]]) -> list[Heading]:
+def _headings(levels: Iterable[tuple[int, str, int]]) -> list[Heading]:
     """Return headings whose titles hold words, cleaned as all text is."""
-    made = []
-    for level, title, page in found:
+    headings = []
+    for level, title, page in levels:
         cleaned = " ".join(clean_text(title).split())
         if cleaned and len(cleaned) <= LONGEST_TITLE:
-            made.append(Heading(level=level, title=cleaned, page=page))
-    return made
+            headings.append(Heading(level=level, title=cleaned, page=page))
+    return headings
 
 
 def _in_child(module: str, path: Path, folder: Path) -> Iterator[dict[str, Any]]:
     """Yield what another process of ours says of a file, a JSON object a line."""
     command = [sys.executable, "-m", module, str(path.resolve()), str(folder.resolve())]
-    kept = {name: os.environ[name] for name in _KEPT_IN_CHILD if name in os.environ}
+    environment = {name: os.environ[name] for name in _KEPT_IN_CHILD if name in os.environ}
     try:
-        said = subprocess.run(
-            command, capture_output=True, env=kept, timeout=_SECONDS, check=False
+        child = subprocess.run(
+            command, capture_output=True, env=environment, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         raise InputError(f"{path}: not read within {_SECONDS} s; split the document") from None
     try:
-        rows = [json.loads(line) for line in said.stdout.splitlines()]
+        rows = [json.loads(line) for line in child.stdout.splitlines()]
     except ValueError:
         rows = []
-    if said.returncode != 0 or not rows:
+    if child.returncode != 0 or not rows:
         raise InputError(
             f"{path}: the reader gave up (too large, or damaged); split or repair the document"
         )
@@ -229,8 +229,8 @@ def _html(data: bytes, path: Path) -> list[Chapter]:
             f"{path}: its text cannot be extracted; expected a page of HTML"
         ) from None
     lines = text.split("\n")
-    found = _headings((level, title, 0) for level, title in headings)
-    return parts_of([lines], places_in_lines(lines, found))
+    headings_found = _headings((level, title, 0) for level, title in headings)
+    return parts_of([lines], places_in_lines(lines, headings_found))
 
 
 def _markdown(text: str) -> list[Chapter]:
@@ -275,9 +275,9 @@ _REFERENCES = re.compile(
 
 
 def _inline(parts: Sequence[Any]) -> str:
-    kept = ("text", "code_inline")
+    kinds_kept = ("text", "code_inline")
     return "".join(
-        part.content if part.type in kept else "\n" if "break" in part.type else ""
+        part.content if part.type in kinds_kept else "\n" if "break" in part.type else ""
         for part in parts
     )
 
@@ -296,23 +296,23 @@ def clean_text(text: str) -> str:
     >>> clean_text("Re\u0301nal hypo-\nnatraemia;  a well-\nknown  one.\n\n\n\nSo well-known.")
     'Rénal hyponatraemia; a well-known one.\n\nSo well-known.'
     """
-    whole = storable(text).replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n")
-    whole = unicodedata.normalize("NFC", whole)
-    hyphened = set(re.findall(r"\b\w+-\w+", whole.casefold()))
+    unified = storable(text).replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n")
+    unified = unicodedata.normalize("NFC", unified)
+    hyphened = set(re.findall(r"\b\w+-\w+", unified.casefold()))
 
-    def joined(found: re.Match[str]) -> str:
-        first, second = found[1], found[2]
+    def joined(match: re.Match[str]) -> str:
+        first, second = match[1], match[2]
         so = f"{first}-{second}".casefold() in hyphened or not second[0].islower()
         return f"{first}-{second}" if so else first + second
 
-    whole = _BROKEN.sub(joined, whole)
-    whole = whole.replace("\u00ad", "").replace("\u2010", "-")
-    whole = "".join(
+    unified = _BROKEN.sub(joined, unified)
+    unified = unified.replace("\u00ad", "").replace("\u2010", "-")
+    unified = "".join(
         c
-        for c in whole
+        for c in unified
         if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cn")
     )
-    lines = [" ".join(line.split()) for line in whole.split("\n")]
+    lines = [" ".join(line.split()) for line in unified.split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
@@ -327,6 +327,6 @@ def share_from(text: str, source: str) -> float:
     0.6666666666666666
     """
     words = Counter(_WORD.findall(unicodedata.normalize("NFC", text).casefold()))
-    known = Counter(_WORD.findall(unicodedata.normalize("NFC", source).casefold()))
+    counts = Counter(_WORD.findall(unicodedata.normalize("NFC", source).casefold()))
     total = sum(words.values())
-    return 1.0 if not total else sum((words & known).values()) / total
+    return 1.0 if not total else sum((words & counts).values()) / total

@@ -51,9 +51,9 @@ class SynthesisStep:
         return self._basis(with_limit=True)
 
     def _basis(self, *, with_limit: bool) -> str:
-        shown = [sha256_hex(path.read_bytes()) for path in self.pictures]
+        picture_hashes = [sha256_hex(path.read_bytes()) for path in self.pictures]
         author = self.author.basis(self.part, with_limit=with_limit)
-        return basis_of(author, self.holes, shown, self.subject)
+        return basis_of(author, self.holes, picture_hashes, self.subject)
 
     @property
     def handle(self) -> str:
@@ -87,8 +87,8 @@ class Maker(Protocol):
 
 def event_of(workshop: Workshop, job: SynthesisStep) -> Event | None:
     """Return how a job ended, None where it was not done yet."""
-    found = workshop.done(job.step, job.subject, job.basis)
-    return found or workshop.done(job.step, job.subject, job.former_basis)
+    done = workshop.done(job.step, job.subject, job.basis)
+    return done or workshop.done(job.step, job.subject, job.former_basis)
 
 
 def value_of(workshop: Workshop, job: SynthesisStep | None) -> Any:
@@ -106,9 +106,9 @@ def value_of(workshop: Workshop, job: SynthesisStep | None) -> Any:
 
 def decision_on(workshop: Workshop, event: Event) -> Event | None:
     """Return what a person decided about a step, None where nobody did since it was made."""
-    found = workshop.latest("decision", handle_of(event.place))
+    latest = workshop.latest("decision", handle_of(event.place))
     # Bound to the line that was read: what is made anew, by another model say, was not decided about.
-    return found if found is not None and found.record["basis"] == event.hash else None
+    return latest if latest is not None and latest.record["basis"] == event.hash else None
 
 
 FAILED = "failed"  # stands for all that a model could not make and nobody decided about
@@ -136,7 +136,7 @@ def do_jobs(
     waiting = pending(jobs, workshop) | _chosen(jobs, workshop, again)
     failed: dict[str, str] = {}
     for author in {job.author.spec.id: job.author for job in waiting.values()}.values():
-        own = [
+        own_handles = [
             handle for handle, job in waiting.items() if job.author.spec.id == author.spec.id
         ]
 
@@ -144,7 +144,13 @@ def do_jobs(
             await _do(waiting[handle], workshop)
 
         failed |= map_concurrently(
-            what, own, do, asker=asker, spec=author.spec, watch=watch, close=author.close
+            what,
+            own_handles,
+            do,
+            asker=asker,
+            spec=author.spec,
+            watch=watch,
+            close=author.close,
         )
         if asker.tally.over_budget:
             raise IncompleteError(
@@ -157,7 +163,7 @@ def _chosen(
     jobs: Sequence[SynthesisStep], workshop: Workshop, again: Collection[str]
 ) -> dict[str, SynthesisStep]:
     """Return the finished jobs that are done once more, by handle."""
-    found: dict[str, SynthesisStep] = {}
+    steps_by_handle: dict[str, SynthesisStep] = {}
     for job in jobs if again else ():
         event = event_of(workshop, job)
         if event is None or (job.handle not in again and FAILED not in again):
@@ -168,8 +174,8 @@ def _chosen(
                 f"--again {job.handle}: {decided.record['by']['person']} decided about it; a decision stays until its item changes"
             )
         if decided is None and (job.handle in again or event.status == "queued"):
-            found[job.handle] = job
-    return found
+            steps_by_handle[job.handle] = job
+    return steps_by_handle
 
 
 def _is_short(job: SynthesisStep, event: Event) -> bool:
@@ -182,16 +188,16 @@ def _is_short(job: SynthesisStep, event: Event) -> bool:
 
 def pending(jobs: Sequence[SynthesisStep], workshop: Workshop) -> dict[str, SynthesisStep]:
     """Return the jobs that are not done, by handle; with them those that failed under a smaller token limit, undecided."""
-    found: dict[str, SynthesisStep] = {}
+    steps_by_handle: dict[str, SynthesisStep] = {}
     for job in jobs:
         event = event_of(workshop, job)
         if event is None or (_is_short(job, event) and decision_on(workshop, event) is None):
-            found[job.handle] = job
-    return found
+            steps_by_handle[job.handle] = job
+    return steps_by_handle
 
 
 async def _do(job: SynthesisStep, workshop: Workshop) -> None:
-    made = await job.author.make(
+    reply = await job.author.make(
         job.part,
         job.subject,
         job.holes,
@@ -205,17 +211,17 @@ async def _do(job: SynthesisStep, workshop: Workshop) -> None:
         "basis": job.basis,
         "by": by_model(spec.id, spec.family),
         "sources": job.sources,
-        "calls": made.calls,
+        "calls": reply.calls,
         **({} if job.given is None else {"given": job.given}),
     }
-    if made.value is not None:
-        workshop.note(job.step, job.subject, "made", result=made.value, **common)
+    if reply.value is not None:
+        workshop.note(job.step, job.subject, "made", result=reply.value, **common)
         return
-    note = f"{made.problem} (asked {len(made.calls)} times)"
+    note = f"{reply.problem} (asked {len(reply.calls)} times)"
     common["max_tokens"] = spec.reply_tokens
     if job.salvage is not None:
         with suppress(ValueError):
-            common["result"] = job.salvage(made.calls[-1]["reply"])
+            common["result"] = job.salvage(reply.calls[-1]["reply"])
     workshop.note(job.step, job.subject, "queued", note=note, **common)
 
 

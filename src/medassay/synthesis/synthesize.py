@@ -128,64 +128,64 @@ def synthesize(
     IncompleteError
         When calls had no reply, or the budget is spent: the same call goes on.
     """
-    wanted = _wanted(path)
+    planned = _wanted(path)
     with ExitStack() as stack:
         workshop = stack.enter_context(open_workshop(to))
-        _note_plan(workshop, wanted)
+        _note_plan(workshop, planned)
         store = stack.enter_context(ResponseStore(workspace / "responses"))
-        account, budget = workshop.account, wanted.plan.budget
-        purse = stack.enter_context(spending(workspace, account, wanted.specs, store, budget))
-        chats = {name: provide(spec, secrets) for name, spec in wanted.specs.items()}
-        asker = Asker(wanted.specs, chats, store, purse, seed=wanted.plan.seed)
+        account, budget = workshop.account, planned.plan.budget
+        purse = stack.enter_context(spending(workspace, account, planned.specs, store, budget))
+        chats = {name: provide(spec, secrets) for name, spec in planned.specs.items()}
+        asker = Asker(planned.specs, chats, store, purse, seed=planned.plan.seed)
         failed: dict[str, str] = {}
-        maker, done = wanted.maker(workshop, asker), list[SynthesisStep]()
+        maker, done = planned.maker(workshop, asker), list[SynthesisStep]()
         for what, jobs in maker.stages():
             failed |= do_jobs(what, jobs, workshop, asker, watch, again)
             done += jobs
         ends = [event for job in done if (event := event_of(workshop, job)) is not None]
         ended = [event for event in ends if event.status == "queued"]
         note_items(workshop, maker.records(), [*maker.ended, *ended])
-        made = _summary(workshop, asker, failed)
+        result = _summary(workshop, asker, failed)
     _refuse_strange(again, done)
     if failed:
         name, why = next(iter(failed.items()))
         raise IncompleteError(
-            f"{len(failed)} calls had no reply, {name}: {why}; {made.items} items are made and kept, the same "
+            f"{len(failed)} calls had no reply, {name}: {why}; {result.items} items are made and kept, the same "
             "command resumes"
         )
-    return made
+    return result
 
 
 def _refuse_strange(again: Collection[str], jobs: Sequence[SynthesisStep]) -> None:
-    known = {job.handle for job in jobs} | {FAILED}
-    if strange := sorted(set(again) - known):
+    handles = {job.handle for job in jobs} | {FAILED}
+    if strange := sorted(set(again) - handles):
         raise InputError(
-            f"--again {strange[0]}: no step of this workshop; expected failed, or one of {', '.join(sorted(known - {FAILED})[:5])} …"
+            f"--again {strange[0]}: no step of this workshop; expected failed, or one of {', '.join(sorted(handles - {FAILED})[:5])} …"
         )
 
 
-def _note_plan(workshop: Workshop, wanted: _PlannedModels) -> None:
+def _note_plan(workshop: Workshop, planned: _PlannedModels) -> None:
     models = {
         name: {"family": s.family, "provider": s.provider, "scripted": s.is_scripted}
-        for name, s in wanted.specs.items()
+        for name, s in planned.specs.items()
     }
-    told = {"plan": {**wanted.plan.to_dict(), "maker": wanted.plan.maker}, "models": models}
-    basis = basis_of(told)
-    _refuse_other(workshop, wanted)
+    record = {"plan": {**planned.plan.to_dict(), "maker": planned.plan.maker}, "models": models}
+    basis = basis_of(record)
+    _refuse_other(workshop, planned)
     if not workshop.is_latest("plan", "plan", basis):
-        workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=told)
+        workshop.note("plan", "plan", "made", basis=basis, by=BY_PROGRAM, result=record)
 
 
-def _refuse_other(workshop: Workshop, wanted: _PlannedModels) -> None:
+def _refuse_other(workshop: Workshop, planned: _PlannedModels) -> None:
     """Refuse a workshop in which something else was made."""
     before = workshop.latest("plan", "plan")
-    if before is not None and before.result["plan"].get("maker") != wanted.plan.maker:
+    if before is not None and before.result["plan"].get("maker") != planned.plan.maker:
         raise InputError(
-            f"{workshop.folder}: a workshop of another maker; expected a new folder for [{wanted.plan.maker}]"
+            f"{workshop.folder}: a workshop of another maker; expected a new folder for [{planned.plan.maker}]"
         )
-    if before is not None and before.result["plan"]["name"] != wanted.plan.name:
+    if before is not None and before.result["plan"]["name"] != planned.plan.name:
         raise InputError(
-            f"{workshop.folder}: a workshop of '{before.result['plan']['name']}'; expected a new folder for '{wanted.plan.name}'"
+            f"{workshop.folder}: a workshop of '{before.result['plan']['name']}'; expected a new folder for '{planned.plan.name}'"
         )
 
 
@@ -214,19 +214,27 @@ def preview(path: Path, to: Path) -> dict[str, Any]:
 
     Later stages follow from what earlier ones make: questions are counted once the decision graphs are there.
     """
-    wanted = _wanted(path)
-    with tempfile.TemporaryDirectory() as made:
-        copy = Path(made) / "workshop"
+    planned = _wanted(path)
+    with tempfile.TemporaryDirectory() as temporary:
+        copy = Path(temporary) / "workshop"
         copy.mkdir()
         if (to / JOURNAL).is_file():
             shutil.copyfile(to / JOURNAL, copy / JOURNAL)
-        with open_workshop(copy) as workshop, ResponseStore(Path(made) / "responses") as store:
-            _refuse_other(workshop, wanted)
+        with (
+            open_workshop(copy) as workshop,
+            ResponseStore(Path(temporary) / "responses") as store,
+        ):
+            _refuse_other(workshop, planned)
             asker = Asker(
-                wanted.specs, {}, store, Budget(wanted.plan.budget), seed=wanted.plan.seed
+                planned.specs, {}, store, Budget(planned.plan.budget), seed=planned.plan.seed
             )
-            rows = priced(wanted.maker(workshop, asker).stages(), workshop)
-    return {"plan": wanted.plan.name, "maker": wanted.plan.maker, "stages": rows, **sums(rows)}
+            rows = priced(planned.maker(workshop, asker).stages(), workshop)
+    return {
+        "plan": planned.plan.name,
+        "maker": planned.plan.maker,
+        "stages": rows,
+        **sums(rows),
+    }
 
 
 def has_prices(path: Path) -> bool:

@@ -33,18 +33,18 @@ class TranslationMaker:
     def __init__(
         self, plan: SynthesisPlan, base: Path, workshop: Workshop, authors: Mapping[str, Author]
     ) -> None:
-        wanted = plan.translation
-        if wanted is None:
+        options = plan.translation
+        if options is None:
             raise InputError("a plan without the table [translation]")
         self._plan = plan
-        self._wanted: Translation = wanted
+        self._wanted: Translation = options
         self._workshop = workshop
         self._author = authors[plan.generator]
-        self._bank = load_bank(base / wanted.bank, lock=None)
+        self._bank = load_bank(base / options.bank, lock=None)
         self._records_by_id = {item.id: record for item, record in bank_records(self._bank)}
-        if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]+)?", wanted.to):
+        if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]+)?", options.to):
             raise InputError(
-                f"translation: '{wanted.to}'; expected the code of a language, as es"
+                f"translation: '{options.to}'; expected the code of a language, as es"
             )
         private = any(r.get("kind") == "synthetic" for r in self._records_by_id.values())
         leaves = self._bank.may_leave and not private
@@ -54,17 +54,17 @@ class TranslationMaker:
 
     def stages(self) -> Iterator[Stage]:
         """Yield the translations."""
-        told = {
+        record = {
             "bank": self._bank.version,
             "sha256": self._bank.content_hash,
             "made": self._bank.created,
             "may_leave": self._bank.may_leave,
             "limits": self._bank.limits,
         }
-        basis = basis_of(told)
+        basis = basis_of(record)
         if not self._workshop.is_latest("source", self._bank.name, basis):
             self._workshop.note(
-                "source", self._bank.name, "made", basis=basis, by=BY_PROGRAM, result=told
+                "source", self._bank.name, "made", basis=basis, by=BY_PROGRAM, result=record
             )
         self._jobs = {
             name: self._job(name, record)
@@ -74,33 +74,33 @@ class TranslationMaker:
         yield "translations", [*self._jobs.values()]
 
     def _job(self, name: str, record: Mapping[str, Any]) -> SynthesisStep:
-        given = texts_of(record)
+        texts = texts_of(record)
         return SynthesisStep(
             step="translate",
             subject=name,
             author=self._author,
             part="make_translation",
             holes={
-                "item": delimit(canonical(given).decode(), "item"),
+                "item": delimit(canonical(texts).decode(), "item"),
                 "source": record.get("language", "en"),
                 "code": self._wanted.to,
             },
-            read=lambda reply: read_translation(reply, given),
+            read=lambda reply: read_translation(reply, texts),
             sources=[("source", self._bank.name)],
-            given=given,
+            given=texts,
         )
 
     def records(self) -> Iterator[tuple[dict[str, Any], Sequence[Place]]]:
         """Yield the items whose translation is whole; they wait for people."""
         spec = self._author.spec
         for name, job in self._jobs.items():
-            made = value_of(self._workshop, job)
-            if made is None:
+            value = value_of(self._workshop, job)
+            if value is None:
                 continue
             before = self._records_by_id[name]
             meta = before.get("meta", {})
             record = {k: v for k, v in before.items() if k not in ("approval", "revision")}
-            record |= {k: _put(before[k], v) if k in _OBJECTS else v for k, v in made.items()}
+            record |= {k: _put(before[k], v) if k in _OBJECTS else v for k, v in value.items()}
             record |= {
                 "id": f"{name}-{self._wanted.to}",
                 "language": self._wanted.to,
@@ -120,8 +120,10 @@ class TranslationMaker:
 
 def _put(before: Sequence[Any], texts: Sequence[str]) -> list[Any]:
     """Return facts or criteria with other texts."""
-    whole = [one if isinstance(one, dict) else {"text": one} for one in before]
-    return [{**one, "text": text} for one, text in zip(whole, texts, strict=True)]
+    entries = [
+        element if isinstance(element, dict) else {"text": element} for element in before
+    ]
+    return [{**entry, "text": text} for entry, text in zip(entries, texts, strict=True)]
 
 
 def texts_of(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,12 +133,12 @@ def texts_of(record: Mapping[str, Any]) -> dict[str, Any]:
     for name in _OBJECTS:
         if record.get(name):
             texts[name] = [
-                one["text"] if isinstance(one, dict) else one for one in record[name]
+                entry["text"] if isinstance(entry, dict) else entry for entry in record[name]
             ]
     return texts
 
 
-def read_translation(reply: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def read_translation(reply: str, texts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the translated texts: the same keys, as many texts in each list, every number in its text.
 
     Raises
@@ -144,15 +146,17 @@ def read_translation(reply: str, given: Mapping[str, Any]) -> dict[str, Any]:
     ValueError
         Saying what is missing or was added.
     """
-    found = reply_object(reply, given.keys())
-    if strange := sorted(found.keys() - given.keys()):
-        raise ValueError(f"the key '{strange[0]}' was added; expected {', '.join(given)}")
-    return {name: _translated(found[name], before, name) for name, before in given.items()}
+    reply_value = reply_object(reply, texts.keys())
+    if strange := sorted(reply_value.keys() - texts.keys()):
+        raise ValueError(f"the key '{strange[0]}' was added; expected {', '.join(texts)}")
+    return {
+        name: _translated(reply_value[name], before, name) for name, before in texts.items()
+    }
 
 
-def _translated(made: Any, before: Any, what: str) -> Any:
+def _translated(translated: Any, before: Any, what: str) -> Any:
     if isinstance(before, str):
-        text = checked_text(made, what, _LONGEST)
+        text = checked_text(translated, what, _LONGEST)
         if not _same_numbers(text, before):
             raise ValueError(f"{what}: the numbers differ from those of the original")
         if text.count("->") != before.count("->"):
@@ -160,11 +164,11 @@ def _translated(made: Any, before: Any, what: str) -> Any:
                 f"{what}: the steps of the pathway differ from those of the original"
             )
         return text
-    if not isinstance(made, list) or len(made) != len(before):
+    if not isinstance(translated, list) or len(translated) != len(before):
         raise ValueError(f"{what}: expected a list of {len(before)} texts")
     texts = [
-        _translated(one, old, f"{what} {at}")
-        for at, (one, old) in enumerate(zip(made, before, strict=True), 1)
+        _translated(text, old, f"{what} {at}")
+        for at, (text, old) in enumerate(zip(translated, before, strict=True), 1)
     ]
     if what == "options" and len({" ".join(t.casefold().split()) for t in texts}) < len(texts):
         raise ValueError("options: two translations are the same")
@@ -173,14 +177,14 @@ def _translated(made: Any, before: Any, what: str) -> Any:
 
 def _same_numbers(first: str, second: str) -> bool:
     """Return whether two texts have the same numbers, however each language writes decimals and thousands."""
-    left = [_values(number) for number in _NUMBER.findall(second)]
+    numbers_left = [_values(number) for number in _NUMBER.findall(second)]
     for number in _NUMBER.findall(first):
         values = _values(number)
-        fitting = next((one for one in left if one & values), None)
+        fitting = next((candidate for candidate in numbers_left if candidate & values), None)
         if fitting is None:
             return False
-        left.remove(fitting)
-    return not left
+        numbers_left.remove(fitting)
+    return not numbers_left
 
 
 def _values(number: str) -> frozenset[Decimal]:

@@ -38,7 +38,7 @@ class Acceptance:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all as plain JSON values; shares from 0 to 1."""
-        rows = {f"at_least_{k}": one for k, one in enumerate(self.table.at_least, 1)}
+        rows = {f"at_least_{k}": estimate for k, estimate in enumerate(self.table.at_least, 1)}
         rows["unanimous"] = self.table.unanimous
         return {
             "items": self.table.n_items,
@@ -65,18 +65,18 @@ def read_ballot(path: Path) -> dict[str, dict[str, bool]]:
             raise InputError(
                 f"{path}: columns {', '.join(cells)}; expected item, evaluator, vote"
             )
-        item, evaluator, said = (cells[k].strip() for k in ("item", "evaluator", "vote"))
-        if said.lower() not in (*_YES, *_NO):
-            raise InputError(f"{path} row {row}: vote '{said}'; expected 1 or 0, yes or no")
+        item, evaluator, vote = (cells[k].strip() for k in ("item", "evaluator", "vote"))
+        if vote.lower() not in (*_YES, *_NO):
+            raise InputError(f"{path} row {row}: vote '{vote}'; expected 1 or 0, yes or no")
         if not item or not evaluator:
             raise InputError(f"{path} row {row}: item or evaluator is empty")
-        own = votes.setdefault(item, {})
-        if evaluator in own:
+        votes_of_item = votes.setdefault(item, {})
+        if evaluator in votes_of_item:
             raise InputError(f"{path} row {row}: a second vote of '{evaluator}' on '{item}'")
-        own[evaluator] = said.lower() in _YES
+        votes_of_item[evaluator] = vote.lower() in _YES
     if not votes:
         raise InputError(f"{path}: no votes")
-    counts = {item: len(own) for item, own in votes.items()}
+    counts = {item: len(votes_of_item) for item, votes_of_item in votes.items()}
     most = max(counts.values())
     for item, n in counts.items():
         if n < FEWEST_EVALUATORS or n != most:
@@ -89,13 +89,17 @@ def acceptance(votes: Ballot, *, least_all: float = LEAST_ALL) -> Acceptance:
     """Return whether a set passes; `least_all` is the share of items that all evaluators must have found right."""
     if not 0 <= least_all <= 1:
         raise InputError(f"--min-all {least_all:g}; expected a share from 0 to 1")
-    table = vote_table([[*own.values()] for own in votes.values()])
-    refused = [item for item, own in votes.items() if 2 * sum(own.values()) <= len(own)]
+    table = vote_table([[*votes_of_item.values()] for votes_of_item in votes.values()])
+    refused = [
+        item
+        for item, votes_of_item in votes.items()
+        if 2 * sum(votes_of_item.values()) <= len(votes_of_item)
+    ]
     return Acceptance(table=table, least_all=least_all, refused=tuple(refused))
 
 
 def decide_by_votes(
-    workshop: Workshop, votes: Ballot, found: Acceptance, path: Path
+    workshop: Workshop, votes: Ballot, result: Acceptance, path: Path
 ) -> tuple[int, int]:
     """Note a sheet of votes, and what it decides: of an accepted set the items that more than half found right pass.
 
@@ -105,17 +109,19 @@ def decide_by_votes(
     -------
     (items accepted, items removed); none where the set does not pass.
     """
-    basis = basis_of({item: dict(own) for item, own in votes.items()}, found.least_all)
-    known = {event.place[1]: event for event in present_items(workshop)}
+    basis = basis_of(
+        {item: dict(votes_of_item) for item, votes_of_item in votes.items()}, result.least_all
+    )
+    events = {event.place[1]: event for event in present_items(workshop)}
     again = workshop.done("votes", path.name, basis) is not None
     for item in votes:
-        event = known.get(item)
+        event = events.get(item)
         decided = None if event is None else decision_on(workshop, event)
         if event is None or (decided is not None and not (again and basis in decided.note)):
             raise InputError(
                 f"{path}: item '{item}' does not wait for a decision in {workshop.folder}; nothing was noted"
             )
-    evaluators = sorted({name for own in votes.values() for name in own})
+    evaluators = sorted({name for votes_of_item in votes.values() for name in votes_of_item})
     who = f"{len(evaluators)} evaluators"
     if not again:
         workshop.note(
@@ -126,17 +132,17 @@ def decide_by_votes(
             by=by_person(who),
             sources=[("item", item) for item in votes],
             result={
-                **found.to_dict(),
-                "votes": {item: dict(own) for item, own in votes.items()},
+                **result.to_dict(),
+                "votes": {item: dict(votes_of_item) for item, votes_of_item in votes.items()},
             },
         )
-    if not found.accepted:
+    if not result.accepted:
         return 0, 0
-    share = 100 * found.table.all_of_them.value
+    share = 100 * result.table.all_of_them.value
     why = f"votes of {path.name} ({basis}): all right for {share:.1f} % of {len(votes)} items"
-    open_items = [item for item in votes if decision_on(workshop, known[item]) is None]
-    passed = [item for item in open_items if item not in found.refused]
-    refused = [item for item in open_items if item in found.refused]
+    open_items = [item for item in votes if decision_on(workshop, events[item]) is None]
+    passed = [item for item in open_items if item not in result.refused]
+    refused = [item for item in open_items if item in result.refused]
     if passed:
         decide(workshop, "accept", passed, who=who, reason=why)
     if refused:

@@ -169,12 +169,12 @@ def item(visit: Here, n: Number) -> ReviewItem:
         content=dict(work.content),
         aspects=[
             AspectRow(
-                name=one.name,
-                label=one.label,
-                values=[str(value) for value, _ in one.values],
-                text=one.text,
+                name=aspect.name,
+                label=aspect.label,
+                values=[str(value) for value, _ in aspect.values],
+                text=aspect.text,
             )
-            for one in work.form.asked(work.content, second=work.second)
+            for aspect in work.form.asked(work.content, second=work.second)
         ],
         fields=dict(work.fields),
         version=work.version,
@@ -193,17 +193,17 @@ def _refuse_untrained(visit: RequestContext, work: reviews.Work, queue: reviews.
         raise Forbidden("The training items come first.")
 
 
-def save_draft(visit: Here, n: Number, given: Fields) -> Saved:
+def save_draft(visit: Here, n: Number, fields: Fields) -> Saved:
     """Keep what is filled in so far; 409 when it was changed elsewhere meanwhile."""
     with visit.database.write() as db:
         study = studies.held(db, visit.study.id)
         studies.refuse_closed(study)
         work = reviews.work_at(db, study, visit.who.id, n, lock=True)
-        version = reviews.save_draft(work, db, given.fields, given.version)
+        version = reviews.save_draft(work, db, fields.fields, fields.version)
     return Saved(version=version, saved_at=now())
 
 
-def submit(visit: Here, n: Number, given: Submission) -> Submitted:
+def submit(visit: Here, n: Number, submission: Submission) -> Submitted:
     """Submit a review; sent twice it is kept once."""
     with visit.database.write() as db:
         study = studies.held(db, visit.study.id)
@@ -211,7 +211,12 @@ def submit(visit: Here, n: Number, given: Submission) -> Submitted:
         queue = reviews.queue_of(db, study.id, visit.who.id)
         _refuse_untrained(visit, work, queue)
         review = reviews.submit(
-            db, study, work, given.fields, version=given.version, reason=given.reason
+            db,
+            study,
+            work,
+            submission.fields,
+            version=submission.version,
+            reason=submission.reason,
         )
     return Submitted(
         revision=review.revision,
@@ -226,12 +231,12 @@ def progress(visit: Here) -> list[ProgressRow]:
         rows = reading.progress_of(db, visit.study.id)
     return [
         ProgressRow(
-            reviewer=one.pseudonym,
-            qualification=one.qualification,
-            done=one.done,
-            total=one.total,
+            reviewer=progress_row.pseudonym,
+            qualification=progress_row.qualification,
+            done=progress_row.done,
+            total=progress_row.total,
         )
-        for one in sorted(rows, key=lambda one: one.pseudonym)
+        for progress_row in sorted(rows, key=lambda progress_row: progress_row.pseudonym)
     ]
 
 
@@ -239,20 +244,20 @@ def agreement(
     visit: Here, aspect: Annotated[str, Query(max_length=200)] = ""
 ) -> list[AgreementRow]:
     """Return the agreement of reviewers, of one aspect or of all."""
-    found = results.kept_agreement(visit)
+    agreement_rows = results.kept_agreement(visit)
     return [
         AgreementRow(
-            aspect=one.aspect,
-            qualification=one.qualification,
-            level=one.level,
-            alpha=None if one.alpha is None else one.alpha.value,
-            lo=None if one.alpha is None else one.alpha.lo,
-            hi=None if one.alpha is None else one.alpha.hi,
-            entries=one.entries,
-            reviewers=one.reviewers,
+            aspect=agreement_row.aspect,
+            qualification=agreement_row.qualification,
+            level=agreement_row.level,
+            alpha=None if agreement_row.alpha is None else agreement_row.alpha.value,
+            lo=None if agreement_row.alpha is None else agreement_row.alpha.lo,
+            hi=None if agreement_row.alpha is None else agreement_row.alpha.hi,
+            entries=agreement_row.entries,
+            reviewers=agreement_row.reviewers,
         )
-        for one in found
-        if aspect in ("", one.aspect)
+        for agreement_row in agreement_rows
+        if aspect in ("", agreement_row.aspect)
     ]
 
 

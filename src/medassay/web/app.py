@@ -134,8 +134,8 @@ def _told(request: Request, error: Exception) -> Response:
     document: dict[str, Any] = {"message": str(error)}
     if isinstance(error, Incomplete):
         document["problems"] = [
-            {"field": one.field, "says": one.says.format(**one.values)}
-            for one in error.problems
+            {"field": problem.field, "says": problem.says.format(**problem.values)}
+            for problem in error.problems
         ]
     if isinstance(error, ChangedElsewhere):
         document |= {"theirs": error.theirs, "version": error.version}
@@ -150,7 +150,7 @@ def _to_sign_in(request: Request, visit: RequestContext) -> Response:
     if request.method == "GET":
         return visit.to(f"/login?next={path}")
     says = visit.say("Your session has ended. Sign in: what you wrote is kept.")
-    return show_sign_in(visit, 401, says=says, next_page=path, kept=visit.posted)
+    return show_sign_in(visit, 401, says=says, next_page=path, draft=visit.posted)
 
 
 def _page(request: Request, status: int, says: str, needed: Any = ()) -> Response:
@@ -164,11 +164,12 @@ def _not_valid(request: Request, error: Exception) -> Response:
         return _broken(request, error)
     if not _is_json(request):
         return _page(request, 404, "There is no such page.")
-    found = [
-        {"field": ".".join(map(str, one["loc"])), "says": one["msg"]} for one in error.errors()
+    problems = [
+        {"field": ".".join(map(str, error_entry["loc"])), "says": error_entry["msg"]}
+        for error_entry in error.errors()
     ]
     message = "the request is not as the OpenAPI document describes it"
-    return JSONResponse({"error": {"message": message, "problems": found}}, status_code=422)
+    return JSONResponse({"error": {"message": message, "problems": problems}}, status_code=422)
 
 
 def _not_found(request: Request, error: Exception) -> Response:

@@ -51,8 +51,8 @@ class Guard:
                 if (
                     b"cache-control" not in there
                 ):  # pages are for one reader; style and script are asked after
-                    kept = b"no-cache" if "/static/" in scope["path"] else b"no-store"
-                    more.append((b"cache-control", kept))
+                    cache_rule = b"no-cache" if "/static/" in scope["path"] else b"no-store"
+                    more.append((b"cache-control", cache_rule))
                 if secure:
                     more.append((b"strict-transport-security", b"max-age=31536000"))
                 message["headers"] = [*message["headers"], *more]
@@ -102,13 +102,13 @@ def _below(scope: "Scope", root: str) -> "Scope":
 
 def _limited(receive: "Receive") -> "Receive":
     """Return what reads a request, up to the limit, whatever length it announced."""
-    seen = 0
+    n_bytes = 0
 
     async def read() -> "Message":
-        nonlocal seen
+        nonlocal n_bytes
         message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > MOST_BYTES:
+        n_bytes += len(message.get("body", b""))
+        if n_bytes > MOST_BYTES:
             return {"type": "http.disconnect"}
         return message
 
@@ -123,10 +123,10 @@ def _origin_of(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
-def _host_of(given: str) -> str:
+def _host_of(host: str) -> str:
     """Return the host of a Host header, without its port; "" for what is none."""
     try:
-        return urlsplit(f"//{given}").hostname or ""
+        return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
 

@@ -144,14 +144,14 @@ class RequestContext:
         """Send the browser to another page of this server, by GET."""
         return RedirectResponse(self.url(path), status_code=303)
 
-    def label_of(self, shown: EntryView, name: str) -> str:
+    def label_of(self, entry_view: EntryView, name: str) -> str:
         """Return what an aspect is called beside its value: its fact or criterion, else its name."""
-        aspect = shown.form.aspect(shown.content, name)
+        aspect = entry_view.form.aspect(entry_view.content, name)
         return self.say(name) if aspect is None or not aspect.text else aspect.text
 
-    def words_of(self, shown: EntryView, name: str, value: Any) -> str:
+    def words_of(self, entry_view: EntryView, name: str, value: Any) -> str:
         """Return a value of an aspect in words; scores as their numbers."""
-        aspect = shown.form.aspect(shown.content, name)
+        aspect = entry_view.form.aspect(entry_view.content, name)
         if value is None:
             return self.say("cannot judge")
         if aspect is None or aspect.level == "ordinal":
@@ -259,9 +259,9 @@ def enter(request: Request, posted: Annotated[Posted, Depends(read_posted)]) -> 
                     visit, db, allowed=not rule.may.isdisjoint(visit.roles)
                 )
     if request.method not in ("GET", "HEAD"):
-        given = visit.posted.get("csrf") or request.headers.get("x-csrf-token", "")
+        token = visit.posted.get("csrf") or request.headers.get("x-csrf-token", "")
         visit.expired = not hmac.compare_digest(
-            given.encode("utf-8", "replace"), visit.csrf.encode()
+            token.encode("utf-8", "replace"), visit.csrf.encode()
         )
     if ANYONE not in rule.may:
         if visit.account is None:
@@ -291,12 +291,12 @@ def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> Requ
             roles |= accounts.anywhere(db, account.id)
     else:
         cookie = request.cookies.get(VISITOR) or secrets.token_urlsafe(24)
-    wanted = request.cookies.get(LANGUAGE, "") or (account.language if account else "")
+    language = request.cookies.get(LANGUAGE, "") or (account.language if account else "")
     return RequestContext(
         request=request,
         database=request.app.state.database,
         settings=request.app.state.settings,
-        language=spoken(wanted, request.headers.get("accept-language", "")),
+        language=spoken(language, request.headers.get("accept-language", "")),
         cookie=cookie,
         account=account,
         study_or_none=study,
@@ -309,14 +309,14 @@ def read_visit(request: Request, db: Session, posted: Posted = ({}, {})) -> Requ
 def _log(visit: RequestContext, db: Session, *, allowed: bool) -> int:
     """Note that somebody came, and return the number of the line: what is refused later is marked there (`mark_refused`)."""
     path = visit.request.scope["path"][:300]
-    seen = {
+    facts = {
         "account_id": visit.who.id,
         "study_id": None if visit.study_or_none is None else visit.study_or_none.id,
         "method": visit.request.method,
         "path": "".join(c if c.isascii() and c.isprintable() else "?" for c in path),
     }
     sessions.touch(db, visit.cookie)
-    return trail.log_access(db, seen, allowed=allowed)
+    return trail.log_access(db, facts, allowed=allowed)
 
 
 def mark_refused(request: Request) -> None:

@@ -51,8 +51,8 @@ def serve_app(
     listener = _bound(where)
     port = listener.getsockname()[1]
     scheme = "https" if where.certificate else "http"
-    shown = f"[{where.host}]" if ":" in where.host else where.host
-    address = settings.origin or f"{scheme}://{shown}:{port}"
+    host_shown = f"[{where.host}]" if ":" in where.host else where.host
+    address = settings.origin or f"{scheme}://{host_shown}:{port}"
     with database.write() as db:
         if not accounts.has_admin(db):
             token = links.invite_first(db)
@@ -134,9 +134,9 @@ def checked_origin(url: str) -> str:
         raise InputError(
             f"--url '{url}'; expected https://… without a path (that is --root-path)"
         )
-    shown = f"[{host}]" if ":" in host else host
+    host_shown = f"[{host}]" if ":" in host else host
     usual = {"https": 443, "http": 80}[parts.scheme]
-    return f"{parts.scheme}://{shown}" + ("" if port in (None, usual) else f":{port}")
+    return f"{parts.scheme}://{host_shown}" + ("" if port in (None, usual) else f":{port}")
 
 
 def _check_certificate(where: Listening) -> None:

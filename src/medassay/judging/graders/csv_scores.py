@@ -36,11 +36,13 @@ def read_scores(reply: str, ids: Sequence[str]) -> dict[str, int]:
         return {}
     names = [cell.strip() for cell in rows[header]]
     at, value = names.index("question_id"), names.index("score")
-    found: dict[str, set[int | None]] = {}
+    scores_by_id: dict[str, set[int | None]] = {}
     for row in rows[header + 1 :]:
         if len(row) > max(at, value) and row[at].strip() in ids:
-            found.setdefault(row[at].strip(), set()).add(integral(row[value]))
-    single = {name: next(iter(scores)) for name, scores in found.items() if len(scores) == 1}
+            scores_by_id.setdefault(row[at].strip(), set()).add(integral(row[value]))
+    single = {
+        name: next(iter(scores)) for name, scores in scores_by_id.items() if len(scores) == 1
+    }
     return {name: score for name, score in single.items() if score is not None}
 
 

@@ -87,17 +87,17 @@ class GEval(SingleQuestionGrader):
         """Return what repeats a sample of the answers singly, to see what the batch does to a score."""
         return replace(self, batch=1) if self.batch > 1 else None
 
-    def language(self, wanted: str) -> str:
+    def language(self, language: str) -> str:
         """Return the language of a prompt: that of the item where there is a text for it, or English."""
-        known = sorted(self.steps) or LANGUAGES
-        if wanted in known:
-            return wanted
-        return "en" if "en" in known else known[0]
+        languages = sorted(self.steps) or LANGUAGES
+        if language in languages:
+            return language
+        return "en" if "en" in languages else languages[0]
 
     def _steps(self, language: str, *, with_path: bool) -> str:
         """Return the steps; where an item lacks the path that given ones speak of, our own."""
-        own = self.steps.get(language) if with_path == self.with_path else None
-        return own or _STEPS.render(language, with_path=with_path)
+        path_steps = self.steps.get(language) if with_path == self.with_path else None
+        return path_steps or _STEPS.render(language, with_path=with_path)
 
     def step(
         self, cases: Sequence[Case], replies: Sequence[Completion]
@@ -112,19 +112,19 @@ class GEval(SingleQuestionGrader):
         scores = {name: self._body(0) for name in empty}  # worth 0, no call
         singly: list[str] | None = None
         for number, reply in enumerate(replies):
-            left = [name for name in names if name not in scores]
+            names_left = [name for name in names if name not in scores]
             if number > RETRIES:
-                singly = left if singly is None else singly
-                asked, singly = singly[:1], singly[1:]
+                singly = names_left if singly is None else singly
+                singles, singly = singly[:1], singly[1:]
             else:
-                asked = left
-            for name, score in read_scores(reply.text, asked).items():
+                singles = names_left
+            for name, score in read_scores(reply.text, singles).items():
                 scores[name] = self._body(score, reply)
-        left = [name for name in names if name not in scores]
-        if left and len(replies) <= RETRIES:
-            return self._prompt(cases, names, left)
-        if left and self.batch > 1 and (singly is None or singly):
-            return self._prompt(cases, names, (left if singly is None else singly)[:1])
+        names_left = [name for name in names if name not in scores]
+        if names_left and len(replies) <= RETRIES:
+            return self._prompt(cases, names, names_left)
+        if names_left and self.batch > 1 and (singly is None or singly):
+            return self._prompt(cases, names, (names_left if singly is None else singly)[:1])
         return [
             Verdict(valid=True, body=scores[name])
             if name in scores
@@ -140,9 +140,9 @@ class GEval(SingleQuestionGrader):
         return weigh(reply, score) if self.weighted and reply is not None else {"score": score}
 
     def _prompt(
-        self, cases: Sequence[Case], names: Sequence[str], left: Sequence[str]
+        self, cases: Sequence[Case], names: Sequence[str], names_left: Sequence[str]
     ) -> Prompt:
-        chosen = [(n, c) for n, c in zip(names, cases, strict=True) if n in left]
+        chosen = [(n, c) for n, c in zip(names, cases, strict=True) if n in names_left]
         with_path = self.with_path and all(case.item.path for _, case in chosen)
         columns = [
             "question_id",
@@ -170,5 +170,5 @@ class GEval(SingleQuestionGrader):
             criteria=CRITERIA.render(language, with_path=with_path).strip(),
             steps=self._steps(language, with_path=with_path).strip(),
             table=delimit(table.getvalue(), "samples"),
-            ids=", ".join(left),
+            ids=", ".join(names_left),
         )

@@ -30,10 +30,10 @@ def read_result(reply: str) -> int | None:
     >>> read_result("Feedback: close, but a dose is absent. [RESULT] 4")
     4
     """
-    found = {float(value) for value in _RESULT.findall(strip_thoughts(reply)[0])}
-    if len(found) != 1:
+    grades = {float(value) for value in _RESULT.findall(strip_thoughts(reply)[0])}
+    if len(grades) != 1:
         return None
-    [grade] = found
+    [grade] = grades
     return int(grade) if grade in (1, 2, 3, 4, 5) else None
 
 

@@ -90,8 +90,8 @@ def read_steps(reply: str) -> str:
     numbered = [n for n, line in enumerate(lines) if _LINE.match(line)]
     if len(numbered) < _FEWEST:
         raise ValueError(f"{len(numbered)} numbered steps; expected at least {_FEWEST}")
-    kept = [line.rstrip() for line in lines[numbered[0] :] if not line.startswith("```")]
-    text = "\n".join(kept).strip()
+    step_lines = [line.rstrip() for line in lines[numbered[0] :] if not line.startswith("```")]
+    text = "\n".join(step_lines).strip()
     if len(text) > _LONGEST:
         raise ValueError(f"{len(text)} characters of steps; expected at most {_LONGEST}")
     return text
@@ -156,7 +156,7 @@ def _check_fields(path: Path, data: Mapping[str, Any]) -> None:
             raise InputError(f"{path}: [{name}]: absent or empty; expected language = text")
         for language, text in table.items():
             if language not in LANGUAGES or not isinstance(text, str) or not text.strip():
-                known = ", ".join(LANGUAGES)
+                languages = ", ".join(LANGUAGES)
                 raise InputError(
-                    f"{path}: [{name}] {language}: expected text for one of {known}"
+                    f"{path}: [{name}] {language}: expected text for one of {languages}"
                 )

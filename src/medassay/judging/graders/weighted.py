@@ -62,27 +62,27 @@ def weigh(completion: Completion, sampled: int) -> dict[str, Any]:
     following = _probabilities(completion, at + 1) if token == "1" else None
     score, weighted = weighted_score(top, sampled, following or None)
     body = {"score": score, "integer": sampled, "weighted": weighted}
-    one = sum(p for name, p in top.items() if name.strip() == "1")
-    return body | ({"one_or_ten": one} if one > 0 and not following else {})
+    p_one = sum(p for name, p in top.items() if name.strip() == "1")
+    return body | ({"one_or_ten": p_one} if p_one > 0 and not following else {})
 
 
 def _place(completion: Completion, sampled: int) -> int | None:
     """Return the place of the last token that is the integer, or that begins a 10 in two tokens."""
     tokens = [token.strip() for token, _ in completion.logprobs or ()]
     pairs = zip(tokens, [*tokens[1:], ""], strict=False)
-    found = [
+    places = [
         at
         for at, pair in enumerate(pairs)
         if (pair[0] == str(sampled) or (sampled == BEST and pair == ("1", "0")))
         and not (at and tokens[at - 1].endswith("."))  # the 0 of "7.0" is no score
     ]
-    return found[-1] if found else None
+    return places[-1] if places else None
 
 
 def _probabilities(completion: Completion, at: int) -> dict[str, float]:
     """Return candidate → probability at one token; empty behind the last one."""
     alternatives = completion.alternatives or ()
-    found: dict[str, float] = {}
+    probabilities: dict[str, float] = {}
     for token, logprob in alternatives[at] if at < len(alternatives) else ():
-        found[token] = found.get(token, 0.0) + math.exp(min(logprob, 0.0))
-    return found
+        probabilities[token] = probabilities.get(token, 0.0) + math.exp(min(logprob, 0.0))
+    return probabilities

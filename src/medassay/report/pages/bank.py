@@ -19,7 +19,7 @@ def pages(board: Board) -> Iterator[Page]:
         figure: dict[str, Any] = {"figure": None, "file": None}
         cross = bank["cross"]
         if cross and len({row[cross["over"]] for row in cross["counts"]}) <= _MOST_GROUPS:
-            made = stacked(cross["counts"], over=cross["over"], by=cross["by"])
-            yield from drawn(made, f"bank-{slug}")
-            figure = shown(made, f"bank-{slug}")
+            stacked_bars = stacked(cross["counts"], over=cross["over"], by=cross["by"])
+            yield from drawn(stacked_bars, f"bank-{slug}")
+            figure = shown(stacked_bars, f"bank-{slug}")
         yield render("bank.html", board, f"bank/{slug}/", bank=bank, fields=_SHOWN, **figure)

@@ -21,9 +21,9 @@ def pages(board: Board) -> Iterator[Page]:
         pairs = relations["pairs"]
         track = "" if mode == board.modes[0] else f"{board.slug(mode, 'mode')}/"
         name = f"forest-{board.slug(mode, 'mode')}"
-        made = pairs_figure(board.statistics, mode)
+        drawing = pairs_figure(board.statistics, mode)
         if pairs:
-            yield from drawn(made, name)
+            yield from drawn(drawing, name)
         places = {
             row: f"compare/{track}{_slug(board, row)}/" for row in _rows(board, mode, pairs)
         }
@@ -42,15 +42,15 @@ def pages(board: Board) -> Iterator[Page]:
             row=None,
             drawn=min(_DRAWN, len(pairs)),
             **common,
-            **shown(made, name),
+            **shown(drawing, name),
         )
         for row, place in places.items():
-            own = [
+            own_pairs = [
                 pair if tuple(pair["first"]) == row else turned(pair)
                 for pair in pairs
                 if row in _ends(pair)
             ]
-            yield render("compare.html", board, place, pairs=own, row=row, **common)
+            yield render("compare.html", board, place, pairs=own_pairs, row=row, **common)
 
 
 def _rows(
@@ -73,7 +73,7 @@ def _slug(board: Board, row: tuple[str, str]) -> str:
 
 def turned(pair: Mapping[str, Any]) -> dict[str, Any]:
     """Return a pair with its second row first."""
-    made = {
+    pair_turned = {
         **pair,
         "first": pair["second"],
         "second": pair["first"],
@@ -82,10 +82,10 @@ def turned(pair: Mapping[str, Any]) -> dict[str, Any]:
         "hi": -pair["lo"],
     }
     if "better" in pair:
-        made["better"] = {"first": "second", "second": "first"}.get(pair["better"], "")
+        pair_turned["better"] = {"first": "second", "second": "first"}.get(pair["better"], "")
     if "unread" in pair:
-        made["unread"] = pair["unread"][::-1]
-    return made
+        pair_turned["unread"] = pair["unread"][::-1]
+    return pair_turned
 
 
 def pairs_figure(statistics: Mapping[str, Any], mode: str) -> Figure:
@@ -101,9 +101,9 @@ def pairs_figure(statistics: Mapping[str, Any], mode: str) -> Figure:
 
 
 def _named(pair: dict[str, Any], better: str) -> dict[str, Any]:
-    one, other = pair["first"], pair["second"]
-    same = one[1] == other[1]
-    names = (one[0], other[0]) if same else (" · ".join(one), " · ".join(other))
+    first, other = pair["first"], pair["second"]
+    same = first[1] == other[1]
+    names = (first[0], other[0]) if same else (" · ".join(first), " · ".join(other))
     return {
         "a": names[0],
         "b": names[1],

@@ -27,12 +27,12 @@ def visible(text: object) -> Markup:
     >>> str(visible("<b>\u202ex"))
     '&lt;b&gt;<span class="control">U+202E</span>x'
     """
-    whole = str(text)
-    if whole.replace("\n", "").replace("\t", "").isprintable():  # nearly all that is shown
-        return escape(whole)
+    full_text = str(text)
+    if full_text.replace("\n", "").replace("\t", "").isprintable():  # nearly all that is shown
+        return escape(full_text)
     parts: list[Markup] = []
     plain: list[str] = []
-    for character in whole:
+    for character in full_text:
         if unicodedata.category(character) in _INVISIBLE and character not in "\n\t":
             parts.append(escape("".join(plain)))
             plain = []
@@ -83,7 +83,7 @@ def short(value: float | None) -> str:
 
 def hardened(loader: jinja2.BaseLoader) -> jinja2.Environment:
     """Return an environment of templates: everything is escaped, and what steers a reading direction spelled out."""
-    made = jinja2.Environment(
+    jinja = jinja2.Environment(
         loader=loader,
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -91,15 +91,15 @@ def hardened(loader: jinja2.BaseLoader) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["visible"] = visible
-    return made
+    jinja.filters["visible"] = visible
+    return jinja
 
 
 @lru_cache(maxsize=1)
 def environment() -> jinja2.Environment:
     """Return the environment of the site's templates."""
-    made = hardened(jinja2.PackageLoader("medassay.report.pages", "templates"))
-    made.filters.update(
+    jinja = hardened(jinja2.PackageLoader("medassay.report.pages", "templates"))
+    jinja.filters.update(
         percent=percent,
         short=short,
         signed=signed,
@@ -107,7 +107,7 @@ def environment() -> jinja2.Environment:
         honest=honest_ends,
         unread=unread_share,
     )
-    made.globals.update(
+    jinja.globals.update(
         rank_text=rank_text,
         range_title=range_title,
         reading_text=reading_text,
@@ -117,7 +117,7 @@ def environment() -> jinja2.Environment:
         listed=listed,
         small_domain_text=small_domain_text,
     )
-    return made
+    return jinja
 
 
 def _pair_name(row: Sequence[str], other: Sequence[str]) -> str:

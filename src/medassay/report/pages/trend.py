@@ -34,10 +34,10 @@ def pages(board: Board) -> Iterator[Page]:
         markers = [
             m["publication"] for m in board.trend["markers"] if m["publication"] in drawn_here
         ]
-        made = trend(points, markers, unit=metric_text(board), factor=100 if hundred else 1)
+        drawing = trend(points, markers, unit=metric_text(board), factor=100 if hundred else 1)
         name = "trend" if mode == board.modes[0] else f"trend-{board.slug(mode, 'mode')}"
-        yield from drawn(made, name)
-        figures.append({"mode": mode, **shown(made, name)})
+        yield from drawn(drawing, name)
+        figures.append({"mode": mode, **shown(drawing, name)})
     yield render(
         "trend.html",
         board,

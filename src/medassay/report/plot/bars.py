@@ -19,7 +19,7 @@ def bars(
     ----------
     rows : each with the fields `by` and `group`, score, lo, hi and n
     """
-    made = [
+    bar_rows = [
         {by: row[by], group: row[group], "n": row["n"]}
         | {key: factor * row[key] for key in ("score", "lo", "hi")}
         for row in rows
@@ -32,9 +32,9 @@ def bars(
         name="bars",
         title=f"Scores by {by}",
         description=f"A bar with its 95 % interval for each {by} and {group}.",
-        caption=f"{counted(len(made), 'bar')}; lines are 95 % intervals.",
+        caption=f"{counted(len(bar_rows), 'bar')}; lines are 95 % intervals.",
         columns={by: by, group: group, **_ENDS},
-        rows=made,
+        rows=bar_rows,
         spec={
             "height": 280,
             "layer": [
@@ -113,13 +113,13 @@ def _told_apart(
         sizes[row[by]] += int(row["n"])
     if len(sizes) <= N_COLOURS:
         return [dict(row) for row in counts], ""
-    shown = {value for value, _ in sizes.most_common(N_COLOURS - 1)}
-    rest = f"{len(sizes) - len(shown)} others"
+    shown_values = {value for value, _ in sizes.most_common(N_COLOURS - 1)}
+    rest = f"{len(sizes) - len(shown_values)} others"
     added: Counter[tuple[Any, Any]] = Counter()
     for row in counts:
-        added[row[over], row[by] if row[by] in shown else rest] += int(row["n"])
+        added[row[over], row[by] if row[by] in shown_values else rest] += int(row["n"])
     rows = [{over: place, by: value, "n": n} for (place, value), n in added.items()]
-    return rows, f"The {len(shown)} largest of {len(sizes)} are told apart."
+    return rows, f"The {len(shown_values)} largest of {len(sizes)} are told apart."
 
 
 def before_after(
@@ -131,7 +131,7 @@ def before_after(
     ----------
     rows : each with row (its name), before and after
     """
-    made = [
+    bar_rows = [
         {"row": row["row"], "when": when, "score": factor * row[when]}
         for row in rows
         for when in ("before", "after")
@@ -146,7 +146,7 @@ def before_after(
         description="A line from the score before to the score after for each row.",
         caption=f"{risen} of {counted(len(rows), 'row')} rose.",
         columns={"row": "row", "when": "when", "score": "score"},
-        rows=made,
+        rows=bar_rows,
         spec={
             "width": 240,
             "height": 260,

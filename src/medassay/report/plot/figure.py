@@ -108,17 +108,21 @@ class Figure:
 
     def svg(self, *, dark: bool = False) -> str:
         """Return the figure as SVG with title and description; equal data give equal bytes."""
-        drawn = str(
+        svg_text = str(
             _converter().vegalite_to_svg(self.specification(dark=dark), vl_version=_VERSION)
         )
-        drawn = drawn.replace(_HOME, "")  # links are relative to the page
+        svg_text = svg_text.replace(_HOME, "")  # links are relative to the page
         numbers: dict[str, str] = {}  # its ids count on from drawing to drawing
-        drawn = _COUNTED.sub(lambda m: numbers.setdefault(m[0], f"{m[1]}{len(numbers)}"), drawn)
-        start = drawn.index(">") + 1
+        svg_text = _COUNTED.sub(
+            lambda m: numbers.setdefault(m[0], f"{m[1]}{len(numbers)}"), svg_text
+        )
+        start = svg_text.index(">") + 1
         words = (
             f"<title>{_escaped(self.title)}</title><desc>{_escaped(self.description)}</desc>"
         )
-        return drawn[:start].replace("<svg ", '<svg role="img" ', 1) + words + drawn[start:]
+        return (
+            svg_text[:start].replace("<svg ", '<svg role="img" ', 1) + words + svg_text[start:]
+        )
 
     def save(self, path: str | Path, *, dark: bool = False) -> Path:
         """Write the figure; the ending of the name says the form.
@@ -146,8 +150,8 @@ class Figure:
     def __str__(self) -> str:
         lines = [self.title, self.caption]
         for row in self.rows[:20]:
-            shown = {label: row.get(key) for key, label in self.columns.items()}
-            lines.append(json.dumps(shown, ensure_ascii=False))
+            cells = {label: row.get(key) for key, label in self.columns.items()}
+            lines.append(json.dumps(cells, ensure_ascii=False))
         return "\n".join(lines)
 
 

@@ -29,7 +29,7 @@ def heat_map(
         rows themselves, n + k what the merge k made
     linkage : how the dendrogram was made, for the caption
     """
-    shown = [names[at] for at in order]
+    names_shown = [names[at] for at in order]
     rows = [
         {
             "row": names[i],
@@ -43,11 +43,11 @@ def heat_map(
     x = {
         "field": "column",
         "type": "nominal",
-        "sort": shown,
+        "sort": names_shown,
         "title": None,
         "axis": {"labelAngle": -40},
     }
-    y = {"field": "row", "type": "nominal", "sort": shown, "title": None}
+    y = {"field": "row", "type": "nominal", "sort": names_shown, "title": None}
     colour = {
         "field": "value",
         "type": "quantitative",
@@ -207,10 +207,10 @@ def _side_by_side(ranks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     sharing: dict[tuple[str, int], list[str]] = {}
     for row in ranks:
         sharing.setdefault((row["metric"], row["rank"]), []).append(row["model"])
-    made = []
+    groups = []
     for row in ranks:
         models = sorted(sharing[row["metric"], row["rank"]])
         apart = min(_APART, 0.8 / len(models))
         off = models.index(row["model"]) - (len(models) - 1) / 2
-        made.append({**row, "place": round(row["rank"] + apart * off, 4)})
-    return made
+        groups.append({**row, "place": round(row["rank"] + apart * off, 4)})
+    return groups

@@ -19,12 +19,12 @@ def panels(
     """
     models = list(dict.fromkeys(row["model"] for row in rows))
     values = list(dict.fromkeys(row[beside] for row in rows))
-    told = f"in {len(values)} settings" if beside == "setting" else " and ".join(values)
+    beside_text = f"in {len(values)} settings" if beside == "setting" else " and ".join(values)
     return Figure(
         name="panels",
         title=" and ".join(units),
         description=f"A panel for each measure; a bar with its 95 % interval for each model and {beside}.",
-        caption=f"{len(rows)} bars of {len(models)} models, {told}; lines are 95 % intervals.",
+        caption=f"{len(rows)} bars of {len(models)} models, {beside_text}; lines are 95 % intervals.",
         columns={
             **{name: name for name in ("measure", "model", beside, "score")},
             "lo": "from",

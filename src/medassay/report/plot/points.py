@@ -140,8 +140,10 @@ def quadrant(
     limit : where the axes end, above and below 0
     """
     rows = [dict(point) for point in points]
-    for row, (left, top, align) in zip(rows, _beside(rows, x, y, limit, names), strict=True):
-        row |= {"label_x": left, "label_y": top, "align": align}
+    for row, (label_left, top, align) in zip(
+        rows, _beside(rows, x, y, limit, names), strict=True
+    ):
+        row |= {"label_x": label_left, "label_y": top, "align": align}
     plane = _Plane(x, y, limit)
     has = f"isValid(datum['{x}_lo'])"
     whiskers = [
@@ -383,14 +385,14 @@ def _beside(
     Where nothing is free a label stands at its point all the same.
     """
     pixel = 2 * limit / _SIDE
-    taken = [_box(row[x], row[y], 6 * pixel, 6 * pixel) for row in rows]
+    boxes = [_box(row[x], row[y], 6 * pixel, 6 * pixel) for row in rows]
     for name, (sx, sy) in zip(corners, _CORNERS, strict=True):
         wide = _CHARACTER * len(name) * pixel
-        taken.append(_box(sx * (limit - wide / 2), sy * 0.96 * limit, wide, _LINE * pixel))
+        boxes.append(_box(sx * (limit - wide / 2), sy * 0.96 * limit, wide, _LINE * pixel))
     for row in rows:
         if row.get(f"{x}_lo") is not None:
             thin = 2 * pixel
-            taken += [
+            boxes += [
                 (row[f"{x}_lo"], row[y] - thin, row[f"{x}_hi"], row[y] + thin),
                 (row[x] - thin, row[f"{y}_lo"], row[x] + thin, row[f"{y}_hi"]),
             ]
@@ -399,19 +401,19 @@ def _beside(
         places = []
         for away, steps in _PLACES:
             for side in (1, -1):
-                left = row[x] + side * away * pixel
-                places.append((left, row[y] + steps * _LINE * pixel, side))
+                label_left = row[x] + side * away * pixel
+                places.append((label_left, row[y] + steps * _LINE * pixel, side))
         free = (
             (at, box)
             for at in places
             if _inside(
                 box := _box(at[0] + at[2] * width / 2, at[1], width, _LINE * pixel), limit
             )
-            and not any(_meet(box, other) for other in taken)
+            and not any(_meet(box, other) for other in boxes)
         )
-        (left, top, side), box = next(free, (places[0], _box(*places[0][:2], 0, 0)))
-        taken.append(box)
-        yield left, top, "left" if side > 0 else "right"
+        (label_left, top, side), box = next(free, (places[0], _box(*places[0][:2], 0, 0)))
+        boxes.append(box)
+        yield label_left, top, "left" if side > 0 else "right"
 
 
 def _box(x: float, y: float, width: float, height: float) -> tuple[float, float, float, float]:
@@ -423,7 +425,9 @@ def _inside(box: tuple[float, float, float, float], limit: float) -> bool:
 
 
 def _meet(
-    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+    first: tuple[float, float, float, float], other: tuple[float, float, float, float]
 ) -> bool:
-    apart = one[2] < other[0] or other[2] < one[0] or one[3] < other[1] or other[3] < one[1]
+    apart = (
+        first[2] < other[0] or other[2] < first[0] or first[3] < other[1] or other[3] < first[1]
+    )
     return not apart

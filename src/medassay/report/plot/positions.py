@@ -85,9 +85,9 @@ def _caption(rows: Sequence[Mapping[str, Any]]) -> str:
     best = max(first, key=lambda row: row["score"])
     start = first[0]["score"]
     if best is first[0]:
-        said = f"likeliest at once ({start:.1f} nats)"
+        text = f"likeliest at once ({start:.1f} nats)"
     else:
-        said = f"likeliest after {best['at']} tokens ({best['score']:.1f} nats, {start:.1f} at once)"
+        text = f"likeliest after {best['at']} tokens ({best['score']:.1f} nats, {start:.1f} at once)"
     fewer = first[-1]["n"] < first[0]["n"]
     ended = " Completions that ended earlier are missing further right." if fewer else ""
-    return f"{first[0]['row']}: {said}.{ended}"
+    return f"{first[0]['row']}: {text}.{ended}"

@@ -20,7 +20,7 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
     totals: dict[str, int] = {}
     for point in points:
         totals[point["name"]] = totals.get(point["name"], 0) + int(point["reviews"])
-    shown = sorted(totals, key=lambda name: (-totals[name], name))[:_MOST]
+    names_shown = sorted(totals, key=lambda name: (-totals[name], name))[:_MOST]
     rows = [
         {
             **{key: point[key] for key in ("month", "lo", "hi", "reviews")},
@@ -28,7 +28,7 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
             "score": point["mean"],
         }
         for point in points
-        if point["name"] in shown
+        if point["name"] in names_shown
     ]
     months = sorted({row["month"] for row in rows})
     x = {
@@ -45,7 +45,7 @@ def review_trend(points: Sequence[Mapping[str, Any]], *, aspect: str) -> Figure:
         "scale": {"domain": [1, 5]},
     }
     colour = {"field": "row", "type": "nominal", "legend": None}
-    left_out = len(totals) - len(shown)
+    left_out = len(totals) - len(names_shown)
     reviews = sum(int(row["reviews"]) for row in rows)
     rest = f"; {left_out} more with fewer reviews stand in the table" if left_out else ""
     return Figure(

@@ -29,7 +29,7 @@ def trend(
     latest: dict[str, float] = {}
     for point in points:
         latest[point["row"]] = point["score"]
-    shown = sorted(latest, key=lambda row: (-latest[row], row))[:_MOST]
+    rows_shown = sorted(latest, key=lambda row: (-latest[row], row))[:_MOST]
     rows = [
         {
             "publication": point["publication"],
@@ -39,7 +39,7 @@ def trend(
             **{key: factor * point[key] for key in ("score", "lo", "hi")},
         }
         for point in points
-        if point["row"] in shown
+        if point["row"] in rows_shown
     ]
     order = list(dict.fromkeys(point["publication"] for point in points))
     x = {
@@ -57,7 +57,7 @@ def trend(
         title="Scores over publications",
         description="Scores with 95 % intervals; lines join publications of the same question bank and "
         "methodology only, a dashed line marks where either changed.",
-        caption=_caption(len(order), len(markers), sorted(latest.keys() - set(shown))),
+        caption=_caption(len(order), len(markers), sorted(latest.keys() - set(rows_shown))),
         columns={
             "publication": "publication",
             "row": "model",
@@ -111,20 +111,20 @@ def trend(
 def _caption(publications: int, changes: int, left_out: Sequence[str]) -> str:
     if not publications:
         return "No points of this metric."
-    said = f"{publications} publication{'s' if publications > 1 else ''}"
+    text = f"{publications} publication{'s' if publications > 1 else ''}"
     if changes:
         times = "once" if changes == 1 else f"{changes} times"
-        said += (
+        text += (
             f"; bank or methodology changed {times}, and scores on two sides of a dashed line cannot "
             "be compared."
         )
     else:
-        said += " of one series."
+        text += " of one series."
     if left_out:
         named = ", ".join(left_out[:_NAMED])
         more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-        said += f" Drawn are the {_MOST} with the highest latest scores; in the table alone: {named}{more}."
-    return said
+        text += f" Drawn are the {_MOST} with the highest latest scores; in the table alone: {named}{more}."
+    return text
 
 
 def end_labels(
@@ -140,9 +140,9 @@ def end_labels(
     last = {row["row"]: row for row in rows}
     ends = [row[key] for row in rows for key in ("score", "lo", "hi") if row[key] is not None]
     apart = (max(ends) - min(ends)) * _LABEL / height if ends else 0.0
-    made: list[dict[str, Any]] = []
+    labels: list[dict[str, Any]] = []
     for row in sorted(last.values(), key=lambda row: -row["score"]):
-        above = [label["y"] for label in made if label[over] == row[over]]
+        above = [label["y"] for label in labels if label[over] == row[over]]
         at = min([row["score"], *(y - apart for y in above)])
-        made.append({over: row[over], "row": row["row"], "y": at})
-    return made
+        labels.append({over: row[over], "row": row["row"], "y": at})
+    return labels

@@ -28,14 +28,14 @@ def answer_aspects(content: Content) -> tuple[Aspect, ...]:
     ]
     parts += [
         Aspect(
-            name=f"criterion-{one['id']}",
+            name=f"criterion-{criterion['id']}",
             label="Criterion",
             values=CRITERION,
             level="nominal",
             kind="criterion",
-            text=one["text"],
+            text=criterion["text"],
         )
-        for one in content.get("criteria", ())
+        for criterion in content.get("criteria", ())
     ]
     return (*parts, Aspect(name="overall", label="The answer as a whole"))
 

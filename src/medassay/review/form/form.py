@@ -52,7 +52,7 @@ class Aspect:
 
     def number(self, value: Value) -> int:
         """Return a value as the number that agreement is computed from: its place, counted from 1."""
-        return [known for known, _ in self.values].index(value) + 1
+        return [name for name, _ in self.values].index(value) + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,8 @@ class Form:
     def aspect(self, content: Content, name: str) -> Aspect | None:
         """Return an aspect by its name, None where the form has none so called."""
         return next(
-            (one for one in (*self.aspects(content), *self.then) if one.name == name), None
+            (aspect for aspect in (*self.aspects(content), *self.then) if aspect.name == name),
+            None,
         )
 
     def known(self, content: Content) -> frozenset[str]:
@@ -124,13 +125,13 @@ def read_review(
     """
     problems: list[Problem] = []
     scores, cannot = _scores(form.asked(content, second=second), fields, problems)
-    given = {name: value for name, value in scores.items() if value is not None}
+    scores_given = {name: value for name, value in scores.items() if value is not None}
     comment = clean(fields.get("comment", ""))
     review: dict[str, Any] = {"scores": scores, "cannot": cannot, "comment": comment}
-    if not comment and (why := form.comment_needed(given)):
+    if not comment and (why := form.comment_needed(scores_given)):
         problems.append(Problem(field="comment", says=why))
     if not second:
-        review |= _extras(form, content, fields, given, problems)
+        review |= _extras(form, content, fields, scores_given, problems)
     too_long = [name for name, text in fields.items() if len(text) > LONGEST]
     problems += [
         Problem(
@@ -178,17 +179,17 @@ def _extras(
     scores: Mapping[str, Value],
     problems: list[Problem],
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    extras: dict[str, Any] = {}
     if "correction" in form.extras:
-        found["correction"] = _correction(content, fields, scores, problems)
+        extras["correction"] = _correction(content, fields, scores, problems)
     if "harm" in form.extras:
-        found["harm"] = _harm(fields, problems)
+        extras["harm"] = _harm(fields, problems)
     if "source" in form.extras:
-        found["source"] = clean(fields.get("source", ""))
+        extras["source"] = clean(fields.get("source", ""))
     if "marks" in form.extras:
         marks = {name: fields.get(f"mark-{name}", "") for name in MARKS}
-        found["marks"] = {k: v == "yes" for k, v in marks.items() if v in ("yes", "no")}
-    return found
+        extras["marks"] = {k: v == "yes" for k, v in marks.items() if v in ("yes", "no")}
+    return extras
 
 
 def _correction(
@@ -199,23 +200,23 @@ def _correction(
 ) -> dict[str, str]:
     """Return the right option or text; it is needed where the answer is found wrong."""
     letters = [option["letter"] for option in content.get("options", ())]
-    made: dict[str, str] = {}
+    correction: dict[str, str] = {}
     option, text = fields.get("option", ""), clean(fields.get("text", ""))
     if option in letters:
-        made["option"] = option
+        correction["option"] = option
     elif option:
         problems.append(Problem(field="option", says="Choose one of the options of the item."))
     if text:
-        made["text"] = text
+        correction["text"] = text
     answer = scores.get("answer")
-    if isinstance(answer, int) and answer < 3 and not made and not option:
+    if isinstance(answer, int) and answer < 3 and not correction and not option:
         problems.append(
             Problem(
                 field="option" if letters else "text",
                 says="The answer has less than 3: choose the right option or write the right answer.",
             )
         )
-    return made
+    return correction
 
 
 def _harm(fields: Mapping[str, str], problems: list[Problem]) -> dict[str, str] | None:

@@ -40,11 +40,11 @@ def checked_email(text: str) -> str:
     InputError
         When it is none.
     """
-    found = text.strip().lower()
-    name, _, host = found.partition("@")
-    if not (name and host and found.isprintable()) or " " in found or len(found) > 200:
+    address = text.strip().lower()
+    name, _, host = address.partition("@")
+    if not (name and host and address.isprintable()) or " " in address or len(address) > 200:
         raise InputError(f"'{text[:60]}': expected an e-mail address, such as ada@example.org")
-    return found
+    return address
 
 
 def qualify(db: Session, account_id: int, profile: Profile) -> None:
@@ -57,12 +57,22 @@ def qualify(db: Session, account_id: int, profile: Profile) -> None:
     """
     check_qualification(profile)
     account = db.get_one(Account, account_id)
-    told = (profile.qualification, " ".join(profile.specialty.split()), int(profile.years))
-    if told != (account.qualification, account.specialty, account.years) or (
+    profile_values = (
+        profile.qualification,
+        " ".join(profile.specialty.split()),
+        int(profile.years),
+    )
+    if profile_values != (account.qualification, account.specialty, account.years) or (
         account.agreement != AGREEMENT
     ):
         set_qualification(account, profile)
-        note(db, "qualified", who=account.name, qualification=told[0], agreement=AGREEMENT)
+        note(
+            db,
+            "qualified",
+            who=account.name,
+            qualification=profile_values[0],
+            agreement=AGREEMENT,
+        )
 
 
 def set_qualification(account: Account, profile: Profile) -> None:
@@ -147,7 +157,7 @@ def grant(db: Session, account: Account, study: str, role: str, *, who: str) -> 
     mine = (Right.study_id == study, Right.account_id == account.id, Right.role == role)
     if db.scalar(select(Right).where(*mine)) is not None:
         return
-    taken = db.scalar(
+    pseudonym_taken = db.scalar(
         select(func.max(Right.alias)).where(Right.study_id == study, Right.role == role)
     )
     db.add(
@@ -155,7 +165,7 @@ def grant(db: Session, account: Account, study: str, role: str, *, who: str) -> 
             account_id=account.id,
             study_id=study,
             role=role,
-            alias=(taken or 0) + 1,
+            alias=(pseudonym_taken or 0) + 1,
             pseudonym=f"{role[0]}-{secrets.token_hex(4)}",
         )
     )
@@ -179,8 +189,8 @@ def refuse_both(db: Session, account: int, study: str, role: str) -> None:
 
 def roles_of(db: Session, account: int, study: str) -> frozenset[str]:
     """Return the roles of an account in a study; none unless given."""
-    wanted = select(Right.role).where(Right.account_id == account, Right.study_id == study)
-    return frozenset(db.scalars(wanted))
+    query = select(Right.role).where(Right.account_id == account, Right.study_id == study)
+    return frozenset(db.scalars(query))
 
 
 def anywhere(db: Session, account: int) -> frozenset[str]:
@@ -246,12 +256,12 @@ def revoke(db: Session, account: Account, study: str, role: str, *, who: str) ->
         When they do not have it, or are a reviewer with reviews, which would lose their number.
     """
     mine = (Right.study_id == study, Right.account_id == account.id, Right.role == role)
-    found = db.scalar(select(Right).where(*mine))
-    if found is None:
+    right = db.scalar(select(Right).where(*mine))
+    if right is None:
         raise InputError(f"{account.email} is not {role or 'anything'} of '{study}'")
     mine_there = (Assignment.study_id == study, Assignment.account_id == account.id)
-    given = select(Review.id).join(Assignment).where(*mine_there)
-    if role == "reviewer" and db.scalar(given.limit(1)) is not None:
+    query = select(Review.id).join(Assignment).where(*mine_there)
+    if role == "reviewer" and db.scalar(query.limit(1)) is not None:
         raise InputError(
             f"{account.email} has reviewed in '{study}': disable the account instead, the reviews stay"
         )
@@ -259,22 +269,22 @@ def revoke(db: Session, account: Account, study: str, role: str, *, who: str) ->
         numbers = [*db.scalars(select(Assignment.id).where(*mine_there))]
         db.execute(delete(Draft).where(Draft.assignment_id.in_(numbers)))
         db.execute(delete(Assignment).where(Assignment.id.in_(numbers)))
-    db.delete(found)
+    db.delete(right)
     note(db, "revoked", who=who, study=study, role=role, of=account.email)
 
 
 def studies_with(db: Session, account: int, role: str) -> frozenset[str]:
     """Return the names of the studies in which an account has a role."""
-    wanted = select(Right.study_id).where(Right.account_id == account, Right.role == role)
-    return frozenset(db.scalars(wanted))
+    query = select(Right.study_id).where(Right.account_id == account, Right.role == role)
+    return frozenset(db.scalars(query))
 
 
 def names_of(db: Session, accounts: Collection[int | None]) -> dict[int | None, str]:
     """Return the names of accounts."""
-    wanted = select(Account.id, Account.name).where(
-        Account.id.in_([one for one in accounts if one is not None])
+    query = select(Account.id, Account.name).where(
+        Account.id.in_([account for account in accounts if account is not None])
     )
-    return {number: name for number, name in db.execute(wanted)}
+    return {number: name for number, name in db.execute(query)}
 
 
 def everybody(db: Session) -> list[tuple[Account, list[Right]]]:
@@ -282,8 +292,8 @@ def everybody(db: Session) -> list[tuple[Account, list[Right]]]:
     rights: dict[int, list[Right]] = {}
     for right in db.scalars(select(Right).order_by(Right.study_id, Right.role)):
         rights.setdefault(right.account_id, []).append(right)
-    found = db.scalars(select(Account).order_by(Account.email))
-    return [(account, rights.get(account.id, [])) for account in found]
+    accounts_found = db.scalars(select(Account).order_by(Account.email))
+    return [(account, rights.get(account.id, [])) for account in accounts_found]
 
 
 def study_names(db: Session) -> list[str]:

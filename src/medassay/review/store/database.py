@@ -147,7 +147,7 @@ def _migrate(engine: Engine) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    known = ScriptDirectory.from_config(config)
+    scripts = ScriptDirectory.from_config(config)
     with engine.connect() as connection:
         present = MigrationContext.configure(connection).get_current_revision()
         tables = set(inspect(connection).get_table_names())
@@ -155,9 +155,9 @@ def _migrate(engine: Engine) -> None:
         raise InputError(
             f"database {_shown(engine)}: holds other tables; expected one of the review app, or none yet"
         )
-    if present == known.get_current_head():
+    if present == scripts.get_current_head():
         return
-    if present is not None and present not in {s.revision for s in known.walk_revisions()}:
+    if present is not None and present not in {s.revision for s in scripts.walk_revisions()}:
         raise InputError(
             f"database {_shown(engine)}: made by a later version of medassay ({present}); install that one"
         )

@@ -37,7 +37,7 @@ def close(db: Session, study: Study, *, who: str) -> str:
         study=study.id,
         sha256=study.frozen_sha256,
         reviews=len(frozen["reviews"]),
-        not_done=sum(one.total - one.done for one in progress),
+        not_done=sum(row.total - row.done for row in progress),
     )
     db.flush()
     return study.frozen_sha256
@@ -45,26 +45,26 @@ def close(db: Session, study: Study, *, who: str) -> str:
 
 def pseudonyms(db: Session, study: str) -> dict[int, str]:
     """Return account → what exports call a person of a study: drawn when the role was given, and no name."""
-    wanted = select(Right.account_id, Right.pseudonym).where(Right.study_id == study)
-    found: dict[int, str] = {}
+    query = select(Right.account_id, Right.pseudonym).where(Right.study_id == study)
+    names: dict[int, str] = {}
     # Of several roles the one in which somebody speaks: they review, or they decide.
-    for account, pseudonym in db.execute(wanted.order_by(Right.role.desc(), Right.id)):
-        if pseudonym[0] in "ra" or account not in found:
-            found[account] = pseudonym
-    return found
+    for account, pseudonym in db.execute(query.order_by(Right.role.desc(), Right.id)):
+        if pseudonym[0] in "ra" or account not in names:
+            names[account] = pseudonym
+    return names
 
 
 def _reviewers(db: Session, study: Study) -> list[dict[str, Any]]:
     return [
         {
-            "reviewer": one.pseudonym,
-            "qualification": one.qualification,
-            "specialty": one.specialty,
-            "years": one.years,
-            "assigned": one.total,
-            "done": one.done,
+            "reviewer": row.pseudonym,
+            "qualification": row.qualification,
+            "specialty": row.specialty,
+            "years": row.years,
+            "assigned": row.total,
+            "done": row.done,
         }
-        for one in sorted(progress_of(db, study.id), key=lambda one: one.pseudonym)
+        for row in sorted(progress_of(db, study.id), key=lambda row: row.pseudonym)
     ]
 
 
@@ -76,7 +76,7 @@ def frozen_document(db: Session, study: Study) -> dict[str, Any]:
     number = {entry.id: entry.number for entry in entries}
     names = pseudonyms(db, study.id)
     settings = {key: value for key, value in study.settings.items() if key != "reviewers"}
-    wanted = (
+    query = (
         select(Assignment, Review)
         .join(Review, Review.assignment_id == Assignment.id)
         .where(Assignment.study_id == study.id)
@@ -119,7 +119,7 @@ def frozen_document(db: Session, study: Study) -> dict[str, Any]:
                 "reason": review.reason.get("text", ""),
                 "review": review.content,
             }
-            for assignment, review in db.execute(wanted)
+            for assignment, review in db.execute(query)
         ],
     }
 
@@ -141,30 +141,30 @@ def export_document(db: Session, study: Study, *, who: str) -> dict[str, Any]:
             f"study '{study.id}' is open: its reviews are exported after closing, so that nobody is influenced"
         )
     frozen = frozen_document(db, study)
-    found = sha256_hex(canonical(frozen))
-    if found != study.frozen_sha256:
+    document_hash = sha256_hex(canonical(frozen))
+    if document_hash != study.frozen_sha256:
         raise IntegrityError(
-            f"study '{study.id}': its reviews have the hash {found}, closed was {study.frozen_sha256}"
+            f"study '{study.id}': its reviews have the hash {document_hash}, closed was {study.frozen_sha256}"
         )
     document = {
         "schema_version": 1,
-        "sha256": found,
+        "sha256": document_hash,
         "frozen": frozen,
         "tickets": _tickets(db, study),
     }
     export = sha256_hex(canonical(document))
-    note(db, "exported", who=who, study=study.id, sha256=export, frozen_sha256=found)
+    note(db, "exported", who=who, study=study.id, sha256=export, frozen_sha256=document_hash)
     return document
 
 
 def _tickets(db: Session, study: Study) -> list[dict[str, Any]]:
     names = pseudonyms(db, study.id)
-    made = []
+    ticket_records = []
     for ticket, entry in tickets_of(db, study.id):
         steps = []
         for step in steps_of(db, ticket):
             detail = {key: value for key, value in step.detail.items() if key != "review"}
             by = "" if step.account_id is None else names.get(step.account_id, "")
             steps.append({"verb": step.verb, "at": step.at, "by": by, **detail})
-        made.append({"entry": entry.number, "state": ticket.state, "steps": steps})
-    return made
+        ticket_records.append({"entry": entry.number, "state": ticket.state, "steps": steps})
+    return ticket_records

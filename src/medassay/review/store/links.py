@@ -44,8 +44,8 @@ def invite(
     if study is not None and db.get(Study, study) is None:
         raise InputError(f"no study '{study}'; `medassay review study list` names them")
     if (role not in ROLES) if study is not None else role not in ("", ADMIN, CREATOR):
-        known = ROLES if study is not None else (ADMIN, CREATOR)
-        raise InputError(f"role '{role}'; expected {', '.join(known)}")
+        roles_known = ROLES if study is not None else (ADMIN, CREATOR)
+        raise InputError(f"role '{role}'; expected {', '.join(roles_known)}")
     address = checked_email(email)
     if study is not None and (known_account := account_of(db, address)):
         refuse_both(db, known_account.id, study, role)
@@ -83,8 +83,8 @@ def invite_first(db: Session) -> str:
 
 def invitation(db: Session, token: str) -> Invitation | None:
     """Return a link that can still be used."""
-    found = db.get(Invitation, digest(token))
-    return None if found is None or _is_over(found) else found
+    row = db.get(Invitation, digest(token))
+    return None if row is None or _is_over(row) else row
 
 
 def _is_over(link: Invitation) -> bool:
@@ -108,16 +108,16 @@ def accept(
     ProfileError
         Saying what is missing; `field` names it.
     """
-    found = db.get(Invitation, digest(token), with_for_update=True)
-    if found is None or _is_over(found):
+    row = db.get(Invitation, digest(token), with_for_update=True)
+    if row is None or _is_over(row):
         raise ProfileError("", "This link was used or has ended; ask for a new one.")
-    if not found.email and has_admin(db):
+    if not row.email and has_admin(db):
         raise ProfileError("", "This server has an admin by now; ask them for a link.")
-    email = found.email or _own_email(db, profile)
+    email = row.email or _own_email(db, profile)
     account = account_of(db, email)
     if account is None:
-        account = _new_account(db, email, profile, reviewer=found.role == "reviewer")
-    elif not found.role:
+        account = _new_account(db, email, profile, reviewer=row.role == "reviewer")
+    elif not row.role:
         check_password(profile.password)
         account.password = hashed(profile.password)
         end_sessions(db, account.id)
@@ -125,15 +125,15 @@ def accept(
         raise ProfileError(
             "", "There is an account under this address: sign in, then open the link again."
         )
-    account.admin = account.admin or found.role == ADMIN
-    account.may_create = account.may_create or found.role == CREATOR
-    found.used_at = now()
-    if found.study is not None:
+    account.admin = account.admin or row.role == ADMIN
+    account.may_create = account.may_create or row.role == CREATOR
+    row.used_at = now()
+    if row.study is not None:
         try:
-            grant(db, account, found.study, found.role, who=account.name)
+            grant(db, account, row.study, row.role, who=account.name)
         except InputError as error:
             raise ProfileError("", str(error)) from None
-    note(db, "accepted", who=account.name, study=found.study, role=found.role)
+    note(db, "accepted", who=account.name, study=row.study, role=row.role)
     return account
 
 

@@ -29,8 +29,11 @@ def given_of(db: Session, study: str) -> list[LastReview]:
     Of a closed study people are what they were when it was closed.
     """
     settings = db.get_one(Study, study).settings
-    frozen = {one["reviewer"]: one["qualification"] for one in settings.get("reviewers", ())}
-    wanted = (
+    frozen = {
+        reviewer["reviewer"]: reviewer["qualification"]
+        for reviewer in settings.get("reviewers", ())
+    }
+    query = (
         select(
             Assignment.entry_id,
             Right.alias,
@@ -66,7 +69,7 @@ def given_of(db: Session, study: str) -> list[LastReview]:
             iteration=iteration,
         )
         for entry, alias, pseudonym, qualification, content, at, category, iteration in db.execute(
-            wanted
+            query
         )
     ]
 
@@ -74,7 +77,7 @@ def given_of(db: Session, study: str) -> list[LastReview]:
 def state_of(db: Session, study: str) -> tuple[object, ...]:
     """Return what changes whenever a review of a study, an entry or a reviewer does: cheap to ask, good to keep results by."""
     entries = (Entry.study_id == study,)
-    found = (
+    queries = (
         # Numbers are given before they are kept: a lower one may come after a higher one. So both.
         select(func.max(Review.id)).join(Assignment).where(Assignment.study_id == study),
         select(func.count(Review.id)).join(Assignment).where(Assignment.study_id == study),
@@ -85,17 +88,17 @@ def state_of(db: Session, study: str) -> tuple[object, ...]:
         # Who says something else of themselves agrees anew.
         select(func.max(Account.agreed_at)).join(Right).where(Right.study_id == study),
     )
-    return tuple(db.scalar(one) for one in found)
+    return tuple(db.scalar(query) for query in queries)
 
 
 def entries_of(db: Session, study: str) -> list[Entry]:
     """Return the entries of a study that count: no training, none withdrawn."""
-    wanted = (
+    query = (
         select(Entry)
         .where(Entry.study_id == study, ~Entry.training, Entry.withdrawn.is_(None))
         .order_by(Entry.number)
     )
-    return [*db.scalars(wanted)]
+    return [*db.scalars(query)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +134,7 @@ def progress_of(db: Session, study: str) -> list[ReviewerProgress]:
         .group_by(Assignment.account_id)
         .subquery()
     )
-    wanted = (
+    query = (
         select(Account, Right, counts.c.total, counts.c.done, last.c.last)
         .join(Right, Right.account_id == Account.id)
         .outerjoin(counts, counts.c.account_id == Account.id)
@@ -152,7 +155,7 @@ def progress_of(db: Session, study: str) -> list[ReviewerProgress]:
             trained=right.trained_at is not None,
             last=at or "",
         )
-        for account, right, total, n_done, at in db.execute(wanted)
+        for account, right, total, n_done, at in db.execute(query)
     ]
 
 
@@ -160,20 +163,20 @@ def tickets_of(
     db: Session, study: str, states: tuple[State, ...] = ()
 ) -> list[tuple[Ticket, Entry]]:
     """Return the tickets of a study with their entries, in the order of entries."""
-    wanted = (
+    query = (
         select(Ticket, Entry)
         .join(Entry, Entry.id == Ticket.entry_id)
         .where(Ticket.study_id == study)
         .order_by(Entry.number)
     )
     if states:
-        wanted = wanted.where(Ticket.state.in_(states))
-    return [(ticket, entry) for ticket, entry in db.execute(wanted)]
+        query = query.where(Ticket.state.in_(states))
+    return [(ticket, entry) for ticket, entry in db.execute(query)]
 
 
 def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]]:
     """Return what became of the feedback of one reviewer: number of the item, state of the ticket, its steps without names."""
-    wanted = (
+    query = (
         select(Ticket, Assignment.number)
         .join(Assignment, Assignment.entry_id == Ticket.entry_id)
         .where(
@@ -181,15 +184,15 @@ def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]
         )
         .order_by(Assignment.number)
     )
-    own = set(
+    own_entries = set(
         db.scalars(
             select(Review.id)
             .join(Assignment, Assignment.id == Review.assignment_id)
             .where(Assignment.study_id == study, Assignment.account_id == account)
         )
     )
-    found: list[Mapping[str, Any]] = []
-    for ticket, number in db.execute(wanted):
+    outcomes: list[Mapping[str, Any]] = []
+    for ticket, number in db.execute(query):
         steps = [
             *db.scalars(
                 select(TicketStep)
@@ -199,14 +202,14 @@ def outcomes_of(db: Session, study: str, account: int) -> list[Mapping[str, Any]
         ]
         # That others disagree is not theirs to know: only what they wrote themselves comes back.
         if any(
-            one.verb == "feedback"
-            and one.detail["review"] in own
-            and set(one.detail["why"]) != {"disagreement"}
-            for one in steps
+            step.verb == "feedback"
+            and step.detail["review"] in own_entries
+            and set(step.detail["why"]) != {"disagreement"}
+            for step in steps
         ):
-            told = [one for one in steps if one.verb != "feedback"]
-            found.append({"number": number, "state": ticket.state, "steps": told})
-    return found
+            steps_told = [step for step in steps if step.verb != "feedback"]
+            outcomes.append({"number": number, "state": ticket.state, "steps": steps_told})
+    return outcomes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +223,7 @@ class Mine:
 
 def items_of(db: Session, study: str, account: int) -> list[Mine]:
     """Return somebody's own items with their states, by number."""
-    wanted = (
+    query = (
         select(Assignment, Entry.withdrawn, Entry.training, Draft.version)
         .join(Entry, Entry.id == Assignment.entry_id)
         .outerjoin(Draft, Draft.assignment_id == Assignment.id)
@@ -228,20 +231,24 @@ def items_of(db: Session, study: str, account: int) -> list[Mine]:
         .order_by(Assignment.number)
     )
 
-    def state(one: Assignment, withdrawn: str | None, draft: int | None) -> str:
+    def state(assignment: Assignment, withdrawn: str | None, draft: int | None) -> str:
         if withdrawn is not None:
             return "withdrawn"
-        return "done" if one.revision else "draft" if draft else "open"
+        return "done" if assignment.revision else "draft" if draft else "open"
 
     return [
-        Mine(number=one.number, training=training, state=state(one, withdrawn, draft))
-        for one, withdrawn, training, draft in db.execute(wanted)
+        Mine(
+            number=assignment.number,
+            training=training,
+            state=state(assignment, withdrawn, draft),
+        )
+        for assignment, withdrawn, training, draft in db.execute(query)
     ]
 
 
 def due_of(db: Session) -> list[dict[str, str]]:
     """Return when each item of a bank is due for review again: so many months after its last review, by date."""
-    wanted = (
+    query = (
         select(Study, Entry.item, func.max(Review.submitted_at))
         .join(Entry, Entry.study_id == Study.id)
         .join(Assignment, Assignment.entry_id == Entry.id)
@@ -252,7 +259,7 @@ def due_of(db: Session) -> list[dict[str, str]]:
         .group_by(Study.id, Entry.item)
     )
     last: dict[tuple[str, str], tuple[str, str]] = {}
-    for study, item, at in db.execute(wanted):
+    for study, item, at in db.execute(query):
         key = (str(study.settings["source"].get("bank", "")), item)
         due = due_after(at, study.settings["again_months"])
         last[key] = max(last.get(key, ("", "")), (due, study.id))
@@ -280,9 +287,9 @@ def due_after(at: str, months: int) -> str:
 
 def ticket_counts(db: Session, study: Study) -> dict[str, int]:
     """Return state → number of tickets."""
-    wanted = (
+    query = (
         select(Ticket.state, func.count())
         .where(Ticket.study_id == study.id)
         .group_by(Ticket.state)
     )
-    return {state: n for state, n in db.execute(wanted)}
+    return {state: n for state, n in db.execute(query)}

@@ -79,12 +79,12 @@ def work_at(
     InputError
         When nothing is assigned under it.
     """
-    wanted = select(Assignment).where(
+    query = select(Assignment).where(
         Assignment.study_id == study.id,
         Assignment.account_id == account,
         Assignment.number == number,
     )
-    assignment = db.scalar(wanted.with_for_update() if lock else wanted)
+    assignment = db.scalar(query.with_for_update() if lock else query)
     if assignment is None:
         raise InputError(f"study '{study.id}': nothing of yours is number {number}")
     entry = db.get_one(Entry, assignment.entry_id)
@@ -97,7 +97,7 @@ def work_at(
         )
     ]
     draft = db.get(Draft, assignment.id)
-    own = _own(form, reviews)
+    own_review = _own(form, reviews)
     latest = reviews[-1].fields if reviews and reviews[-1].complete else {}
     return Work(
         assignment=assignment,
@@ -107,8 +107,8 @@ def work_at(
         fields=latest if draft is None else draft.fields,
         version=len(reviews) * 1_000_000 + (0 if draft is None else draft.version),
         reviews=tuple(reviews),
-        own=own,
-        verdict=entry.hidden.get("verdict") if own is not None else None,
+        own=own_review,
+        verdict=entry.hidden.get("verdict") if own_review is not None else None,
     )
 
 
@@ -136,16 +136,16 @@ def save_draft(work: Work, db: Session, fields: Mapping[str, str], version: int)
     InputError
         When there are fields that the form does not have.
     """
-    kept = known_fields(work, fields)
+    fields_kept = known_fields(work, fields)
     if version != work.version:
-        if dict(work.fields) == kept:
+        if dict(work.fields) == fields_kept:
             return work.version
         raise ChangedElsewhere(work.fields, work.version)
     draft = db.get(Draft, work.assignment.id)
     if draft is None:
         draft = Draft(assignment_id=work.assignment.id, fields={}, version=0, saved_at="")
         db.add(draft)
-    draft.fields, draft.version, draft.saved_at = kept, draft.version + 1, now()
+    draft.fields, draft.version, draft.saved_at = fields_kept, draft.version + 1, now()
     return work.revisions * 1_000_000 + draft.version
 
 
@@ -157,8 +157,8 @@ def known_fields(work: Work, fields: Mapping[str, str]) -> dict[str, str]:
     InputError
         Naming a field that it does not have.
     """
-    known = work.form.known(work.content)
-    strange = sorted(set(fields) - known)
+    names = work.form.known(work.content)
+    strange = sorted(set(fields) - names)
     if strange or len(fields) > _MOST_FIELDS:
         raise InputError(f"no field '{(strange or ['…'])[0][:40]}' in this form")
     return {name: clean(text)[:100_000] for name, text in fields.items() if text}
@@ -189,22 +189,22 @@ def submit(
     ChangedElsewhere
         When something else was saved or submitted since `version`.
     """
-    kept = known_fields(work, fields)
-    why = clean(kept.pop("reason", "") or reason)
+    fields_kept = known_fields(work, fields)
+    why = clean(fields_kept.pop("reason", "") or reason)
     latest = work.reviews[-1] if work.reviews else None
     if (
         latest is not None
-        and latest.fields == kept
+        and latest.fields == fields_kept
         and version // 1_000_000 == work.revisions - 1
     ):
         return latest  # sent again: the answer to the first time was lost
     refuse_closed(study)
     if work.entry.withdrawn is not None:
         raise InputError("this item was withdrawn; nothing more is asked about it")
-    if version != work.version and _answers(work.fields) != kept:
+    if version != work.version and _answers(work.fields) != fields_kept:
         raise ChangedElsewhere(work.fields, work.version)
     second = work.second
-    reading = read_review(work.form, work.content, kept, second=second)
+    reading = read_review(work.form, work.content, fields_kept, second=second)
     problems = reading.problems
     if work.done and not why:
         problems = (*problems, Problem(field="reason", says="Say why you change your review."))
@@ -217,7 +217,7 @@ def submit(
         revision=work.revisions + 1,
         complete=complete,
         content=content,
-        fields=kept,
+        fields=fields_kept,
         reason={"text": why} if work.done else {},
         submitted_at=now(),
     )
@@ -253,7 +253,7 @@ def _note_trained(db: Session, study: str, account: int) -> None:
 
 def left_in_training(db: Session, study: str, account: int) -> int:
     """Return how many training items somebody has not done."""
-    wanted = (
+    query = (
         select(func.count())
         .select_from(Assignment)
         .join(Entry, Entry.id == Assignment.entry_id)
@@ -265,7 +265,7 @@ def left_in_training(db: Session, study: str, account: int) -> int:
             Entry.withdrawn.is_(None),
         )
     )
-    return db.scalar(wanted) or 0
+    return db.scalar(query) or 0
 
 
 def skip(db: Session, study: Study, work: Work) -> None:
@@ -313,7 +313,7 @@ class Queue:
             return None
         start = self.order.index(number) if number in self.order else -1
         behind = set(self.order[start + 1 :])
-        return next((one for one in rest if one in behind), rest[0])
+        return next((number for number in rest if number in behind), rest[0])
 
 
 def queue_of(db: Session, study: str, account: int) -> Queue:
@@ -344,7 +344,7 @@ def queue_of(db: Session, study: str, account: int) -> Queue:
 
 def own_reviews(db: Session, study: str, account: Account) -> list[dict[str, Any]]:
     """Return everything that somebody submitted in a study, every revision, as plain values."""
-    wanted = (
+    query = (
         select(Assignment.number, Review, Entry.sha256)
         .join(Review, Review.assignment_id == Assignment.id)
         .join(Entry, Entry.id == Assignment.entry_id)
@@ -360,5 +360,5 @@ def own_reviews(db: Session, study: str, account: Account) -> list[dict[str, Any
             "reason": review.reason.get("text", ""),
             "review": review.content,
         }
-        for number, review, sha256 in db.execute(wanted)
+        for number, review, sha256 in db.execute(query)
     ]

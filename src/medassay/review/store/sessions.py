@@ -70,28 +70,28 @@ def begin_try(db: Session, email: str, address: str) -> tuple[int, list[int]]:
     noted = [Failure(key=key, at=at) for key in _failure_keys(email, address).values()]
     db.add_all(noted)
     db.flush()
-    return 0, [one.id for one in noted]
+    return 0, [failure.id for failure in noted]
 
 
 def is_password(account: Account | None, password: str) -> bool:
     """Return whether a password is that of an account that may sign in; of none it takes as long."""
-    kept = _nobody() if account is None else account.password
-    right = _is_right(kept, password[:MOST_PASSWORD])
+    password_hash = _nobody() if account is None else account.password
+    right = _is_right(password_hash, password[:MOST_PASSWORD])
     return right and account is not None and not account.disabled
 
 
 def end_try(db: Session, account: Account, tries: Sequence[int], email: str) -> str:
     """Return the token of a new session after a right password; the account's failures are forgotten, the address keeps others'."""
-    own = _failure_keys(email, "")["account"]
-    db.execute(delete(Failure).where(or_(Failure.key == own, Failure.id.in_(tries))))
+    account_key = _failure_keys(email, "")["account"]
+    db.execute(delete(Failure).where(or_(Failure.key == account_key, Failure.id.in_(tries))))
     return _new_session(db, account.id)
 
 
-def _is_right(kept: str, password: str) -> bool:
+def _is_right(password_hash: str, password: str) -> bool:
     from argon2.exceptions import InvalidHashError, VerificationError
 
     try:
-        return _hasher().verify(kept, password)
+        return _hasher().verify(password_hash, password)
     except (VerificationError, InvalidHashError):
         return False
 
@@ -117,10 +117,10 @@ def wait_of(db: Session, email: str, address: str) -> int:
     since = later(time, minutes=-_FORGET_MINUTES)
     waits = [0]
     for kind, key in _failure_keys(email, address).items():
-        wanted = select(func.count(), func.max(Failure.at)).where(
+        query = select(func.count(), func.max(Failure.at)).where(
             Failure.key == key, Failure.at >= since, Failure.at <= later(time, minutes=5)
         )
-        count, last = db.execute(wanted).one()
+        count, last = db.execute(query).one()
         # Whole departments share an address: it is slowed later than an account.
         free = _FREE_FAILURES if kind == "account" else 4 * _FREE_FAILURES
         if count >= free:
@@ -144,20 +144,20 @@ def _failure_keys(email: str, address: str) -> dict[str, str]:
 
 def session_of(db: Session, token: str) -> Account | None:
     """Return who is signed in under a cookie's value, None when the session has ended."""
-    found = db.get(SignIn, digest(token))
-    if found is None or found.seen_at < later(now(), hours=-IDLE_HOURS):
+    row = db.get(SignIn, digest(token))
+    if row is None or row.seen_at < later(now(), hours=-IDLE_HOURS):
         return None
-    if is_of_wrong_clock(found.seen_at):  # it would be open for as long as that clock was ahead
+    if is_of_wrong_clock(row.seen_at):  # it would be open for as long as that clock was ahead
         return None
-    account = db.get(Account, found.account_id)
+    account = db.get(Account, row.account_id)
     return None if account is None or account.disabled else account
 
 
 def touch(db: Session, token: str) -> None:
     """Note that a session is in use, at most every five minutes."""
-    found, at = db.get(SignIn, digest(token)), now()
-    if found is not None and found.seen_at < later(at, seconds=-_SEEN_EVERY):
-        found.seen_at = at
+    row, at = db.get(SignIn, digest(token)), now()
+    if row is not None and row.seen_at < later(at, seconds=-_SEEN_EVERY):
+        row.seen_at = at
 
 
 def sign_out(db: Session, token: str) -> None:

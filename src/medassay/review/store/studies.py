@@ -125,10 +125,10 @@ def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: 
         When there is none.
     """
     hold(db, study)
-    wanted = select(Entry.item, Entry.sha256, Entry.iteration).where(Entry.study_id == study.id)
-    there = {tuple(row) for row in db.execute(wanted)}
+    query = select(Entry.item, Entry.sha256, Entry.iteration).where(Entry.study_id == study.id)
+    there = {tuple(row) for row in db.execute(query)}
     last = db.scalar(select(func.max(Entry.number)).where(Entry.study_id == study.id)) or 0
-    made = []
+    entries_made = []
     for number, entry in enumerate(entries, last + 1):
         if not (entry.item + entry.category + entry.iteration).isprintable():
             raise InputError(
@@ -141,7 +141,7 @@ def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: 
                 f"study '{study.id}': has '{entry.item}' already; nothing was added (another round is another --iteration)"
             )
         there.add((entry.item, sha256, entry.iteration))
-        made.append(
+        entries_made.append(
             Entry(
                 study_id=study.id,
                 number=number,
@@ -154,13 +154,20 @@ def add_entries(db: Session, study: Study, entries: Iterable[NewEntry], *, who: 
                 sha256=sha256,
             )
         )
-    if not made:
+    if not entries_made:
         raise InputError(f"study '{study.id}': nothing to add; no entry was found")
-    db.add_all(made)
+    db.add_all(entries_made)
     db.flush()
-    told = sha256_hex(canonical([entry.sha256 for entry in made]))
-    note(db, "entries added", who=who, study=study.id, entries=len(made), sha256=told)
-    return len(made)
+    entries_hash = sha256_hex(canonical([entry.sha256 for entry in entries_made]))
+    note(
+        db,
+        "entries added",
+        who=who,
+        study=study.id,
+        entries=len(entries_made),
+        sha256=entries_hash,
+    )
+    return len(entries_made)
 
 
 def held(db: Session, name: str) -> Study:
@@ -194,13 +201,13 @@ def refuse_closed(study: Study) -> None:
 
 def reviewers_of(db: Session, study: str) -> list[Account]:
     """Return who reviews in a study, in the order in which they came."""
-    wanted = (
+    query = (
         select(Account)
         .join(Right, Right.account_id == Account.id)
         .where(Right.study_id == study, Right.role == "reviewer", ~Account.disabled)
         .order_by(Right.alias)
     )
-    return [*db.scalars(wanted)]
+    return [*db.scalars(query)]
 
 
 def assign_all(db: Session, study: Study, *, who: str) -> int:
@@ -229,16 +236,16 @@ def assign_all(db: Session, study: Study, *, who: str) -> int:
     active = set(reviewers)
     pairs = [(entry, who) for entry, who, revision in rows if revision or who in active]
     have = set(pairs)
-    training = [one.id for one in entries if one.training]
-    asked = [one.id for one in entries if not one.training]
-    counted = set(asked)
+    training = [entry.id for entry in entries if entry.training]
+    ids_asked = [entry.id for entry in entries if not entry.training]
+    counted = set(ids_asked)
     missing = [(e, r) for r in reviewers for e in training if (e, r) not in have]
     missing += assign(
-        asked,
+        ids_asked,
         reviewers,
         study.overlap,
         study.seed,
-        given=[pair for pair in pairs if pair[0] in counted],
+        assigned=[pair for pair in pairs if pair[0] in counted],
     )
     give(db, study, missing)
     if missing:
@@ -280,7 +287,7 @@ def more_reviewers(db: Session, study: Study, entry: Entry, count: int) -> int:
     hold(db, study)
     have = set(db.scalars(select(Assignment.account_id).where(Assignment.entry_id == entry.id)))
     order = {"specialist": 0, "physician": 1}
-    free = [one for one in reviewers_of(db, study.id) if one.id not in have]
+    free = [reviewer for reviewer in reviewers_of(db, study.id) if reviewer.id not in have]
     load: dict[int, int] = {
         account: n
         for account, n in db.execute(
@@ -290,13 +297,13 @@ def more_reviewers(db: Session, study: Study, entry: Entry, count: int) -> int:
         )
     }
     free.sort(
-        key=lambda one: (
-            order.get(one.qualification, 2),
-            load.get(one.id, 0),
-            drawn(study.seed, "more", entry.id, one.id),
+        key=lambda reviewer: (
+            order.get(reviewer.qualification, 2),
+            load.get(reviewer.id, 0),
+            drawn(study.seed, "more", entry.id, reviewer.id),
         )
     )
-    give(db, study, [(entry.id, one.id) for one in free[:count]])
+    give(db, study, [(entry.id, reviewer.id) for reviewer in free[:count]])
     return len(free[:count])
 
 
@@ -324,20 +331,20 @@ def entry_at(db: Session, study: str, number: int) -> Entry:
     InputError
         When there is none.
     """
-    found = db.scalar(select(Entry).where(Entry.study_id == study, Entry.number == number))
-    if found is None:
+    row = db.scalar(select(Entry).where(Entry.study_id == study, Entry.number == number))
+    if row is None:
         raise InputError(f"study '{study}': has no entry {number}")
-    return found
+    return row
 
 
 def studies_of(db: Session, account: Account) -> list[tuple[Study, frozenset[str]]]:
     """Return the studies in which somebody has a role, newest first."""
-    wanted = (
+    query = (
         select(Study)
         .where(Study.id.in_(select(Right.study_id).where(Right.account_id == account.id)))
         .order_by(Study.made_at.desc(), Study.id)
     )
-    return [(study, roles_of(db, account.id, study.id)) for study in db.scalars(wanted)]
+    return [(study, roles_of(db, account.id, study.id)) for study in db.scalars(query)]
 
 
 def set_keys(db: Session, account: int, *, on: bool) -> None:

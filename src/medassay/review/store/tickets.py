@@ -34,8 +34,8 @@ MOST_EXPERTS = 5
 def open_ticket(db: Session, study: Study, entry: Entry, review: Review) -> None:
     """Open the ticket of an entry, or again, if a new review has feedback, or differs where the others did not."""
     form = FORMS[study.form]
-    given = latest_of(db, entry)
-    [mine] = [one for one in given if one.review == review.id]
+    reviews = latest_of(db, entry)
+    [mine] = [review_row for review_row in reviews if review_row.review == review.id]
     why = [
         name
         for name, there in (
@@ -46,8 +46,8 @@ def open_ticket(db: Session, study: Study, entry: Entry, review: Review) -> None
         if there
     ]
     aspects = (*form.aspects(entry.content), *form.then)
-    others = [one for one in given if one is not mine]
-    if set(differing(aspects, given)) - set(differing(aspects, others)):
+    others = [review_row for review_row in reviews if review_row is not mine]
+    if set(differing(aspects, reviews)) - set(differing(aspects, others)):
         why.append("disagreement")
     if why:
         ticket = ticket_of(db, study, entry)
@@ -58,7 +58,7 @@ def open_ticket(db: Session, study: Study, entry: Entry, review: Review) -> None
 def latest_of(db: Session, entry: Entry) -> list[LastReview]:
     """Return the last complete reviews of an entry, in the order of reviewers' numbers."""
     db.flush()
-    wanted = (
+    query = (
         select(Review, Assignment.account_id, Account.qualification)
         .join(Assignment, Assignment.id == Review.assignment_id)
         .join(Account, Account.id == Assignment.account_id)
@@ -76,34 +76,38 @@ def latest_of(db: Session, entry: Entry) -> list[LastReview]:
             category=entry.category,
             iteration=entry.iteration,
         )
-        for review, account, qualification in db.execute(wanted)
+        for review, account, qualification in db.execute(query)
     ]
 
 
 def ticket_of(db: Session, study: Study, entry: Entry) -> Ticket:
     """Return the ticket of an entry, made where there is none; it is held until the transaction ends."""
-    wanted = select(Ticket).where(Ticket.entry_id == entry.id).with_for_update()
-    found = db.scalar(wanted)
-    if found is None:
+    query = select(Ticket).where(Ticket.entry_id == entry.id).with_for_update()
+    row = db.scalar(query)
+    if row is None:
         db.get(Entry, entry.id, with_for_update=True)  # of two at once, one makes it
-        found = db.scalar(wanted)
-    if found is None:
-        found = Ticket(study_id=study.id, entry_id=entry.id, state="open", opened_at=now())
-        db.add(found)
+        row = db.scalar(query)
+    if row is None:
+        row = Ticket(study_id=study.id, entry_id=entry.id, state="open", opened_at=now())
+        db.add(row)
         db.flush()
-    return found
+    return row
 
 
 def steps_of(db: Session, ticket: Ticket) -> list[TicketStep]:
     """Return what happened to a ticket, oldest first."""
-    wanted = select(TicketStep).where(TicketStep.ticket_id == ticket.id).order_by(TicketStep.id)
-    return [*db.scalars(wanted)]
+    query = select(TicketStep).where(TicketStep.ticket_id == ticket.id).order_by(TicketStep.id)
+    return [*db.scalars(query)]
 
 
 def last_decision(db: Session, ticket: Ticket) -> TicketStep | None:
     """Return the decision that stands, None where none was made since feedback came."""
-    found = [step for step in steps_of(db, ticket) if step.verb == "decide"]
-    return found[-1] if found and ticket.state in ("decided", "checked", "released") else None
+    decisions = [step for step in steps_of(db, ticket) if step.verb == "decide"]
+    return (
+        decisions[-1]
+        if decisions and ticket.state in ("decided", "checked", "released")
+        else None
+    )
 
 
 def decline(db: Session, study: Study, entry: Entry, reason: str, by: Account) -> None:
@@ -188,9 +192,9 @@ def _change(study: Study, entry: Entry, fields: Mapping[str, str]) -> dict[str, 
     for name in _CHANGED:
         text = clean(fields.get(name, ""))
         if name == "options" and text:
-            made = [line.strip() for line in text.split("\n") if line.strip()]
-            if made != [option["text"] for option in content.get("options", ())]:
-                change["options"] = made
+            lines = [line.strip() for line in text.split("\n") if line.strip()]
+            if lines != [option["text"] for option in content.get("options", ())]:
+                change["options"] = lines
         elif text and text != content.get(name, ""):
             change[name] = text
     option = fields.get("option", "")
@@ -268,9 +272,9 @@ def _unsettled(db: Session, study: Study, entry: Entry) -> Ticket:
 
 
 def _needed(reason: str) -> str:
-    if not (found := clean(reason)):
+    if not (text := clean(reason)):
         raise InputError("a reason is needed; the reviewers read it")
-    return found
+    return text
 
 
 def _step(

@@ -35,10 +35,10 @@ def note(
 
 def line_record(line: TrailLine) -> dict[str, Any]:
     """Return a line as pages show it: when, who, what, in which study, and the rest as JSON."""
-    known = ("event", "at", "who", "study")
-    rest = {key: value for key, value in line.record.items() if key not in known}
+    columns = ("event", "at", "who", "study")
+    rest = {key: value for key, value in line.record.items() if key not in columns}
     return {
-        **{key: line.record[key] for key in known},
+        **{key: line.record[key] for key in columns},
         "detail": json.dumps(rest, ensure_ascii=False)[:500],
         "hash": line.hash,
     }
@@ -71,15 +71,15 @@ def trail_of(
     db: Session, studies: Collection[str] | None = None, *, most: int = 500
 ) -> list[TrailLine]:
     """Return the last lines, of some studies or of all, newest first."""
-    wanted = select(TrailLine).order_by(TrailLine.id.desc()).limit(most)
+    query = select(TrailLine).order_by(TrailLine.id.desc()).limit(most)
     if studies is not None:
-        wanted = wanted.where(TrailLine.study_id.in_(studies))
-    return [*db.scalars(wanted)]
+        query = query.where(TrailLine.study_id.in_(studies))
+    return [*db.scalars(query)]
 
 
-def log_access(db: Session, seen: Mapping[str, Any], *, allowed: bool) -> int:
+def log_access(db: Session, facts: Mapping[str, Any], *, allowed: bool) -> int:
     """Note who opened what, or was refused, and return the number of the line."""
-    line = Access(at=now(), allowed=allowed, **seen)
+    line = Access(at=now(), allowed=allowed, **facts)
     db.add(line)
     db.flush()
     return line.id
@@ -98,9 +98,9 @@ def accesses(
     most: int = 500,
 ) -> list[Access]:
     """Return the last lines of the access log, newest first."""
-    wanted = select(Access).order_by(Access.id.desc()).limit(most)
+    query = select(Access).order_by(Access.id.desc()).limit(most)
     if studies is not None:
-        wanted = wanted.where(Access.study_id.in_(studies))
+        query = query.where(Access.study_id.in_(studies))
     if account is not None:
-        wanted = wanted.where(Access.account_id == account)
-    return [*db.scalars(wanted)]
+        query = query.where(Access.account_id == account)
+    return [*db.scalars(query)]

@@ -13,12 +13,12 @@ def training_entries(form: str) -> list[NewEntry]:
     return [
         NewEntry(
             item=f"training-{number}",
-            content={"language": "en", **one["content"]},
+            content={"language": "en", **document["content"]},
             hidden={
-                "training": {"expected": one["expected"], "why": one["why"]},
-                **one.get("hidden", {}),
+                "training": {"expected": document["expected"], "why": document["why"]},
+                **document.get("hidden", {}),
             },
             training=True,
         )
-        for number, one in enumerate(json.loads(file.read_text("utf-8")), 1)
+        for number, document in enumerate(json.loads(file.read_text("utf-8")), 1)
     ]

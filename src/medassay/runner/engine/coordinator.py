@@ -129,7 +129,7 @@ class Coordinator:
             try:
                 await asyncio.wait(leading, return_when=asyncio.FIRST_EXCEPTION)
                 self._over.set()  # where one failed for good, the others finish what is under way
-                found = await asyncio.gather(*leading, return_exceptions=True)
+                results = await asyncio.gather(*leading, return_exceptions=True)
             finally:
                 for task in leading:
                     task.cancel()
@@ -137,7 +137,7 @@ class Coordinator:
                 if self._asker.tally.over_budget == SPENT:
                     self._asker.tally.over_budget = self._asker.purse.told
             await asyncio.to_thread(self._fetch, "")
-            for error in (*found, self._broken):
+            for error in (*results, self._broken):
                 if isinstance(error, BaseException):
                     raise error
             if self._is_over():  # not where the last worker was lost when the others had left
@@ -151,17 +151,17 @@ class Coordinator:
         IncompleteError
             When units wait for workers that do not come.
         """
-        began = told = time.monotonic()
+        began = last_told = time.monotonic()
         while not self._over.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._over.wait(), 0.25)
             if self._is_over():
                 self._over.set()
             if self._states:
-                began = told = time.monotonic()
-            elif time.monotonic() - told > _TELL_EVERY:
-                told = time.monotonic()
-                log.warn("waiting_for_workers", seconds=round(told - began))
+                began = last_told = time.monotonic()
+            elif time.monotonic() - last_told > _TELL_EVERY:
+                last_told = time.monotonic()
+                log.warn("waiting_for_workers", seconds=round(last_told - began))
                 log.say(
                     "no worker is ready yet; each takes one processor (`ray status` shows them)"
                 )
@@ -221,8 +221,8 @@ class Coordinator:
             try:
                 report = await asyncio.wait_for(hand.beat(orders), DEAD_AFTER * _SILENT)
             except TimeoutError:
-                told = f"{hand.name}: no word for {DEAD_AFTER * _SILENT:.0f} s"
-                raise LostError(told) from None
+                message = f"{hand.name}: no word for {DEAD_AFTER * _SILENT:.0f} s"
+                raise LostError(message) from None
             self._till.heard(hand.name, orders.cap, report.booked)
             self._hear(hand, report)
             if self._is_over():
@@ -255,12 +255,12 @@ class Coordinator:
         stop = self._stop.soon or self._is_spent()
         shards = () if stop else tuple(self._leased(hand, state))
         working = {
-            name: {shard.model for shard in one.shards.values()}
-            for name, one in self._states.items()
-            if one.busy or any(one.left.values()) or name == hand.name
+            name: {shard.model for shard in state_.shards.values()}
+            for name, state_ in self._states.items()
+            if state_.busy or any(state_.left.values()) or name == hand.name
         }
         need = state.need
-        under_way = sum(one.under_way for one in self._states.values())
+        under_way = sum(state.under_way for state in self._states.values())
         return WorkMessage(
             shards=shards,
             stop=stop,

@@ -95,17 +95,17 @@ class LeaseWatcher:
 
     def alive(self) -> list[str]:
         """Return the leases that are not dead yet, as far as was seen by now; dead ones are removed."""
-        now, found = self._clock(), []
+        now, alive = self._clock(), []
         for name, content in sorted(self._contents().items()):
-            known, since = self._seen.get(name, (content, now))
-            if content != known:
+            content_seen, since = self._seen.get(name, (content, now))
+            if content != content_seen:
                 since = now
             self._seen[name] = (content, since)
             if now - since > DEAD_AFTER:
                 self._remove(name)
             else:
-                found.append(name)
-        return found
+                alive.append(name)
+        return alive
 
     def _remove(self, name: str) -> None:
         path = self._folder / f"{name}.json"
@@ -135,17 +135,17 @@ def await_dead(run: Path, tell: Callable[[str], None]) -> None:
         When somebody still does after that: the run is at work elsewhere.
     """
     lookout = LeaseWatcher(run)
-    if not (found := lookout.alive()):
+    if not (alive := lookout.alive()):
         return
     tell(
-        f"{len(found)} worker(s) of an earlier call may still be at work; waiting until they end"
+        f"{len(alive)} worker(s) of an earlier call may still be at work; waiting until they end"
     )
-    log.tell("waiting_for_leases", workers=found)
+    log.tell("waiting_for_leases", workers=alive)
     began = time.monotonic()
-    while found := lookout.alive():
+    while alive := lookout.alive():
         if time.monotonic() - began > 4 * DEAD_AFTER:
             raise InputError(
-                f"{_called(run)}: another process is working on it (lease '{found[0]}'); wait for it"
+                f"{_called(run)}: another process is working on it (lease '{alive[0]}'); wait for it"
             )
         time.sleep(DEAD_AFTER / 50)
 
@@ -168,7 +168,9 @@ def held(run: Path) -> Iterator[Callable[[], bool]]:
     lease, ended = Lease(run, name), threading.Event()
     lease.renew()
     if others := [
-        one for one in LeaseWatcher(run).alive() if one.startswith("driver-") and one != name
+        holder
+        for holder in LeaseWatcher(run).alive()
+        if holder.startswith("driver-") and holder != name
     ]:
         lease.give_up()
         raise InputError(

@@ -61,12 +61,12 @@ class Ray:
     def spread(self, task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
         """Yield what a task makes of each part, in order; a part whose worker is lost is done again."""
         ray = connect(hidden=self._secrets)
-        kept = ray.put(task)
+        task_reference = ray.put(task)
         do = ray.remote(max_retries=3)(_do)
         most = 2 * max(1, self._rules.workers or int(ray.cluster_resources().get("CPU", 1)))
         under_way: deque[Any] = deque()
         for part in parts:
-            under_way.append(do.remote(kept, part))
+            under_way.append(do.remote(task_reference, part))
             if len(under_way) >= most:
                 yield _made(ray, under_way.popleft())
         while under_way:
@@ -148,7 +148,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
         return ray
     _knock(address)
     here = {} if address else {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-    kept = {name: os.environ.pop(name) for name in hidden if name in os.environ}
+    hidden_values = {name: os.environ.pop(name) for name in hidden if name in os.environ}
     ending = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(
@@ -172,7 +172,7 @@ def connect(hidden: Collection[str] = ()) -> Any:
         )
         raise InputError(f"engine 'ray': {what}: {reason}") from None
     finally:
-        os.environ |= kept
+        os.environ |= hidden_values
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, ending)  # Ray's own prints a stack and ends the process
     return ray
@@ -218,9 +218,9 @@ def parted(
     InputError
         When a replica wants more devices than there are.
     """
-    wanted = {name: spec for name, spec in specs.items() if units[name]}
+    specs_left = {name: spec for name, spec in specs.items() if units[name]}
     pools, there = [], resources.get("GPU", 0.0)
-    for name, spec in wanted.items():
+    for name, spec in specs_left.items():
         if spec.in_process:
             # "auto" takes what is there; what cannot do without is waited for, where a cluster grows on demand.
             content = spec.device == "auto" and spec.provider != "vllm" and not there
@@ -230,7 +230,7 @@ def parted(
                     f"model '{name}' wants {gpus:g} GPUs a replica, the cluster has {there:g}; lower 'gpus' in its entry"
                 )
             pools.append(Pool(frozenset([name]), rules.replicas.get(name, 1), gpus))
-    others = frozenset(n for n, spec in wanted.items() if not spec.in_process)
+    others = frozenset(n for n, spec in specs_left.items() if not spec.in_process)
     if others:
         free = int(resources.get("CPU", 1)) - sum(pool.workers for pool in pools)
         shards = math.ceil(sum(units[name] for name in others) / rules.shard)
@@ -304,8 +304,8 @@ class RayHand:
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None  # what the worker raised itself
         except self._ray.exceptions.RayError as error:
-            told = known.told(str(error), 200)
-            raise LostError(f"{self.name}: {type(error).__name__}: {told}") from None
+            message = known.told(str(error), 200)
+            raise LostError(f"{self.name}: {type(error).__name__}: {message}") from None
 
     def end(self) -> None:
         """End the worker's process without a word."""

@@ -100,11 +100,11 @@ def _covers(amount: Amount, need: Amount) -> bool:
     )
 
 
-def _most(one: Amount, other: Amount) -> Amount:
+def _most(amount: Amount, other: Amount) -> Amount:
     return Amount(
-        max(one.calls, other.calls),
-        max(one.tokens, other.tokens),
-        max(one.money, other.money),
+        max(amount.calls, other.calls),
+        max(amount.tokens, other.tokens),
+        max(amount.money, other.money),
     )
 
 
@@ -127,9 +127,9 @@ class Limits:
     def hear(self, heard: Mapping[str, EndpointStats]) -> None:
         """Take note of what one worker's gates heard."""
         now = self._clock()
-        for endpoint, one in heard.items():
+        for endpoint, stats in heard.items():
             limit, most = self._limit[endpoint], self._most[endpoint]
-            if one.overloads and now - self._halved_at[endpoint] > 1.0:
+            if stats.overloads and now - self._halved_at[endpoint] > 1.0:
                 self._limit[endpoint] = max(1.0, limit / 2)
                 self._halved_at[endpoint] = now
                 log.warn(
@@ -138,8 +138,8 @@ class Limits:
                     limit=int(self._limit[endpoint]),
                 )
             elif limit < most:
-                self._limit[endpoint] = min(most, limit + one.succeeded / limit)
-            self._open_at[endpoint] = max(self._open_at[endpoint], now + one.pause)
+                self._limit[endpoint] = min(most, limit + stats.succeeded / limit)
+            self._open_at[endpoint] = max(self._open_at[endpoint], now + stats.pause)
 
     def shares(self, worker: str, working: Mapping[str, set[str]]) -> dict[str, Share]:
         """Return a worker's parts of the endpoints that it works at.
@@ -148,14 +148,14 @@ class Limits:
         ----------
         working : worker → models of which it has units
         """
-        now, found = self._clock(), {}
+        now, limits = self._clock(), {}
         for endpoint, models in self._models.items():
-            at_it = sorted(name for name, some in working.items() if some & models)
+            at_it = sorted(name for name, models_of in working.items() if models_of & models)
             if worker not in at_it:
                 continue
             each, more = divmod(int(self._limit[endpoint]), len(at_it))
             most = each + (at_it.index(worker) < more)
             pause = max(0.0, self._open_at[endpoint] - now)
             active = min(len(at_it), int(self._limit[endpoint]))
-            found[endpoint] = Share(most=most, rate=1 / active, pause=pause)
-        return found
+            limits[endpoint] = Share(most=most, rate=1 / active, pause=pause)
+        return limits

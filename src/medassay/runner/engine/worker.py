@@ -90,8 +90,8 @@ class WorkerJob:
 
     def fetch_replies(self, mirror: Mirror, worker: str) -> None:
         """Bring the replies that a lost worker heard to this machine."""
-        own = f"{self.responses}/{growing_name(worker)}"
-        mirror.pull(str(self.responses), wanted=lambda name: name.startswith(own))
+        own_segment = f"{self.responses}/{growing_name(worker)}"
+        mirror.pull(str(self.responses), accepts=lambda name: name.startswith(own_segment))
 
 
 class Allotment(Budget):
@@ -116,12 +116,12 @@ class Allotment(Budget):
         self._spent = True
         self._wake()
 
-    async def _more(self, asked: Amount) -> bool:
+    async def _more(self, amount: Amount) -> bool:
         """Wait until a booking of this worker has ended, or the next beat raises its cap; False once the budget of all is spent."""
         refused = self.journal is not None and bool(self.journal.refused)
         if self._spent or (refused and not self.under_way):
             return False
-        self.need = None if refused else asked
+        self.need = None if refused else amount
         await self._ended.wait()
         return True
 
@@ -165,13 +165,13 @@ class Pages:
 
     def new(self, safe: int) -> tuple[Noted, ...]:
         """Return what was written since the last time; only lines that end within the first `safe` bytes."""
-        found, at = self._new, len(self._new.numbers)
-        while at and found.offsets[at - 1] + found.lengths[at - 1] > safe:
+        noted, at = self._new, len(self._new.numbers)
+        while at and noted.offsets[at - 1] + noted.lengths[at - 1] > safe:
             at -= 1
-        numbers, offsets, lengths = found.numbers, found.offsets, found.lengths
-        self._new = Noted(found.segment, numbers[at:], offsets[at:], lengths[at:])
-        told = Noted(found.segment, numbers[:at], offsets[:at], lengths[:at])
-        return (told,) if at else ()
+        numbers, offsets, lengths = noted.numbers, noted.offsets, noted.lengths
+        self._new = Noted(noted.segment, numbers[at:], offsets[at:], lengths[at:])
+        noted_part = Noted(noted.segment, numbers[:at], offsets[:at], lengths[:at])
+        return (noted_part,) if at else ()
 
     def sync(self) -> None:
         """Bring everything written so far to the disk."""
@@ -195,8 +195,8 @@ class Counting:
 
     def new(self) -> Counter[tuple[str, str, str]]:
         """Return the counts since the last time."""
-        found, self.counts = self.counts, Counter()
-        return found
+        counts, self.counts = self.counts, Counter()
+        return counts
 
 
 class Feed:
@@ -319,7 +319,7 @@ class Worker:
         if job.address:
             self._mirror = Mirror(job.address)
             journals = tuple(f"{run}/{name}/" for name in JOURNALS)
-            self._mirror.pull(str(run), wanted=lambda name: not name.startswith(journals))
+            self._mirror.pull(str(run), accepts=lambda name: not name.startswith(journals))
             self._mirror.pull(str(responses))
             if job.bounds:
                 self._mirror.pull(SPEND)
@@ -467,9 +467,11 @@ class Worker:
 
     def _finished_by(self, safe: int) -> list[int]:
         """Return the shards that are finished, all records of which are safe."""
-        found = [number for end, number in self._finished if end <= safe]
-        self._finished = [one for one in self._finished if one[1] not in found]
-        return found
+        numbers = [number for end, number in self._finished if end <= safe]
+        self._finished = [
+            finished_unit for finished_unit in self._finished if finished_unit[1] not in numbers
+        ]
+        return numbers
 
     async def leave(self) -> WorkReport:
         """Finish what is under way, bring everything to the disk, free everything, and report once more."""

@@ -95,14 +95,14 @@ class LegacyWorker:
             return None
 
     def _start(self) -> None:
-        kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONUTF8": "1"}
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**kept, **offline, "TOKENIZERS_PARALLELISM": "false"},
+            env={**environment, **offline, "TOKENIZERS_PARALLELISM": "false"},
         )
         self._replies = Queue()
         self._readers = [
@@ -117,8 +117,8 @@ class LegacyWorker:
         assert process.stderr is not None
         with process.stderr:
             for line in process.stderr:
-                if said := line.decode(errors="replace").strip():
-                    self._last_words = said[:200]
+                if text := line.decode(errors="replace").strip():
+                    self._last_words = text[:200]
 
     def close(self) -> None:
         """End the process."""
@@ -165,18 +165,18 @@ class LegacyMetric:
 
     def score(self, pairs: Sequence[Pair]) -> list[Values]:
         """Return the value of each pair; None where its library fails on it."""
-        made: list[Values] = []
+        values: list[Values] = []
         for at in range(0, len(pairs), _BATCH):
-            made += self._batch(pairs[at : at + _BATCH])
-        return made
+            values += self._batch(pairs[at : at + _BATCH])
+        return values
 
     def _batch(self, pairs: Sequence[Pair]) -> list[Values]:
-        asked = {
+        request = {
             "metric": self._metric,
             "model": str(self._model),
             "pairs": [list(p) for p in pairs],
         }
-        reply = self._worker.ask(asked)
+        reply = self._worker.ask(request)
         if "values" in reply:
             return [tuple(values) for values in reply["values"]]
         if "fatal" in reply:
@@ -210,14 +210,14 @@ def f1_radgraph(place: str) -> LegacyMetric:
     """Return F1-RadGraph, rewards partial; `place` holds a folder radgraph or radgraph-xl, by default the package's own cache."""
     _python("f1_radgraph")
     folder = Path(place) if place else platformdirs.user_cache_path("radgraph") / "0.1.18"
-    found = [k for k in ("radgraph", "radgraph-xl") if (folder / k / "weights.th").is_file()]
-    if not found:
+    names = [k for k in ("radgraph", "radgraph-xl") if (folder / k / "weights.th").is_file()]
+    if not names:
         raise UnavailableError(
             f"f1_radgraph: {place or _CACHE}: no folder radgraph with a weights.th; unpack radgraph.tar.gz of StanfordAIMI/RRG_scorers there, "
             'or name its parent: metrics = ["f1_radgraph=FOLDER"]'
         )
-    name = _digest(folder / found[0] / "weights.th")
-    return LegacyMetric("f1_radgraph", folder.resolve(), f"{found[0]}@{name}/partial", Scale())
+    name = _digest(folder / names[0] / "weights.th")
+    return LegacyMetric("f1_radgraph", folder.resolve(), f"{names[0]}@{name}/partial", Scale())
 
 
 def chexbert(place: str) -> LegacyMetric:

@@ -24,8 +24,8 @@ def install_torch(python: str, say: Callable[[str], None]) -> bool:
     say : called with what a user must know
     """
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    asked = "import platform as p; print(p.system(), p.machine(), p.python_version())"
-    about = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=False)
+    program = "import platform as p; print(p.system(), p.machine(), p.python_version())"
+    about = subprocess.run([python, "-c", program], capture_output=True, text=True, check=False)
     system, machine, version = [*about.stdout.split(), "", "", ""][:3]
     if (system, machine, version.rpartition(".")[0]) == _TESTED:
         locked = [*pip, "--require-hashes", "--no-deps", "-r", str(_LOCK)]

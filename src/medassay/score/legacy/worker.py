@@ -27,11 +27,11 @@ def bleurt(folder: str) -> Scores:
     most = min(tokenizer.model_max_length, model.config.max_position_embeddings)
 
     def score(pairs: Pairs) -> list[list[float]]:
-        said, wanted = ([pair[side] for pair in pairs] for side in (0, 1))
+        predictions, references = ([pair[side] for pair in pairs] for side in (0, 1))
         with torch.no_grad():
             read = tokenizer(
-                wanted,
-                said,
+                references,
+                predictions,
                 padding="longest",
                 truncation=True,
                 max_length=most,
@@ -70,14 +70,14 @@ def chexbert(folder: str) -> Scores:
         folder
     )  # its tokenizer is named bert-base-uncased: a folder of that name here is taken
     labeler = F1CheXbert(device="cpu")
-    wanted = labeler.target_names_5_index
+    labels = labeler.target_names_5_index
 
     def score(pairs: Pairs) -> list[list[float]]:
-        made = []
+        scores = []
         for pair in pairs:
             first, second = (labeler.get_label(text.strip()) for text in pair)
-            made.append([float(all(first[at] == second[at] for at in wanted))])
-        return made
+            scores.append([float(all(first[at] == second[at] for at in labels))])
+        return scores
 
     return score
 

@@ -43,9 +43,9 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "nominal") -> float | 
     values = np.unique(array[~np.isnan(array)])
     if np.count_nonzero((~np.isnan(array)).sum(axis=0) > 1) < 2:
         return None
-    whole = coincidences(array, values, np.zeros(array.shape[1], dtype=np.int64), 1)
-    [found] = _alphas(whole.reshape(1, len(values), -1), values, level)
-    return None if np.isnan(found) else float(found)
+    pooled = coincidences(array, values, np.zeros(array.shape[1], dtype=np.int64), 1)
+    [alpha] = _alphas(pooled.reshape(1, len(values), -1), values, level)
+    return None if np.isnan(alpha) else float(alpha)
 
 
 def alpha_estimate(
@@ -69,10 +69,10 @@ def alpha_estimate(
     index = np.arange(array.shape[1]) if numbers is None else numbers
     n_items = int(index.max()) + 1
     alphas = alpha_draws(array, index, count_rows(n_items, n_resamples, seed), level)
-    kept = alphas[~np.isnan(alphas)]
-    if len(kept) < (1 - _MOST_DROPPED) * n_resamples or n_items < 2:
+    finite = alphas[~np.isnan(alphas)]
+    if len(finite) < (1 - _MOST_DROPPED) * n_resamples or n_items < 2:
         return None
-    lo, hi = np.quantile(kept, [0.025, 0.975])
+    lo, hi = np.quantile(finite, [0.025, 0.975])
     flags = ("approximate",) if n_items < FEW_ITEMS else ()
     return Estimate(
         value=alpha,

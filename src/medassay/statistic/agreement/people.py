@@ -79,8 +79,8 @@ def prediction_powered_mean(
     if lam is None:
         lam = _tuned(people, labelled, others)
     value = lam * others.mean() + (people - lam * labelled).mean()
-    own = _variance_of_mean(people - lam * labelled, clusters and clusters[0])
-    se = sqrt(lam**2 * _variance_of_mean(others, clusters and clusters[1]) + own)
+    own_variance = _variance_of_mean(people - lam * labelled, clusters and clusters[0])
+    se = sqrt(lam**2 * _variance_of_mean(others, clusters and clusters[1]) + own_variance)
     return _made(float(value), se, lam, n, rest, clip)
 
 
@@ -193,17 +193,17 @@ def kappa_interval(
     cells = np.eye(len(values) ** 2)[pairs]
     numbers = number_clusters(items)
     sums = cells if numbers is None else cluster_sums(cells, numbers)[0]
-    drawn = np.concatenate([c @ sums for c in count_rows(len(sums), n_resamples, seed)])
-    tables = drawn.reshape(-1, len(values), len(values))
+    draws = np.concatenate([c @ sums for c in count_rows(len(sums), n_resamples, seed)])
+    tables = draws.reshape(-1, len(values), len(values))
     tables = tables / tables.sum(axis=(1, 2))[:, None, None]
     agreed = np.trace(tables, axis1=1, axis2=2)
     by_chance = (tables.sum(axis=1) * tables.sum(axis=2)).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         kappas = np.where(by_chance < 1, (agreed - by_chance) / (1 - by_chance), np.nan)
-    kept = kappas[~np.isnan(kappas)]
-    if len(kept) < 0.95 * n_resamples:
+    finite = kappas[~np.isnan(kappas)]
+    if len(finite) < 0.95 * n_resamples:
         return None
-    lo, hi = np.quantile(kept, [0.025, 0.975])
+    lo, hi = np.quantile(finite, [0.025, 0.975])
     return float(lo), float(hi)
 
 
@@ -245,14 +245,14 @@ def score_agreement(
     rows = np.stack([np.ones_like(a), (a - b) ** 2, a + b, a**2 + b**2], axis=1)
     numbers = number_clusters(items)
     sums = rows if numbers is None else cluster_sums(rows, numbers)[0]
-    [whole] = _interval_alphas(sums.sum(axis=0)[None])
-    drawn = np.concatenate([c @ sums for c in count_rows(len(sums), n_resamples, seed)])
-    kept = _interval_alphas(drawn)
-    kept = kept[~np.isnan(kept)]
+    [alpha] = _interval_alphas(sums.sum(axis=0)[None])
+    draws = np.concatenate([c @ sums for c in count_rows(len(sums), n_resamples, seed)])
+    alphas = _interval_alphas(draws)
+    alphas = alphas[~np.isnan(alphas)]
     ends: list[float | None] = [None, None]
-    if len(sums) > 1 and len(kept) >= 0.95 * n_resamples:
-        ends = [float(q) for q in np.quantile(kept, [0.025, 0.975])]
-    value = None if np.isnan(whole) else float(whole)
+    if len(sums) > 1 and len(alphas) >= 0.95 * n_resamples:
+        ends = [float(q) for q in np.quantile(alphas, [0.025, 0.975])]
+    value = None if np.isnan(alpha) else float(alpha)
     flags = ("approximate",) if len(sums) < FEW_ITEMS else ()
     return Agreement(alpha=value, lo=ends[0], hi=ends[1], n=a.size, flags=flags)
 

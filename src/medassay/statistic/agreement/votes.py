@@ -58,9 +58,9 @@ def vote_table(votes: Sequence[Sequence[bool]]) -> VoteTable:
     """
     sizes = {len(row) for row in votes}
     if len(sizes) != 1 or min(sizes) < 2:
-        found = ", ".join(map(str, sorted(sizes))) or "none"
+        sizes_text = ", ".join(map(str, sorted(sizes))) or "none"
         raise StatisticError(
-            f"votes per item: {found}; expected the same number for all, at least 2"
+            f"votes per item: {sizes_text}; expected the same number for all, at least 2"
         )
     table = np.asarray(votes, dtype=bool)
     sums = table.sum(axis=1)
@@ -75,12 +75,12 @@ def vote_table(votes: Sequence[Sequence[bool]]) -> VoteTable:
     )
 
 
-def _share(found: NDArray[np.bool_]) -> Estimate:
-    value = float(found.mean())
-    lo, hi = wilson_interval(float(found.sum()), len(found))
+def _share(flags: NDArray[np.bool_]) -> Estimate:
+    value = float(flags.mean())
+    lo, hi = wilson_interval(float(flags.sum()), len(flags))
     # At 0 and 1 the interval ends there, but for the last digit.
     lo, hi = min(lo, value), max(hi, value)
-    return Estimate(value=value, lo=lo, hi=hi, n=len(found), n_clusters=len(found))
+    return Estimate(value=value, lo=lo, hi=hi, n=len(flags), n_clusters=len(flags))
 
 
 def margin_of_error(n: int, population: int) -> float:

@@ -115,9 +115,9 @@ def effective_interval(
     """
     if not domains or any(len(scores) == 0 for scores, _ in domains):
         raise StatisticError("no items: no data is not a share of zero")
-    whole = np.concatenate([scores for scores, _ in domains])
-    binary = bool(np.isin(whole, (scale.lo, scale.hi)).all())
-    bounded = _is_on(scale, whole)
+    all_scores = np.concatenate([scores for scores, _ in domains])
+    binary = bool(np.isin(all_scores, (scale.lo, scale.hi)).all())
+    bounded = _is_on(scale, all_scores)
     width = scale.hi - scale.lo if bounded else 1.0
     origin = scale.lo if bounded else 0.0
     unit = [((scores - origin) / width, clusters) for scores, clusters in domains]
@@ -135,10 +135,10 @@ def effective_interval(
         variance += a * a * ((1 - mixing) * part.v + mixing * chance * part.q)
     n_star = n_effective if chance <= _FLAT else chance / variance
     if binary:
-        n_star = min(n_star, float(len(whole)))
+        n_star = min(n_star, float(len(all_scores)))
     method, quantile = SCORE, _t_quantile(n_effective, level)
     if binary and alone:
-        method, n_star = WILSON, float(len(whole))
+        method, n_star = WILSON, float(len(all_scores))
         quantile = NormalDist().inv_cdf((1 + level) / 2)
     lo, hi = _score_ends(mean, n_star, quantile)
     return Effective(
@@ -159,7 +159,10 @@ def effective_number(sizes: Sequence[Sequence[int]]) -> float:
     >>> round(effective_number([[1, 1, 2, 2, 3, 3, 5, 5, 10, 20]]), 6)
     4.678201
     """
-    parts = [sum(s * s for s in one) / sum(one) ** 2 for one in sizes]
+    parts = [
+        sum(s * s for s in sizes_of_domain) / sum(sizes_of_domain) ** 2
+        for sizes_of_domain in sizes
+    ]
     return len(sizes) ** 2 / sum(parts)
 
 
@@ -213,8 +216,8 @@ def _score_ends(share: float, n: float, quantile: float) -> tuple[float, float]:
     square = quantile * quantile
     centre = share + square / (2 * n)
     half = quantile * sqrt(share * (1 - share) / n + square / (4 * n * n))
-    whole = 1 + square / n
+    denominator = 1 + square / n
     # An end that is a share of all or of nothing is so in exact numbers.
-    lo = 0.0 if share <= 0 else max(0.0, (centre - half) / whole)
-    hi = 1.0 if share >= 1 else min(1.0, (centre + half) / whole)
+    lo = 0.0 if share <= 0 else max(0.0, (centre - half) / denominator)
+    hi = 1.0 if share >= 1 else min(1.0, (centre + half) / denominator)
     return lo, hi

@@ -96,9 +96,9 @@ class Strata:
             self._split(columns), self._groups, self._strata, strict=True
         ):
             numbers = number_clusters(stratum.clusters)
-            drawn = drawn_sums(part, numbers, self._n_resamples, stratum.seed)
+            domain_sums = drawn_sums(part, numbers, self._n_resamples, stratum.seed)
             sums = part.sum(axis=0)
-            total += sums + sqrt(groups / (groups - 1)) * (drawn - sums)
+            total += sums + sqrt(groups / (groups - 1)) * (domain_sums - sums)
         return total
 
     def spread(self, values: Floats) -> tuple[float, float]:
@@ -112,13 +112,15 @@ class Strata:
             factor = sqrt(self.n_clusters / (self.n_clusters - 1))
             return linearised_se(values, each) * factor, float(self.n_clusters - 1)
         parts = []
-        for own, groups, stratum in zip(
+        for own_residuals, groups, stratum in zip(
             self._split(values), self._groups, self._strata, strict=True
         ):
             numbers = number_clusters(stratum.clusters)
-            each = np.arange(len(own)) if numbers is None else numbers
-            share = len(own) / len(values)
-            parts.append((share * linearised_se(own, each)) ** 2 * groups / (groups - 1))
+            each = np.arange(len(own_residuals)) if numbers is None else numbers
+            share = len(own_residuals) / len(values)
+            parts.append(
+                (share * linearised_se(own_residuals, each)) ** 2 * groups / (groups - 1)
+            )
         variance = sum(parts)
         pairs = zip(parts, self._groups, strict=True)
         below = sum(part**2 / (groups - 1) for part, groups in pairs)
@@ -177,7 +179,7 @@ def ratio_estimate(
         second = _bca(value, numerators, denominators, draws, level)
     else:
         second = _by_t(linearised(numerators, denominators), strata, scale=scale, level=level)
-    made = Estimate(
+    estimate = Estimate(
         value=value,
         lo=lo,
         hi=hi,
@@ -186,11 +188,13 @@ def ratio_estimate(
         level=level,
         second=second,
     )
-    shown = (
-        clipped(made, scale) if strata.stratified else made
+    shown_estimate = (
+        clipped(estimate, scale) if strata.stratified else estimate
     )  # stretched draws leave the scale
-    flags = interval_flags(shown.lo, shown.hi, shown.second, strata.n_clusters, scale)
-    return replace(shown, flags=tuple(flags))
+    flags = interval_flags(
+        shown_estimate.lo, shown_estimate.hi, shown_estimate.second, strata.n_clusters, scale
+    )
+    return replace(shown_estimate, flags=tuple(flags))
 
 
 def _bca(

@@ -85,14 +85,14 @@ def kendall(columns: ArrayLike) -> Correlations:
 
 def _pairwise(columns: ArrayLike, measure: Measure) -> Correlations:
     table = np.asarray(columns, dtype=np.float64)
-    known = ~np.isnan(table)
+    is_known = ~np.isnan(table)
     k = table.shape[1]
-    counts = known.T.astype(int) @ known.astype(int)
+    counts = is_known.T.astype(int) @ is_known.astype(int)
     values: list[list[float | None]] = [[None] * k for _ in range(k)]
     for i in range(k):
         for j in range(i, k):
-            both = known[:, i] & known[:, j]
-            values[i][j] = values[j][i] = measure(table[both, i], table[both, j])
+            both_known = is_known[:, i] & is_known[:, j]
+            values[i][j] = values[j][i] = measure(table[both_known, i], table[both_known, j])
     return Correlations(
         values=tuple(map(tuple, values)),
         n=tuple(tuple(map(int, line)) for line in counts.tolist()),
@@ -131,26 +131,28 @@ def pearson_intervals(
     """
     table = np.asarray(columns, dtype=np.float64)
     n, k = table.shape
-    known = (~np.isnan(table)).astype(np.float64)
+    weights_known = (~np.isnan(table)).astype(np.float64)
     # Far from 0 the sums of squares would lose the differences that matter.
-    centre = np.nanmean(np.where(known.any(axis=0), table, 0.0), axis=0)
-    spread = np.nanstd(np.where(known.any(axis=0), table, 0.0), axis=0)
-    scaled = np.where(known > 0, (table - centre) / np.where(spread > 0, spread, 1.0), 0.0)
+    centre = np.nanmean(np.where(weights_known.any(axis=0), table, 0.0), axis=0)
+    spread = np.nanstd(np.where(weights_known.any(axis=0), table, 0.0), axis=0)
+    scaled = np.where(
+        weights_known > 0, (table - centre) / np.where(spread > 0, spread, 1.0), 0.0
+    )
     groups = np.arange(n) if clusters is None else clusters
     m = int(groups.max()) + 1
     rng = np.random.default_rng(seed)
     draws = np.full((n_resamples, k, k), np.nan)
     for at in range(n_resamples):
-        drawn = np.bincount(rng.integers(0, m, m), minlength=m).astype(np.float64)
-        times = drawn[groups][:, None]
-        distinct = ((times > 0) * known).T @ known
-        size = (times * known).T @ known
-        one = (times * scaled).T @ known
-        both = (times * scaled).T @ scaled
-        square = (times * scaled**2).T @ known
+        counts = np.bincount(rng.integers(0, m, m), minlength=m).astype(np.float64)
+        times = counts[groups][:, None]
+        distinct = ((times > 0) * weights_known).T @ weights_known
+        size = (times * weights_known).T @ weights_known
+        sums_first = (times * scaled).T @ weights_known
+        products = (times * scaled).T @ scaled
+        square = (times * scaled**2).T @ weights_known
         with np.errstate(invalid="ignore", divide="ignore"):
-            varies = square - one**2 / size
-            r = (both - one * one.T / size) / np.sqrt(varies * varies.T)
+            varies = square - sums_first**2 / size
+            r = (products - sums_first * sums_first.T / size) / np.sqrt(varies * varies.T)
         defined = (distinct >= FEWEST) & (varies > _CONSTANT) & (varies.T > _CONSTANT)
         draws[at] = np.where(defined, np.clip(r, -1.0, 1.0), np.nan)
     lost = np.isnan(draws).mean(axis=0)
@@ -158,9 +160,9 @@ def pearson_intervals(
     ends = []
     for share in (tail, 1 - tail):
         found = np.full((k, k), np.nan)
-        told = lost <= _MOST_LOST
-        if told.any():
-            found[told] = np.nanquantile(draws[:, told], share, axis=0)
+        has_interval = lost <= _MOST_LOST
+        if has_interval.any():
+            found[has_interval] = np.nanquantile(draws[:, has_interval], share, axis=0)
         ends.append(
             tuple(tuple(None if np.isnan(v) else float(v) for v in row) for row in found)
         )
@@ -200,37 +202,39 @@ def pearson_pairs(
     >>> pearson_pairs([[1], [2], [3], [4]], [[2], [4], [6], [8]], seed=0).values
     (1.0,)
     """
-    one, other = (np.asarray(table, dtype=np.float64) for table in (first, second))
-    known = ~(np.isnan(one) | np.isnan(other))
-    n, k = one.shape
+    table_one, other = (np.asarray(table, dtype=np.float64) for table in (first, second))
+    both_known = ~(np.isnan(table_one) | np.isnan(other))
+    n, k = table_one.shape
     rng = np.random.default_rng(seed)
     draws = np.full((n_resamples, k), np.nan)
     # Far from 0 the sums of squares would lose the differences that matter.
-    scaled = [_scaled(np.where(known, table, np.nan)) for table in (one, other)]
+    scaled = [_scaled(np.where(both_known, table, np.nan)) for table in (table_one, other)]
     for at in range(n_resamples):
-        times = np.bincount(rng.integers(0, n, n), minlength=n)[:, None] * known
+        times = np.bincount(rng.integers(0, n, n), minlength=n)[:, None] * both_known
         size = np.maximum(times.sum(axis=0), 1)
-        left, right = (table - (times * table).sum(axis=0) / size for table in scaled)
-        varies = [(times * table**2).sum(axis=0) for table in (left, right)]
+        left_centred, right = (table - (times * table).sum(axis=0) / size for table in scaled)
+        varies = [(times * table**2).sum(axis=0) for table in (left_centred, right)]
         defined = ((times > 0).sum(axis=0) >= FEWEST) & (np.minimum(*varies) > _CONSTANT)
         with np.errstate(invalid="ignore", divide="ignore"):
-            r = (times * left * right).sum(axis=0) / np.sqrt(varies[0] * varies[1])
+            r = (times * left_centred * right).sum(axis=0) / np.sqrt(varies[0] * varies[1])
         draws[at] = np.where(defined, np.clip(r, -1.0, 1.0), np.nan)
     lo, hi = ends_of(draws, level)
     return PairCorrelations(
-        values=tuple(_r(one[known[:, j], j], other[known[:, j], j]) for j in range(k)),
+        values=tuple(
+            _r(table_one[both_known[:, j], j], other[both_known[:, j], j]) for j in range(k)
+        ),
         lo=lo,
         hi=hi,
-        n=tuple(map(int, known.sum(axis=0))),
+        n=tuple(map(int, both_known.sum(axis=0))),
         draws=draws,
     )
 
 
 def _scaled(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return columns with mean 0 and spread 1, 0 where a value is absent."""
-    known = ~np.isnan(table)
-    size = np.maximum(known.sum(axis=0), 1)
-    centred = np.where(known, table - np.where(known, table, 0.0).sum(axis=0) / size, 0.0)
+    is_known = ~np.isnan(table)
+    size = np.maximum(is_known.sum(axis=0), 1)
+    centred = np.where(is_known, table - np.where(is_known, table, 0.0).sum(axis=0) / size, 0.0)
     spread = np.sqrt((centred**2).sum(axis=0) / size)
     return centred / np.where(spread > 0, spread, 1.0)
 
@@ -239,24 +243,24 @@ def ends_of(
     draws: NDArray[np.float64], level: float = 0.95
 ) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
     """Return the percentile ends of each column of draws, None where more than a twentieth of the draws are NaN."""
-    told = np.isnan(draws).mean(axis=0) <= _MOST_LOST
-    found = np.full((2, draws.shape[1]), np.nan)
-    if told.any():
+    has_interval = np.isnan(draws).mean(axis=0) <= _MOST_LOST
+    ends = np.full((2, draws.shape[1]), np.nan)
+    if has_interval.any():
         tail = (1 - level) / 2
-        found[:, told] = np.nanquantile(draws[:, told], [tail, 1 - tail], axis=0)
-    lo, hi = (tuple(None if np.isnan(v) else float(v) for v in row) for row in found)
+        ends[:, has_interval] = np.nanquantile(draws[:, has_interval], [tail, 1 - tail], axis=0)
+    lo, hi = (tuple(None if np.isnan(v) else float(v) for v in row) for row in ends)
     return lo, hi
 
 
 def _r(first: np.ndarray, second: np.ndarray) -> float | None:
     if len(first) < FEWEST:
         return None
-    one, other = first - first.mean(), second - second.mean()
-    size = np.sqrt((one @ one) * (other @ other))
+    first_centred, other = first - first.mean(), second - second.mean()
+    size = np.sqrt((first_centred @ first_centred) * (other @ other))
     scale = (np.abs(first).max() or 1.0) * (np.abs(second).max() or 1.0) * len(first)
     if size <= _CONSTANT * scale:
         return None
-    return float(np.clip(one @ other / size, -1.0, 1.0))
+    return float(np.clip(first_centred @ other / size, -1.0, 1.0))
 
 
 def tree(values: Sequence[Sequence[float | None]]) -> Tree:
@@ -278,5 +282,5 @@ def tree(values: Sequence[Sequence[float | None]]) -> Tree:
     return Tree(
         order=order,
         merges=tuple((int(a), int(b), float(d)) for a, b, d, _ in joined),
-        clusters=tuple(tuple(found) for found in clusters.values()),
+        clusters=tuple(tuple(group) for group in clusters.values()),
     )

@@ -21,13 +21,13 @@ PRESETS: dict[str, tuple[float, float]] = {
 PUBLISHED_MAX = 10.33
 
 
-def score_maximum(given: float | str) -> float:
+def score_maximum(value: float | str) -> float:
     """Return the score that is rescaled to 1: a number above 0, or the authors' 10.33."""
-    if given == "published":
+    if value == "published":
         return PUBLISHED_MAX
-    if isinstance(given, str) or not 0 < given < np.inf:
-        raise ScaleError(f"score_max {given!r}; expected a number above 0, or 'published'")
-    return float(given)
+    if isinstance(value, str) or not 0 < value < np.inf:
+        raise ScaleError(f"score_max {value!r}; expected a number above 0, or 'published'")
+    return float(value)
 
 
 def rescale(score: ArrayLike, score_max: float | str = 16.0) -> Floats:
@@ -61,12 +61,12 @@ def relative_weights(scores: ArrayLike, *, k: float, x0: float) -> Floats:
 def _log_weights(scores: ArrayLike, *, k: float, x0: float) -> Floats:
     if not 0 < k < np.inf or not np.isfinite(x0):
         raise ScaleError(f"k {k}, x0 {x0}; expected k above 0 and finite numbers")
-    given = np.asarray(scores, dtype=np.float64)
-    if not np.all(np.isfinite(given)):
+    values = np.asarray(scores, dtype=np.float64)
+    if not np.all(np.isfinite(values)):
         raise ScaleError("a score is NaN or infinite; leave nulls out and count them")
     from scipy.special import log_expit
 
-    return np.asarray(log_expit(-k * (np.clip(given, -1.0, 1.0) - x0)))
+    return np.asarray(log_expit(-k * (np.clip(values, -1.0, 1.0) - x0)))
 
 
 def reliability_weighted_mean(scores: ArrayLike, *, k: float, x0: float) -> float:
@@ -89,8 +89,8 @@ def reliability_weighted_mean(scores: ArrayLike, *, k: float, x0: float) -> floa
     >>> round(reliability_weighted_mean([1, -0.5, 0.25, -1], k=3, x0=0), 4)
     -0.5769
     """
-    given = np.asarray(scores, dtype=np.float64)
-    if given.ndim != 1 or not len(given):
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or not len(values):
         raise StatisticError("no scores in one row: no data is not a score of zero")
-    weights = relative_weights(given, k=k, x0=x0)
-    return float((weights * given).sum() / weights.sum())
+    weights = relative_weights(values, k=k, x0=x0)
+    return float((weights * values).sum() / weights.sum())

@@ -83,10 +83,10 @@ def variation(values: ArrayLike) -> float | None:
     >>> round(variation([0.2, 0.4, 0.3]), 4)
     0.2722
     """
-    drawn = np.asarray(values, dtype=np.float64)
-    if not len(drawn):
+    array = np.asarray(values, dtype=np.float64)
+    if not len(array):
         raise StatisticError("no draws: no data is no variation of zero")
-    mean = float(drawn.mean())
+    mean = float(array.mean())
     if mean == 0:
         return None
-    return float(drawn.std()) / mean if np.ptp(drawn) > 0 else 0.0
+    return float(array.std()) / mean if np.ptp(array) > 0 else 0.0

@@ -27,12 +27,12 @@ class Evidence:
         cls, strata: Sequence[Stratum], masks: Sequence[Bools], a: int, b: int
     ) -> "Evidence":
         """Return the evidence on rows `a` and `b` over the items that `masks` keep."""
-        kept = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
-        labels = [s.clusters[m] for s, m in kept]
+        pairs = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
+        labels = [s.clusters[m] for s, m in pairs]
         return cls(
-            first=[s.scores[a][m] for s, m in kept],
-            second=[s.scores[b][m] for s, m in kept],
-            clusters=[number_clusters(found) for found in labels],
+            first=[s.scores[a][m] for s, m in pairs],
+            second=[s.scores[b][m] for s, m in pairs],
+            clusters=[number_clusters(label_array) for label_array in labels],
             groups=len(np.unique(np.concatenate(labels))),
         )
 
@@ -48,7 +48,7 @@ class Evidence:
         None also where items are clustered: McNemar's test takes every item for independent.
         """
         scores = (*self.first, *self.second)
-        if not all(np.isin(one, (0.0, 1.0)).all() for one in scores):
+        if not all(np.isin(values, (0.0, 1.0)).all() for values in scores):
             return None
         if self.spans or any(numbers is not None for numbers in self.clusters):
             return None

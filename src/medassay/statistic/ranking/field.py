@@ -119,8 +119,8 @@ def field_of(
     reasons = dict(unranked or {})
     present: list[Bools] = [~np.isnan(s.scores) for s in strata]
     total = sum(p.shape[1] for p in present)
-    own = np.array([sum(int(p[i].sum()) for p in present) for i in range(len(rows))])
-    coverage = own / total
+    n_own = np.array([sum(int(p[i].sum()) for p in present) for i in range(len(rows))])
+    coverage = n_own / total
     eligible = [
         i for i in range(len(rows)) if rows[i] not in reasons and coverage[i] >= MIN_COVERAGE
     ]
@@ -135,8 +135,8 @@ def field_of(
     ]
     # Draws of a pool are stretched, and single scores may lie below the scale: no mean does.
     estimates, micros = (
-        [None if e is None else clipped(e, options.scale) for e in made]
-        for made in (estimates, micros)
+        [None if e is None else clipped(e, options.scale) for e in group]
+        for group in (estimates, micros)
     )
     reason_of = _reasons(rows, estimates, coverage, reasons)
     small = _small_domains(strata, common) if options.simultaneous else {}
@@ -153,15 +153,15 @@ def field_of(
         common=common if options.simultaneous or not not_common else None,
         options=options,
     )
-    some = all_pairs and 2 <= len(ranked) <= ALL_PAIRS_UP_TO
+    has_pairs = all_pairs and 2 <= len(ranked) <= ALL_PAIRS_UP_TO
     if options.simultaneous:
         board = board_of(given, step_down=all_pairs or len(ranked) <= ALL_PAIRS_UP_TO)
         found = board.ranks
-        if some:
+        if has_pairs:
             compared = pairs_of_board(given, board)
     else:
         found, above = _ranks(rows, estimates, ranked, options)
-        if some:
+        if has_pairs:
             compared = pairs_of(given, above)
     ranks = [
         found[i]
@@ -185,7 +185,7 @@ def field_of(
                 marks=marks if i in found else (),
             )
             for i, (row, e, m, r, c, n) in enumerate(
-                zip(rows, estimates, micros, ranks, coverage, own, strict=True)
+                zip(rows, estimates, micros, ranks, coverage, n_own, strict=True)
             )
         ),
         n_items=total,
@@ -217,7 +217,7 @@ def _small_domains(
         for stratum, mask in zip(strata, common, strict=True)
         if mask.any()  # one without a common item is no part of the mean
     }
-    return {name: found for name, found in counted.items() if found[1] < SMALL_N}
+    return {name: counts for name, counts in counted.items() if counts[1] < SMALL_N}
 
 
 def _board_reasons(
@@ -297,7 +297,7 @@ def _estimates(
         micro_lo, micro_hi = percentile(means.micro_draws, options.level)
         for k, i in enumerate(members):
             second = _second(strata, i, mask, means.draws[:, k], options)
-            made = Estimate(
+            estimate = Estimate(
                 value=float(means.values[k]),
                 lo=float(lo[k]),
                 hi=float(hi[k]),
@@ -307,11 +307,11 @@ def _estimates(
                 second=second,
             )
             n = min(means.n, means.n_clusters)
-            flags = interval_flags(made.lo, made.hi, second, n, options.scale)
-            estimates[i] = replace(made, flags=tuple(flags))
+            flags = interval_flags(estimate.lo, estimate.hi, second, n, options.scale)
+            estimates[i] = replace(estimate, flags=tuple(flags))
             if len(strata) > 1:
                 micros[i] = replace(
-                    made,
+                    estimate,
                     value=float(means.micro[k]),
                     lo=float(micro_lo[k]),
                     hi=float(micro_hi[k]),
@@ -328,22 +328,22 @@ def _printed(
     options: Options,
 ) -> Iterator[tuple[Estimate | None, Estimate | None]]:
     """Yield macro and micro mean of some rows with the score interval; the percentile interval is the second one."""
-    kept = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
-    labels = [s.clusters[m] for s, m in kept]
-    numbers = [number_clusters(one) for one in labels]
-    apart = sum(len(np.unique(one)) for one in labels)
+    pairs = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
+    labels = [s.clusters[m] for s, m in pairs]
+    numbers = [number_clusters(label) for label in labels]
+    apart = sum(len(np.unique(label)) for label in labels)
     spanning = number_clusters(np.concatenate(labels)) if means.n_clusters < apart else None
-    weights = [None, [len(one) / means.n for one in labels]]
+    weights = [None, [len(label) / means.n for label in labels]]
     bands = [
         None if draws is None else percentile(draws, options.level)
         for draws in (means.draws, means.micro_draws)
     ]
     flags = ("small_n",) if min(means.n, means.n_clusters) < SMALL_N else ()
     for k, i in enumerate(members):
-        domains = [(s.scores[i][m], n) for (s, m), n in zip(kept, numbers, strict=True)]
-        found: list[Estimate | None] = []
+        domains = [(s.scores[i][m], n) for (s, m), n in zip(pairs, numbers, strict=True)]
+        printed: list[Estimate | None] = []
         for share, band in zip(weights, bands, strict=True):
-            made = effective_interval(
+            interval = effective_interval(
                 domains,
                 scale=options.scale,
                 weights=share,
@@ -354,34 +354,34 @@ def _printed(
             if band is not None:
                 lo, hi = band
                 second = Second(method="percentile", lo=float(lo[k]), hi=float(hi[k]))
-            found.append(
+            printed.append(
                 None
-                if made.ends is None
+                if interval.ends is None
                 else Estimate(
-                    value=made.mean,
-                    lo=made.ends[0],
-                    hi=made.ends[1],
+                    value=interval.mean,
+                    lo=interval.ends[0],
+                    hi=interval.ends[1],
                     n=means.n,
                     n_clusters=means.n_clusters,
                     level=options.level,
                     second=second,
                     flags=flags,
-                    interval=made.method,
+                    interval=interval.method,
                 )
             )
             if len(strata) == 1:
-                found.append(None)
+                printed.append(None)
                 break
-        yield found[0], found[1]
+        yield printed[0], printed[1]
 
 
 def _second(
     strata: Sequence[Stratum], i: int, masks: list[Bools], draws: Floats, options: Options
 ) -> Second | None:
-    kept = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
-    scores = [s.scores[i][m] for s, m in kept]
-    numbers = [number_clusters(s.clusters[m]) for s, m in kept]
-    if len(kept) > 1:
+    pairs = [(s, m) for s, m in zip(strata, masks, strict=True) if m.any()]
+    scores = [s.scores[i][m] for s, m in pairs]
+    numbers = [number_clusters(s.clusters[m]) for s, m in pairs]
+    if len(pairs) > 1:
         return stratified_t(scores, numbers, scale=options.scale, level=options.level)
     return second_interval(
         scores[0], numbers[0], draws, scale=options.scale, level=options.level
@@ -443,32 +443,32 @@ def _ranks(
     options: Options,
 ) -> tuple[dict[int, Rank], Bools]:
     """Return the rank of every ranked row by whether intervals overlap, and the separation among them."""
-    kept = [e for i in ranked if (e := estimates[i]) is not None]
+    known_estimates = [e for i in ranked if (e := estimates[i]) is not None]
     better = options.scale.better
     above: Bools = np.zeros((0, 0), dtype=np.bool_)
-    if kept:
+    if known_estimates:
         above = separated(
-            kept,
+            known_estimates,
             better=better,
             percentile_only=options.percentile_only,
             touching=options.touching,
         )
     names = [f"{rows[i][0]}\x1f{rows[i][1]}" for i in ranked]
-    values = [e.value for e in kept]
-    given = shared_ranks(names, values, above, rule=options.rule, better=better)
-    return dict(zip(ranked, given, strict=True)), above
+    values = [e.value for e in known_estimates]
+    ranks_by_rule = shared_ranks(names, values, above, rule=options.rule, better=better)
+    return dict(zip(ranked, ranks_by_rule, strict=True)), above
 
 
 def _leader_changes(estimates: list[Estimate | None], ranked: list[int], scale: Scale) -> bool:
-    kept = [e for i in ranked if (e := estimates[i]) is not None]
-    if not any(e.best is not None for e in kept):
+    known_estimates = [e for i in ranked if (e := estimates[i]) is not None]
+    if not any(e.best is not None for e in known_estimates):
         return False
     sign = 1.0 if scale.better == "high" else -1.0
-    leader = max(kept, key=lambda e: sign * e.value)
+    leader = max(known_estimates, key=lambda e: sign * e.value)
     floor = leader.value if leader.worst is None else leader.worst
     if leader.worst is None and leader.best is not None:  # its nulls may be however bad
         floor = -sign * math.inf
-    others = [e.value if e.best is None else e.best for e in kept if e is not leader]
+    others = [e.value if e.best is None else e.best for e in known_estimates if e is not leader]
     return any(sign * other > sign * floor + TIE for other in others)
 
 

@@ -130,8 +130,8 @@ def board_of(field: Compared, *, step_down: bool) -> RankedPairs:
         relation = relation_of(values, means.draws, se, kappa=kappa, better=better)
     else:
         c = critical_value(max(2, len(field.ranked)))
-        shown = shown_better(values, se, kappa=kappa, c=c, better=better)
-        relation = Relation(better=shown, se=se, kappa=kappa, steps=(), c=c)
+        better_shown = shown_better(values, se, kappa=kappa, c=c, better=better)
+        relation = Relation(better=better_shown, se=se, kappa=kappa, steps=(), c=c)
     names = [f"{field.rows[i][0]}\x1f{field.rows[i][1]}" for i in field.ranked]
     ranks, _ = range_ranks(names, values, relation.better, better=better)
     return RankedPairs(
@@ -144,7 +144,7 @@ def board_of(field: Compared, *, step_down: bool) -> RankedPairs:
 
 
 def pairs_of_board(
-    field: Compared, board: RankedPairs, told: Sequence[int] | None = None
+    field: Compared, board: RankedPairs, rows_told: Sequence[int] | None = None
 ) -> Pairs:
     """Return every pair of ranked rows with what the board's relation says of it.
 
@@ -155,20 +155,20 @@ def pairs_of_board(
     relation = board.relation
     if relation is None or board.means is None:
         return Pairs(pairs=(), c=None, ranges={})
-    found: list[tuple[int, int, Difference, int]] = []
+    differences: list[tuple[int, int, Difference, int]] = []
     for a, b in combinations(range(len(field.ranked)), 2):  # Holm's p is of the whole family
         given = _difference(field, board.means, a, b)
         if given is not None:
-            found.append((a, b, *given))
-    adjusted = holm([difference.p for *_, difference, _ in found])
-    made = []
-    for (a, b, difference, n), p in zip(found, adjusted, strict=True):
-        if told is not None and not {a, b} <= {*told}:
+            differences.append((a, b, *given))
+    adjusted = holm([difference.p for *_, difference, _ in differences])
+    pairs = []
+    for (a, b, difference, n), p in zip(differences, adjusted, strict=True):
+        if rows_told is not None and not {a, b} <= {*rows_told}:
             continue
         se = float(relation.se[a, b])
         half = relation.kappa + relation.c * se
         above = "first" if relation.better[a, b] else ""
-        made.append(
+        pairs.append(
             Pair(
                 first=field.rows[field.ranked[a]],
                 second=field.rows[field.ranked[b]],
@@ -181,7 +181,7 @@ def pairs_of_board(
                 ends=(difference.value - half, difference.value + half),
             )
         )
-    return Pairs(pairs=tuple(made), c=relation.c, ranges={})
+    return Pairs(pairs=tuple(pairs), c=relation.c, ranges={})
 
 
 def pairs_of(field: Compared, above: Bools) -> Pairs:
@@ -190,12 +190,12 @@ def pairs_of(field: Compared, above: Bools) -> Pairs:
     if field.common is not None:
         shared = means_of(field.strata, field.ranked, field.common, field.options)
     order, se = _order(field, shared)
-    found: list[tuple[int, int, tuple[Difference, int]]] = []
+    differences: list[tuple[int, int, tuple[Difference, int]]] = []
     for a, b in combinations(range(len(field.ranked)), 2):
         difference = _difference(field, shared, a, b)
         if difference is not None:
-            found.append((a, b, difference))
-    adjusted = holm([difference.p for *_, (difference, _) in found])
+            differences.append((a, b, difference))
+    adjusted = holm([difference.p for *_, (difference, _) in differences])
     pairs = tuple(
         Pair(
             first=field.rows[field.ranked[a]],
@@ -208,7 +208,7 @@ def pairs_of(field: Compared, above: Bools) -> Pairs:
             separated=bool(above[a, b] or above[b, a]),
             ordered=None if order is None else bool(order.above[a, b] or order.above[b, a]),
         )
-        for (a, b, (difference, n)), p in zip(found, adjusted, strict=True)
+        for (a, b, (difference, n)), p in zip(differences, adjusted, strict=True)
     )
     if order is None:
         return Pairs(pairs=pairs, c=None, ranges={})
@@ -260,36 +260,44 @@ def _difference(
     kept = [(s, m) for s, m in zip(field.strata, masks, strict=True) if m.any()]
     pairs = [(s.scores[first][m], s.scores[second][m]) for s, m in kept]
     clusters = [s.clusters[m] for s, m in kept]
-    made = difference_from_draws(
-        np.concatenate([one for one, _ in pairs]),
+    difference = difference_from_draws(
+        np.concatenate([first_scores for first_scores, _ in pairs]),
         np.concatenate([other for _, other in pairs]),
         draws,
         clusters=number_clusters(np.concatenate(clusters)),
         level=field.options.level,
     )
     value = float(means.values[columns[0]] - means.values[columns[1]])
-    made = replace(made, value=value)
-    made = made if len(kept) == 1 else _pooled_difference(made, pairs, clusters)
-    return made, means.n
+    difference = replace(difference, value=value)
+    difference = (
+        difference if len(kept) == 1 else _pooled_difference(difference, pairs, clusters)
+    )
+    return difference, means.n
 
 
 def _pooled_difference(
-    made: Difference, pairs: list[tuple[Floats, Floats]], clusters: list[NDArray[np.int64]]
+    difference: Difference,
+    pairs: list[tuple[Floats, Floats]],
+    clusters: list[NDArray[np.int64]],
 ) -> Difference:
     """Return a difference of macro means, tested by the stratified t: McNemar would test the micro mean."""
     from scipy.special import stdtr
 
-    outside = not (made.lo <= TIE and made.hi >= -TIE)
+    outside = not (difference.lo <= TIE and difference.hi >= -TIE)
     apart = sum(len(np.unique(names)) for names in clusters)
     if (
         len(np.unique(np.concatenate(clusters))) < apart
     ):  # domains share clusters: only the draws know
-        different = outside and abs(made.value) > TIE
-        return replace(made, p=made.p_bootstrap, test="bootstrap", different=different)
+        different = outside and abs(difference.value) > TIE
+        return replace(
+            difference, p=difference.p_bootstrap, test="bootstrap", different=different
+        )
     numbers = [number_clusters(names) for names in clusters]
     spread = stratified_spread([a - b for a, b in pairs], numbers)
     if spread is None or spread[1] == 0:
-        p = 1.0 if abs(made.value) <= TIE else made.p
+        p = 1.0 if abs(difference.value) <= TIE else difference.p
     else:
         p = float(2 * stdtr(spread[2], -abs(spread[0]) / sqrt(spread[1])))
-    return replace(made, p=p, test="stratified_t", different=outside and abs(made.value) > TIE)
+    return replace(
+        difference, p=p, test="stratified_t", different=outside and abs(difference.value) > TIE
+    )

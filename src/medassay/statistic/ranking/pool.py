@@ -105,8 +105,12 @@ def means_of(
     draws = np.zeros((options.n_resamples, len(members)))
     micro_draws = np.zeros_like(draws)
     for h, (part, number, seed) in enumerate(zip(scores, numbers, seeds, strict=True)):
-        drawn = draw_means(part, number, options.n_resamples, seed)
-        stretched = drawn if groups[h] < 2 else stretch(drawn, domain_means[h], groups[h])
+        draws_of_part = draw_means(part, number, options.n_resamples, seed)
+        stretched = (
+            draws_of_part
+            if groups[h] < 2
+            else stretch(draws_of_part, domain_means[h], groups[h])
+        )
         draws += stretched / len(scores)
         micro_draws += stretched * (sizes[h] / sizes.sum())
     return PooledMeans(values, draws, micro, micro_draws, n, n_clusters)
@@ -135,9 +139,9 @@ def _unstratified(
     n_clusters = int(joined.max()) + 1
     sums, sizes = [], []
     for part, index in zip(scores, indices, strict=True):
-        made = np.zeros((n_clusters, part.shape[1]))
-        np.add.at(made, index, part)
-        sums.append(made)
+        means = np.zeros((n_clusters, part.shape[1]))
+        np.add.at(means, index, part)
+        sums.append(means)
         sizes.append(np.bincount(index, minlength=n_clusters).astype(np.float64))
     macro, micro = [], []
     for counts in count_rows(n_clusters, options.n_resamples, options.pool_seed):

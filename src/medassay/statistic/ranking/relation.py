@@ -50,8 +50,8 @@ def shown_better(
     """
     sign = 1.0 if better == "high" else -1.0
     differences = sign * (values[:, None] - values[None, :])
-    found: Bools = differences - kappa - c * se > TIE
-    return found
+    is_better: Bools = differences - kappa - c * se > TIE
+    return is_better
 
 
 def relation_of(
@@ -70,17 +70,17 @@ def relation_of(
     Romano and Wolf (2005), J. Am. Stat. Assoc. 100:94-108, doi:10.1198/016214504000000539; Mogstad, Romano, Shaikh and Wilhelm
     (2024), Rev. Econ. Stud. 91:476-518, doi:10.1093/restud/rdad006.
     """
-    left: Bools = np.triu(se > TIE, k=1)
+    undecided: Bools = np.triu(se > TIE, k=1)
     size = np.abs(values[:, None] - values[None, :])
     moved = np.ascontiguousarray((draws - values).T)  # a row for each model
     steps: list[float] = []
-    while left.any():
-        c = max(CRITICAL, float(np.quantile(_highest(moved, se, left), _LEVEL)))
+    while undecided.any():
+        c = max(CRITICAL, float(np.quantile(_highest(moved, se, undecided), _LEVEL)))
         steps.append(c)
-        leaves = left & (size - kappa - c * se > TIE)
+        leaves = undecided & (size - kappa - c * se > TIE)
         if not leaves.any():
             break
-        left &= ~leaves
+        undecided &= ~leaves
     c = steps[-1] if steps else CRITICAL
     return Relation(
         better=shown_better(values, se, kappa=kappa, c=c, better=better),

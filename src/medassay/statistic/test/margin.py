@@ -80,8 +80,12 @@ def difference_bounds(
         return None
     plain = len(differences) == 1 and clusters[0] is None
     if plain and all(np.isin(scores, (0.0, 1.0)).all() for scores in (*first, *second)):
-        [one] = differences
-        lo, hi = tango_interval(int((one > 0).sum()), int((one < 0).sum()), len(one))
+        [differences_all] = differences
+        lo, hi = tango_interval(
+            int((differences_all > 0).sum()),
+            int((differences_all < 0).sum()),
+            len(differences_all),
+        )
         return DifferenceInterval(lo=lo, hi=hi, method="tango")
     spread = stratified_spread(differences, clusters)
     if spread is None or spread[1] == 0:
@@ -117,18 +121,18 @@ def tango_interval(
     if min(only_a, only_b) < 0 or only_a + only_b > n or n < 1:
         raise StatisticError(f"{only_a} and {only_b} discordant items of {n}")
     z = float(ndtri((1 + level) / 2))
-    seen = only_a - only_b
+    net = only_a - only_b
 
     def beyond(delta: float, sign: int) -> float:
         """Return how far the score statistic at `delta` is beyond z."""
-        b = -only_a - only_b + (2 * n - seen) * delta
+        b = -only_a - only_b + (2 * n - net) * delta
         c = -only_b * delta * (1 - delta)
         share = (sqrt(max(0.0, b * b - 8 * n * c)) - b) / (4 * n)
         spread = sqrt(max(0.0, n * (2 * share + delta * (1 - delta))))
-        return sign * (n * delta - seen) - z * spread
+        return sign * (n * delta - net) - z * spread
 
     # Just beside the estimate: without discordant items the statistic is 0 at 0, too.
-    up, down = seen / n + 1e-12, seen / n - 1e-12
-    hi = 1.0 if seen == n else float(brentq(beyond, up, 1.0, args=(1,), xtol=1e-12))
-    lo = -1.0 if seen == -n else float(brentq(beyond, -1.0, down, args=(-1,), xtol=1e-12))
+    up, down = net / n + 1e-12, net / n - 1e-12
+    hi = 1.0 if net == n else float(brentq(beyond, up, 1.0, args=(1,), xtol=1e-12))
+    lo = -1.0 if net == -n else float(brentq(beyond, -1.0, down, args=(-1,), xtol=1e-12))
     return lo, hi

@@ -71,10 +71,10 @@ def items_exact(discordance: float, difference: float) -> Needed | None:
         return None
     if n > _EXACT_UP_TO:
         return Needed(n_asymptotic=n, n_exact=None, power=None)
-    found = n
-    while (power := exact_power(found, discordance, difference)) < POWER:
-        found += 1
-    return Needed(n_asymptotic=n, n_exact=found, power=power)
+    n_enough = n
+    while (power := exact_power(n_enough, discordance, difference)) < POWER:
+        n_enough += 1
+    return Needed(n_asymptotic=n, n_exact=n_enough, power=power)
 
 
 def exact_power(n: int, discordance: float, difference: float) -> float:
@@ -97,8 +97,8 @@ def exact_power(n: int, discordance: float, difference: float) -> float:
     side = binom.ppf(0.025, discordant, 0.5)
     side = np.where(2 * binom.cdf(side, discordant, 0.5) > 0.05, side - 1, side)
     first = min(1.0, max(0.0, (discordance + difference) / (2 * discordance)))
-    both = binom.cdf(side, discordant, first) + binom.cdf(side, discordant, 1 - first)
-    return float((binom.pmf(discordant, n, discordance) * both).sum())
+    both_sides = binom.cdf(side, discordant, first) + binom.cdf(side, discordant, 1 - first)
+    return float((binom.pmf(discordant, n, discordance) * both_sides).sum())
 
 
 def items_graded(deviation: float, difference: float) -> int | None:
@@ -294,8 +294,8 @@ def items_to_tell(
     if size <= TIE or se <= TIE:
         return None
     if right_wrong:
-        found = items_to_show(size, discordance=min(1.0, n * (se / width) ** 2), c=c)
+        n_items = items_to_show(size, discordance=min(1.0, n * (se / width) ** 2), c=c)
     else:
         spread = sqrt(max(0.0, n * se**2 - difference**2)) / width
-        found = items_to_show(size, deviation=spread, c=c)
-    return None if found is None or found > _MOST_TOLD else found
+        n_items = items_to_show(size, deviation=spread, c=c)
+    return None if n_items is None or n_items > _MOST_TOLD else n_items

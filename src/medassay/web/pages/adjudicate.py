@@ -42,13 +42,13 @@ def _show(visit: RequestContext, n: int, status: int = 200, *, says: str = "") -
     with visit.database.read() as db:
         study = db.get_one(Study, visit.study.id)
         entry = studies.entry_at(db, study.id, n)
-        given = tickets.latest_of(db, entry)
-        found = [t for t, one in reading.tickets_of(db, study.id) if one.id == entry.id]
-        steps = tickets.steps_of(db, found[0]) if found else []
-        decision = tickets.last_decision(db, found[0]) if found else None
+        latest = tickets.latest_of(db, entry)
+        ts = [t for t, one in reading.tickets_of(db, study.id) if one.id == entry.id]
+        steps = tickets.steps_of(db, ts[0]) if ts else []
+        decision = tickets.last_decision(db, ts[0]) if ts else None
     form = FORMS[study.form]
     # Letters in an order of their own for every item: nobody learns to know who is A.
-    given.sort(key=lambda one: drawn(study.seed, "letter", entry.id, one.reviewer))
+    latest.sort(key=lambda show: drawn(study.seed, "letter", entry.id, show.reviewer))
     return visit.page(
         "ticket.html",
         status,
@@ -58,15 +58,15 @@ def _show(visit: RequestContext, n: int, status: int = 200, *, says: str = "") -
         shown=ShownEntry(form, entry.content),
         form=form,
         aspects=form.aspects(entry.content),
-        given=[(letter_of(at), one) for at, one in enumerate(given)],
-        differ=differing((*form.aspects(entry.content), *form.then), given),
-        state=found[0].state if found else "",
+        given=[(letter_of(at), one) for at, one in enumerate(latest)],
+        differ=differing((*form.aspects(entry.content), *form.then), latest),
+        state=ts[0].state if ts else "",
         steps=steps,
         decision=decision,
         says=says,
         posted=visit.posted,
         verdicts=tickets.VERDICTS.get(study.form, ()),
-        settled=bool(found) and found[0].state in ("checked", "released"),
+        settled=bool(ts) and ts[0].state in ("checked", "released"),
         decides="adjudicator" in visit.roles,
         own=decision is not None and decision.account_id == visit.who.id,
         most=tickets.MOST_EXPERTS,
@@ -120,11 +120,11 @@ def _act(visit: RequestContext, db: Any, study: Study, entry: Entry) -> None:
     if do == "decline":
         tickets.decline(db, study, entry, posted.get("reason", ""), by)
     elif do == "experts":
-        asked = posted.get("experts", "")
-        if asked not in map(str, range(1, tickets.MOST_EXPERTS + 1)):
+        act = posted.get("experts", "")
+        if act not in map(str, range(1, tickets.MOST_EXPERTS + 1)):
             raise InputError(f"ask 1 to {tickets.MOST_EXPERTS} more reviewers")
-        made = studies.more_reviewers(db, study, entry, int(asked))
-        tickets.ask_experts(db, study, entry, made, by)
+        more_reviewers = studies.more_reviewers(db, study, entry, int(act))
+        tickets.ask_experts(db, study, entry, more_reviewers, by)
     elif do == "decide":
         tickets.decide(db, study, entry, posted, by)
     else:

@@ -19,17 +19,17 @@ def audit_page(visit: Here) -> Response:
             head, broken = trail.check_trail(db), ""
         except IntegrityError as error:
             head, broken = "", str(error)
-        whole = accounts.ADMIN in visit.roles
-        mine = None if whole else accounts.studies_with(db, visit.who.id, "auditor")
+        is_admin = accounts.ADMIN in visit.roles
+        mine = None if is_admin else accounts.studies_with(db, visit.who.id, "auditor")
         lines = trail.trail_of(db, mine, most=_MOST)
-        seen = trail.accesses(db, studies=mine, most=_MOST)
-        names = accounts.names_of(db, {one.account_id for one in seen})
+        accesses = trail.accesses(db, studies=mine, most=_MOST)
+        names = accounts.names_of(db, {access.account_id for access in accesses})
     return visit.page(
         "audit.html",
         head=head,
         broken=broken,
-        lines=[trail.line_record(one) for one in lines],
-        seen=seen,
+        lines=[trail.line_record(line) for line in lines],
+        seen=accesses,
         names=names,
     )
 
@@ -84,4 +84,4 @@ def open_window(visit: Here) -> Response:
         )
     except MedassayError as error:
         return _window(visit, 409, item=item, says=str(error))
-    return _window(visit, item=item, opened=[one.to_dict() for one in opened])
+    return _window(visit, item=item, opened=[opened_item.to_dict() for opened_item in opened])

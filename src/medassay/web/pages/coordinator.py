@@ -30,12 +30,12 @@ def new_study_page(visit: Here) -> Response:
     )
 
 
-def _size(asked: Mapping[str, str]) -> dict[str, Any] | None:
+def _size(fields: Mapping[str, str]) -> dict[str, Any] | None:
     """Return how many items a wished margin of error needs; None where nothing was asked."""
-    if not asked.get("margin") or not asked.get("population"):
+    if not fields.get("margin") or not fields.get("population"):
         return None
     try:
-        margin, population = float(asked["margin"]) / 100, int(asked["population"])
+        margin, population = float(fields["margin"]) / 100, int(fields["population"])
         n = sample_size(margin, population)
     except (ValueError, StatisticError, OverflowError):
         return {"n": None, "margin": 0.0}
@@ -89,15 +89,17 @@ def _progress(
         entries = reading.entries_of(db, visit.study.id)
         counts = reading.ticket_counts(db, visit.study)
         study = db.get_one(Study, visit.study.id)
-    found = summary.standings(given_of_study(visit))
+    entry_summaries = summary.standings(given_of_study(visit))
     return visit.page(
         "progress.html",
         status,
         study=study,
         rows=rows,
         entries=len(entries),
-        complete=sum(one.reviews >= study.overlap for one in found),
-        counts=summary.counts(found),
+        complete=sum(
+            entry_summary.reviews >= study.overlap for entry_summary in entry_summaries
+        ),
+        counts=summary.counts(entry_summaries),
         tickets=counts,
         says=says,
         link=link,
@@ -117,8 +119,8 @@ def act(visit: Here) -> Response:
                 studies.refuse_closed(study)
                 return_link, says = _invite(visit, db, study.id)
             elif do == "assign":
-                made = studies.assign_all(db, study, who=who)
-                return_link, says = "", visit.say("{n} assignments were made.", n=made)
+                n_assigned = studies.assign_all(db, study, who=who)
+                return_link, says = "", visit.say("{n} assignments were made.", n=n_assigned)
             elif do == "withdraw":
                 number = _whole(visit.posted.get("number", ""), "item")
                 studies.withdraw(db, study, number, visit.posted.get("why", ""), who=who)
@@ -133,9 +135,9 @@ def act(visit: Here) -> Response:
 def _invite(visit: RequestContext, db: Any, study: str) -> tuple[str, str]:
     """Return the link for somebody who has no account yet, and what to do; who has one is given the role at once."""
     email, who = accounts.checked_email(visit.posted.get("email", "")), visit.who.name
-    known = accounts.account_of(db, email)
-    if known is not None:
-        accounts.grant(db, known, study, "reviewer", who=who)
+    account = accounts.account_of(db, email)
+    if account is not None:
+        accounts.grant(db, account, study, "reviewer", who=who)
         return "", "The role was given."
     token = links.invite(db, email, who=who, study=study, role="reviewer")
     says = (
@@ -150,7 +152,7 @@ def bring_in(visit: Here) -> Response:
     try:
         if upload is None:
             raise InputError("choose a file of items first")
-        found = read_upload(
+        entries = read_upload(
             upload.file.read(),
             form=visit.study.form,
             n=visit.posted.get("n", ""),
@@ -159,10 +161,10 @@ def bring_in(visit: Here) -> Response:
         )
         with visit.database.write() as db:
             study = db.get_one(Study, visit.study.id)
-            made = studies.add_entries(db, study, found, who=visit.who.name)
+            counts = studies.add_entries(db, study, entries, who=visit.who.name)
     except (InputError, GateError) as error:
         return _progress(visit, 422, says=str(error))
-    return _progress(visit, says=visit.say("{n} items were added.", n=made))
+    return _progress(visit, says=visit.say("{n} items were added.", n=counts))
 
 
 def close_page(visit: Here) -> Response:
@@ -174,9 +176,9 @@ def _closing(visit: RequestContext, status: int = 200) -> Response:
     with visit.database.read() as db:
         rows = reading.progress_of(db, visit.study.id)
         counts = reading.ticket_counts(db, visit.study)
-    left = sum(one.total - one.done for one in rows)
+    n_left = sum(row.total - row.done for row in rows)
     return visit.page(
-        "close.html", status, left=left, waiting=counts.get("open", 0), wrong=status != 200
+        "close.html", status, left=n_left, waiting=counts.get("open", 0), wrong=status != 200
     )
 
 
@@ -192,9 +194,9 @@ def close_study(visit: Here) -> Response:
 def log_page(visit: Here) -> Response:
     """Show who opened what in a study, and the trail of what was done."""
     with visit.database.read() as db:
-        seen = accesses(db, studies=[visit.study.id], most=MOST_SHOWN)
+        access_rows = accesses(db, studies=[visit.study.id], most=MOST_SHOWN)
         lines = trail_of(db, [visit.study.id], most=MOST_SHOWN)
-        names = accounts.names_of(db, {one.account_id for one in seen})
+        names = accounts.names_of(db, {access.account_id for access in access_rows})
     return visit.page(
-        "log.html", seen=seen, lines=[line_record(one) for one in lines], names=names
+        "log.html", seen=access_rows, lines=[line_record(line) for line in lines], names=names
     )

@@ -47,11 +47,15 @@ def _kept_agreement(
         form = FORMS[db.get_one(Study, study).form]
         overlap = db.get_one(Study, study).overlap
         entries = {entry.id: entry for entry in reading.entries_of(db, study)}
-    given = [one for one in _kept_given(database, study, state) if one.entry in entries]
+    reviews = [
+        review for review in _kept_given(database, study, state) if review.entry in entries
+    ]
     seed = seed_of(study, form.name, "agreement", "review")
     contents = {number: entry.content for number, entry in entries.items()}
     places = {number: (entry.category, entry.iteration) for number, entry in entries.items()}
-    return agreements(form, contents, given, seed=seed), votes_of(form, places, given, overlap)
+    return agreements(form, contents, reviews, seed=seed), votes_of(
+        form, places, reviews, overlap
+    )
 
 
 def kept_agreement(visit: RequestContext) -> list[Any]:
@@ -61,57 +65,71 @@ def kept_agreement(visit: RequestContext) -> list[Any]:
 
 def agreement_page(visit: Here) -> Response:
     """Show agreement by aspect and qualification, and how many found each item right."""
-    given = given_of_study(visit)
-    found, votes = _kept_agreement(visit.database, visit.study.id, _state(visit))
+    reviews = given_of_study(visit)
+    agreement_rows, votes = _kept_agreement(visit.database, visit.study.id, _state(visit))
     return visit.page(
         "agreement.html",
-        found=found,
+        found=agreement_rows,
         votes=votes,
         groups=[
-            one
-            for one in summary.by_qualification(given)
-            if _may_read(visit) or one.reviewers >= _LEAST_TOGETHER
+            group
+            for group in summary.by_qualification(reviews)
+            if _may_read(visit) or group.reviewers >= _LEAST_TOGETHER
         ],
         least_all=visit.study.settings["least_all"],
-        reviews=len(given),
+        reviews=len(reviews),
     )
 
 
 def items_page(visit: Here) -> Response:
     """List the items that were rated low; reviews unfold for those who may read them, without names."""
-    given = given_of_study(visit)
+    reviews = given_of_study(visit)
     with visit.database.read() as db:
         entries = {entry.id: entry for entry in reading.entries_of(db, visit.study.id)}
         states = {
             entry.id: ticket.state for ticket, entry in reading.tickets_of(db, visit.study.id)
         }
-    found = summary.standings(given)
+    entry_summaries = summary.standings(reviews)
     every = visit.request.query_params.get("show") == "all"
-    listed = [one for one in found if every or one.any_low or one.flagged or one.harm]
-    listed.sort(key=lambda one: (not one.flagged, one.total or 15.0, one.lowest or 5))
+    listed = [
+        entry_summary
+        for entry_summary in entry_summaries
+        if every or entry_summary.any_low or entry_summary.flagged or entry_summary.harm
+    ]
+    listed.sort(
+        key=lambda entry_summary: (
+            not entry_summary.flagged,
+            entry_summary.total or 15.0,
+            entry_summary.lowest or 5,
+        )
+    )
     again = visit.study.settings["again_months"]
-    shown = [one for one in listed if one.entry in entries][:MOST_SHOWN]
-    of: dict[int, list[Any]] = {one.entry: [] for one in shown}
+    summaries_shown = [
+        entry_summary for entry_summary in listed if entry_summary.entry in entries
+    ][:MOST_SHOWN]
+    of: dict[int, list[Any]] = {entry_summary.entry: [] for entry_summary in summaries_shown}
     last: dict[int, str] = {}
-    for one in given:
-        last[one.entry] = max(last.get(one.entry, ""), one.submitted_at)
-        if one.entry in of and _may_read(visit):
-            of[one.entry].append(one)
+    for review in reviews:
+        last[review.entry] = max(last.get(review.entry, ""), review.submitted_at)
+        if review.entry in of and _may_read(visit):
+            of[review.entry].append(review)
     return visit.page(
         "items.html",
         rows=[
             {
-                "standing": one,
-                "entry": entries[one.entry],
-                "shown": ShownEntry(FORMS[visit.study.form], entries[one.entry].content),
-                "state": states.get(one.entry, ""),
-                "given": of[one.entry],
-                "due": reading.due_after(last[one.entry], again),
+                "standing": entry_summary,
+                "entry": entries[entry_summary.entry],
+                "shown": ShownEntry(
+                    FORMS[visit.study.form], entries[entry_summary.entry].content
+                ),
+                "state": states.get(entry_summary.entry, ""),
+                "given": of[entry_summary.entry],
+                "due": reading.due_after(last[entry_summary.entry], again),
             }
-            for one in shown
+            for entry_summary in summaries_shown
         ],
-        counts=summary.counts(found),
-        more=len(listed) - len(shown),
+        counts=summary.counts(entry_summaries),
+        more=len(listed) - len(summaries_shown),
         every=every,
         reads=_may_read(visit),
         least=1 if _may_read(visit) else _LEAST_TOGETHER,
@@ -135,9 +153,14 @@ def reviews_page(visit: Here, n: Number) -> Response:
         )
     with visit.database.read() as db:
         entry = studies.entry_at(db, visit.study.id, n)
-        given = tickets.latest_of(db, entry)
+        reviews_given = tickets.latest_of(db, entry)
         ticket = next(
-            (t for t, one in reading.tickets_of(db, visit.study.id) if one.id == entry.id), None
+            (
+                t
+                for t, ticket_entry in reading.tickets_of(db, visit.study.id)
+                if ticket_entry.id == entry.id
+            ),
+            None,
         )
         steps = [] if ticket is None else tickets.steps_of(db, ticket)
         names = frozen.pseudonyms(db, visit.study.id)
@@ -146,7 +169,7 @@ def reviews_page(visit: Here, n: Number) -> Response:
         entry=entry,
         content=entry.content,
         shown=ShownEntry(FORMS[visit.study.form], entry.content),
-        given=given,
+        given=reviews_given,
         names=names,
         steps=steps,
         form=FORMS[visit.study.form],
@@ -170,24 +193,24 @@ def _trend(
     visit: RequestContext,
 ) -> tuple[list[summary.TrendPoint], summary.By, str, list[str]]:
     """Return the points that the address asks for, by what, of which aspect, and all aspects."""
-    asked = visit.request.query_params
+    query = visit.request.query_params
     state = _state(visit)
     aspects = summary.scored_aspects(_kept_given(visit.database, visit.study.id, state))
-    known: tuple[summary.By, ...] = ("all", "category", "qualification")
-    by = next((one for one in known if one == asked.get("by")), known[0])
-    aspect = next((one for one in aspects if one == asked.get("aspect")), "")
+    choices: tuple[summary.By, ...] = ("all", "category", "qualification")
+    by = next((choice for choice in choices if choice == query.get("by")), choices[0])
+    aspect = next((name for name in aspects if name == query.get("aspect")), "")
     aspect = aspect or (aspects[0] if aspects else "")
     points = _kept_trend(visit.database, visit.study.id, state, by, aspect)
     least = 1 if _may_read(visit) else _LEAST_TOGETHER
-    return [one for one in points if one.reviewers >= least], by, aspect, aspects
+    return [point for point in points if point.reviewers >= least], by, aspect, aspects
 
 
 @lru_cache(maxsize=64)
 def _kept_trend(
     database: Any, study: str, state: tuple[object, ...], by: summary.By, aspect: str
 ) -> list[summary.TrendPoint]:
-    given = _kept_given(database, study, state)
-    return summary.trend(given, aspect, by, seed=seed_of(study, "trends", "time", "review"))
+    reviews = _kept_given(database, study, state)
+    return summary.trend(reviews, aspect, by, seed=seed_of(study, "trends", "time", "review"))
 
 
 def _can_draw() -> bool:
@@ -234,26 +257,28 @@ def export_csv(visit: Here) -> Response:
     """Return the last reviews of a closed study as a table, a line for every score."""
     frozen_part = exported(visit)["frozen"]
     entries = {entry["number"]: entry for entry in frozen_part["entries"]}
-    people = {one["reviewer"]: one for one in frozen_part["reviewers"]}
+    people = {reviewer["reviewer"]: reviewer for reviewer in frozen_part["reviewers"]}
     rows = [
         [
-            one["entry"],
-            entries[one["entry"]]["item"],
-            entries[one["entry"]]["category"],
-            entries[one["entry"]]["iteration"],
-            one["reviewer"],
-            people.get(one["reviewer"], {}).get("qualification", ""),
-            one["submitted_at"],
+            review["entry"],
+            entries[review["entry"]]["item"],
+            entries[review["entry"]]["category"],
+            entries[review["entry"]]["iteration"],
+            review["reviewer"],
+            people.get(review["reviewer"], {}).get("qualification", ""),
+            review["submitted_at"],
             aspect,
             score,
             " / ".join(given.comments),
             (given.harm or {}).get("severity", ""),
-            " / ".join(one["review"].get("correction", {}).values()),
-            one["review"].get("source", ""),
+            " / ".join(review["review"].get("correction", {}).values()),
+            review["review"].get("source", ""),
         ]
-        for one in frozen_part["reviews"]
-        if one["latest"] and not entries[one["entry"]]["training"]
-        for given in [LastReview(entry=0, reviewer=0, qualification="", content=one["review"])]
+        for review in frozen_part["reviews"]
+        if review["latest"] and not entries[review["entry"]]["training"]
+        for given in [
+            LastReview(entry=0, reviewer=0, qualification="", content=review["review"])
+        ]
         for aspect, score in given.scores.items()
     ]
     header = [

@@ -68,7 +68,7 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
     theirs: Mapping[str, str] | None = None,
     says: str = "",
 ) -> Response:
-    found = list(problems)
+    problems_found = list(problems)
     return visit.page(
         "item.html",
         status,
@@ -77,9 +77,9 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
         content=work.content,
         aspects=work.form.asked(work.content, second=work.second),
         fields=fields,
-        problems=found,
+        problems=problems_found,
         labels=_labels(work),
-        wrong={problem.field: problem for problem in found},
+        wrong={problem.field: problem for problem in problems_found},
         theirs=None if theirs is None else _told(work, theirs),
         says=says,
         severities=SEVERITIES,
@@ -95,14 +95,15 @@ def _show(  # noqa: PLR0913 -- each is one thing that the page may have to say
 def _labels(work: reviews.Work) -> dict[str, str]:
     """Return field → the words by which a list of problems calls it."""
     aspects = (*work.form.aspects(work.content), *work.form.then)
-    made = {one.name: one.text or one.label for one in aspects}
-    return made | {f"why-{name}": label for name, label in made.items()}
+    labels = {aspect.name: aspect.text or aspect.label for aspect in aspects}
+    return labels | {f"why-{name}": label for name, label in labels.items()}
 
 
 def _told(work: reviews.Work, fields: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return another version of what was filled in, field by field."""
     labels = {
-        one.name: one.label for one in (*work.form.aspects(work.content), *work.form.then)
+        aspect.name: aspect.label
+        for aspect in (*work.form.aspects(work.content), *work.form.then)
     }
     return [(labels.get(name, name), text) for name, text in sorted(fields.items())]
 
@@ -235,8 +236,8 @@ def feedback_page(visit: Here) -> Response:
 def own_json(visit: Here) -> Response:
     """Return one's own reviews as JSON."""
     with visit.database.read() as db:
-        found = reviews.own_reviews(db, visit.study.id, visit.who)
-    document = {"schema_version": 1, "study": visit.study.id, "reviews": found}
+        own_reviews = reviews.own_reviews(db, visit.study.id, visit.who)
+    document = {"schema_version": 1, "study": visit.study.id, "reviews": own_reviews}
     return Response(
         canonical(document),
         media_type="application/json",
@@ -247,18 +248,18 @@ def own_json(visit: Here) -> Response:
 def own_csv(visit: Here) -> Response:
     """Return one's own reviews as a table, a line for every score."""
     with visit.database.read() as db:
-        found = reviews.own_reviews(db, visit.study.id, visit.who)
+        own_reviews = reviews.own_reviews(db, visit.study.id, visit.who)
     rows = [
         [
-            one["number"],
-            one["revision"],
-            one["submitted_at"],
+            review["number"],
+            review["revision"],
+            review["submitted_at"],
             aspect,
             score,
-            one["review"]["comment"],
+            review["review"]["comment"],
         ]
-        for one in found
-        for aspect, score in one["review"]["scores"].items()
+        for review in own_reviews
+        for aspect, score in review["review"]["scores"].items()
     ]
     header = ["number", "revision", "submitted_at", "aspect", "score", "comment"]
     return table(visit, "my-reviews.csv", header, rows)

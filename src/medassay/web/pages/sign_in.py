@@ -42,10 +42,10 @@ def show_sign_in(
     *,
     says: str = "",
     next_page: str = "",
-    kept: Mapping[str, str] | None = None,
+    draft: Mapping[str, str] | None = None,
 ) -> Response:
     """Return the sign-in page; `kept` is what was posted when the session had ended."""
-    held = sent_again(kept or {})
+    held = sent_again(draft or {})
     return visit.page(
         "login.html",
         status,
@@ -71,10 +71,10 @@ def sign_in(visit: Here) -> Response:
     """Sign somebody in, or say that it did not work; too many failures have to wait."""
     email, password = visit.posted.get("email", ""), visit.posted.get("password", "")
     next_page, address = visit.posted.get("next", ""), address_of(visit.request)
-    kept = _kept(visit.posted.get("kept", ""))
+    draft = _kept(visit.posted.get("kept", ""))
 
     def again(status: int, says: str) -> Response:
-        return show_sign_in(visit, status, says=says, next_page=next_page, kept=kept)
+        return show_sign_in(visit, status, says=says, next_page=next_page, draft=draft)
 
     if visit.expired:
         says = "This page had expired. Sign in again; what you wrote is kept."
@@ -97,25 +97,25 @@ def sign_in(visit: Here) -> Response:
         if visit.account is not None:
             sessions.sign_out(db, visit.cookie)  # somebody else at the same browser
         token = sessions.end_try(db, account, tries, email)
-    if kept and kept.get("owner", str(account.id)) == str(account.id):
+    if draft and draft.get("owner", str(account.id)) == str(account.id):
         return _with_session(
-            _send_again(visit, account, token, own_page(next_page), kept), token
+            _send_again(visit, account, token, own_page(next_page), draft), token
         )
     return _signed_in(visit, token, own_page(next_page))
 
 
 def _send_again(
-    visit: RequestContext, account: Account, token: str, path: str, kept: Mapping[str, str]
+    visit: RequestContext, account: Account, token: str, path: str, draft: Mapping[str, str]
 ) -> Response:
     """Return a page with what somebody had written when their session ended: as a draft of an item, else to be sent again."""
     mine = replace(visit, account=account, cookie=token)
     place = _ITEM.fullmatch(path)
-    if place is not None and _keep_draft(account, visit, place, kept):
+    if place is not None and _keep_draft(account, visit, place, draft):
         return visit.to(path)
     says = (
         "Your session had ended, so nothing was done. What you wrote is below: send it again."
     )
-    return mine.page("resend.html", says=says, sent=sent_again(kept), target=visit.url(path))
+    return mine.page("resend.html", says=says, sent=sent_again(draft), target=visit.url(path))
 
 
 def _signed_in(visit: RequestContext, token: str, path: str) -> Response:
@@ -131,19 +131,19 @@ def _with_session(response: Response, token: str) -> Response:
 def _kept(text: str) -> dict[str, str]:
     """Return what a page held while its session had ended; nothing where that is no object of texts."""
     try:
-        found = json.loads(text) if text else {}
+        value = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         return {}
-    return {str(k): v for k, v in found.items() if isinstance(v, str)}
+    return {str(k): v for k, v in value.items() if isinstance(v, str)}
 
 
 def _keep_draft(
-    account: Account, visit: RequestContext, place: re.Match[str], kept: Mapping[str, str]
+    account: Account, visit: RequestContext, place: re.Match[str], draft: Mapping[str, str]
 ) -> bool:
     """Save what somebody had filled in as the draft of that item; whether that could be done."""
-    version = kept.get("version", "")
+    version = draft.get("version", "")
     try:
         with visit.database.write() as db:
             if db.get(Study, place["study"]) is None:
@@ -151,8 +151,8 @@ def _keep_draft(
             study = studies.held(db, place["study"])
             studies.refuse_closed(study)
             work = reviews.work_at(db, study, account.id, int(place["number"]), lock=True)
-            known = work.form.known(work.content)
-            fields = {name: text for name, text in kept.items() if name in known}
+            names = work.form.known(work.content)
+            fields = {name: text for name, text in draft.items() if name in names}
             reviews.save_draft(
                 work, db, fields, int(version) if version.isascii() and version.isdigit() else 0
             )
@@ -174,28 +174,30 @@ def sign_out(visit: Here) -> Response:
 def invitation_page(visit: Here, token: Token) -> Response:
     """Show what an invitation asks for."""
     with visit.database.read() as db:
-        found = links.invitation(db, token)
-        if found is None:
+        invitation = links.invitation(db, token)
+        if invitation is None:
             return visit.page("ended.html", 404)
-        known = accounts.account_of(db, found.email)
-    return _show_invitation(visit, found, known=known)
+        account = accounts.account_of(db, invitation.email)
+    return _show_invitation(visit, invitation, account=account)
 
 
 def _show_invitation(
     visit: RequestContext,
-    found: Invitation,
+    invitation: Invitation,
     *,
-    known: Account | None,
+    account: Account | None,
     wrong: accounts.ProfileError | None = None,
     status: int = 200,
 ) -> Response:
     return visit.page(
         "invite.html",
         status,
-        invitation=found,
-        known=known is not None,
-        mine=known is not None and visit.account is not None and known.id == visit.account.id,
-        reviewer=found.role == "reviewer",
+        invitation=invitation,
+        known=account is not None,
+        mine=account is not None
+        and visit.account is not None
+        and account.id == visit.account.id,
+        reviewer=invitation.role == "reviewer",
         qualifications=accounts.QUALIFICATIONS,
         agreement=accounts.AGREEMENT,
         given=visit.posted,
@@ -207,20 +209,22 @@ def accept_invitation(visit: Here, token: Token) -> Response:
     """Make the account of an invitation and sign it in."""
     profile = _profile(visit)
     with visit.database.read() as db:
-        found = links.invitation(db, token)
-        if found is None:
+        invitation = links.invitation(db, token)
+        if invitation is None:
             return visit.page("ended.html", 404)
-        known = accounts.account_of(db, found.email)
+        known = accounts.account_of(db, invitation.email)
     try:
         if visit.expired:
             raise accounts.ProfileError("", "This page had expired: send it again.")
         with visit.database.write() as db:
-            own = None if visit.account is None else visit.account.id
-            account = links.accept(db, token, profile, signed_in=own)
+            own_id = None if visit.account is None else visit.account.id
+            account = links.accept(db, token, profile, signed_in=own_id)
             cookie = sessions.open_session(db, account)
     except accounts.ProfileError as error:
-        return _show_invitation(visit, found, known=known, wrong=error, status=422)
-    return _signed_in(visit, cookie, "/" if found.study is None else f"/s/{found.study}/")
+        return _show_invitation(visit, invitation, account=known, wrong=error, status=422)
+    return _signed_in(
+        visit, cookie, "/" if invitation.study is None else f"/s/{invitation.study}/"
+    )
 
 
 def _profile(visit: RequestContext) -> accounts.Profile:
@@ -261,11 +265,11 @@ def _show_settings(
     visit: RequestContext, *, wrong: accounts.ProfileError | None = None, status: int = 200
 ) -> Response:
     with visit.database.read() as db:
-        seen = accesses(db, account=visit.who.id, most=50)
+        access_rows = accesses(db, account=visit.who.id, most=50)
     return visit.page(
         "settings.html",
         status,
-        seen=seen,
+        seen=access_rows,
         qualifications=accounts.QUALIFICATIONS,
         agreement=accounts.AGREEMENT,
         wrong=wrong,

@@ -25,11 +25,11 @@ def said(language: str, text: str, /, **values: object) -> str:
     >>> said("de", "Skip")
     'Überspringen'
     """
-    found = catalogue(language).get(text, text)
-    return found.format(**values) if values else found
+    translation = catalogue(language).get(text, text)
+    return translation.format(**values) if values else translation
 
 
-def spoken(wanted: str, accepted: str) -> str:
+def spoken(choice: str, accepted: str) -> str:
     """Return the language to speak: the one chosen, else the first that a browser accepts and we have.
 
     Examples
@@ -37,8 +37,8 @@ def spoken(wanted: str, accepted: str) -> str:
     >>> spoken("", "fr-CH, de;q=0.9, en;q=0.8"), spoken("es", "de"), spoken("", "")
     ('de', 'es', 'en')
     """
-    if wanted in LANGUAGES:
-        return wanted
+    if choice in LANGUAGES:
+        return choice
     offers = []
     for part in accepted.split(",")[:20]:
         name, _, weight = part.strip().partition(";q=")

@@ -49,25 +49,25 @@ async def run_async(
     which these are depends on who answers first.
     """
     walk = _begun(graph, context, model)
-    asked: dict[Path, asyncio.Task[Completion]] = {}
+    tasks: dict[Path, asyncio.Task[Completion]] = {}
     try:
         while questions := walk.ready():
             for question in questions:
-                if question.path not in asked:
-                    asked[question.path] = asyncio.ensure_future(
+                if question.path not in tasks:
+                    tasks[question.path] = asyncio.ensure_future(
                         _asking(judge, question.prompt)
                     )
-            await asyncio.wait(asked.values(), return_when=asyncio.FIRST_COMPLETED)
-            for path in [path for path, task in asked.items() if task.done()]:
-                task = asked.pop(path)
+            await asyncio.wait(tasks.values(), return_when=asyncio.FIRST_COMPLETED)
+            for path in [path for path, task in tasks.items() if task.done()]:
+                task = tasks.pop(path)
                 try:
                     walk.tell(path, task.result())
                 except ModelError as error:
                     walk.fail(path, str(error))
     finally:
-        for task in asked.values():
+        for task in tasks.values():
             task.cancel()
-        await asyncio.gather(*asked.values(), return_exceptions=True)
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
     return _ended(walk)
 
 

@@ -64,25 +64,30 @@ def faults(document: Any) -> list[Fault]:
     nodes = document.get("nodes")
     if not isinstance(nodes, Mapping) or not nodes:
         return [Fault("missing_field", "", "'nodes' must name at least one node")]
-    found = [*_of_graph(document), *(f for name in nodes for f in _of_node(name, nodes[name]))]
+    faults_found = [
+        *_of_graph(document),
+        *(f for name in nodes for f in _of_node(name, nodes[name])),
+    ]
     edges = {name: _next(node) for name, node in nodes.items()}
     roots = _names(document.get("roots"))
     for name, after in [("", roots), *edges.items()]:
-        found += [
+        faults_found += [
             Fault("unknown_node", name, f"there is no node '{n}'")
             for n in after
             if n not in nodes
         ]
-    found += [Fault("cycle", path[0], " → ".join(path)) for path in _cycles(roots, edges)]
+    faults_found += [
+        Fault("cycle", path[0], " → ".join(path)) for path in _cycles(roots, edges)
+    ]
     # Where an edge is broken, what hangs below it is not a second fault.
-    if not {fault.code for fault in found} & _EDGES:
+    if not {fault.code for fault in faults_found} & _EDGES:
         reached = _reached(roots, edges)
-        found += [
+        faults_found += [
             Fault("unreachable", n, "no root leads here") for n in nodes if n not in reached
         ]
-    if not found:
-        found += _size(roots, edges, nodes)
-    return found
+    if not faults_found:
+        faults_found += _size(roots, edges, nodes)
+    return faults_found
 
 
 def _of_graph(document: Mapping[str, Any]) -> Iterator[Fault]:
@@ -98,10 +103,13 @@ def _of_graph(document: Mapping[str, Any]) -> Iterator[Fault]:
     elif len(set(_names(roots))) < len(_names(roots)):
         yield Fault("wrong_value", "", "a root stands twice")
     for key, allowed in _POLICY.items():
-        given = document.get(key, allowed[0])
-        if not any(given == one and type(given) is type(one) for one in allowed):
-            told = " or ".join(str(one).lower() for one in allowed)
-            yield Fault("wrong_value", "", f"'{key}' must be {told}")
+        value = document.get(key, allowed[0])
+        if not any(
+            value == allowed_value and type(value) is type(allowed_value)
+            for allowed_value in allowed
+        ):
+            expected = " or ".join(str(allowed_value).lower() for allowed_value in allowed)
+            yield Fault("wrong_value", "", f"'{key}' must be {expected}")
     parameters = document.get("parameters", {})
     if not isinstance(parameters, Mapping) or not all(
         isinstance(value, str) for value in parameters.values()
@@ -140,11 +148,11 @@ def _of_inputs(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
     if not isinstance(inputs, list):
         yield Fault("wrong_value", name, "'inputs' must be a list")
         return
-    if len(inputs) > len({str(one) for one in inputs}):
+    if len(inputs) > len({str(input_name) for input_name in inputs}):
         yield Fault("wrong_value", name, "an input stands twice")
-    for one in inputs:
-        if one not in INPUTS:
-            yield Fault("unknown_input", name, f"'{one}' is none of {', '.join(INPUTS)}")
+    for input_name in inputs:
+        if input_name not in INPUTS:
+            yield Fault("unknown_input", name, f"'{input_name}' is none of {', '.join(INPUTS)}")
 
 
 def _task(name: str, node: Mapping[str, Any]) -> Iterator[Fault]:
@@ -198,7 +206,11 @@ def option_key(text: str) -> str:
 
 
 def _names(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return (
+        [element for element in value if isinstance(element, str)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def _next(node: Any) -> list[str]:
@@ -216,12 +228,12 @@ def _next(node: Any) -> list[str]:
 
 def _reached(roots: list[str], edges: Mapping[str, list[str]]) -> set[str]:
     reached: set[str] = set()
-    left = list(roots)
-    while left:
-        name = left.pop()
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            left += edges.get(name, [])
+            waiting += edges.get(name, [])
     return reached
 
 
@@ -250,22 +262,22 @@ def _size(
     roots: list[str], edges: Mapping[str, list[str]], nodes: Mapping[str, Any]
 ) -> Iterator[Fault]:
     """Yield what is too deep, or would ask too much; the graph has no cycle."""
-    asked: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     levels: dict[str, int] = {}
 
     def measure(name: str) -> None:
         for after in edges[name]:
-            if after not in asked:
+            if after not in sizes:
                 measure(after)
-        following = [asked[after] for after in edges[name]]
+        following = [sizes[after] for after in edges[name]]
         total = sum(following) if nodes[name]["type"] == "task" else max(following, default=0)
-        asked[name] = total + (nodes[name]["type"] != "verdict")
+        sizes[name] = total + (nodes[name]["type"] != "verdict")
         levels[name] = 1 + max((levels[after] for after in edges[name]), default=0)
 
     for root in roots:
-        if root not in asked:
+        if root not in sizes:
             measure(root)
     if max(levels[root] for root in roots) > MOST_LEVELS:
         yield Fault("too_large", "", f"more than {MOST_LEVELS} nodes one after the other")
-    if (total := sum(asked[root] for root in roots)) > MOST_QUESTIONS:
+    if (total := sum(sizes[root] for root in roots)) > MOST_QUESTIONS:
         yield Fault("too_large", "", f"may ask {total:,} questions; {MOST_QUESTIONS:,} at most")

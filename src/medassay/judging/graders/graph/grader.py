@@ -54,26 +54,26 @@ class GraphGrader:
     ) -> Prompt | list[Verdict]:
         """Return the next question, or the verdict when every graph has its result."""
         [case] = cases
-        left = list(replies)
-        said: list[dict[str, Any]] = []
+        replies_left = list(replies)
+        walks: list[dict[str, Any]] = []
         for graph in self.graphs:
-            walk = _begun(graph, case, left)
+            walk = _begun(graph, case, replies_left)
             if (question := walk.first()) is not None:
                 return question.prompt
-            said.append(_told(graph, case, left, at=len(replies) - len(left)))
-            left = left[len(left) - walk.unheard :]
-        first = said[0]
-        if left:
+            walks.append(_told(graph, case, replies_left, at=len(replies) - len(replies_left)))
+            replies_left = replies_left[len(replies_left) - walk.unheard :]
+        first = walks[0]
+        if replies_left:
             return [
                 Verdict(
-                    valid=False, reason="more replies than questions", body={"graphs": said}
+                    valid=False, reason="more replies than questions", body={"graphs": walks}
                 )
             ]
         if first["score"] is None:
             failed = next(s for s in first["trace"] if s["status"] != "ok")
             reason = f"no usable reply at node '{failed['node']}': {failed['reason']}"
-            return [Verdict(valid=False, reason=reason, body={"graphs": said})]
-        return [Verdict(valid=True, body={"graphs": said})]
+            return [Verdict(valid=False, reason=reason, body={"graphs": walks})]
+        return [Verdict(valid=True, body={"graphs": walks})]
 
     def opening(self, cases: Sequence[Case]) -> list[Prompt]:
         """Return what is asked if every question gets its first option, and every task a text as long as the answer."""
@@ -88,14 +88,19 @@ class GraphGrader:
         """Return the score and the branches of every graph, by its name."""
         return {
             "graphs": {
-                one["graph"]: {"score": one["score"], "branches": one["branches"]}
-                for one in verdict.body["graphs"]
+                graph_body["graph"]: {
+                    "score": graph_body["score"],
+                    "branches": graph_body["branches"],
+                }
+                for graph_body in verdict.body["graphs"]
             }
         }
 
     def fits(self, case: Case, verdict: Verdict) -> bool:
         """Return whether a verdict that came with an import speaks of these graphs."""
-        return [one["graph"] for one in verdict.body["graphs"]] == [g.name for g in self.graphs]
+        return [graph_body["graph"] for graph_body in verdict.body["graphs"]] == [
+            g.name for g in self.graphs
+        ]
 
 
 def context_of(case: Case) -> dict[str, str]:
@@ -106,8 +111,8 @@ def context_of(case: Case) -> dict[str, str]:
     else:
         listed = "\n".join(f"- {fact.text}" for fact in item.facts)
         expected = "\n\n".join(filter(None, (item.reference, listed)))
-    asked = "\n\n".join(filter(None, (item.context, item.question)))
-    return {"actual_output": case.text, "expected_output": expected, "input": asked}
+    question = "\n\n".join(filter(None, (item.context, item.question)))
+    return {"actual_output": case.text, "expected_output": expected, "input": question}
 
 
 def _begun(
@@ -138,7 +143,7 @@ def _told(
 def _steps(result: DagResult, walk: Walk, at: int) -> Iterator[dict[str, Any]]:
     for step, path in zip(result.trace, walk.paths, strict=True):
         # Replies, seconds and judge stand in the verdict once; a task's text is its reply.
-        told = keyed(
+        steps = keyed(
             step,
             "node",
             "type",
@@ -152,10 +157,10 @@ def _steps(result: DagResult, walk: Walk, at: int) -> Iterator[dict[str, Any]]:
             "reason",
         )
         if step.type == "task":
-            told.pop("verdict")
+            steps.pop("verdict")
         if step.model == "parser":
-            told["by"] = "parser"
-        yield told | {"replies": [at + place for place in walk.heard(path)]}
+            steps["by"] = "parser"
+        yield steps | {"replies": [at + place for place in walk.heard(path)]}
 
 
 def _rehearsed(graph: Graph, case: Case) -> Iterator[Prompt]:

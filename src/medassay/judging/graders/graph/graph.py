@@ -71,8 +71,8 @@ class Graph:
         ]
         policy = [self.on_error, self.short_circuit, self.deterministic_format]
         parameters = sorted([name, value] for name, value in self.parameters.items())
-        whole = [self.name, self.version, self.roots, nodes, branches, policy, parameters]
-        return f"{self.name}@{sha256_hex(canonical(whole))[:12]}"
+        document = [self.name, self.version, self.roots, nodes, branches, policy, parameters]
+        return f"{self.name}@{sha256_hex(canonical(document))[:12]}"
 
     def remembered(self) -> dict[str, Any]:
         """Return what a run remembers: name, roots, and the document as text, since the order of options counts."""
@@ -125,9 +125,9 @@ def published(name: str) -> Graph:
     ('format_task', 'accuracy_task', 'completeness_task', 'terminology_task')
     """
     folder = files("medassay.judging.graders.graph") / "graphs"
-    known = sorted(file.name.removesuffix(".yaml") for file in folder.iterdir())
-    if name not in known:
-        raise InputError(f"graph '{name}' is unknown; known are {', '.join(known)}")
+    names = sorted(file.name.removesuffix(".yaml") for file in folder.iterdir())
+    if name not in names:
+        raise InputError(f"graph '{name}' is unknown; known are {', '.join(names)}")
     text = (folder / f"{name}.yaml").read_text(encoding="utf-8")
     return graph_from(_read_yaml(text, name), name)
 
@@ -178,12 +178,14 @@ def recalled(remembered: Mapping[str, Any]) -> Graph:
 def graph_from(document: Any, where: str) -> Graph:
     """Return the graph of a parsed document; `where` is named in errors."""
     try:
-        found = faults(document)
+        problems = faults(document)
     except ValueError as error:  # a number of more digits than can be shown
         raise InputError(f"{where}: {error}") from None
-    if found:
-        raise InputError(_told(where, found))
-    nodes = {name: _node(name, given) for name, given in document["nodes"].items()}
+    if problems:
+        raise InputError(_told(where, problems))
+    nodes = {
+        name: _node(name, node_document) for name, node_document in document["nodes"].items()
+    }
     options = {
         key: document[key]
         for key in ("on_error", "short_circuit", "deterministic_format", "parameters")
@@ -202,18 +204,18 @@ def graph_from(document: Any, where: str) -> Graph:
     )
 
 
-def _node(name: str, given: Mapping[str, Any]) -> GraphNode:
-    binary = {key: given[key] for key in ("true", "false") if key in given}
+def _node(name: str, document: Mapping[str, Any]) -> GraphNode:
+    binary = {key: document[key] for key in ("true", "false") if key in document}
     return GraphNode(
         id=name,
-        type=given["type"],
-        text=given.get("instructions") or given.get("criteria", ""),
-        inputs=tuple(given.get("inputs", ())),
-        label=given.get("output_label", ""),
-        children=tuple(given.get("children", ())),
-        branches=dict(given.get("options", binary)),
-        score=float(given["score"]) if "score" in given else None,
-        parser=given.get("parser", False),
+        type=document["type"],
+        text=document.get("instructions") or document.get("criteria", ""),
+        inputs=tuple(document.get("inputs", ())),
+        label=document.get("output_label", ""),
+        children=tuple(document.get("children", ())),
+        branches=dict(document.get("options", binary)),
+        score=float(document["score"]) if "score" in document else None,
+        parser=document.get("parser", False),
     )
 
 
@@ -221,32 +223,32 @@ def _document(node: GraphNode) -> dict[str, Any]:
     """Return a node as it stands in a file."""
     if node.type == "verdict":
         return {"type": node.type, "score": node.score}
-    made: dict[str, Any] = {"type": node.type, "inputs": list(node.inputs)}
+    node_document: dict[str, Any] = {"type": node.type, "inputs": list(node.inputs)}
     if node.type == "task":
-        told = {"output_label": node.label, "children": list(node.children)}
-        return made | {"instructions": node.text} | told
-    made["criteria"] = node.text
+        verdict_document = {"output_label": node.label, "children": list(node.children)}
+        return node_document | {"instructions": node.text} | verdict_document
+    node_document["criteria"] = node.text
     if node.type == "choice":
-        return made | {"options": dict(node.branches)}
-    return made | dict(node.branches) | ({"parser": True} if node.parser else {})
+        return node_document | {"options": dict(node.branches)}
+    return node_document | dict(node.branches) | ({"parser": True} if node.parser else {})
 
 
-def _told(where: str, found: Iterable[Fault]) -> str:
-    lines = [str(fault) for fault in found]
+def _told(where: str, faults_found: Iterable[Fault]) -> str:
+    lines = [str(fault) for fault in faults_found]
     if len(lines) == 1:
         return f"{where}: {lines[0]}"
     more = [f"and {len(lines) - _MOST_TOLD} more"] if len(lines) > _MOST_TOLD else []
-    shown = "\n".join(f"  {line[:300]}" for line in [*lines[:_MOST_TOLD], *more])
-    return f"{where}: {len(lines)} faults\n{shown}"
+    lines_shown = "\n".join(f"  {line[:300]}" for line in [*lines[:_MOST_TOLD], *more])
+    return f"{where}: {len(lines)} faults\n{lines_shown}"
 
 
 def _once(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    made: dict[Any, Any] = {}
+    unique: dict[Any, Any] = {}
     for key, value in pairs:
-        if key in made:
+        if key in unique:
             raise ValueError(f"the key '{key}' stands twice in one object")
-        made[key] = value
-    return made
+        unique[key] = value
+    return unique
 
 
 def _read_json(text: str, where: str) -> Any:
@@ -283,5 +285,5 @@ def _read_yaml(text: str, where: str) -> Any:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(f"{where}: not valid YAML: {error}") from None
     except (RecursionError, yaml.YAMLError) as error:
-        told = " ".join(str(error).split())
-        raise InputError(f"{where}: not valid YAML: {told}") from None
+        message = " ".join(str(error).split())
+        raise InputError(f"{where}: not valid YAML: {message}") from None

@@ -176,8 +176,8 @@ class Walk:
 
     def heard(self, path: Path) -> list[int]:
         """Return which of the replies given at the beginning came to one step, oldest first."""
-        asked = self._asked.get(path)
-        return [] if asked is None else list(asked.at)
+        request = self._asked.get(path)
+        return [] if request is None else list(request.at)
 
     def tell(self, path: Path, reply: Completion) -> None:
         """Take a reply to a question that is ready."""
@@ -186,8 +186,8 @@ class Walk:
 
     def fail(self, path: Path, reason: str) -> None:
         """Take that a question got no reply and will get none."""
-        asked = self._asked[path]
-        asked.failed, asked.problem, asked.prompt = True, reason, None
+        request = self._asked[path]
+        request.failed, request.problem, request.prompt = True, reason, None
         self._evaluate()
 
     @property
@@ -264,55 +264,55 @@ class Walk:
             value = "true" if self._is_json else "false"
             self._note(place, node, verdict=value, model="parser")
             return self._visit(place.below(node.branches[value]))
-        asked = self._asked.setdefault(place.path, _StepRequest())
-        while self._waiting and asked.is_open:
+        request = self._asked.setdefault(place.path, _StepRequest())
+        while self._waiting and request.is_open:
             at, reply = self._waiting.popleft()
-            asked.hear(node, reply, at)
-        if asked.value is None:
-            return self._open(place, node, asked)
-        self._told(place, node, asked)
+            request.hear(node, reply, at)
+        if request.value is None:
+            return self._open(place, node, request)
+        self._told(place, node, request)
         if node.type == "task":
-            stored = {**place.stored, node.label: asked.value}
+            stored = {**place.stored, node.label: request.value}
             outcomes = self._fan_out(node.children, replace(place, stored=stored))
             return self._combined([outcome for _, outcome in outcomes])
-        return self._visit(place.below(node.branches[asked.value]))
+        return self._visit(place.below(node.branches[request.value]))
 
-    def _open(self, place: _Place, node: GraphNode, asked: _StepRequest) -> _Outcome:
+    def _open(self, place: _Place, node: GraphNode, request: _StepRequest) -> _Outcome:
         """Ask, or ask again; after the last retry the branch has no score."""
-        if not asked.is_open:
-            status: Status = "error" if asked.failed else "invalid"
-            self._told(place, node, asked, status=status, reason=asked.problem)
+        if not request.is_open:
+            status: Status = "error" if request.failed else "invalid"
+            self._told(place, node, request, status=status, reason=request.problem)
             return _Outcome(None)
-        self._told(place, node, asked)
-        self._opened.append((place, node, asked))
+        self._told(place, node, request)
+        self._opened.append((place, node, request))
         return _Outcome(None, pending=True)
 
-    def _question(self, place: _Place, node: GraphNode, asked: _StepRequest) -> NodeQuestion:
+    def _question(self, place: _Place, node: GraphNode, request: _StepRequest) -> NodeQuestion:
         """Return an open question with its prompt, which is made once."""
-        if asked.prompt is None:
-            asked.prompt = self._prompt(place, node, asked.problem)
-            asked.first = asked.first or sha256_hex(asked.prompt.asked)
-        return NodeQuestion(path=place.path, prompt=asked.prompt)
+        if request.prompt is None:
+            request.prompt = self._prompt(place, node, request.problem)
+            request.first = request.first or sha256_hex(request.prompt.asked)
+        return NodeQuestion(path=place.path, prompt=request.prompt)
 
-    def _told(self, place: _Place, node: GraphNode, asked: _StepRequest, **more: Any) -> None:
-        if self._hashing and not asked.first:
-            asked.first = sha256_hex(self._prompt(place, node, "").asked)
+    def _told(self, place: _Place, node: GraphNode, request: _StepRequest, **more: Any) -> None:
+        if self._hashing and not request.first:
+            request.first = sha256_hex(self._prompt(place, node, "").asked)
         self._note(
             place,
             node,
-            prompt_hash=asked.first,
+            prompt_hash=request.first,
             model=self._model,
-            reply=asked.replies[-1].text if asked.replies else "",
-            verdict=asked.value,
-            attempts=len(asked.replies) + asked.failed,
-            seconds=math.fsum(reply.seconds for reply in asked.replies),
+            reply=request.replies[-1].text if request.replies else "",
+            verdict=request.value,
+            attempts=len(request.replies) + request.failed,
+            seconds=math.fsum(reply.seconds for reply in request.replies),
             **more,
         )
 
-    def _note(self, place: _Place, node: GraphNode, **told: Any) -> None:
+    def _note(self, place: _Place, node: GraphNode, **fields: Any) -> None:
         parent = place.path[-2] if len(place.path) > 1 else None
         step = WalkStep(
-            node=node.id, type=node.type, parent=parent, branch=place.branch, **told
+            node=node.id, type=node.type, parent=parent, branch=place.branch, **fields
         )
         self._trace.append(step)
         self._paths.append(place.path)
@@ -358,12 +358,12 @@ def read_verdict(node: GraphNode, text: str) -> tuple[str | None, str]:
 )  # a judge that is asked step by step reads earlier replies again and again
 def _read(kind: str, options: tuple[str, ...], text: str) -> tuple[str | None, str]:
     if kind == "task":
-        kept = _unicode(strip_thoughts(text)[0].strip())
-        return (kept, "") if kept else (None, "it was blank")
-    given = [found.value["verdict"] for found in find_objects(text, "verdict")]
-    if not given:
+        answer_text = _unicode(strip_thoughts(text)[0].strip())
+        return (answer_text, "") if answer_text else (None, "it was blank")
+    verdicts = [json_object.value["verdict"] for json_object in find_objects(text, "verdict")]
+    if not verdicts:
         return None, 'it held no JSON object with the key "verdict"'
-    read = {_option(kind, options, value) for value in given}
+    read = {_option(kind, options, value) for value in verdicts}
     if len(read) > 1:
         return None, "it held two verdicts"
     [value] = read
